@@ -1,0 +1,55 @@
+# Every target sets up what it needs, in .venv; a second time that costs nothing.
+#
+#   make run                          the dashboard on the sample runs
+#   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
+#   make test                         formatting, lint, types, layers, tests: all that a reviewer would run
+
+PYTHON ?= python3
+BIN := .venv/bin
+DIRS ?=
+PORT ?=
+TESTS ?= tests
+WORKERS ?= 2
+SOURCES := app.py pages tfcompare tests benchmarks sample_logs
+
+.DEFAULT_GOAL := run
+.PHONY: run test check lint format bench clean
+
+run: .venv/run.stamp
+	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
+
+test: check
+	$(BIN)/pytest -n $(WORKERS) $(TESTS)
+
+check: lint
+	$(BIN)/ruff format --check $(wildcard $(SOURCES))
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+lint: .venv/test.stamp
+	$(BIN)/ruff check $(wildcard $(SOURCES))
+
+format: .venv/test.stamp
+	$(BIN)/ruff format $(wildcard $(SOURCES))
+	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
+
+bench: .venv/test.stamp
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "tfcompare needs Python 3.11 or newer; say which, as in: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# Looking at runs needs no TensorFlow, so `make run` does not wait for it.
+.venv/run.stamp: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/test.stamp: requirements.txt .venv/run.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.txt
+	@touch $@

@@ -1,0 +1,93 @@
+"""Runs as small as a test needs them: what `tfcompare.run.Run` offers, made from a few lines of text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pandas as pd
+
+from tfcompare import schema
+
+
+def ops(text: str) -> pd.DataFrame:
+    """An `op_stats` frame from lines of `side op_type op_name occurrences self_time_us`."""
+    rows = [line.split() for line in text.strip().splitlines()]
+    return op_stats([(side, op_type, name, int(n), float(time)) for side, op_type, name, n, time in rows])
+
+
+def op_stats(rows: list[tuple[str, str, str, int, float]], host: str = schema.ALL_HOSTS) -> pd.DataFrame:
+    frame = pd.DataFrame(rows, columns=["host_or_device", "op_type", "op_name", "occurrences", "self_time_us"])
+    frame = frame.assign(host=host, total_time_us=frame["self_time_us"], is_eager=False)
+    return schema.OP_STATS.conform(frame)
+
+
+def named(*names: str, op_type: str = "MatMul") -> pd.DataFrame:
+    """An `op_stats` frame of ops that differ by name, each with a time of its own."""
+    return op_stats([("Host", op_type, name, 1, 10.0 + i) for i, name in enumerate(names)])
+
+
+def steps(durations_us: list[float], host: str = "worker", first: int = 0, set_aside: int = 0) -> pd.DataFrame:
+    """A `steps` frame; `set_aside` steps at either end do not count."""
+    n = len(durations_us)
+    frame = pd.DataFrame(
+        {
+            "host": host,
+            "step": range(first, first + n),
+            "start_us": [sum(durations_us[:i]) for i in range(n)],
+            "duration_us": durations_us,
+            "included": [set_aside <= i < n - set_aside for i in range(n)],
+        }
+    )
+    for column in schema.STEPS.columns:
+        if column.name not in frame:
+            frame[column.name] = 0.0
+    return schema.STEPS.conform(frame)
+
+
+@dataclass
+class FakeRun:
+    """What `compare` asks of a `Run`."""
+
+    id: str
+    frames: dict[str, pd.DataFrame]
+    info: SimpleNamespace
+    content_id: str
+    host_names: tuple[str, ...]
+    by_host: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.id.rpartition("/")[2]
+
+    def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
+        assert device is None
+        if host is None:
+            return self.frames[name]
+        if name == "steps":
+            return self.frames[name][self.frames[name]["host"] == host]
+        return self.by_host[host][name]
+
+
+def run(
+    run_id: str,
+    op_frame: pd.DataFrame | None = None,
+    *,
+    step_count: int = 1,
+    step_ms: float = 25.0,
+    source: str = "step markers",
+    content: str | None = None,
+    step_frame: pd.DataFrame | None = None,
+    hosts: tuple[str, ...] = ("worker",),
+    by_host: dict[str, dict[str, pd.DataFrame]] | None = None,
+) -> FakeRun:
+    info = SimpleNamespace(run=run_id, step_count=step_count, step_time_ms_median=step_ms, step_source=source)
+    defaults = {"int64": 0, "float64": 0.0, "str": ""}
+    row = {c.name: defaults.get(c.dtype, pd.Timestamp("2026-01-01", tz="UTC")) for c in schema.RUN_INFO.columns}
+    row |= vars(info)
+    frames = {
+        "op_stats": schema.OP_STATS.empty() if op_frame is None else op_frame,
+        "steps": steps([step_ms * 1000] * step_count) if step_frame is None else step_frame,
+        "run_info": schema.RUN_INFO.conform(pd.DataFrame([row])),
+    }
+    return FakeRun(run_id, frames, info, content or run_id, hosts, by_host or {})

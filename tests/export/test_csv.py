@@ -1,0 +1,59 @@
+"""CSV: what a program reads is exact, what a spreadsheet opens runs nothing."""
+
+from __future__ import annotations
+
+import io
+
+import pandas as pd
+import pytest
+
+from tfcompare.export.csv import csv_text, for_spreadsheet, spreadsheet_csv
+
+
+def test_names_numbers_and_absent_cells():
+    frame = pd.DataFrame(
+        {
+            "op_name": pd.Series(["a/b", "c,d"], dtype="str"),
+            "self_time_us": [0.1, float("nan")],
+            "occurrences": pd.array([3, pd.NA], dtype="Int64"),
+            "start_time": pd.to_datetime(["2026-11-20T10:17:24Z", "2026-11-20T10:17:25Z"]),
+        }
+    )
+    assert csv_text(frame) == (
+        "op_name,self_time_us,occurrences,start_time\n"
+        "a/b,0.1,3,2026-11-20T10:17:24.000000Z\n"
+        '"c,d",,,2026-11-20T10:17:25.000000Z\n'
+    )
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+def test_a_text_that_a_spreadsheet_would_run_is_prefixed(start):
+    frame = pd.DataFrame({"op_name": pd.Series([f"{start}1+1"], dtype="str")})
+    assert for_spreadsheet(frame)["op_name"].tolist() == [f"'{start}1+1"]
+
+
+def test_harmless_text_numbers_and_absent_cells_are_left_alone():
+    frame = pd.DataFrame(
+        {
+            "op_name": pd.Series(["a=b", "'=x", "", None], dtype="str"),
+            "mixed": pd.Series([-1, "-1", None, 2.5], dtype=object),
+            "delta_us": [-1.5, 2.0, -0.0, float("nan")],
+        }
+    )
+    result = for_spreadsheet(frame)
+    assert result["op_name"].tolist()[:3] == ["a=b", "'=x", ""]
+    assert result["op_name"].isna().tolist() == [False, False, False, True]
+    assert result["mixed"].tolist()[:2] == [-1, "'-1"]
+    pd.testing.assert_series_equal(result["delta_us"], frame["delta_us"])
+    assert frame["mixed"].tolist()[1] == "-1", "the caller's frame is not changed"
+
+
+def test_a_download_reads_back_as_the_same_numbers():
+    frame = pd.DataFrame({"op_name": ["=cmd", "µ/ß"], "self_time_us": [1 / 3, 1e-9]})
+    back = pd.read_csv(io.BytesIO(spreadsheet_csv(frame)))
+    assert back["op_name"].tolist() == ["'=cmd", "µ/ß"]
+    assert back["self_time_us"].tolist() == frame["self_time_us"].tolist()
+
+
+def test_an_empty_frame_keeps_its_header():
+    assert csv_text(pd.DataFrame({"op_name": pd.Series(dtype="str"), "self_time_us": []})) == "op_name,self_time_us\n"

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcompare import units
+
+
+@pytest.mark.parametrize(
+    ("us", "text"),
+    [
+        (12.345, "12.3 µs"),
+        (351_234, "351 ms"),
+        (25_100, "25.1 ms"),
+        (1_240_000, "1.24 s"),
+        (999.96, "1.00 ms"),
+        (0.5, "500 ns"),
+        (0.000001, "0.00100 ns"),
+        (1_234_567_890, "1,230 s"),
+        (0, "0 µs"),
+        (-12_345, "−12.3 ms"),
+        (math.inf, "∞"),
+        (math.nan, "–"),
+        (None, "–"),
+        (pd.NA, "–"),
+    ],
+)
+def test_time(us, text):
+    assert units.format_time_us(us) == text
+
+
+def test_milliseconds_read_as_times():
+    assert units.format_ms(351.0) == "351 ms"
+    assert units.format_ms(0.0251) == "25.1 µs"
+    assert units.format_ms(None) == "–"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (512, "512 B"), (-512, "−512 B"), (3_051_000, "3.05 MB"), (999_999, "1.00 MB"), (0.5, "0.500 B")],
+)
+def test_bytes(size, text):
+    assert units.format_bytes(size) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0"), (40, "40"), (1_234_567, "1,234,567"), (2.5, "2.50"), (1234.5, "1,234"), (-3, "−3"), (math.nan, "–")],
+)
+def test_count(count, text):
+    assert units.format_count(count) == text
+
+
+def test_ratios_and_percentages():
+    assert units.format_ratio(1.2345) == "1.23×"
+    assert units.format_ratio(0.0715) == "0.0715×"
+    assert units.format_ratio(1234.5) == "1,234×"
+    assert units.format_ratio(math.inf) == "∞"
+    assert units.format_percent(0.1234) == "12.3 %"
+    assert units.format_percent(-1.5) == "−150 %"
+    assert units.format_percent_change(1.123) == "+12.3 %"
+    assert units.format_percent_change(0.877) == "−12.3 %"
+    assert units.format_percent_change(1.0) == "0 %"
+    assert units.format_percent_change(math.inf) == "+∞ %"
+    assert units.format_percent_change(None) == "–"
+
+
+def test_values_and_deltas_by_the_unit_of_the_schema():
+    assert units.format_value(1500, "µs") == "1.50 ms"
+    assert units.format_value(1.5, "ms") == "1.50 ms"
+    assert units.format_value(1500, "bytes") == "1.50 kB"
+    assert units.format_value(1500, "") == "1,500"
+    assert units.format_value(2, "warps") == "2 warps"
+    assert units.format_delta(1500, "µs") == "+1.50 ms"
+    assert units.format_delta(-1500, "bytes") == "−1.50 kB"
+    assert units.format_delta(0, "µs") == "0 µs"
+    assert units.format_delta(math.nan, "µs") == "–"
+
+
+def test_a_long_name_keeps_its_end():
+    assert units.middle_ellipsis("model/dense/MatMul", 40) == "model/dense/MatMul"
+    assert units.middle_ellipsis("gradient_tape/model/dense/MatMul/MatMul_1", 20) == "gradie…tMul/MatMul_1"
+
+
+@given(st.text(), st.integers(1, 50))
+def test_an_ellipsis_never_exceeds_its_width(name, width):
+    assert len(units.middle_ellipsis(name, width)) <= width
+
+
+@given(st.floats(1e-3, 1e12))
+def test_a_time_keeps_three_digits(us):
+    number, unit = units.format_time_us(us).split()
+    factor = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}[unit]
+    assert float(number.replace(",", "")) * factor == pytest.approx(us, rel=5.1e-3)
+    assert units.format_time_us(-us) == f"−{units.format_time_us(us)}"

@@ -1,0 +1,41 @@
+"""Compare TensorFlow and XLA profile runs: what changed, by how much, and where.
+
+    import tfcompare as tfc
+
+    tfc.find_runs("logs/")                    # the runs found below a file, run folder, logdir or parent
+    run = tfc.load("logs/before")             # run.table("op_stats") -> DataFrame, run.info
+    cmp = tfc.compare(run, tfc.load("logs/after"))
+    cmp.table("op_stats")                     # the diff, one row an op
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tfcompare.errors import TfcompareError
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison, compare
+    from tfcompare.logdir import FoundRun, find_runs
+    from tfcompare.run import Run, load
+
+__version__ = "0.1.0"
+__all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_runs", "load"]
+
+_HOME = {
+    "Comparison": "tfcompare.compare",
+    "compare": "tfcompare.compare",
+    "FoundRun": "tfcompare.logdir",
+    "find_runs": "tfcompare.logdir",
+    "Run": "tfcompare.run",
+    "load": "tfcompare.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the public names when they are first used, so that `--help` needs neither pandas nor numba."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOME[name]), name)

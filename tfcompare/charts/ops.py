@@ -1,0 +1,194 @@
+"""Figures over the ops of two runs: the longest, those that changed the most, where the time goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.charts.style import Side
+from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us, middle_ellipsis
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+TOP = 10
+PATTERNS = {"added": "/", "removed": "x"}
+"""How a bar of an op that only one side has is hatched."""
+
+ROLES = ("baseline", "candidate")
+
+
+def top_ops(side: Side, position: int, sides: int, place: str, count: int = TOP) -> go.Figure:
+    """The `count` ops with the largest share of one run's self time, each with its share and the cumulative share.
+
+    `side.frame` is in falling order of `self_time_us`: `op_name`, `op_type`, `occurrences`, `self_time_us`,
+    `self_share`, `cumulative_share`. `place` says where they ran, e.g. `host`.
+    """
+    ops = side.frame.head(count)
+    labels = style.shorten_apart([str(name) for name in ops["op_name"]])
+    tint = style.colour(position)
+    run = style.safe(middle_ellipsis(side.name, 28))
+    result = style.figure(
+        f"Top {len(ops)} ops on {place}: {run}",
+        f"bars: share of the {style.role(position, sides).lower()}'s {place} self time; dotted: cumulative share",
+        height=style.bars_height(len(ops) + 1),
+        legend_rows=0,
+        showlegend=False,
+    )
+    rows = list(range(len(ops)))
+    hover = np.column_stack([
+        ops["op_name"].map(style.safe), ops["op_type"].map(style.safe), ops["self_time_us"].map(format_time_us),
+        ops["self_share"].map(format_percent), ops["cumulative_share"].map(format_percent),
+    ])  # fmt: skip
+    template = "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>self time %{customdata[2]}<br>share %{customdata[3]}"
+    result.add_trace(
+        go.Bar(
+            name="share",
+            orientation="h",
+            x=ops["self_share"],
+            y=rows,
+            marker={"color": tint},
+            customdata=hover,
+            hovertemplate=template + "<extra></extra>",
+        )
+    )
+    result.add_trace(
+        go.Scatter(
+            name="cumulative share",
+            x=ops["cumulative_share"],
+            y=rows,
+            mode="lines+markers",
+            line={"color": tint, "width": 1, "dash": "dot"},
+            marker={"symbol": f"{style.symbol(position)}-open", "size": 7},
+            customdata=hover,
+            hovertemplate="<b>%{customdata[0]}</b><br>together with those above %{customdata[4]}<extra></extra>",
+        )
+    )
+    for heading, column, x in (("share", "self_share", 1.3), ("cum.", "cumulative_share", 1.6)):
+        result.add_trace(_text_column(ops[column], x))
+        result.add_annotation(
+            text=heading, x=x, y=-1, xanchor="right", yanchor="middle", showarrow=False, font={"size": 11}
+        )
+    result.update_xaxes(range=[0, 1.6], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
+    result.update_yaxes(**style.row_ticks(labels), range=[len(ops) - 0.4, -1.4])
+    return result
+
+
+def _text_column(shares: pd.Series, x: float) -> go.Scatter:
+    """Percentages with one decimal, one below the other, aligned at their right ends."""
+    return go.Scatter(
+        x=[x] * len(shares),
+        y=list(range(len(shares))),
+        mode="text",
+        text=[f"{100 * share:.1f} %" for share in shares],
+        textposition="middle left",
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,
+    )
+
+
+def movers(changes: pd.DataFrame, metric: str, *, per: str) -> go.Figure:
+    """The rows of `changes` as bars from 0: to the left and blue what got faster, to the right and orange what slower.
+
+    `changes` are rows of a diff of ops in the order to be shown, with `change_us` (candidate − baseline, an absent side
+    counting as 0) beside `op_name`, `op_type`, `status`, and `<metric>_baseline`, `_candidate`, `_ratio`. Ops that only
+    one side has are hatched and say so.
+    """
+    change = changes["change_us"].astype("float64")
+    scale = style.time_scale(change)
+    labels = style.shorten_apart([str(name) for name in changes["op_name"]])
+    result = style.figure(
+        f"The {len(changes)} largest changes of self time",
+        f"candidate − baseline, per {per}; hatched: only one side has the op",
+        height=style.bars_height(len(changes)),
+    )
+    faster = change < 0
+    matched = changes["status"] == "matched"
+    for name, tint, chosen in (("▼ faster", style.BETTER, faster), ("▲ slower", style.WORSE, ~faster)):
+        for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
+            if bars.any():
+                y = np.flatnonzero(bars.to_numpy(dtype=bool))
+                trace = _mover_bars(changes[bars], y, metric, scale)
+                trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=not one_sided)
+                result.add_trace(trace)
+    result.update_xaxes(
+        title_text=f"Change of self time ({scale.unit} per {per})", tickformat="~r", range=_room(change / scale.us)
+    )
+    result.update_yaxes(**style.row_ticks(labels), autorange="reversed")
+    return result
+
+
+def _room(change: pd.Series) -> list[float]:
+    """A range that holds the bars and, beyond their ends, what is written there."""
+    low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
+    margin = 0.24 * (high - low)
+    return [low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0]
+
+
+def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: style.Scale) -> go.Bar:
+    what = [
+        format_percent_change(ratio) if status == "matched" else status
+        for ratio, status in zip(rows[f"{metric}_ratio"], rows["status"], strict=True)
+    ]
+    change = rows["change_us"].map(lambda us: format_delta(us, "µs"))
+    return go.Bar(
+        orientation="h",
+        x=scale.of(rows["change_us"]),
+        y=y,
+        marker={"pattern": {"shape": [PATTERNS.get(s, "") for s in rows["status"]], "size": 6, "fillmode": "replace"}},
+        text=[f"{us} ({text})" for us, text in zip(change, what, strict=True)],
+        textposition="outside",
+        cliponaxis=False,
+        customdata=np.column_stack([
+            rows["op_name"].map(style.safe), rows["op_type"].map(style.safe), what, change,
+            rows[f"{metric}_baseline"].map(format_time_us), rows[f"{metric}_candidate"].map(format_time_us),
+        ]),
+        hovertemplate=(
+            "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>change %{customdata[3]} (%{customdata[2]})"
+            "<br>baseline %{customdata[4]}<br>candidate %{customdata[5]}<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def self_time_shares(shares: pd.DataFrame, names: tuple[str, str], *, by: str, place: str) -> go.Figure:
+    """Where the self time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
+
+    `shares` has a row a group in the order to be shown: `group`, and `self_time_us_<role>`, `share_<role>` for
+    `baseline` and `candidate`. `by` names the groups (`op`, `op type`), `place` where they ran (`host`).
+    """
+    labels = style.shorten_apart([str(group) for group in shares["group"]])
+    result = style.figure(
+        f"Self time on {place} by {by}",
+        f"share of each run's {place} self time; a run's bars add up to 100 %",
+        height=style.bars_height(len(shares), bars_per_row=2),
+        legend_rows=2,
+        bargap=0.28,
+        bargroupgap=0.05,
+    )
+    for position, (role, run) in enumerate(zip(ROLES, names, strict=True)):
+        share = shares[f"share_{role}"]
+        result.add_trace(
+            go.Bar(
+                name=f"{role.capitalize()} · {style.safe(middle_ellipsis(run, style.LABEL_LENGTH))}",
+                orientation="h",
+                x=share,
+                y=list(range(len(shares))),
+                marker={"color": style.colour(position)},
+                text=share.map(format_percent),
+                textposition="outside",
+                cliponaxis=False,
+                customdata=np.column_stack(
+                    [shares["group"].map(style.safe), shares[f"self_time_us_{role}"].map(format_time_us)]
+                ),
+                hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{x:.1%}}, %{{customdata[1]}}<extra></extra>",
+            )
+        )
+    largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0
+    result.update_xaxes(range=[0, min(1.15, largest * 1.18)], tickformat=".0%", title_text="Share of self time")
+    result.update_yaxes(**style.row_ticks(labels), autorange="reversed")
+    return result

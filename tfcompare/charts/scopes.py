@@ -1,0 +1,129 @@
+"""An icicle over the name scopes of ops: how long each takes, and how that changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.units import format_percent_change, format_time_us
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DEPTH = 5
+SMALLEST_SHARE = 0.001
+"""Scopes below this share of the whole are drawn as one: they would be thinner than a pixel."""
+
+SMALLER = "smaller"
+CLIP = 3.0
+"""Colours end at 8 (2³) times as long and an eighth as long."""
+
+NEUTRAL_TILE = "#6B7380"
+COLOURS = [[0.0, "#1B5FB4"], [0.5, NEUTRAL_TILE], [1.0, "#B25000"]]
+"""Darker than the bars' blue and orange, for white letters on them."""
+
+
+def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str) -> go.Figure:
+    """Name scopes from the left to the right, each as high as its self time in both runs together, coloured by change.
+
+    `tree` is one candidate's `compare.tree.scope_tree`: `node`, `parent`, `label`, `<metric>_baseline`, `_candidate`,
+    `status`. What is thinner than a pixel is drawn together, so that the parts always add up to the whole.
+    """
+    nodes = with_chains_folded(with_small_ones_merged(tree, metric))
+    sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
+    result = style.figure(
+        "Self time by name scope",
+        f"height: self time per {per} of both runs together; colour: change; click a scope to look into it",
+        height=520,
+        legend_rows=0,
+    )
+    result.add_trace(
+        go.Icicle(
+            ids=nodes["node"],
+            parents=nodes["parent"],
+            labels=nodes["label"].map(style.safe),
+            values=sides[0] + sides[1],
+            branchvalues="total",
+            maxdepth=DEPTH,
+            sort=True,
+            tiling={"orientation": "h", "pad": 1},
+            pathbar={"visible": True, "thickness": 22},
+            texttemplate="%{label}<br>%{customdata[0]}",
+            textfont={"color": "white"},
+            customdata=np.column_stack(_texts(nodes, metric)),
+            hovertemplate=(
+                "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
+                "<br>candidate %{customdata[3]}<extra></extra>"
+            ),
+            marker={
+                "colors": log_ratio(*sides),
+                "colorscale": COLOURS,
+                "cmin": -CLIP,
+                "cmid": 0,
+                "cmax": CLIP,
+                "showscale": True,
+                "colorbar": {
+                    "title": {"text": "candidate ÷ baseline", "side": "right"},
+                    "tickvals": [-3, -2, -1, 0, 1, 2, 3],
+                    "ticktext": ["÷8 faster", "÷4", "÷2", "same", "×2", "×4", "×8 slower"],
+                    "thickness": 12,
+                    "outlinewidth": 0,
+                },
+            },
+        )
+    )
+    return result
+
+
+def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:
+    before, after = nodes[f"{metric}_baseline"], nodes[f"{metric}_candidate"]
+    change = [
+        status if status != "matched" else format_percent_change(theirs / ours if ours > 0 else None)
+        for status, ours, theirs in zip(nodes["status"], before, after, strict=True)
+    ]
+    return [
+        change,
+        nodes["node"].map(style.safe).tolist(),
+        before.map(format_time_us).tolist(),
+        after.map(format_time_us).tolist(),
+    ]
+
+
+def log_ratio(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log₂(candidate ÷ baseline) within ±`CLIP`; the ends where only one side has any, 0 where neither has."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.log2(candidate) - np.log2(baseline)
+    return np.clip(np.nan_to_num(ratio, nan=0.0, posinf=CLIP, neginf=-CLIP), -CLIP, CLIP)
+
+
+def with_small_ones_merged(tree: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """`tree` with the small children of each node as one child; each node is still the sum of its children."""
+    sides = [f"{metric}_baseline", f"{metric}_candidate"]
+    size = tree[sides].sum(axis=1)
+    whole = float(size[tree["parent"] == ""].sum())
+    small = (size < SMALLEST_SHARE * whole) & (tree["parent"] != "")
+    kept = tree[~small]
+    topmost = tree[small & tree["parent"].isin(kept["node"])]
+    merged = topmost.groupby("parent", as_index=False)[sides].sum()
+    count = topmost.groupby("parent", as_index=False).size()["size"]
+    merged = merged.assign(
+        node=merged["parent"] + f"/({SMALLER})", label=count.map("{:,} smaller".format), status="matched"
+    )
+    return pd.concat([kept, merged], ignore_index=True)
+
+
+def with_chains_folded(tree: pd.DataFrame) -> pd.DataFrame:
+    """`tree` with each scope that holds nothing but one other scope drawn as one with it, as `gradient_tape/model`."""
+    parents = dict(zip(tree["node"], tree["parent"], strict=True))
+    labels = dict(zip(tree["node"], tree["label"], strict=True))
+    only_child = tree.drop_duplicates("parent", keep=False)
+    for parent, node in zip(only_child["parent"], only_child["node"], strict=True):
+        if parents.get(parent):  # roots stay: `Host` and `Device` are no names of scopes
+            labels[node] = f"{labels[parent]}/{labels[node]}"
+            parents[node] = parents.pop(parent)
+    folded = tree[tree["node"].isin(parents)]
+    return folded.assign(parent=folded["node"].map(parents), label=folded["node"].map(labels))

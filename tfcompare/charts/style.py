@@ -1,0 +1,148 @@
+"""What all charts share: the colours of the sides and of better and worse, titles, legends, axes, names cut to fit.
+
+Backgrounds, fonts, grid and text colours are left to the theme the figure is shown in, so that one figure reads well on
+light and dark. Each colour here keeps a contrast of 3:1 on both.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.units import middle_ellipsis
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+BASELINE_COLOUR = "#8C96A3"
+CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
+BETTER = "#2B7BD6"
+WORSE = "#DD6B00"
+UNCHANGED = "#8C96A3"
+
+BASELINE_SYMBOL = "circle"
+CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
+
+LABEL_LENGTH = 34
+ROW_PIXELS = 27
+LEGEND_ROW_PIXELS = 20
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
+"""How the page shows every figure: no logo, and no tools that do nothing here."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run of a chart: the name it is shown under, and its frame. The first side of a chart is the baseline."""
+
+    name: str
+    frame: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The unit that an axis of times is drawn in."""
+
+    unit: str
+    us: float
+
+    def of(self, times_us: pd.Series) -> NDArray[np.float64]:
+        """Microseconds in this unit."""
+        return times_us.to_numpy(dtype=np.float64, na_value=np.nan) / self.us
+
+
+SCALES = (Scale("s", 1e6), Scale("ms", 1e3), Scale("µs", 1.0))
+
+
+def time_scale(largest_us: Iterable[float]) -> Scale:
+    """The largest unit in which the largest of the times (signs aside) is at least 1; microseconds where none is."""
+    largest = max((abs(value) for value in largest_us if value == value), default=0.0)
+    return next((scale for scale in SCALES if largest >= scale.us), SCALES[-1])
+
+
+def colour(position: int) -> str:
+    """The colour of the side at that position: 0 is the baseline, candidates repeat theirs after the fourth."""
+    return BASELINE_COLOUR if position == 0 else CANDIDATE_COLOURS[(position - 1) % len(CANDIDATE_COLOURS)]
+
+
+def symbol(position: int) -> str:
+    """The marker of the side at that position, so that colour is not the only sign."""
+    return BASELINE_SYMBOL if position == 0 else CANDIDATE_SYMBOLS[(position - 1) % len(CANDIDATE_SYMBOLS)]
+
+
+def role(position: int, sides: int) -> str:
+    """`Baseline`, `Candidate`, or `Candidate 2` where there are several."""
+    if position == 0:
+        return "Baseline"
+    return "Candidate" if sides <= 2 else f"Candidate {position}"
+
+
+def side_label(side: Side, position: int, sides: int) -> str:
+    """What the legend says of a side: its role and its run."""
+    return f"{role(position, sides)} · {safe(middle_ellipsis(side.name, LABEL_LENGTH))}"
+
+
+def shorten_apart(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
+    """The names cut to `length`, with a number behind those that would otherwise read alike."""
+    short = [middle_ellipsis(name, length) for name in names]
+    seen: dict[str, int] = {}
+    result = []
+    for label in short:
+        seen[label] = seen.get(label, 0) + 1
+        result.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return result
+
+
+def safe(text: str) -> str:
+    """A name from a profile as Plotly shall show it: as it is, not as markup."""
+    return html.escape(text, quote=False)
+
+
+def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1, **layout: Any) -> go.Figure:
+    """An empty figure with a title, room for `legend_rows` below it, and nothing that a theme should decide.
+
+    The legend is never left to wrap, since it would grow over the title: one row of short entries, or a row an entry.
+    """
+    result = go.Figure()
+    result.update_layout(
+        title={
+            "text": title,
+            "subtitle": {"text": subtitle} if subtitle else None,
+            "x": 0,
+            "xref": "container",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 8},
+        },
+        height=height + LEGEND_ROW_PIXELS * legend_rows,
+        margin={"l": 8, "r": 16, "t": 62 + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
+        legend={
+            "orientation": "v" if legend_rows > 1 else "h",
+            "x": 0,
+            "xanchor": "left",
+            "y": 1,
+            "yanchor": "bottom",
+        },
+        hoverlabel={"namelength": -1, "align": "left"},
+        barcornerradius=2,
+    )
+    result.update_xaxes(automargin=True)
+    result.update_yaxes(automargin=True)
+    result.update_layout(**layout)
+    return result
+
+
+def bars_height(rows: int, bars_per_row: int = 1) -> int:
+    """Pixels that let `rows` rows of horizontal bars breathe, title and axis included."""
+    return 110 + max(rows, 1) * (ROW_PIXELS + 14 * (bars_per_row - 1))
+
+
+def row_ticks(labels: list[str]) -> dict[str, Any]:
+    """An axis that names its rows 0, 1, … by `labels`."""
+    return {"tickvals": list(range(len(labels))), "ticktext": [safe(label) for label in labels]}

@@ -1,0 +1,76 @@
+"""The command line: chooses a command, and turns what goes wrong into one line and an exit status.
+
+Exit status: 0 done, 1 the answer is "no", 2 bad input, 130 interrupted, 141 whoever read the output went away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from tfcompare import __version__
+from tfcompare.commands import diff, runs, serve, show
+from tfcompare.errors import TfcompareError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+READER_GONE = 141
+
+_COMMANDS = (runs, show, diff, serve)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Answers a wrong command line with one line instead of a page of usage."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; each command module brings its own part."""
+    top = _Parser(
+        prog="tfcompare",
+        description="Compare TensorFlow and XLA profile runs: what changed, by how much, and where.",
+        epilog="example: tfcompare diff logs/before logs/after",
+    )
+    top.add_argument("--version", action="version", version=f"tfcompare {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in _COMMANDS:
+        name = module.__name__.rpartition(".")[2]
+        command = commands.add_parser(
+            name,
+            help=module.SUMMARY,
+            description=module.__doc__,
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that `arguments` (default: `sys.argv`) name; returns the exit status."""
+    try:
+        chosen = parser().parse_args(arguments)
+        status: int = chosen.run(chosen)
+        sys.stdout.flush()
+    except TfcompareError as error:
+        return _complain(str(error))
+    except BrokenPipeError:
+        # The interpreter flushes stdout once more at its end; there is nobody to flush to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return READER_GONE
+    except OSError as error:
+        return _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return status
+
+
+def _complain(message: str) -> int:
+    print(f"tfcompare: {' '.join(message.split())}", file=sys.stderr)
+    return BAD_INPUT

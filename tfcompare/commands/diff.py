@@ -1,0 +1,105 @@
+"""Print what changed from a baseline to one or more candidates, biggest change first.
+
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run. Differences are
+candidate minus baseline, ratios candidate divided by baseline; lower is better for times and bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfcompare import schema
+from tfcompare.commands.diff_text import as_text
+from tfcompare.commands.output import add_format, csv_text, emit, note
+from tfcompare.commands.reading import load_one, say_if_compiling
+from tfcompare.units import format_percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.compare import Comparison
+
+SUMMARY = "print what changed between runs"
+DEFAULT_TABLE = "op_stats"
+EXAMPLES = """examples:
+  tfcompare diff logs/before logs/after
+  tfcompare diff logs/before logs/after --table op_stats --format csv
+  tfcompare diff logs/before logs/after logs/later --out changes/"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("baseline", metavar="BASELINE", help="the run that is held against")
+    parser.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs that are judged")
+    tables = ", ".join(diffable())
+    parser.add_argument("--table", metavar="T", help=f"one of: {tables} (default: {DEFAULT_TABLE})")
+    parser.add_argument(
+        "--per", choices=("step", "run"), default="step", help="what sums are given for (default: %(default)s)"
+    )
+    parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
+    parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write one CSV for each table into this folder")
+    add_format(parser)
+
+
+def diffable() -> list[str]:
+    """The tables that have a diff."""
+    return [t.name for t in schema.TABLES.values() if t.has_diff]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the diff, or write the diffs where `--out` asks for files; with `--table` too, do both."""
+    from tfcompare.compare import compare
+
+    if arguments.table is not None and arguments.table not in diffable():
+        raise schema.Unknown("table with a diff", arguments.table, diffable())
+    say_if_compiling()
+    runs = [load_one(place) for place in (arguments.baseline, *arguments.candidates)]
+    comparison = compare(runs[0], *runs[1:], per=arguments.per, host=arguments.host)
+    if arguments.out is not None:
+        _write_all(comparison, arguments)
+    if arguments.out is None or arguments.table is not None:
+        _print(comparison, arguments)
+    for remark in comparison.notes:
+        note(f"note: {remark}")
+    return 0
+
+
+def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
+    name = arguments.table or DEFAULT_TABLE
+    if arguments.format == "table":
+        print("\n".join(preamble(comparison)) + "\n")
+    emit(_rows(comparison, name, arguments), arguments, lambda shown: as_text(shown, schema.table(name)))
+
+
+def preamble(comparison: Comparison) -> list[str]:
+    """What stands above the table: the headline on each candidate, and how much of the time was paired."""
+    coverage = comparison.coverage().set_index("candidate")
+    lines = []
+    for candidate in comparison.candidates:
+        shares = coverage.loc[candidate.id]
+        lines.append(comparison.headline(candidate.id).replace("`", ""))
+        lines.append(
+            f"{format_percent(shares['matched_share'])} of the op time is matched, "
+            f"{format_percent(shares['exact_share'])} by exact name. Figures are per {comparison.per}."
+        )
+    return lines
+
+
+def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace) -> pd.DataFrame:
+    frame = comparison.table(name)
+    if arguments.no_idle and "op_type" in frame:
+        frame = frame[frame["op_type"] != schema.IDLE]
+    return frame
+
+
+def _write_all(comparison: Comparison, arguments: argparse.Namespace) -> None:
+    folder: Path = arguments.out
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in diffable():
+        frame = _rows(comparison, name, arguments)
+        path = folder / f"{name}.csv"
+        path.write_text(csv_text(frame), encoding="utf-8", newline="")
+        note(f"wrote {path} ({len(frame):,} rows)")

@@ -1,0 +1,91 @@
+"""How a diff looks in a terminal: the keys, the metric that is judged in four columns, then how the row was paired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcompare import schema
+from tfcompare.commands.text_table import Scale, TextColumn, number_column, scale, text_column
+from tfcompare.units import format_ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SIDES = ("baseline", "candidate")
+
+
+def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+    """The diff's columns for a terminal. Without keys to tell rows apart (`run_info`) the metrics stand upright."""
+    if table.keys == ("run",):
+        return _upright(frame, table)
+    columns = [text_column(name, frame[name]) for name in _telling(frame, table)]
+    main = table.headline or next(c.name for c in table.metrics if c.is_number)
+    columns += _measured(frame, table.column(main))
+    for metric in table.metrics:
+        if metric.kind == "sum" and not metric.unit:
+            columns += _both_sides(frame, metric)
+    columns.append(text_column("match", frame["match"].where(frame["status"] == "matched", frame["status"])))
+    if "verdict" in frame and set(frame["verdict"].dropna()) - {"untested"}:
+        columns.append(text_column("verdict", frame["verdict"]))
+    return columns
+
+
+def metric_name(frame: pd.DataFrame, metric: str) -> str:
+    """The metric's name in this diff: sums are called `…_per_step` unless they were asked for per run."""
+    per_step = f"{metric}_per_step"
+    return per_step if f"{per_step}_baseline" in frame else metric
+
+
+def _telling(frame: pd.DataFrame, table: schema.Table) -> list[str]:
+    """The candidate and the keys, less those that say the same in every row."""
+    names = [n for n in ("candidate", *table.keys) if n in frame]
+    return [n for n in names if n not in ("candidate", "host", "host_or_device") or frame[n].nunique() > 1]
+
+
+def _label(frame: pd.DataFrame, metric: schema.Column, unit: str) -> str:
+    per_step = "/step" if metric_name(frame, metric.name) != metric.name else ""
+    return f"{metric.label.lower()} ({unit}{per_step})" if unit else f"{metric.label.lower()}{per_step}"
+
+
+def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> Scale:
+    name = metric_name(frame, metric.name)
+    values = [v for side in SIDES for v in frame[f"{name}_{side}"]]
+    return scale(metric.unit, values)
+
+
+def _both_sides(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
+    name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
+    group = _label(frame, metric, shown.unit)
+    return [
+        number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group) for side in SIDES
+    ]
+
+
+def _measured(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
+    name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
+    group = _label(frame, metric, shown.unit)
+    change = frame[f"{name}_delta"] * shown.factor
+    ratios = [format_ratio(r) for r in frame[f"{name}_ratio"]]
+    return [
+        *_both_sides(frame, metric),
+        number_column("change", change, shown.decimals, sign="+", group=group),
+        TextColumn("ratio", ratios, is_number=True, group=group),
+    ]
+
+
+def _upright(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+    """One line a metric: what it is, the baseline's value, and each candidate's."""
+    labels: list[str] = []
+    cells: list[list[str]] = []
+    for metric in table.metrics:
+        values = [frame[f"{metric.name}_baseline"].iloc[0], *frame[f"{metric.name}_candidate"]]
+        shown = scale(metric.unit, values) if metric.is_number else Scale(1.0, "", 0)
+        labels.append(_label(frame, metric, shown.unit))
+        if metric.is_number:
+            cells.append(number_column("", [v * shown.factor for v in values], shown.decimals).cells)
+        else:
+            cells.append(text_column("", values).cells)
+    candidates = list(frame["candidate"]) if len(frame) > 1 else ["candidate"]
+    sides = [list(side) for side in zip(*cells, strict=True)]
+    named = zip(["baseline", *candidates], sides, strict=True)
+    return [TextColumn("", labels), *(TextColumn(name, values) for name, values in named)]

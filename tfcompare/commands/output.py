@@ -1,0 +1,78 @@
+"""What the commands put on stdout: data and nothing else, as aligned text, CSV or JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from tfcompare.commands.text_table import TextColumn, render, terminal_width
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("table", "csv", "json")
+ROWS_ON_SCREEN = 40
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Declare `--format` and `--limit`."""
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="table: aligned for reading; csv, json: every row, full precision, for programs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=int,
+        help=f"rows to print at most, 0: all (default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
+    )
+
+
+def emit(
+    frame: pd.DataFrame, arguments: argparse.Namespace, as_text: Callable[[pd.DataFrame], Sequence[TextColumn]]
+) -> None:
+    """Print `frame` in the format asked for; `as_text` says how its columns look to a reader."""
+    limit = arguments.limit
+    if limit is None:
+        limit = ROWS_ON_SCREEN if arguments.format == "table" and sys.stdout.isatty() else 0
+    shown = frame.head(limit) if limit else frame
+    if arguments.format == "csv":
+        sys.stdout.write(csv_text(shown))
+    elif arguments.format == "json":
+        sys.stdout.write(json_text(shown))
+    else:
+        print(render(as_text(shown), terminal_width()))
+    if len(shown) < len(frame):
+        note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """`frame` as CSV: its own column names, full precision, empty cells for what is absent."""
+    return frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def json_text(frame: pd.DataFrame) -> str:
+    """`frame` as a JSON list of records, one a line; what is absent is null."""
+    columns = [frame[c].astype(object).where(frame[c].notna(), None) for c in frame.columns]
+    records = [
+        json.dumps(dict(zip(frame.columns, row, strict=True)), ensure_ascii=False, allow_nan=False, default=_plain)
+        for row in zip(*columns, strict=True)
+    ]
+    return "[" + ",\n ".join(records) + "]\n"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value.item()
+
+
+def note(message: str) -> None:
+    """Something a reader should know that is no data: on stderr."""
+    print(message, file=sys.stderr)

@@ -1,0 +1,72 @@
+"""Print one table of one run.
+
+RUN is a profile file, a run folder, or a logdir that holds a single run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tfcompare import schema
+from tfcompare.commands.output import add_format, emit
+from tfcompare.commands.reading import load_one, say_if_compiling
+from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SUMMARY = "print a table of one run"
+EXAMPLES = "examples:\n  tfcompare show logs/before op_stats --no-idle\n  tfcompare show logs/before steps --format csv"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("place", metavar="RUN", help="the run")
+    parser.add_argument("table", metavar="TABLE", help=f"one of: {', '.join(schema.TABLES)}")
+    parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
+    parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
+    add_format(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the table."""
+    table = schema.table(arguments.table)
+    say_if_compiling()
+    frame = load_one(arguments.place).table(table.name, host=arguments.host)
+    if arguments.no_idle and "op_type" in frame:
+        frame = frame[frame["op_type"] != schema.IDLE]
+    if table.headline is not None:
+        frame = frame.sort_values(table.headline, ascending=False, kind="stable")
+    emit(frame, arguments, lambda shown: as_text(shown, table))
+    return 0
+
+
+def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+    """The table's columns for a terminal: a single row stands upright, a column that says the same throughout goes."""
+    if len(table.keys) == 1 and len(frame) == 1:
+        return _upright(frame, table)
+    texts = [c for c in table.columns if c.kind in ("key", "text", "flag")]
+    return [
+        _column(frame, column, table) for column in table.columns if not (column in texts and _is_all_hosts(frame, column))
+    ]
+
+
+def _is_all_hosts(frame: pd.DataFrame, column: schema.Column) -> bool:
+    return column.name == "host" and bool((frame["host"] == schema.ALL_HOSTS).all())
+
+
+def _column(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> TextColumn:
+    values = frame[column.name]
+    if column.unit in ("µs", "ms", "bytes") or column.is_number:
+        shown = scale(column.unit, values)
+        header = f"{column.label.lower()} ({shown.unit})" if shown.unit else column.label.lower()
+        return number_column(header, values * shown.factor, shown.decimals)
+    if column.dtype == "bool":
+        return text_column(column.label.lower(), ["yes" if v else "no" for v in values])
+    return text_column(column.label.lower(), values)
+
+
+def _upright(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+    cells = [_column(frame, c, table) for c in table.columns]
+    return [TextColumn("", [c.header for c in cells]), TextColumn("value", [c.cells[0] for c in cells])]

@@ -1,0 +1,155 @@
+"""compare: one baseline beside one or more candidates, as diffs, coverage and a sentence on each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare import coverage as coverage_of
+from tfcompare.compare.diff import Side, diff_table, metric_name
+from tfcompare.compare.headline import has_steps, step_time_headline
+from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.verdict import Verdict, verdict_on_step_time
+from tfcompare.errors import TfcompareError, Unknown
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+Per = Literal["step", "run"]
+
+
+def compare(baseline: Run, *candidates: Run, per: Per = "step", host: str | None = None) -> Comparison:
+    """Compare each candidate with the baseline.
+
+    Sums (times and counts added up over the profile) are put per step, which needs step markers in every run; where a
+    run has none, the comparison is per run and `Comparison.notes` says so. `host` keeps to one of the baseline's hosts,
+    and to its counterpart in each candidate: the host of that name, else the one at the same place where both runs have
+    equally many hosts.
+
+    Raises `TfcompareError` without a candidate or with one given twice, `Unknown` for a `per` or `host` there is not.
+    """
+    if not candidates:
+        raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
+    ids = [run.id for run in candidates]
+    if len(set(ids)) < len(ids):
+        twice = next(run_id for run_id in ids if ids.count(run_id) > 1)
+        raise TfcompareError(f"the candidate {twice!r} was given twice; name each candidate once")
+    if per not in ("step", "run"):
+        raise Unknown("figures per", per, ["step", "run"])
+    notes: list[str] = []
+    unmarked = [run.name for run in (baseline, *candidates) if not has_steps(run.info)]
+    if per == "step" and unmarked:
+        names = ", ".join(unmarked)
+        notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
+        per = "run"
+    hosts, host_notes = _hosts(baseline, candidates, host)
+    return Comparison(baseline, candidates, per, host, (*notes, *host_notes), hosts)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A baseline and its candidates. `notes` are sentences that a reader of the figures has to know."""
+
+    baseline: Run
+    candidates: tuple[Run, ...]
+    per: Per
+    host: str | None
+    notes: tuple[str, ...]
+    _hosts: Mapping[str, str | None] = field(repr=False)
+    _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """The diff of a table, all candidates below one another.
+
+        Columns: `candidate`; the table's keys, and `<key>_candidate` for keys that may differ between paired rows (of
+        an added row, the key is the candidate's); for each metric `<metric>_baseline` and `<metric>_candidate`, for
+        numbers also `_delta` (candidate − baseline) and `_ratio` (candidate ÷ baseline; 1 where both are 0, infinite
+        where only the baseline is); `status` (`matched`, `added`, `removed`); `match` (`exact`, `canonical`,
+        `position`; empty without a pair); `verdict` (`same`, `untested`; empty without a pair, and in tables without a
+        headline metric).
+
+        Per step, a sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it
+        holds what ran between steps too. Cells of an absent side are missing. Of `steps`, those set aside are left out.
+        Rows come in the order of the candidates, the largest change of the headline metric first.
+
+        Raises `Unknown` for a table there is not, `TfcompareError` for one that has no diff.
+        """
+        table = schema.table(name)
+        if not table.has_diff:
+            raise TfcompareError(f"the table {name!r} has no diff; show it for each run by itself")
+        if name not in self._diffs:
+            diffs = [self._diff(table, candidate) for candidate in self.candidates]
+            self._diffs[name] = pd.concat(diffs, ignore_index=True)
+        return self._diffs[name].copy(deep=False)
+
+    def coverage(self, table: str = "op_stats") -> pd.DataFrame:
+        """The shares of a table's headline metric that were matched; see `coverage.coverage`.
+
+        Raises `TfcompareError` for a table without a headline metric.
+        """
+        headline_metric = schema.table(table).headline
+        if headline_metric is None:
+            raise TfcompareError(f"the table {table!r} has no headline metric, so no share of it can be told")
+        metric = metric_name(schema.table(table).column(headline_metric), self.per)
+        return coverage_of.coverage(self.table(table), metric, [run.id for run in self.candidates])
+
+    @property
+    def verdict(self) -> dict[str, Verdict]:
+        """For each candidate's id, whether its step time differs from the baseline's."""
+        return {run.id: verdict_on_step_time(identical=self._is_identical(run)) for run in self.candidates}
+
+    def headline(self, candidate: str | None = None) -> str:
+        """A sentence in Markdown on the candidate of that id (the first one when none is named).
+
+        Raises `Unknown` for a run that is no candidate here.
+        """
+        run = self.candidates[0] if candidate is None else self._candidate(candidate)
+        names = (self.baseline.name, run.name)
+        if names[0] == names[1]:
+            names = (self.baseline.id, run.id)
+        return step_time_headline(self.baseline.info, run.info, names, identical=self._is_identical(run))
+
+    def _candidate(self, run_id: str) -> Run:
+        for run in self.candidates:
+            if run.id == run_id:
+                return run
+        raise Unknown("candidate", run_id, [run.id for run in self.candidates])
+
+    def _is_identical(self, candidate: Run) -> bool:
+        return candidate.content_id == self.baseline.content_id
+
+    def _diff(self, table: schema.Table, candidate: Run) -> pd.DataFrame:
+        ours, theirs = (
+            self._side(table, self.baseline, self.host),
+            self._side(table, candidate, self._hosts[candidate.id]),
+        )
+        identical = self._is_identical(candidate)
+        return diff_table(table, candidate.id, ours, theirs, per=self.per, identical=identical)
+
+    def _side(self, table: schema.Table, run: Run, host: str | None) -> Side:
+        if host is None or "host" not in table.keys:
+            return Side(run.table(table.name), run.info.step_count if self.per == "step" else 1)
+        steps = len(run.table("steps", host=host)) or run.info.step_count
+        return Side(run.table(table.name, host=host), steps if self.per == "step" else 1)
+
+
+def _hosts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> tuple[dict[str, str | None], list[str]]:
+    """Each candidate's counterpart of the baseline's host, and a note for each that has another name."""
+    if host is None:
+        return {run.id: None for run in candidates}, []
+    if host not in baseline.host_names:
+        raise Unknown(f"host of {baseline.id}", host, sorted(baseline.host_names))
+    hosts: dict[str, str | None] = {}
+    notes = []
+    for run in candidates:
+        counterparts = {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, run.host_names).items()}
+        if host not in counterparts:
+            raise Unknown(f"host of {run.id}", host, sorted(run.host_names))
+        hosts[run.id] = counterparts[host]
+        if counterparts[host] != host:
+            notes.append(f"Host {host} of the baseline stands beside host {counterparts[host]} of {run.name}.")
+    return hosts, notes

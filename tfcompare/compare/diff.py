@@ -1,0 +1,122 @@
+"""The diff of one table: baseline and candidate side by side, in the columns of DESIGN section 2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.matching import NAME_KEYS, Pairing, pair_rows
+from tfcompare.compare.verdict import SAME, UNTESTED
+from tfcompare.schema import Column, Table
+
+MATCHED = "matched"
+ADDED = "added"
+REMOVED = "removed"
+
+_TWO_SIDED_KEYS = {"steps": ("host", "step")} | {table: (key.op_type, key.name) for table, key in NAME_KEYS.items()}
+"""Keys that may differ between paired rows: `<key>` is then the baseline's, and `<key>_candidate` stands beside it."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run's rows of a table, and what its sums are divided by: its steps, or 1 for figures per run."""
+
+    frame: pd.DataFrame
+    divisor: int
+
+
+def metric_name(column: Column, per: str) -> str:
+    """The metric's name in a diff, before `_baseline` and its like: sums are per step unless figures are per run."""
+    return f"{column.name}_per_step" if column.kind == "sum" and per == "step" else column.name
+
+
+def diff_columns(table: Table, per: str) -> list[str]:
+    """The columns of a table's diff, in order."""
+    columns = ["candidate", *table.keys, *(f"{key}_candidate" for key in _TWO_SIDED_KEYS.get(table.name, ()))]
+    for metric in table.metrics:
+        name = metric_name(metric, per)
+        columns += [f"{name}_baseline", f"{name}_candidate"]
+        if metric.is_number:
+            columns += [f"{name}_delta", f"{name}_ratio"]
+    return [*columns, "status", "match", "verdict"]
+
+
+def diff_table(
+    table: Table, candidate_id: str, baseline: Side, candidate: Side, *, per: str, identical: bool
+) -> pd.DataFrame:
+    """The diff of one pair of runs, sorted by the headline metric's change, then its size, then the keys."""
+    pairing = pair_rows(table, baseline.frame, candidate.frame)
+    cells: dict[str, pd.Series] = {}
+    for key in table.keys:
+        ours = _take(baseline.frame[key], pairing.baseline)
+        theirs = _take(candidate.frame[key], pairing.candidate)
+        cells[key] = ours.where(pairing.baseline >= 0, theirs).astype(baseline.frame[key].dtype)
+        cells[f"{key}_candidate"] = theirs
+    for metric in table.metrics:
+        cells |= _metric_cells(metric, baseline, candidate, pairing, per)
+    cells |= _labels(table, pairing, identical)
+    cells["candidate"] = pd.Series(candidate_id, index=cells["status"].index, dtype="str")
+    return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table, per)}), per)
+
+
+def ratio(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
+    """candidate ÷ baseline: 1 where both are 0, infinite where only the baseline is, NaN where one is absent."""
+    ours, theirs = (side.to_numpy(np.float64, na_value=np.nan) for side in (baseline, candidate))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        quotient = theirs / ours
+    return pd.Series(np.where((ours == 0) & (theirs == 0), 1.0, quotient), index=baseline.index)
+
+
+def change(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
+    """candidate − baseline as float64, an absent side counting as 0: a measure to rank by, not a finding."""
+    return candidate.astype("float64").fillna(0.0) - baseline.astype("float64").fillna(0.0)
+
+
+def _metric_cells(metric: Column, baseline: Side, candidate: Side, pairing: Pairing, per: str) -> dict[str, pd.Series]:
+    name = metric_name(metric, per)
+    ours, theirs = baseline.frame[metric.name], candidate.frame[metric.name]
+    if name != metric.name:
+        ours, theirs = ours / baseline.divisor, theirs / candidate.divisor
+    ours, theirs = _take(ours, pairing.baseline), _take(theirs, pairing.candidate)
+    cells = {f"{name}_baseline": ours, f"{name}_candidate": theirs}
+    if metric.is_number:
+        cells |= {f"{name}_delta": theirs - ours, f"{name}_ratio": ratio(ours, theirs)}
+    return cells
+
+
+def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
+    """The cells at these positions, missing at -1; integers and flags become nullable so that nothing is rounded."""
+    if column.dtype.kind in "iu":
+        column = column.astype("Int64")
+    elif column.dtype.kind == "b":
+        column = column.astype("boolean")
+    return pd.Series(column.array.take(positions, allow_fill=True))
+
+
+def _labels(table: Table, pairing: Pairing, identical: bool) -> dict[str, pd.Series]:
+    status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
+    word = SAME if identical else UNTESTED
+    judged = (status == MATCHED) & (table.headline is not None)
+    return {
+        "status": pd.Series(status, dtype="str"),
+        "match": pd.Series(pairing.match, dtype="str"),
+        "verdict": pd.Series(word, index=range(len(status)), dtype="str").where(judged),
+    }
+
+
+def _in_order(table: Table, diff: pd.DataFrame, per: str) -> pd.DataFrame:
+    if table.name == "steps":
+        return diff  # in the order of their places, which the steps' numbers need not follow
+    keys = [c for c in diff.columns if c in table.keys or c.removesuffix("_candidate") in table.keys]
+    if table.headline is None:
+        return diff.sort_values(keys, ignore_index=True)
+    name = metric_name(table.column(table.headline), per)
+    ours, theirs = diff[f"{name}_baseline"], diff[f"{name}_candidate"]
+    by_size = pd.DataFrame(
+        {"change": -change(ours, theirs).abs(), "size": -pd.concat([ours, theirs], axis=1).max(axis=1)}
+    )
+    order = pd.concat([by_size, diff[keys]], axis=1).sort_values(["change", "size", *keys]).index
+    return diff.loc[order].reset_index(drop=True)

@@ -1,0 +1,73 @@
+"""One sentence on what a change did to the step time."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcompare.units import format_ms
+
+if TYPE_CHECKING:
+    from tfcompare.run import RunInfo
+
+WHOLE_PROFILE = "whole profile"
+"""The `step_source` of a run without step markers: its one step is the whole profile."""
+
+BETWEEN_RECORDINGS = 0.15
+"""Two recordings of one program may well differ by as much: the medians of ten spread by 5 %, and 2·√2·5 % is 15 %."""
+
+_IN_MULTIPLES_FROM = 1.5
+
+
+def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str], *, identical: bool) -> str:
+    """A sentence in Markdown: the candidate's median step time beside the baseline's, and how far to trust it.
+
+    `names` are what to call baseline and candidate.
+    """
+    ours, theirs = (f"`{name.replace('`', chr(39))}`" for name in names)
+    if identical:
+        return f"{theirs} is the same recording as {ours}, byte for byte."
+    without = [name for name, info in ((ours, baseline), (theirs, candidate)) if not has_steps(info)]
+    if without:
+        return _no_step_times(without)
+    before, after = baseline.step_time_ms_median, candidate.step_time_ms_median
+    sentence = (
+        f"{theirs} takes {format_ms(after)} a step against {format_ms(before)} of {ours}: {compared(before, after)}"
+    )
+    if abs(math.log(after / before)) <= math.log1p(BETWEEN_RECORDINGS):
+        sentence += (
+            f". Two recordings of the same program often differ by up to {BETWEEN_RECORDINGS:.0%}".replace("%", " %")
+            + ", so one recording of each does not prove a change"
+        )
+    return f"{sentence}."
+
+
+def has_steps(info: RunInfo) -> bool:
+    """Whether the run's steps were marked, so that a time per step can be told."""
+    return info.step_source != WHOLE_PROFILE and info.step_count > 0 and info.step_time_ms_median > 0
+
+
+def compared(before: float, after: float) -> str:
+    """`14 times as fast`, `2.3 times as long`, `12 % less time a step` for two positive step times."""
+    if before == after:
+        return "the same step time"
+    if before / after >= _IN_MULTIPLES_FROM:
+        return f"{_two_digits(before / after)} times as fast"
+    if after / before >= _IN_MULTIPLES_FROM:
+        return f"{_two_digits(after / before)} times as long"
+    percent = abs(after / before - 1) * 100
+    return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time a step"
+
+
+def _no_step_times(runs: list[str]) -> str:
+    subject = " and ".join(runs)
+    return (
+        f"{subject} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
+        "record again with each step inside `tf.profiler.experimental.Trace('train', step_num=step, _r=1)`."
+    )
+
+
+def _two_digits(number: float) -> str:
+    rounded = float(f"{number:.1e}")
+    decimals = max(0, 1 - math.floor(math.log10(rounded)))
+    return f"{rounded:,.{decimals}f}" if decimals <= 4 else "less than 0.0001"

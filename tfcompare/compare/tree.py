@@ -1,0 +1,83 @@
+"""A diff of ops as a tree of name scopes, for icicles and treemaps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.coverage import without_idle
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.compare.movers import metric_in
+from tfcompare.compare.names import MAX_DEPTH
+
+OWN_TIME = "(self)"
+"""The label of the leaf that holds the own time of an op whose name is a scope as well."""
+
+_IDS = ["candidate", "node", "parent", "label", "depth"]
+_PRESENCE = ["in_baseline", "in_candidate"]
+
+
+def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us") -> pd.DataFrame:
+    """One row for each scope and op of each candidate; IDLE is left out.
+
+    Columns: `candidate`; `node` (`Host/model/dense`), `parent` (empty for the roots `Host` and `Device`), `label` (the
+    last component), `depth` (0 for roots); `<metric>_baseline`, `_candidate` and `_delta`, 0 where nothing ran;
+    `status` (`added` and `removed` where all below is). A scope's figures are the sum of its children's, so an op that
+    is a scope too has its own time in a child labelled `OWN_TIME`. Paired ops stand under the baseline's name.
+    """
+    name = metric_in(diff, metric)
+    metrics = [f"{name}_baseline", f"{name}_candidate"]
+    level = _leaves(without_idle(diff), metrics)
+    done: list[pd.DataFrame] = []
+    for depth in range(int(level["depth"].max()) if len(level) else 0, -1, -1):
+        here = level[level["depth"] == depth].sort_values(["candidate", "node"])
+        done.append(here)
+        if depth > 0:
+            level = pd.concat([level[level["depth"] < depth], _parents(here, metrics)], ignore_index=True)
+    tree = pd.concat(done or [level], ignore_index=True).sort_values(["candidate", "node"], ignore_index=True)
+    tree[f"{name}_delta"] = tree[metrics[1]] - tree[metrics[0]]
+    status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
+    return tree[[*_IDS, *metrics, f"{name}_delta"]].assign(status=pd.Series(status, dtype="str"))
+
+
+def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """The ops as nodes, each with its place in the tree; ops of one name are one node."""
+    names = (diff["host_or_device"] + "/" + diff["op_name"]).tolist()
+    scopes = {name: _scopes(name) for name in names}
+    all_scopes = {scope for path in scopes.values() for scope in path}
+    nodes = [f"{name}/{OWN_TIME}" if name in all_scopes else name for name in names]
+    parents = [name if name in all_scopes else scopes[name][-1] for name in names]
+    leaves = pd.DataFrame(
+        {
+            "candidate": diff["candidate"].array,
+            "node": pd.Series(nodes, dtype="str"),
+            "parent": pd.Series(parents, dtype="str"),
+            "depth": pd.Series([len(scopes[n]) + (n in all_scopes) for n in names], dtype="int64"),
+            **{metric: diff[metric].astype("float64").fillna(0.0).array for metric in metrics},
+            "in_baseline": (diff["status"] != ADDED).array,
+            "in_candidate": (diff["status"] != REMOVED).array,
+        }
+    )
+    return _added_up(leaves, ["candidate", "node", "parent", "depth"], metrics)
+
+
+def _scopes(node: str) -> list[str]:
+    """The scopes that a node lies in, outermost first."""
+    parts = node.split("/", MAX_DEPTH)
+    return ["/".join(parts[:i]) for i in range(1, len(parts))]
+
+
+def _parents(children: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    nodes = children.drop(columns=["node", "label"]).rename(columns={"parent": "node"})
+    nodes = nodes.assign(depth=nodes["depth"] - 1, parent=_rpartition(nodes["node"], 0))
+    return _added_up(nodes, ["candidate", "node", "parent", "depth"], metrics)
+
+
+def _added_up(nodes: pd.DataFrame, ids: list[str], metrics: list[str]) -> pd.DataFrame:
+    how = dict.fromkeys(metrics, "sum") | dict.fromkeys(_PRESENCE, "any")
+    added = nodes.groupby(ids, as_index=False).agg(how)
+    return added.assign(label=_rpartition(added["node"], 2))
+
+
+def _rpartition(nodes: pd.Series, part: int) -> pd.Series:
+    return pd.Series([node.rpartition("/")[part] for node in nodes], index=nodes.index, dtype="str")

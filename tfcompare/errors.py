@@ -1,0 +1,55 @@
+"""What can go wrong, each with one sentence a user can act on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class TfcompareError(Exception):
+    """Base of every error that tfcompare raises on purpose; its text is one clear sentence."""
+
+
+class NoSuchPlace(TfcompareError):
+    """A path that was asked for does not exist, or cannot be opened."""
+
+
+class NoRuns(TfcompareError):
+    """A place was readable and holds no profile run."""
+
+
+class SeveralRuns(TfcompareError):
+    """One run was asked for in a place that holds several."""
+
+
+class NotAProfile(TfcompareError):
+    """A file's bytes are no XSpace, or break off before its end.
+
+    Attributes: `path` (None for bytes in memory), `offset` (bytes from the start of the uncompressed data),
+    `expected`, `found`.
+    """
+
+    def __init__(self, path: Path | None, offset: int, expected: str, found: str) -> None:
+        self.path = path
+        self.offset = offset
+        self.expected = expected
+        self.found = found
+        where = str(path) if path is not None else "the data"
+        super().__init__(
+            f"{where}: not a readable profile: at byte {offset:,} expected {expected}, found {found}; "
+            "record the profile again or copy the file anew"
+        )
+
+    def at(self, path: Path) -> NotAProfile:
+        """The same finding, told of the file it was made in."""
+        return NotAProfile(path, self.offset, self.expected, self.found)
+
+
+class Unknown(TfcompareError):
+    """A name (of a table, column, host, run, …) that is none of those there are."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = known
+        choices = ", ".join(repr(k) for k in known) if known else "none"
+        super().__init__(f"unknown {kind} {name!r}; must be one of: {choices}")

@@ -1,0 +1,1 @@
+"""What leaves tfcompare: CSV (and later a report)."""

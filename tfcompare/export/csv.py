@@ -1,0 +1,36 @@
+"""Frames as CSV: machine column names with their units, full precision, empty cells for what is absent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A spreadsheet runs, or may be led to run, a text cell that begins with one of these."""
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """`frame` as CSV: its own column names, a row a line, times in UTC."""
+    return frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
+    """`frame` with a `'` before each text that a spreadsheet would run as a formula; numbers are never touched.
+
+    Names in a profile are chosen by whoever recorded it, and a downloaded CSV is mostly opened in a spreadsheet.
+    """
+    from pandas.api.types import is_object_dtype, is_string_dtype
+
+    texts = [name for name in frame.columns if is_string_dtype(frame[name]) or is_object_dtype(frame[name])]
+    return frame.assign(**{name: frame[name].map(_defused, na_action="ignore") for name in texts})
+
+
+def spreadsheet_csv(frame: pd.DataFrame) -> bytes:
+    """`frame` as a CSV file for download from the browser: `for_spreadsheet`, UTF-8 marked as such for Excel."""
+    return csv_text(for_spreadsheet(frame)).encode("utf-8-sig")
+
+
+def _defused(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell

@@ -1,0 +1,87 @@
+"""Ops that ran on host threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.nesting import idle_by_line, order_by_start, parents_in_time, self_times
+from tfcompare.frames.op_names import DATASET, Op, parse_op
+from tfcompare.frames.op_parts import OpEvents
+from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
+from tfcompare.xspace import XSpace
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def host_ops(space: XSpace, step: Int64, is_eager: Bools) -> OpEvents | None:
+    """The ops of the host plane: events named as ops, and stages of the input pipeline. None without a host plane."""
+    host = host_plane(space)
+    if host is None:
+        return None
+    recorded = recorded_lines(space)
+    rows = events_of_lines(space, [i for i in host.lines if recorded[i]])
+    part_of_metadata, ops = _ops_by_name(space)
+    part = part_of_metadata[space.events.metadata]
+    _add_stages(space, part, ops)
+    rows = rows[part[rows] >= 0]
+    events = space.events
+    line, start, end = events.line, events.start_ps, events.start_ps + events.duration_ps
+    order_by_start(line, start, end, rows)
+    parent = np.full(len(events), -1, np.int64)
+    self_ps = np.zeros(len(events), np.int64)
+    parents_in_time(line, start, end, rows, parent)
+    self_times(start, end, rows, parent, self_ps)
+    return OpEvents(
+        device=host.name,
+        host_or_device=schema.HOST,
+        parts=pd.DataFrame({"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": ""}, dtype="str"),
+        part=part[rows],
+        step=step[rows],
+        occurrences=np.ones(len(rows), np.int64),
+        total_ps=events.duration_ps[rows],
+        self_ps=self_ps[rows],
+        is_eager=is_eager[rows] & _can_be_eager(ops)[part[rows]],
+        idle_ps=int(idle_by_line(line, start, end, rows, self_ps)),
+    )
+
+
+def _can_be_eager(ops: list[Op]) -> Bools:
+    """Iterators of tf.data run neither eagerly nor in a function."""
+    return np.array([op.type != DATASET for op in ops], np.bool_)
+
+
+def _ops_by_name(space: XSpace) -> tuple[Int64, list[Op]]:
+    """(part of each metadata entry, −1 where it names no op; the op of each part): one part for each name."""
+    parts: dict[str, int] = {}
+    ops: list[Op] = []
+    out = np.full(len(space.metadata_names), -1, np.int64)
+    for row, full_name in enumerate(space.metadata_names):
+        op = parse_op(full_name)
+        if op is None:
+            continue
+        if op.name not in parts:
+            parts[op.name] = len(ops)
+            ops.append(op)
+        elif not ops[parts[op.name]].type:
+            ops[parts[op.name]] = op
+        out[row] = parts[op.name]
+    return out, ops
+
+
+def _add_stages(space: XSpace, part: Int64, ops: list[Op]) -> None:
+    """Input pipeline stages that a program marks itself: named by the event, of their category, kept apart by id."""
+    ids, categories = space.number_of_each("_ipl_stage_id", -1), space.strings("_ipl_stage_cat")
+    category = categories.spread(len(space.events))
+    rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))
+    stages: dict[tuple[int, str], int] = {}
+    for row in rows.tolist():
+        name = str(space.metadata_names[space.events.metadata[row]])
+        key = (int(ids[row]), name)
+        if key not in stages:
+            stages[key] = len(ops)
+            ops.append(Op(name, categories.labels[category[row]]))
+        part[row] = stages[key]

@@ -1,0 +1,247 @@
+"""What led to what: events linked by nesting on a thread and across threads, and what follows from it.
+
+Links, as xprof draws them (`docs/numbers.md`, "Eager" and "Steps"): an event to those within it on its line; a kernel
+launch to the kernel (`correlation_id`); an executor to the iterator it waits for (`id`, `iter_num`); a producer to its
+consumers (`_pt`, `_p` to `_ct`, `_c`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.nesting import order_by_start, parents_in_time
+from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.compilation import compiled
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
+_EXECUTOR = "ExecutorState::Process"
+_GET_NEXT = ("IteratorGetNextOp::DoCompute", "IteratorGetNextAsOptionalOp::DoCompute")
+_LOOPS = ("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp")
+_LEVELS = 16  # levels of roots that are told apart
+_CROWD = 64  # a producer/consumer group with this many on both sides says nothing
+
+
+@dataclass(frozen=True)
+class Links:
+    """A graph over event rows and, past the last of them, meeting points of producers and consumers.
+
+    Children of node n are `child[child_first[n]:child_first[n + 1]]`.
+    """
+
+    child_first: Int64
+    child: Int64
+
+    @property
+    def nodes(self) -> int:
+        return len(self.child_first) - 1
+
+
+def span_ends(space: XSpace) -> Int64:
+    """The end of each event, a thread-pool region's start event reaching to its stop event."""
+    events = space.events
+    end = events.start_ps + events.duration_ps
+    starts, stops = space.named(_REGION_START), space.named(_REGION_STOP)
+    if starts.any() and stops.any():
+        rows = np.flatnonzero(starts | stops)
+        here, following = rows[:-1], rows[1:]
+        region = starts[here] & stops[following] & (events.line[here] == events.line[following])
+        end[here[region]] = np.maximum(end[here[region]], end[following[region]])
+    return end
+
+
+def has_loops(space: XSpace) -> bool:
+    """Whether the profile is of a kind for which links between events would mislead (host-driven loops)."""
+    return bool(np.isin(space.metadata_names, _LOOPS).any())
+
+
+def link(space: XSpace) -> Links:
+    """The graph of what led to what."""
+    nested_parent, nested_child = _nesting(space)
+    edges = [(nested_parent, nested_child), _launches(space), _executors(space)]
+    producers, consumers, meetings = _contexts(space)
+    edges += [producers, consumers]
+    parent = np.concatenate([p for p, _ in edges])
+    child = np.concatenate([c for _, c in edges])
+    nodes = len(space.events) + meetings
+    return Links(*_grouped(parent, child, nodes))
+
+
+def nearest_source(links: Links, sources: Int64) -> Int64:
+    """For every node the nearest of `sources` above it (itself included), −1 where none is."""
+    out = np.full(links.nodes, -1, np.int64)
+    _spread_all(links.child_first, links.child, sources, out)
+    return out
+
+
+def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int64, Int64]:
+    """(group of every node or −1, the root of each group): each of `roots` in turn, unless an ancestor of its own level
+    is a root as well, takes the next number and gives it to all below it that have none."""
+    ranks = np.minimum(np.unique(levels, return_inverse=True)[1], _LEVELS - 1)
+    is_topmost = np.ones(len(roots), np.bool_)
+    for rank in np.unique(ranks):
+        below = np.zeros(links.nodes, np.bool_)
+        _mark_below(links.child_first, links.child, roots[ranks == rank], below)
+        is_topmost &= (ranks != rank) | ~below[roots]
+    group = np.full(links.nodes, -1, np.int64)
+    taken = np.full(len(roots), -1, np.int64)
+    count = _spread_each(links.child_first, links.child, roots[is_topmost], group, taken)
+    return group, taken[:count]
+
+
+def _nesting(space: XSpace) -> tuple[Int64, Int64]:
+    recorded = recorded_lines(space)
+    planes = [p for p in (host_plane(space), *device_planes(space)) if p is not None]
+    order = events_of_lines(space, [i for p in planes for i in p.lines if recorded[i]])
+    order = order[~space.has("_a")[order]]
+    line, start, end = space.events.line, space.events.start_ps, span_ends(space)
+    order_by_start(line, start, end, order)
+    parent = np.full(len(space.events), -1, np.int64)
+    parents_in_time(line, start, end, order, parent)
+    child = np.flatnonzero(parent >= 0)
+    return parent[child], child
+
+
+def _launches(space: XSpace) -> tuple[Int64, Int64]:
+    rows, ids = space.numbers("correlation_id")
+    host = host_plane(space)
+    if host is None or not len(rows):
+        return _no_edges()
+    on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
+    return _join(rows[on_host], ids[on_host], rows[~on_host], ids[~on_host])
+
+
+def _executors(space: XSpace) -> tuple[Int64, Int64]:
+    is_executor, is_get_next = space.named(_EXECUTOR), space.named(*_GET_NEXT)
+    if not is_executor.any() or not is_get_next.any():
+        return _no_edges()
+    key, known = _pair_keys(space, "id", "iter_num")
+    above, below = np.flatnonzero(is_executor & known), np.flatnonzero(is_get_next & known)
+    return _join(above, key[above], below, key[below])
+
+
+def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], int]:
+    """Edges from producers to their meeting point and from there to the consumers; how many such points."""
+    if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
+        return _no_edges(), _no_edges(), 0
+    made, known_made = _pairs(space, "_pt", "_p")
+    used, known_used = _pairs(space, "_ct", "_c")
+    above, below = np.flatnonzero(known_made), np.flatnonzero(known_used)
+    both = np.concatenate([made[above], used[below]])
+    _, codes = np.unique(both, axis=0, return_inverse=True)
+    codes = codes.reshape(-1)
+    count = int(codes.max()) + 1 if len(codes) else 0
+    code_above, code_below = codes[: len(above)], codes[len(above) :]
+    crowded = (np.bincount(code_above, minlength=count) >= _CROWD) & (np.bincount(code_below, minlength=count) >= _CROWD)
+    above, code_above = above[~crowded[code_above]], code_above[~crowded[code_above]]
+    below, code_below = below[~crowded[code_below]], code_below[~crowded[code_below]]
+    first = len(space.events)
+    return (above, first + code_above), (first + code_below, below), count
+
+
+def _pairs(space: XSpace, first: str, second: str) -> tuple[Int64, Bools]:
+    """(both stats of every event, whether it has both)."""
+    out = np.zeros((len(space.events), 2), np.int64)
+    known = np.zeros((len(space.events), 2), np.bool_)
+    for column, name in enumerate((first, second)):
+        rows, values = space.numbers(name)
+        out[rows, column] = values
+        known[rows, column] = True
+    return out, known.all(axis=1)
+
+
+def _pair_keys(space: XSpace, first: str, second: str) -> tuple[Int64, Bools]:
+    pairs, known = _pairs(space, first, second)
+    keys = np.full(len(pairs), -1, np.int64)
+    if known.any():
+        keys[known] = np.unique(pairs[known], axis=0, return_inverse=True)[1].reshape(-1)
+    return keys, known
+
+
+def _join(above: Int64, above_key: Int64, below: Int64, below_key: Int64) -> tuple[Int64, Int64]:
+    """Edges from each of `below` to the last of `above` with its key."""
+    order = np.argsort(above_key, kind="stable")
+    keys, rows = above_key[order], above[order]
+    at = np.searchsorted(keys, below_key, side="right") - 1
+    hit = at >= 0
+    hit[hit] = keys[at[hit]] == below_key[hit]
+    return rows[at[hit]], below[hit]
+
+
+def _no_edges() -> tuple[Int64, Int64]:
+    return np.zeros(0, np.int64), np.zeros(0, np.int64)
+
+
+def _grouped(by: Int64, what: Int64, nodes: int) -> tuple[Int64, Int64]:
+    first = np.zeros(nodes + 1, np.int64)
+    np.cumsum(np.bincount(by, minlength=nodes), out=first[1:])
+    return first, what[np.argsort(by, kind="stable")]
+
+
+@compiled
+def _spread_all(first, child, sources, out):
+    queue = np.empty(out.size, np.int64)
+    head, tail = 0, 0
+    for source in sources:
+        if out[source] < 0:
+            out[source] = source
+            queue[tail] = source
+            tail += 1
+    while head < tail:
+        node = queue[head]
+        head += 1
+        for at in range(first[node], first[node + 1]):
+            below = child[at]
+            if out[below] < 0:
+                out[below] = out[node]
+                queue[tail] = below
+                tail += 1
+
+
+@compiled
+def _mark_below(first, child, sources, below):
+    """Set `below` for everything strictly below any of `sources`."""
+    queue = np.empty(below.size + 1, np.int64)
+    head, tail = 0, 0
+    for source in sources:
+        queue[0] = source
+        head, tail = 0, 1
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for at in range(first[node], first[node + 1]):
+                under = child[at]
+                if not below[under]:
+                    below[under] = True
+                    queue[tail] = under
+                    tail += 1
+
+
+@compiled
+def _spread_each(child_first, child, roots, group, taken):
+    queue = np.empty(group.size, np.int64)
+    count = 0
+    for root in roots:
+        if group[root] >= 0:
+            continue
+        head, tail = 0, 1
+        queue[0] = root
+        group[root] = count
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for at in range(child_first[node], child_first[node + 1]):
+                below = child[at]
+                if group[below] < 0:
+                    group[below] = count
+                    queue[tail] = below
+                    tail += 1
+        taken[count] = root
+        count += 1
+    return count

@@ -1,0 +1,71 @@
+"""Nesting in time: which event lies within which on its line, and what that leaves it as self time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tfcompare.xspace.compilation import compiled
+
+
+@compiled
+def order_by_start(line, start, end, order):
+    """Sort `order` (rows, already line by line) within each line by start, the longer first; file order decides ties."""
+    first = 0
+    while first < order.size:
+        last = first + 1
+        is_sorted = True
+        while last < order.size and line[order[last]] == line[order[first]]:
+            a, b = order[last - 1], order[last]
+            if start[b] < start[a] or (start[b] == start[a] and end[b] > end[a]):
+                is_sorted = False
+            last += 1
+        if not is_sorted:
+            rows = order[first:last].copy()
+            rows = rows[np.argsort(-end[rows], kind="mergesort")]
+            order[first:last] = rows[np.argsort(start[rows], kind="mergesort")]
+        first = last
+
+
+@compiled
+def parents_in_time(line, start, end, order, parent):
+    """For each row of `order` (sorted as by `order_by_start`), the innermost earlier row of its line that includes it
+    in time, −1 for none. Spans that overlap in part include neither the other."""
+    stack = np.empty(order.size, np.int64)
+    depth = 0
+    for row in order:
+        while depth > 0:
+            top = stack[depth - 1]
+            if line[top] == line[row] and end[row] <= end[top]:
+                break
+            depth -= 1
+        parent[row] = stack[depth - 1] if depth > 0 else -1
+        stack[depth] = row
+        depth += 1
+
+
+@compiled
+def self_times(start, end, order, parent, self_time):
+    """Duration less the durations of direct children."""
+    for row in order:
+        self_time[row] += end[row] - start[row]
+        if parent[row] >= 0:
+            self_time[parent[row]] -= end[row] - start[row]
+
+
+@compiled
+def idle_by_line(line, start, end, order, self_time):
+    """Time of each line (rows of one line stand together) between its first start and last end that no event covers,
+    summed over lines."""
+    idle = np.int64(0)
+    first = 0
+    while first < order.size:
+        begin, until, busy = start[order[first]], end[order[first]], np.int64(0)
+        last = first
+        while last < order.size and line[order[last]] == line[order[first]]:
+            row = order[last]
+            begin, until = min(begin, start[row]), max(until, end[row])
+            busy += self_time[row]
+            last += 1
+        idle += max(busy, until - begin) - busy
+        first = last
+    return idle

@@ -1,0 +1,41 @@
+"""From an event's name to the op it stands for, by the rules of xprof (`docs/numbers.md`, "From an event's name")."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TF_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_./>-]*")
+_TF_TYPE = re.compile(r"[A-Z_][A-Za-z0-9_]*")
+_JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?", re.DOTALL)
+_NUMBER_AT_END = re.compile(r"_\d+$")
+_COPIES = ("MemcpyHToD", "MemcpyDToH", "MemcpyDToD", "MemcpyHToH")
+
+DATASET = "Dataset"
+"""Type of the ops of a tf.data iterator."""
+
+UNKNOWN = "Unknown"
+"""Type of a device op that the profile does not name."""
+
+
+class Op(NamedTuple):
+    """An op's name and type."""
+
+    name: str
+    type: str
+
+
+def parse_op(full_name: str) -> Op | None:
+    """The op in `name:type` and its relatives; None for a name that is no op's."""
+    name, colon, kind = full_name.partition(":")
+    if not colon:
+        lower = full_name.lower()
+        return next((Op(full_name, copy) for copy in _COPIES if lower.startswith(copy.lower())), None)
+    if name == "Iterator":
+        return Op(full_name, DATASET)
+    if _TF_NAME.fullmatch(name) and _TF_TYPE.fullmatch(kind):
+        return Op(name, kind)
+    derived = kind or _NUMBER_AT_END.sub("", name.rpartition("/")[2])
+    if _JAX_TYPE.fullmatch(derived):
+        return Op(name, derived.partition("[")[0])
+    return None if kind else Op(name, derived)

@@ -1,0 +1,89 @@
+"""Where and when a host's profile was recorded, as far as the file tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane
+from tfcompare.frames.steps import PS_PER_US, profile_span_ps
+from tfcompare.xspace import Plane, XSpace
+
+_COMPUTE_UNITS = "core_count"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One host's environment. `start_ns` is Unix time in nanoseconds, 0 where the file does not tell."""
+
+    host_name: str
+    framework: str
+    device_type: str
+    device_name: str
+    device_count: int
+    start_ns: int
+    duration_us: float
+    remarks: tuple[str, ...]
+
+
+def origin_of(space: XSpace) -> Origin:
+    """What the file tells of its recording."""
+    start, end = profile_span_ps(space)
+    environment = next((p.stats for p in space.planes if p.name == ENVIRONMENT_PLANE), {})
+    started = environment.get("profile_start_time", 0)
+    used = [p for p in device_planes(space) if p.event_count]
+    return Origin(
+        host_name=", ".join(space.hostnames),
+        framework=_framework(space),
+        device_type=device_kind(space),
+        device_name=_device_name(used[0]) if used else "",
+        device_count=len(used),
+        start_ns=started if isinstance(started, int) else 0,
+        duration_us=(end - start) / PS_PER_US,
+        remarks=(*space.errors, *space.warnings, *_remarks(space)),
+    )
+
+
+def _framework(space: XSpace) -> str:
+    """`JAX` or `TensorFlow` by what only one of them records."""
+    names = space.metadata_names[np.unique(space.events.metadata)] if len(space.events) else []
+    if any(n.startswith(("PjitFunction", "PyClient", "jit_", "$api.py")) or "xla_pmap" in n for n in names):
+        return "JAX"
+    if any(n.startswith(("EagerExecute", "EagerLocalExecute", "ExecutorState", "FunctionRun")) for n in names):
+        return "TensorFlow"
+    return "JAX" if any("PjRt" in n for n in names) else ""
+
+
+def _device_name(plane: Plane) -> str:
+    """A device's model in words: its own name if recorded, else vendor, compute capability, units and memory."""
+    stats = plane.stats
+    if isinstance(name := stats.get("device_type_string"), str) and name:
+        return name
+    words = []
+    if isinstance(vendor := stats.get("device_vendor"), str):
+        words.append(vendor)
+    major, minor = stats.get("compute_cap_major"), stats.get("compute_cap_minor")
+    if isinstance(major, int) and isinstance(minor, int):
+        words.append(f"compute capability {major}.{minor}")
+    if isinstance(units := stats.get(_COMPUTE_UNITS), int):
+        words.append(f"{units} compute units")
+    if isinstance(memory := stats.get("memory_size"), int):
+        words.append(f"{memory / 1e9:.1f} GB")
+    return ", ".join(words)
+
+
+def _remarks(space: XSpace) -> list[str]:
+    """What a reader of the numbers should know about this file."""
+    out = []
+    if not len(space.events):
+        out.append("the profile holds no events")
+    elif host_plane(space) is None:
+        out.append("the profile holds no host threads")
+    unnamed = int((space.events.metadata == len(space.metadata_names) - 1).sum())
+    if unnamed:
+        out.append(f"{unnamed:,} events have no name in the file")
+    if not device_planes(space) or device_kind(space) != "CPU":
+        return out
+    out.append(f"{len(device_planes(space))} devices are named, none has events: host times only")
+    return out

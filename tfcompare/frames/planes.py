@@ -1,0 +1,58 @@
+"""Which planes hold the host and the devices, and which lines are recorded rather than derived."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.xspace import Plane, XSpace
+
+HOST_PLANE = "/host:CPU"
+METADATA_PLANE = "/host:metadata"
+ENVIRONMENT_PLANE = "Task Environment"
+_TPU, _GPU = "/device:TPU:", "/device:GPU:"
+
+_FIRST_DERIVED_LINE = -559038737  # 0xdeadbeef as a signed 32-bit number
+_LAST_DERIVED_LINE = _FIRST_DERIVED_LINE + 405
+STEPS_LINE = _FIRST_DERIVED_LINE
+
+
+def host_plane(space: XSpace) -> Plane | None:
+    """The plane of host threads."""
+    return next((p for p in space.planes if p.name == HOST_PLANE), None)
+
+
+def device_planes(space: XSpace) -> list[Plane]:
+    """The TPU planes if there are any, else the GPU planes, in file order."""
+    tpus = [p for p in space.planes if p.name.startswith(_TPU)]
+    return tpus or [p for p in space.planes if p.name.startswith(_GPU)]
+
+
+def device_kind(space: XSpace) -> str:
+    """`TPU`, `GPU` or `CPU`: where the profile has device events; `CPU` if there are none."""
+    planes = [p for p in device_planes(space) if p.event_count]
+    if not planes:
+        return "CPU"
+    return "TPU" if planes[0].name.startswith(_TPU) else "GPU"
+
+
+def short_id(line_id: int) -> int:
+    """A line's id cut to signed 32 bits, by which derived lines are told."""
+    return (int(line_id) + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def is_derived(line_id: int) -> bool:
+    """Whether a line was computed from others by the profiler instead of recorded (`Steps`, `TensorFlow Ops`, …)."""
+    return _FIRST_DERIVED_LINE <= short_id(line_id) <= _LAST_DERIVED_LINE
+
+
+def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
+    """For every line, whether it was recorded rather than derived."""
+    return np.array([not is_derived(i) for i in space.lines.id], np.bool_)
+
+
+def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int64]:
+    """The rows of the events on these lines, line by line, in file order."""
+    first, count = space.lines.first_event, space.lines.event_count
+    parts = [np.arange(first[i], first[i] + count[i]) for i in lines]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)

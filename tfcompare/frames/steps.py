@@ -1,0 +1,243 @@
+"""The steps of one host: where they begin and end, and which event belongs to which.
+
+Sources in order of preference (DESIGN, decision 5): the marker that the user names; a device plane's `Steps` line; host
+events flagged `_r` with a step number; host events with `step_num` alone (Keras 3); old `train N` names; repetitions of
+an XLA module; else the whole profile as one.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames import groups as grouping
+from tfcompare.frames.groups import Groups
+from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
+from tfcompare.xspace import Plane, XSpace
+
+Int64 = npt.NDArray[np.int64]
+
+WHOLE_PROFILE = "whole profile"
+DEVICE_LINE = "device Steps line"
+XLA_MODULE = "XLA module"
+PS_PER_US = 1e6
+_SET_ASIDE_ABOVE = 5
+_LEAST_REPETITIONS = 5
+_LEAST_SHARE = 0.5
+_NO_COMPUTE = re.compile(
+    r"(EagerExecute|EagerLocalExecute|EagerKernelExecute|FunctionRun|IteratorGetNext|MEMCPYHto[DH]).*", re.DOTALL | re.I
+)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps in time order, in picoseconds since the XSpace's origin; `of_event`: the step (its position) of each event,
+    −1 outside of all."""
+
+    source: str
+    number: Int64
+    start_ps: Int64
+    end_ps: Int64
+    of_event: Int64
+
+    @property
+    def included(self) -> npt.NDArray[np.bool_]:
+        """The first and the last of more than five are set aside, as xprof does."""
+        out = np.ones(len(self.number), np.bool_)
+        if len(out) > _SET_ASIDE_ABOVE:
+            out[[0, -1]] = False
+        return out
+
+    @property
+    def has_markers(self) -> bool:
+        return self.source != WHOLE_PROFILE
+
+
+def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> Steps:
+    """The steps of this host by the first source that has any."""
+    finders = [_from_steps_line, _from_markers, _from_modules]
+    if marker_chosen:
+        finders = [_from_markers]
+    for find in finders:
+        steps = find(space, groups)
+        if steps is not None:
+            return steps
+    return _whole_profile(space)
+
+
+def steps_frame(steps: Steps, host: str) -> pd.DataFrame:
+    """Columns of `schema.STEPS` for one host; no rows where nothing marks steps."""
+    if not steps.has_markers:
+        return schema.STEPS.empty()
+    return schema.STEPS.conform(
+        pd.DataFrame(
+            {
+                "host": host,
+                "step": steps.number,
+                "start_us": steps.start_ps / PS_PER_US,
+                "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,
+                "included": steps.included,
+            }
+        )
+    )
+
+
+def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
+    """A step is as long as the longest marker in its group; one in which nothing was computed is none."""
+    events = space.events
+    markers = groups.markers
+    if not len(markers):
+        return None
+    of_group = np.full(int(groups.group.max()) + 1, -1, np.int64)
+    of_group[groups.group[markers]] = np.arange(len(markers))
+    grouped = np.flatnonzero(groups.group >= 0)
+    named = grouped[grouping.is_marker_name(space)[grouped]]
+    candidates = np.unique(np.concatenate([markers, named]))
+    step = of_group[groups.group[candidates]]
+    candidates, step = candidates[step >= 0], step[step >= 0]
+    order = np.lexsort((events.duration_ps[candidates], step))
+    candidates, step = candidates[order], step[order]
+    longest = candidates[np.append(step[1:] != step[:-1], True)]
+    keep = _has_compute(space, groups, of_group, candidates)
+    if not keep.any():
+        return None
+    return _in_time(space, groups, groups.source, groups.step_number[keep], longest[keep])
+
+
+def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> npt.NDArray[np.bool_]:
+    """Whether each step has an event besides markers, launches of functions, copies and waiting for input."""
+    counts = groups.group >= 0
+    counts &= ~grouping.matching(space, _NO_COMPUTE)
+    counts[markers] = False
+    step = of_group[groups.group[counts]]
+    out = np.zeros(len(groups.markers), np.bool_)
+    out[step[step >= 0]] = True
+    return out
+
+
+def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
+    """Steps that the profiler derived on each device."""
+    lines = [
+        i
+        for plane in device_planes(space)
+        for i in plane.lines
+        if short_id(space.lines.id[i]) == STEPS_LINE or space.lines.name[i] == "Steps"
+    ]
+    rows = events_of_lines(space, lines)
+    if not len(rows):
+        return None
+    names = space.metadata_names[space.events.metadata[rows]]
+    if all(re.fullmatch(r"\d{1,18}", name) for name in names):
+        keys = np.array([int(name) for name in names], np.int64)
+    else:
+        keys = _position_on_line(space, rows)
+    return _on_devices(space, groups, DEVICE_LINE, rows, keys)
+
+
+def _from_modules(space: XSpace, groups: Groups) -> Steps | None:
+    """Executions of the XLA module that most of the device's time goes to, if it repeats: the n-th on each device make
+    up a step."""
+    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == "XLA Modules"]
+    rows = events_of_lines(space, lines)
+    if not len(rows):
+        return None
+    module = space.events.metadata[rows]
+    names = np.array([re.sub(r"\(\d+\)$", "", n) for n in space.metadata_names])[module]
+    distinct, code = np.unique(names, return_inverse=True)
+    time = np.bincount(code, weights=space.events.duration_ps[rows])
+    main = int(time.argmax())
+    rows = rows[code == main]
+    devices = len(np.unique(space.events.line[rows]))
+    if len(rows) < _LEAST_REPETITIONS * devices or time[main] < _LEAST_SHARE * time.sum():
+        return None
+    return _on_devices(space, groups, f"{XLA_MODULE} {distinct[main]}", rows, _position_on_line(space, rows))
+
+
+def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int64, keys: Int64) -> Steps:
+    """A step is as long as on the device that takes longest for it; an event belongs to the step of its own device."""
+    events = space.events
+    numbers, code = np.unique(keys, return_inverse=True)
+    order = np.lexsort((events.duration_ps[rows], code))
+    longest = rows[order[np.append(np.diff(code[order]) != 0, True)]]
+    in_time = np.argsort(events.start_ps[longest], kind="stable")
+    position = np.empty(len(numbers), np.int64)
+    position[in_time] = np.arange(len(numbers))
+    start = events.start_ps[longest[in_time]]
+    end = start + events.duration_ps[longest[in_time]]
+    of_event = _within(start, end, np.arange(len(start)), events.start_ps)
+    for plane in device_planes(space):
+        own = np.flatnonzero(space.plane_of_event[rows] == plane.index)
+        if len(own):
+            begin = events.start_ps[rows[own]]
+            until = begin + events.duration_ps[rows[own]]
+            of_event[plane.events] = _within(begin, until, position[code[own]], events.start_ps[plane.events])
+    group = groups.group[rows]
+    of_group = dict(zip(group.tolist(), position[code].tolist(), strict=True))
+    return Steps(source, numbers[in_time], start, end, _by_group(of_event, groups, of_group))
+
+
+def _whole_profile(space: XSpace) -> Steps:
+    start, end = profile_span_ps(space)
+    every = np.zeros(len(space.events), np.int64)
+    return Steps(WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every)
+
+
+def profile_span_ps(space: XSpace) -> tuple[int, int]:
+    """From the first start to the last end of all events on host and devices."""
+    rows = _counted_events(space)
+    if not len(rows):
+        return 0, 0
+    start = space.events.start_ps[rows]
+    return int(start.min()), int((start + space.events.duration_ps[rows]).max())
+
+
+def _counted_events(space: XSpace) -> Int64:
+    host = host_plane(space)
+    planes: list[Plane] = [*device_planes(space), *([host] if host is not None else [])]
+    rows = [np.arange(p.first_event, p.first_event + p.event_count) for p in planes]
+    return np.concatenate(rows) if rows else np.zeros(0, np.int64)
+
+
+def _position_on_line(space: XSpace, rows: Int64) -> Int64:
+    """Each row's position in time among those of its line."""
+    line, start = space.events.line[rows], space.events.start_ps[rows]
+    order = np.lexsort((start, line))
+    position = np.empty(len(rows), np.int64)
+    first = np.searchsorted(line[order], line[order])
+    position[order] = np.arange(len(rows)) - first
+    return position
+
+
+def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int64) -> Steps:
+    """Steps of these marker events; an event belongs to the step of its group, else to the one it starts in."""
+    events = space.events
+    order = np.argsort(events.start_ps[marker], kind="stable")
+    number, marker = number[order], marker[order]
+    start = events.start_ps[marker]
+    end = start + events.duration_ps[marker]
+    of_event = _within(start, end, np.arange(len(start)), events.start_ps)
+    of_group = dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
+    return Steps(source, number, start, end, _by_group(of_event, groups, of_group))
+
+
+def _within(start: Int64, end: Int64, step: Int64, times: Int64) -> Int64:
+    """The step of the span that each of `times` lies in: of the latest one begun, −1 if that has ended."""
+    order = np.argsort(start, kind="stable")
+    at = np.searchsorted(start[order], times, side="right") - 1
+    latest = order[np.maximum(at, 0)]
+    return np.where((at >= 0) & (times < end[latest]), step[latest], -1)
+
+
+def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> Int64:
+    """`of_event`, but for events in a group that is a step: that step."""
+    table = np.full(int(groups.group.max(initial=-1)) + 2, -1, np.int64)
+    for group, step in of_group.items():
+        if group >= 0:
+            table[group] = step
+    step = table[groups.group]  # −1, no group, is the spare last element
+    return np.where(step >= 0, step, of_event)

@@ -1,0 +1,96 @@
+"""What file names mean in a logdir, and how files are opened without a trace."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
+
+_OLD_TOOLS = (
+    "framework_op_stats|inference_profile|input_pipeline|input_pipeline_analyzer|kernel_stats|memory_profile"
+    "|memory_viewer|op_profile|overview_page|pod_stats|pod_viewer|tensorflow_stats|tf_data_bottleneck_analysis"
+    "|tf_data_stats"
+)
+_ENDINGS = r"\.(?:pb|json)(?:\.gz)?"
+_TOOL_FILE = re.compile(rf"(?:^|\.)(?:{_OLD_TOOLS}){_ENDINGS}$")
+_TRACE_FILE = re.compile(rf"(?:^|\.)(?:trace{_ENDINGS}|trace|tracetable)$")
+_DERIVED_FILE = re.compile(r"\.(?:hlo_proto\.pb|op_stats(?:_v\d+)?\.pb|SSTABLE)$")
+_EVENT_FILE = re.compile(r"^events\.out\.tfevents\.|\.profile-empty$")
+
+
+def is_profile(name: str) -> bool:
+    """Whether a file of that name is a host's profile; hidden ones (`._vm.xplane.pb` of macOS) are not."""
+    return name.endswith(PROFILE_SUFFIXES) and (name in PROFILE_SUFFIXES or not name.startswith("."))
+
+
+def is_tool_file(name: str) -> bool:
+    """Whether an older profiler wrote the file, for one of its tools, wherever it lies."""
+    return _TOOL_FILE.search(name) is not None
+
+
+def is_trace_file(name: str) -> bool:
+    """Whether the file would be an older profiler's trace; elsewhere than in a run folder others write such names."""
+    return _TRACE_FILE.search(name) is not None
+
+
+def is_derived_file(name: str) -> bool:
+    """Whether xprof made the file out of a profile."""
+    return _DERIVED_FILE.search(name) is not None
+
+
+def is_event_file(name: str) -> bool:
+    """Whether the file holds TensorBoard's events (scalars and the like, or the mark of an empty profile)."""
+    return _EVENT_FILE.search(name) is not None
+
+
+def host_of(name: str) -> str:
+    """The host that a file name tells: what stands before `.xplane.pb`; for other names, before `.pb` or `.gz`."""
+    host = name
+    for suffix in (".gz", ".pb", ".xplane"):
+        host = host.removesuffix(suffix)
+    return text_of(host) or "unnamed"
+
+
+def text_of(name: str) -> str:
+    r"""`name` as text that can be encoded and shown: `\xff` for a byte that is no UTF-8, `\n` for a line break."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in name)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if 0xDC80 <= code <= 0xDCFF:  # where os.fsdecode puts a byte that it cannot decode
+        return f"\\x{code - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def open_untouched(path: str | Path, flags: int = 0) -> int:
+    """A descriptor to read `path` by; its access time stays as it is where the system allows that.
+
+    Raises OSError as `os.open` does.
+    """
+    flags |= os.O_RDONLY | getattr(os, "O_BINARY", 0)
+    if keep_access_time := getattr(os, "O_NOATIME", 0):
+        try:
+            return os.open(path, flags | keep_access_time)
+        except PermissionError:  # the flag is for a file's owner only
+            pass
+    return os.open(path, flags)
+
+
+def cannot_be_opened(path: str | Path, error: OSError) -> str:
+    """The sentence that tells why a file or folder cannot be opened."""
+    if isinstance(error, PermissionError):
+        advice = "give yourself the right to read it"
+    else:
+        advice = "check the disk or mount that it lies on"
+    return f"{text_of(str(path))}: cannot be opened ({error.strerror or error}); {advice}"
+
+
+def no_status(path: Path, error: OSError) -> str:
+    """The sentence on a file, folder or link that `stat` fails for."""
+    if not isinstance(error, FileNotFoundError) or not path.is_symlink():
+        return cannot_be_opened(path, error)
+    target = text_of(str(path.readlink()))
+    return f"{text_of(str(path))}: is a link to {target}, which does not exist; restore the target or remove the link"

@@ -1,0 +1,109 @@
+"""When a run was recorded, as its folder tells, and the short name that tells it apart from its neighbours."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+_STAMP = re.compile(r"(?<!\d)\d{4}([_-]?)\d\d\1\d\d[_T -]?\d\d[_:.-]?\d\d[_:.-]?\d\d(?!\d)")
+_FRACTION = re.compile(r"(?:[._]\d+)?$")
+_WEAK = ("train", "fit")
+"""Folders that Keras' and TensorFlow's tutorials put in between: they name no run."""
+
+
+def stamp_time(name: str) -> datetime | None:
+    """The time (UTC) of a stamp such as `2026_11_20_10_17_24`, which is taken for this machine's local time."""
+    match = _STAMP.search(name)
+    if match is None:
+        return None
+    digits = re.sub(r"\D", "", match.group())
+    try:
+        return datetime.strptime(digits, "%Y%m%d%H%M%S").astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _is_stamp(name: str) -> bool:
+    match = _STAMP.match(name)
+    return match is not None and _FRACTION.fullmatch(name, match.end()) is not None
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a run lies: its identity, all parts of its path, and how many of the last are of its identity.
+
+    `in_run_folder` says that it is a file named by itself whose folder is a run, so that its own name tells little.
+    """
+
+    id: str
+    parts: tuple[str, ...]
+    own: int
+    in_run_folder: bool = False
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    kind: str  # "strong", "weak" or "stamp"
+
+
+def display_names(runs: Sequence[Address]) -> list[str]:
+    """A short name for each run, no two alike: what the runs have in common is left out, as are stamps where they can.
+
+    Runs whose names clash are told apart by a longer name, the others keep theirs.
+    """
+    words = [_words(run) for run in runs]
+    choices = [
+        list(_choices(run, own, telling)) for run, own, telling in zip(runs, words, _without_common(words), strict=True)
+    ]
+    picked = [0] * len(runs)
+    while True:
+        names = [choice[i] for choice, i in zip(choices, picked, strict=True)]
+        count = Counter(names)
+        clashes = [i for i, name in enumerate(names) if count[name] > 1 and picked[i] + 1 < len(choices[i])]
+        if not clashes:
+            return names
+        for i in clashes:
+            picked[i] += 1
+
+
+def _words(run: Address) -> list[_Word]:
+    """The parts of a run's identity less `plugins/profile`; where all are stamps and the like, those above it too."""
+    words: list[_Word] = []
+    parts = run.parts
+    for i in reversed(range(len(parts))):
+        is_own = len(parts) - i <= run.own
+        if not is_own and any(w.kind == "strong" for w in words):
+            break
+        if parts[i : i + 2] == ("plugins", "profile") or parts[max(0, i - 1) : i + 1] == ("plugins", "profile"):
+            continue
+        is_weak = parts[i] in _WEAK or (run.in_run_folder and i == len(parts) - 1)
+        words.append(_Word(parts[i], "stamp" if _is_stamp(parts[i]) else "weak" if is_weak else "strong"))
+    return words[::-1]
+
+
+def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:
+    """The lists less what all of them begin with, then less what all of them end with."""
+    for _ in range(2):
+        same = 0
+        for column in zip(*lists, strict=False):
+            if len(set(column)) > 1:
+                break
+            same += 1
+        lists = [words[same:][::-1] for words in lists]
+    return lists
+
+
+def _choices(run: Address, words: list[_Word], telling: list[_Word]) -> Iterator[str]:
+    """Names for a run from the shortest to its identity; `telling` are the words that not all runs have."""
+    strong = [w for w in telling if w.kind == "strong"]
+    without_stamps = [w for w in telling if w.kind != "stamp"]
+    with_one_stamp = strong + [w for w in telling if w.kind == "stamp"][-1:]
+    last = [w for w in words if w.kind == "strong"][-1:]
+    for choice in (strong or without_stamps or last, without_stamps, with_one_stamp, telling, words):
+        if choice:
+            yield "/".join(w.text for w in choice)
+    yield run.id

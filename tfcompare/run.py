@@ -1,0 +1,247 @@
+"""Run: one profile run, loaded: its tables, and what identifies it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.frames import HostFrames, build
+from tfcompare.frames.op_stats import merge_hosts, op_stats, op_steps
+from tfcompare.frames.step_times import run_steps
+from tfcompare.frames.steps import WHOLE_PROFILE
+from tfcompare.logdir import FoundRun, HostFile, find_run
+from tfcompare.xspace import read
+
+_READERS = 4
+_US_PER_MS = 1000.0
+
+Progress = Callable[[int, int], None]
+"""Called with (host files read, host files in all)."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The one row of `run_info`, field by field; `schema.RUN_INFO` tells units and meanings."""
+
+    run: str
+    hosts: int
+    host_names: str
+    framework: str
+    device_type: str
+    device_name: str
+    device_count: int
+    start_time: datetime
+    start_time_source: str
+    duration_ms: float
+    step_count: int
+    steps_included: int
+    step_source: str
+    step_time_ms_median: float
+    step_time_ms_mean: float
+    size_bytes: int
+    warnings: str
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether something marks steps; else the whole profile counts as one."""
+        return self.step_source != WHOLE_PROFILE
+
+
+@dataclass(frozen=True)
+class Run:
+    """A loaded run: its tables are in memory, its files are not touched again.
+
+    `id`: the path relative to the place it was found under (DESIGN section 2); `name`: what a page shows;
+    `content_id`: a digest of what the host files hold, the same for copies of a run wherever they lie;
+    `host_names`: sorted; `remarks`: what to know before trusting its numbers, one clear sentence each.
+    """
+
+    id: str
+    name: str
+    path: Path
+    content_id: str
+    host_names: tuple[str, ...]
+    remarks: tuple[str, ...]
+    found: FoundRun = field(repr=False)
+    hosts: tuple[HostFrames, ...] = field(repr=False)
+
+    @cached_property
+    def info(self) -> RunInfo:
+        """The row of `run_info`."""
+        return _info(self)
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """Columns `step`, `duration_us`, `included`: each step of the run, as long as on its slowest host."""
+        return run_steps(self.table("steps"))
+
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """Names of the devices with op events, sorted, such as `/device:GPU:0`."""
+        idle = pd.concat([h.idle for h in self.hosts])
+        return tuple(sorted(idle.loc[idle["host_or_device"] == schema.DEVICE, "device"].unique()))
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the run's frames take in memory, for caches that are bounded by it."""
+        return sum(
+            int(frame.memory_usage(deep=True).sum()) for h in self.hosts for frame in (h.parts, h.steps, h.idle)
+        )
+
+    def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
+        """The table `name` with the columns that `schema` declares for it.
+
+        Ops are summed over hosts and devices (`host` is then `all`) unless one is chosen; `steps` has the rows of every
+        host. Choosing a device leaves host ops out. Raises `Unknown` for a table, host or device that is none.
+        """
+        schema.table(name)
+        hosts = self._hosts(host)
+        if device is not None and device not in self.devices:
+            raise Unknown(f"device of {self.name}", device, list(self.devices))
+        return self._table(name, hosts, device).copy(deep=False)
+
+    def _hosts(self, host: str | None) -> tuple[HostFrames, ...]:
+        if host is None:
+            return self.hosts
+        if host not in self.host_names:
+            raise Unknown(f"host of {self.name}", host, list(self.host_names))
+        return tuple(h for h in self.hosts if h.host == host)
+
+    def _table(self, name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
+        if name == "run_info":
+            return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
+        if name == "steps":
+            return pd.concat([h.steps for h in hosts], ignore_index=True)
+        key = (name, tuple(h.host for h in hosts), device)
+        if key not in self._made:
+            self._made[key] = _op_table(name, hosts, device, hosts is not self.hosts)
+        return self._made[key]
+
+    @cached_property
+    def _made(self) -> dict[tuple[str, tuple[str, ...], str | None], pd.DataFrame]:
+        return {}
+
+
+def load(
+    place: str | Path | FoundRun, *, step_marker: str | None = None, progress: Progress | None = None
+) -> Run:
+    """Read the one run at `place`: a file, run folder, logdir or a found run.
+
+    `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is
+    wanted. A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be
+    read (`NotAProfile`, `NoSuchPlace`), where there is no run (`NoRuns`) or more than one (`SeveralRuns`).
+    """
+    found = place if isinstance(place, FoundRun) else find_run(place)
+    if not found.files:
+        raise TfcompareError("; ".join(found.problems) or f"{found.path}: no host file to read")
+    hosts, failures = _read_hosts(found, step_marker, progress)
+    if not hosts:
+        raise failures[0]
+    remarks = (*found.problems, *(f"left out: {failure}" for failure in failures), *_remarks(hosts))
+    return Run(
+        id=found.id,
+        name=found.name,
+        path=found.path,
+        content_id=_content_id(hosts),
+        host_names=tuple(sorted(h.host for h in hosts)),
+        remarks=remarks,
+        found=found,
+        hosts=tuple(hosts),
+    )
+
+
+def _read_hosts(
+    found: FoundRun, step_marker: str | None, progress: Progress | None
+) -> tuple[list[HostFrames], list[TfcompareError]]:
+    """(what the readable host files give, sorted by host; why the others cannot be read)."""
+    hosts: list[HostFrames] = []
+    failures: list[TfcompareError] = []
+    with ThreadPoolExecutor(min(_READERS, len(found.files))) as pool:
+        waiting = [pool.submit(_read_host, file, step_marker) for file in found.files]
+        for done, future in enumerate(waiting, 1):
+            try:
+                hosts.append(future.result())
+            except TfcompareError as error:
+                failures.append(error)
+            if progress is not None:
+                progress(done, len(waiting))
+    return sorted(hosts, key=lambda h: h.host), failures
+
+
+def _read_host(file: HostFile, step_marker: str | None) -> HostFrames:
+    profile = read(file.path)
+    return build(profile.space, file.host, profile.digest, step_marker)
+
+
+def _content_id(hosts: list[HostFrames]) -> str:
+    return blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16).hexdigest()
+
+
+def _remarks(hosts: list[HostFrames]) -> list[str]:
+    """What the files themselves, and the files beside each other, tell to be careful about."""
+    several = len(hosts) > 1
+    out = [f"{h.host}: {remark}" if several else remark for h in hosts for remark in h.origin.remarks]
+    by_digest: dict[str, list[str]] = {}
+    for h in hosts:
+        by_digest.setdefault(h.digest, []).append(h.host)
+    out += [
+        f"the files of hosts {' and '.join(same)} are identical: one recording is counted {len(same)} times"
+        for same in by_digest.values()
+        if len(same) > 1
+    ]
+    return out
+
+
+def _op_table(name: str, hosts: tuple[HostFrames, ...], device: str | None, is_chosen: bool) -> pd.DataFrame:
+    parts = merge_hosts([h.parts for h in hosts])
+    idle = pd.concat([h.idle for h in hosts], ignore_index=True)
+    if device is not None:
+        parts, idle = parts[parts["device"] == device], idle[idle["device"] == device]
+    label = hosts[0].host if is_chosen else schema.ALL_HOSTS
+    return op_stats(parts, idle, label) if name == "op_stats" else op_steps(parts, label)
+
+
+def _info(run: Run) -> RunInfo:
+    origins = [h.origin for h in run.hosts]
+    included = run.steps.loc[run.steps["included"], "duration_us"] / _US_PER_MS
+    start_time, source = _start_time(run)
+    return RunInfo(
+        run=run.id,
+        hosts=len(run.hosts),
+        host_names=", ".join(run.host_names),
+        framework=_common(o.framework for o in origins),
+        device_type=_common(o.device_type for o in origins),
+        device_name=_common(o.device_name for o in origins),
+        device_count=sum(o.device_count for o in origins),
+        start_time=start_time,
+        start_time_source=source,
+        duration_ms=max(o.duration_us for o in origins) / _US_PER_MS,
+        step_count=max(len(run.steps), 1),
+        steps_included=max(len(included), 1),
+        step_source=_common(h.step_source for h in run.hosts),
+        step_time_ms_median=float(included.median()),
+        step_time_ms_mean=float(included.mean()),
+        size_bytes=run.found.size_bytes,
+        warnings="; ".join(run.remarks),
+    )
+
+
+def _start_time(run: Run) -> tuple[datetime, str]:
+    started = [h.origin.start_ns for h in run.hosts if h.origin.start_ns]
+    if not started:
+        return run.found.recorded, run.found.recorded_source
+    return datetime.fromtimestamp(min(started) / 1e9, UTC), "profile"
+
+
+def _common(values: Iterable[str]) -> str:
+    """The distinct ones, in order, separated by commas."""
+    return ", ".join(dict.fromkeys(v for v in values if v))

@@ -1,0 +1,80 @@
+"""Loaded runs, shared by all sessions of the server: each is read once, the least recently used go first."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from tfcompare.errors import TfcompareError
+
+if TYPE_CHECKING:
+    from tfcompare.logdir import FoundRun
+    from tfcompare.run import Run
+
+Key = tuple[str, str, str]
+
+
+class RunCache:
+    """Reads runs in the background and keeps them, up to `max_bytes` of frames and always the latest one.
+
+    What could not be read is kept too, as the error it gave, until the files change.
+    """
+
+    def __init__(self, max_bytes: int, load: Callable[[FoundRun], Run]) -> None:
+        self.max_bytes = max_bytes
+        self._load = load
+        self._lock = threading.Lock()
+        self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
+        self._bytes: dict[Key, int] = {}
+        self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
+
+    def request(self, found: FoundRun) -> Future[Run]:
+        """The run, now or later; reading starts at once unless it was read or is being read."""
+        key = _key(found)
+        with self._lock:
+            future = self._futures.get(key)
+            is_new = future is None
+            if future is None:
+                future = self._futures[key] = self._threads.submit(self._load, found)
+            self._futures.move_to_end(key)
+        if is_new:  # outside the lock: of a reading that is done already, the callback runs here and now
+            future.add_done_callback(lambda done: self._weigh(key, done))
+        return future
+
+    def peek(self, found: FoundRun) -> Run | TfcompareError | None:
+        """What reading the run gave, or None where it was not read or is still being read."""
+        with self._lock:
+            future = self._futures.get(_key(found))
+        return outcome(future) if future is not None and future.done() else None
+
+    def _weigh(self, key: Key, done: Future[Run]) -> None:
+        """Note a run's size, and let go of those that were not used for longest where it has become too much."""
+        with self._lock:
+            try:
+                self._bytes[key] = done.result().memory_bytes
+            except TfcompareError:
+                self._bytes[key] = 0
+            except BaseException:  # a bug is no answer to keep; who waits for the future is told of it
+                self._futures.pop(key, None)
+            for old in list(self._futures):
+                if sum(self._bytes.values()) <= self.max_bytes:
+                    break
+                if old != key and old in self._bytes:
+                    del self._futures[old], self._bytes[old]
+
+
+def outcome(done: Future[Run]) -> Run | TfcompareError:
+    """The result of a finished request; raises what is no `TfcompareError`."""
+    try:
+        return done.result()
+    except TfcompareError as error:
+        return error
+
+
+def _key(found: FoundRun) -> Key:
+    # A run is read anew under another name: names are short and depend on the neighbours, and reading is quick.
+    return found.stat_key, found.id, found.name

@@ -1,0 +1,139 @@
+"""Numbers as people read them: three significant digits and a unit, the same on every page and in every report.
+
+What is missing (None, NaN, pandas' NA) reads as an en dash; a negative number carries a true minus sign. Bytes are
+decimal: 1 MB is 1,000,000 bytes.
+"""
+
+from __future__ import annotations
+
+import math
+
+MISSING = "–"
+MINUS = "−"
+
+_TIME_IN_US = (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6))
+_BYTES = (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15))
+
+
+def format_time_us(us: float | None) -> str:
+    """`12.3 µs`, `351 ms`, `1.24 s` for a time in microseconds."""
+    return _scaled(us, _TIME_IN_US, zero="0 µs")
+
+
+def format_ms(ms: float | None) -> str:
+    """As `format_time_us`, for a time in milliseconds."""
+    number = _number(ms)
+    return MISSING if number is None else format_time_us(number * 1e3)
+
+
+def format_bytes(size: float | None) -> str:
+    """`512 B`, `3.05 MB` for a number of bytes; a whole number of bytes below 1,000 is shown in full."""
+    number = _number(size)
+    if number is not None and abs(number) < 1000 and number == round(number):
+        return f"{_signed(str(round(abs(number))), number)} B"
+    return _scaled(number, _BYTES, zero="0 B")
+
+
+def format_count(count: float | None) -> str:
+    """`1,234` in full for a whole number, `2.50` for a count per step; never fewer digits than the whole part has."""
+    number = _number(count)
+    if number is None:
+        return MISSING
+    if not math.isfinite(number):
+        return _signed("∞", number)
+    size = abs(number)
+    return _signed(f"{size:,.0f}" if number == round(number) or size >= 999.5 else _three(size), number)
+
+
+def format_ratio(ratio: float | None) -> str:
+    """`1.23×` for candidate ÷ baseline; `∞` where the baseline was 0."""
+    number = _number(ratio)
+    if number is None:
+        return MISSING
+    return "∞" if math.isinf(number) else f"{_three(number)}×"
+
+
+def format_percent(share: float | None) -> str:
+    """`12.3 %` for a share of 0.123."""
+    number = _number(share)
+    if number is None:
+        return MISSING
+    if math.isinf(number):
+        return _signed("∞ %", number)
+    return _signed(f"{_three(abs(number) * 100)} %", number)
+
+
+def format_percent_change(ratio: float | None) -> str:
+    """`+12.3 %` for a ratio (candidate ÷ baseline) of 1.123, `−12.3 %` for one of 0.877."""
+    number = _number(ratio)
+    return MISSING if number is None else _with_plus(format_percent(number - 1), number - 1)
+
+
+def format_value(value: float | None, unit: str) -> str:
+    """A metric's value by its unit in `schema.py`: `µs`, `ms`, `bytes`; any other unit follows a plain number."""
+    if unit == "µs":
+        return format_time_us(value)
+    if unit == "ms":
+        return format_ms(value)
+    if unit == "bytes":
+        return format_bytes(value)
+    text = format_count(value)
+    return f"{text} {unit}" if unit and text != MISSING else text
+
+
+def format_delta(delta: float | None, unit: str) -> str:
+    """As `format_value`, with `+` before what grew: `+1.24 ms`, `−3.05 MB`, `0 µs`."""
+    number = _number(delta)
+    return MISSING if number is None else _with_plus(format_value(number, unit), number)
+
+
+def middle_ellipsis(name: str, width: int) -> str:
+    """`name` in at most `width` characters, its middle given up for an ellipsis: the end of an op's name tells most."""
+    if len(name) <= width:
+        return name
+    head = max(width - 1, 0) // 3
+    tail = max(width - 1 - head, 0)
+    return f"{name[:head]}…{name[len(name) - tail :]}"
+
+
+def _number(value: object) -> float | None:
+    """`value` as a float, or None for None, NaN and pandas' NA."""
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return None if math.isnan(number) else number
+
+
+def _scaled(value: float | None, scale: tuple[tuple[str, float], ...], zero: str) -> str:
+    number = _number(value)
+    if number is None:
+        return MISSING
+    if number == 0:
+        return zero
+    if math.isinf(number):
+        return _signed("∞", number)
+    size = _round_three(abs(number))  # first, so that 999.9 µs becomes 1.00 ms and not 1,000 µs
+    unit, factor = next(((u, f) for u, f in reversed(scale) if size >= f), scale[0])
+    return f"{_signed(_three(size / factor), number)} {unit}"
+
+
+def _round_three(size: float) -> float:
+    return float(f"{size:.2e}")
+
+
+def _three(size: float) -> str:
+    """Three significant digits without an exponent, more only where the whole part has more."""
+    size = _round_three(size) if abs(size) < 1000 else size
+    if size == 0:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(size))))
+    return f"{size:,.{decimals}f}" if decimals <= 8 else f"{size:.2e}"
+
+
+def _signed(text: str, number: float) -> str:
+    return f"{MINUS}{text}" if number < 0 else text
+
+
+def _with_plus(text: str, number: float) -> str:
+    return f"+{text}" if number > 0 else text

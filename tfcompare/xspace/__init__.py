@@ -1,0 +1,6 @@
+"""From bytes to a columnar XSpace: the only place that knows the wire format."""
+
+from tfcompare.xspace.reader import HostProfile, parse, read
+from tfcompare.xspace.space import Events, Lines, Plane, Stats, StringStat, XSpace
+
+__all__ = ["Events", "HostProfile", "Lines", "Plane", "Stats", "StringStat", "XSpace", "parse", "read"]

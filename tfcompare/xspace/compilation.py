@@ -1,0 +1,50 @@
+"""How the loops over profile data are compiled: once, then kept on disk.
+
+numba keeps its compiled code beside the source, or in the user's cache folder when that is read-only. Where neither can
+be written, the code is compiled anew in each process instead of failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_COMPILED: list[Any] = []
+EXPECTED_SECONDS = 30
+"""What compiling everything takes on two slow cores, for messages to the user."""
+
+
+def compiled(function: F) -> F:
+    """`function` compiled by numba on first call, releasing the GIL, cached on disk where a place can be written."""
+    try:
+        dispatcher = numba.njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # numba: "no locator available": neither the source folder nor a cache folder is writable
+        dispatcher = numba.njit(nogil=True)(function)
+    _COMPILED.append(dispatcher)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def needs_compilation() -> bool:
+    """Whether reading the first profile of this process will have to compile, which takes a while."""
+    import tfcompare.frames  # noqa: F401  pylint: disable=unused-import
+
+    return any(not dispatcher.signatures and not _is_cached(dispatcher) for dispatcher in _COMPILED)
+
+
+def _is_cached(dispatcher: Any) -> bool:
+    stats = getattr(dispatcher, "stats", None)
+    cache_path = getattr(stats, "cache_path", None)
+    if cache_path is None:
+        return False
+    source = Path(dispatcher.py_func.__code__.co_filename)
+    name = f"{source.stem}.{dispatcher.py_func.__qualname__}-*.nbi"
+    try:
+        stamp = source.stat().st_mtime
+        return any(index.stat().st_mtime >= stamp for index in Path(cache_path).glob(name))
+    except OSError:
+        return False

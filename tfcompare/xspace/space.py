@@ -1,0 +1,205 @@
+"""XSpace: what one host recorded, as flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.xspace import wire
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+Strings = npt.NDArray[np.object_]
+StatValue = int | float | str | bytes
+
+PS_PER_NS = 1_000
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One plane: a host, a device, or a place for metadata. `first_line`/`line_count` and `first_event`/`event_count`
+    say which rows of the line and event columns are its own."""
+
+    index: int
+    id: int
+    name: str
+    first_line: int
+    line_count: int
+    first_event: int
+    event_count: int
+    stats: dict[str, StatValue] = field(repr=False)
+
+    @property
+    def lines(self) -> range:
+        return range(self.first_line, self.first_line + self.line_count)
+
+    @property
+    def events(self) -> slice:
+        return slice(self.first_event, self.first_event + self.event_count)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines (threads, streams), one element each: `plane` index, `id`, `name`, and the rows of their events."""
+
+    plane: Int64
+    id: Int64
+    name: Sequence[str]
+    timestamp_ns: Int64
+    first_event: Int64
+    event_count: Int64
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events in file order: `line` and `metadata` are rows of those tables; `start_ps` counts from the XSpace's origin
+    (the earliest line timestamp); `occurrences` is above 0 for aggregated events only, which have no start."""
+
+    line: Int32
+    metadata: Int32
+    start_ps: Int64
+    duration_ps: Int64
+    occurrences: Int64
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Stats in file order: `owner` is the row they belong to, `name` a code of `XSpace.stat_names`, `kind` the field
+    number of the value, `value` its 64 bits (strings and bytes: offset into the buffer; refs: row of stat metadata)."""
+
+    owner: Int32
+    name: Int32
+    kind: UInt8
+    value: Int64
+    length: Int32
+
+
+@dataclass(frozen=True)
+class StringStat:
+    """A stat's text on some rows: `labels[codes[i]]` is the text of row `owners[i]`. Labels are distinct."""
+
+    owners: Int64
+    codes: Int64
+    labels: list[str]
+
+    def spread(self, rows: int) -> Int64:
+        """A code for every one of `rows` rows, −1 where the stat is absent; the last of several counts."""
+        out = np.full(rows, -1, np.int64)
+        out[self.owners] = self.codes
+        return out
+
+
+@dataclass(frozen=True)
+class XSpace:
+    """One host's profile: planes, lines, events and stats as columns, strings decoded once per metadata entry."""
+
+    buffer: UInt8 = field(repr=False)
+    planes: tuple[Plane, ...]
+    lines: Lines = field(repr=False)
+    events: Events = field(repr=False)
+    event_stats: Stats = field(repr=False)
+    metadata_stats: Stats = field(repr=False)
+    metadata_plane: Int64 = field(repr=False)
+    metadata_ids: Int64 = field(repr=False)
+    metadata_names: Strings = field(repr=False)
+    metadata_display_names: Strings = field(repr=False)
+    stat_names: dict[str, int] = field(repr=False)
+    stat_labels: Strings = field(repr=False)
+    hostnames: tuple[str, ...]
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def text(self, start: int, length: int) -> str:
+        return decode(self.buffer, start, length)
+
+    def numbers(self, name: str) -> tuple[Int64, Int64]:
+        """(event rows, values) of the integer stat `name`; unsigned values beyond 2^63 are their bits as signed."""
+        rows = self._rows(self.event_stats, name)
+        rows = rows[np.isin(self.event_stats.kind[rows], (wire.UINT64, wire.INT64))]
+        return self.event_stats.owner[rows].astype(np.int64), self.event_stats.value[rows]
+
+    def number_of_each(self, name: str, absent: int) -> Int64:
+        """The integer stat `name` of every event, `absent` where it has none."""
+        out = np.full(len(self.events), absent, np.int64)
+        owners, values = self.numbers(name)
+        out[owners] = values
+        return out
+
+    def has(self, name: str) -> npt.NDArray[np.bool_]:
+        """Whether each event has a stat `name`, of whatever kind."""
+        out = np.zeros(len(self.events), np.bool_)
+        out[self.event_stats.owner[self._rows(self.event_stats, name)]] = True
+        return out
+
+    def strings(self, name: str) -> StringStat:
+        """The text stat `name` of the events that have it."""
+        return self._strings(self.event_stats, name)
+
+    def metadata_strings(self, name: str) -> StringStat:
+        """The text stat `name` of the event metadata entries that have it."""
+        return self._strings(self.metadata_stats, name)
+
+    def metadata_numbers(self, name: str) -> tuple[Int64, Int64]:
+        """(event metadata rows, values) of the integer stat `name`."""
+        stats = self.metadata_stats
+        rows = self._rows(stats, name)
+        rows = rows[np.isin(stats.kind[rows], (wire.UINT64, wire.INT64))]
+        return stats.owner[rows].astype(np.int64), stats.value[rows]
+
+    def metadata_bytes(self, name: str) -> dict[int, memoryview]:
+        """The bytes stat `name` by event metadata row."""
+        stats = self.metadata_stats
+        rows = self._rows(stats, name)
+        rows = rows[np.isin(stats.kind[rows], (wire.BYTES, wire.STR))]
+        view = memoryview(self.buffer)
+        return {
+            int(stats.owner[r]): view[int(stats.value[r]) : int(stats.value[r]) + int(stats.length[r])] for r in rows
+        }
+
+    @cached_property
+    def plane_of_event(self) -> Int64:
+        return self.lines.plane[self.events.line]
+
+    def named(self, *names: str) -> npt.NDArray[np.bool_]:
+        """Whether each event's name is one of `names`."""
+        return np.isin(self.metadata_names, names)[self.events.metadata]
+
+    def _rows(self, stats: Stats, name: str) -> Int64:
+        code = self.stat_names.get(name)
+        return np.flatnonzero(stats.name == code) if code is not None else np.zeros(0, np.int64)
+
+    def _strings(self, stats: Stats, name: str) -> StringStat:
+        rows = self._rows(stats, name)
+        kinds = stats.kind[rows]
+        labels: dict[str, int] = {}
+        codes = np.full(len(rows), -1, np.int64)
+        inline = np.flatnonzero(kinds == wire.STR)
+        if len(inline):
+            starts, lengths = stats.value[rows[inline]], stats.length[rows[inline]].astype(np.int64)
+            own, firsts = np.empty(len(inline), np.int64), np.empty(len(inline), np.int64)
+            count = wire.intern_bytes(self.buffer, starts, lengths, own, firsts)
+            texts = [self.text(int(starts[i]), int(lengths[i])) for i in firsts[:count]]
+            codes[inline] = _code_of_each(labels, texts)[own]
+        refs = np.flatnonzero(kinds == wire.REF)
+        if len(refs):
+            used, own = np.unique(stats.value[rows[refs]], return_inverse=True)
+            codes[refs] = _code_of_each(labels, self.stat_labels[used])[own]
+        known = codes >= 0
+        return StringStat(stats.owner[rows[known]].astype(np.int64), codes[known], list(labels))
+
+
+def decode(buffer: UInt8, start: int, length: int) -> str:
+    """The text at that place; bytes that are no UTF-8 become U+FFFD."""
+    return buffer[start : start + length].tobytes().decode("utf-8", errors="replace")
+
+
+def _code_of_each(labels: dict[str, int], texts: Iterable[str]) -> Int64:
+    return np.array([labels.setdefault(text, len(labels)) for text in texts], np.int64)
