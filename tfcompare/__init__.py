@@ -1,11 +1,11 @@
 """Compare TensorFlow and XLA profile runs: what changed, by how much, and where.
 
-    import tfcompare as tfc
+import tfcompare as tfc
 
-    tfc.find_runs("logs/")                    # the runs found below a file, run folder, logdir or parent
-    run = tfc.load("logs/before")             # run.table("op_stats") -> DataFrame, run.info
-    cmp = tfc.compare(run, tfc.load("logs/after"))
-    cmp.table("op_stats")                     # the diff, one row an op
+tfc.find_runs("logs/")                    # the runs found below a file, run folder, logdir or parent
+run = tfc.load("logs/before")             # run.table("op_stats") -> DataFrame, run.info
+cmp = tfc.compare(run, tfc.load("logs/after"))
+cmp.table("op_stats")                     # the diff, one row an op
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
 from tfcompare.logdir import FoundRun, HostFile, find_run
 from tfcompare.xspace import read
+from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
+
+__all__ = ["EXPECTED_SECONDS", "Progress", "Run", "RunInfo", "load", "needs_compilation"]
 
 _READERS = 4
 _US_PER_MS = 1000.0
@@ -56,7 +59,7 @@ class RunInfo:
         return self.step_source != WHOLE_PROFILE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
     """A loaded run: its tables are in memory, its files are not touched again.
 
@@ -93,9 +96,7 @@ class Run:
     @property
     def memory_bytes(self) -> int:
         """What the run's frames take in memory, for caches that are bounded by it."""
-        return sum(
-            int(frame.memory_usage(deep=True).sum()) for h in self.hosts for frame in (h.parts, h.steps, h.idle)
-        )
+        return sum(int(frame.memory_usage(deep=True).sum()) for h in self.hosts for frame in (h.parts, h.steps, h.idle))
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         """The table `name` with the columns that `schema` declares for it.
@@ -131,9 +132,7 @@ class Run:
         return {}
 
 
-def load(
-    place: str | Path | FoundRun, *, step_marker: str | None = None, progress: Progress | None = None
-) -> Run:
+def load(place: str | Path | FoundRun, *, step_marker: str | None = None, progress: Progress | None = None) -> Run:
     """Read the one run at `place`: a file, run folder, logdir or a found run.
 
     `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is

@@ -57,14 +57,17 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
+        """Names of the columns that tell rows apart."""
         return tuple(c.name for c in self.columns if c.kind == "key")
 
     @property
     def metrics(self) -> tuple[Column, ...]:
+        """The columns that are no keys."""
         return tuple(c for c in self.columns if c.kind != "key")
 
     @property
     def column_names(self) -> list[str]:
+        """All names, in order."""
         return [c.name for c in self.columns]
 
     def column(self, name: str) -> Column:
@@ -117,14 +120,20 @@ RUN_INFO = Table(
         _text("framework", "Framework", "What recorded the profile, judged by its events: TensorFlow, JAX or empty."),
         _text("device_type", "Device type", "`CPU`, `GPU` or `TPU`: where the run computed."),
         _text("device_name", "Device", "The device's model as far as the profile tells it."),
-        _level("device_count", "", "Devices", "Devices (GPUs, TPU cores) with recorded events, over all hosts.", "int64"),
+        _level(
+            "device_count", "", "Devices", "Devices (GPUs, TPU cores) with recorded events, over all hosts.", "int64"
+        ),
         Column("start_time", "datetime64[us, UTC]", "time_point", "UTC", "Recorded", "When the profile was started."),
-        _text("start_time_source", "Time from", "`profile`, `folder name` or `file time`: where `start_time` comes from."),
+        _text(
+            "start_time_source", "Time from", "`profile`, `folder name` or `file time`: where `start_time` comes from."
+        ),
         _level("duration_ms", "ms", "Profile length", "From the first event to the end of the last."),
         _level("step_count", "", "Steps", "Steps found; of several hosts, the most.", "int64"),
         _level("steps_included", "", "Steps counted", "Steps that the figures rest on.", "int64"),
         _text("step_source", "Steps from", "What marked the steps; `whole profile` when nothing did."),
-        _level("step_time_ms_median", "ms", "Step time (median)", "Median over the included steps of the slowest host."),
+        _level(
+            "step_time_ms_median", "ms", "Step time (median)", "Median over the included steps of the slowest host."
+        ),
         _level("step_time_ms_mean", "ms", "Step time (mean)", "Mean over the included steps of the slowest host."),
         _level("size_bytes", "bytes", "Size", "Bytes on disk of all host files.", "int64"),
         _text("warnings", "Warnings", "What the profiler or tfcompare has to remark, separated by `; `."),

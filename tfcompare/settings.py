@@ -1,7 +1,7 @@
 """What the command line and the environment say, read once.
 
-`streamlit run app.py -- PATH…` and `tfcompare serve PATH…` both hand their paths on through `sys.argv`. Where the command
-line is silent the environment is asked:
+`streamlit run app.py -- PATH…` and `tfcompare serve PATH…` both hand their paths on through `sys.argv`. Where the
+command line is silent the environment is asked:
 
 | variable | meaning | default |
 |---|---|---|

@@ -118,6 +118,27 @@ def time_shares(groups: pd.DataFrame, by: str, *, count: int = 9) -> pd.DataFram
     return pd.concat([top, other], ignore_index=True)
 
 
+def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `compare.movers.group_diff` with `self_share_<role>`: of the side's self time on host, or on device."""
+    metric = metric_in(groups, "self_time_us")
+    places = groups["host_or_device"]
+    columns = {}
+    for role in ROLES:
+        times = groups[f"{metric}_{role}"].astype("float64")
+        whole = times.groupby(places).transform("sum")
+        columns[f"self_share_{role}"] = (times / whole).where(whole > 0, times)
+    return groups.assign(**columns)
+
+
+def with_words(rows: pd.DataFrame, text: str, columns: list[str]) -> pd.DataFrame:
+    """The rows that hold every word of `text` somewhere in `columns`, in whatever case; all rows for no word."""
+    words = text.casefold().split()
+    if not words:
+        return rows
+    cells = rows[columns].fillna("").agg("\n".join, axis=1).str.casefold()
+    return rows[np.logical_and.reduce([cells.str.contains(word, regex=False) for word in words])]
+
+
 def own_side_shares(ranked: pd.DataFrame) -> pd.DataFrame:
     """`ranked` (an `op_table`) with `self_share` and `cumulative_share`: those of the side that the row belongs to."""
     on_device = (ranked["host_or_device"] == DEVICE).to_numpy(dtype=bool)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tfcompare.compare.names import align_names, family
@@ -159,6 +159,7 @@ def test_a_name_with_thousands_of_scopes_is_no_trouble():
     assert aligned([deep, "dense"], [deep, "dense_1"]) == {"dense_1": "dense"}
 
 
+slowly = settings(deadline=None)
 labels = st.builds(
     lambda base, numbers: base + "".join(f"_{n}" for n in numbers),
     st.sampled_from(["dense", "add", "gradient_tape", "gradients", "h_0xff"]),
@@ -168,6 +169,7 @@ names = st.lists(labels, min_size=1, max_size=4).map("/".join)
 named_ops = st.lists(st.tuples(names, st.sampled_from(["A", "B"])), max_size=14)
 
 
+@slowly
 @given(named_ops, named_ops)
 def test_pairs_are_one_to_one_and_the_same_from_either_side(baseline, candidate):
     pairs = align_names(baseline, candidate)
@@ -177,6 +179,7 @@ def test_pairs_are_one_to_one_and_the_same_from_either_side(baseline, candidate)
     assert align_names(candidate, baseline) == {b: c for c, b in pairs.items()}
 
 
+@slowly
 @given(named_ops, named_ops, st.randoms())
 def test_the_order_of_the_names_does_not_matter(baseline, candidate, random):
     pairs = align_names(baseline, candidate)
@@ -185,11 +188,13 @@ def test_the_order_of_the_names_does_not_matter(baseline, candidate, random):
     assert align_names(baseline, candidate) == pairs
 
 
+@slowly
 @given(named_ops)
 def test_a_run_beside_itself_keeps_its_names(ops):
     assert align_names(ops, ops) == {name: name for name, _ in ops}
 
 
+@slowly
 @given(named_ops, st.integers(1, 3))
 def test_a_model_numbered_anew_pairs_whole(ops, step):
     moved = [("/".join(part.replace("dense", f"dense_{step + 7}", 1) for part in n.split("/")), t) for n, t in ops]

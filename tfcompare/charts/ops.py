@@ -92,19 +92,18 @@ def _text_column(shares: pd.Series, x: float) -> go.Scatter:
     )
 
 
-def movers(changes: pd.DataFrame, metric: str, *, per: str) -> go.Figure:
+def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name") -> go.Figure:
     """The rows of `changes` as bars from 0: to the left and blue what got faster, to the right and orange what slower.
 
-    `changes` are rows of a diff of ops in the order to be shown, with `change_us` (candidate − baseline, an absent side
-    counting as 0) beside `op_name`, `op_type`, `status`, and `<metric>_baseline`, `_candidate`, `_ratio`. Ops that only
-    one side has are hatched and say so.
+    `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
+    absent side counting as 0) in microseconds. What only one side has is hatched and says so.
     """
-    change = changes["change_us"].astype("float64")
+    change = changes[f"{metric}_change"].astype("float64")
     scale = style.time_scale(change)
-    labels = style.shorten_apart([str(name) for name in changes["op_name"]])
+    labels = style.shorten_apart([str(name) for name in changes[by]])
     result = style.figure(
         f"The {len(changes)} largest changes of self time",
-        f"candidate − baseline, per {per}; hatched: only one side has the op",
+        f"candidate − baseline, per {per}; hatched: only one side has it",
         height=style.bars_height(len(changes)),
     )
     faster = change < 0
@@ -113,7 +112,7 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str) -> go.Figure:
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
-                trace = _mover_bars(changes[bars], y, metric, scale)
+                trace = _mover_bars(changes[bars], y, metric, scale, by)
                 trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=not one_sided)
                 result.add_trace(trace)
     result.update_xaxes(
@@ -130,22 +129,23 @@ def _room(change: pd.Series) -> list[float]:
     return [low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0]
 
 
-def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: style.Scale) -> go.Bar:
+def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: style.Scale, by: str) -> go.Bar:
     what = [
         format_percent_change(ratio) if status == "matched" else status
         for ratio, status in zip(rows[f"{metric}_ratio"], rows["status"], strict=True)
     ]
-    change = rows["change_us"].map(lambda us: format_delta(us, "µs"))
+    change = rows[f"{metric}_change"].map(lambda us: format_delta(us, "µs"))
+    detail = rows["op_type"] + " · " + rows["host_or_device"].str.lower() if by == "op_name" else rows["host_or_device"]
     return go.Bar(
         orientation="h",
-        x=scale.of(rows["change_us"]),
+        x=scale.of(rows[f"{metric}_change"]),
         y=y,
         marker={"pattern": {"shape": [PATTERNS.get(s, "") for s in rows["status"]], "size": 6, "fillmode": "replace"}},
         text=[f"{us} ({text})" for us, text in zip(change, what, strict=True)],
         textposition="outside",
         cliponaxis=False,
         customdata=np.column_stack([
-            rows["op_name"].map(style.safe), rows["op_type"].map(style.safe), what, change,
+            rows[by].map(style.safe), detail.map(style.safe), what, change,
             rows[f"{metric}_baseline"].map(format_time_us), rows[f"{metric}_candidate"].map(format_time_us),
         ]),
         hovertemplate=(

@@ -96,8 +96,8 @@ def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:
 def log_ratio(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> NDArray[np.float64]:
     """log₂(candidate ÷ baseline) within ±`CLIP`; the ends where only one side has any, 0 where neither has."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.log2(candidate) - np.log2(baseline)
-    return np.clip(np.nan_to_num(ratio, nan=0.0, posinf=CLIP, neginf=-CLIP), -CLIP, CLIP)
+        ratio: NDArray[np.float64] = np.log2(candidate) - np.log2(baseline)
+    return np.where(np.isnan(ratio), 0.0, np.clip(ratio, -CLIP, CLIP))
 
 
 def with_small_ones_merged(tree: pd.DataFrame, metric: str) -> pd.DataFrame:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from tfcompare import schema
 from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.output import add_format, csv_text, emit, note
-from tfcompare.commands.reading import load_one, say_if_compiling
+from tfcompare.commands.reading import load_runs
+from tfcompare.errors import Unknown
 from tfcompare.units import format_percent
 
 if TYPE_CHECKING:
@@ -54,10 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.compare import compare
 
     if arguments.table is not None and arguments.table not in diffable():
-        raise schema.Unknown("table with a diff", arguments.table, diffable())
-    say_if_compiling()
-    runs = [load_one(place) for place in (arguments.baseline, *arguments.candidates)]
-    comparison = compare(runs[0], *runs[1:], per=arguments.per, host=arguments.host)
+        raise Unknown("table with a diff", arguments.table, diffable())
+    comparison = compare(*load_runs([arguments.baseline, *arguments.candidates]), per=arguments.per, host=arguments.host)
     if arguments.out is not None:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
@@ -76,14 +75,15 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
 
 def preamble(comparison: Comparison) -> list[str]:
     """What stands above the table: the headline on each candidate, and how much of the time was paired."""
-    coverage = comparison.coverage().set_index("candidate")
+    coverage = comparison.coverage()
     lines = []
-    for candidate in comparison.candidates:
-        shares = coverage.loc[candidate.id]
+    for candidate, matched, exact in zip(
+        comparison.candidates, coverage["matched_share"], coverage["exact_share"], strict=True
+    ):
         lines.append(comparison.headline(candidate.id).replace("`", ""))
         lines.append(
-            f"{format_percent(shares['matched_share'])} of the op time is matched, "
-            f"{format_percent(shares['exact_share'])} by exact name. Figures are per {comparison.per}."
+            f"{format_percent(matched)} of the op time is matched, {format_percent(exact)} by exact name. "
+            f"Figures are per {comparison.per}."
         )
     return lines
 

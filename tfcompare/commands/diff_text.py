@@ -56,9 +56,7 @@ def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> Scale:
 def _both_sides(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
     name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
     group = _label(frame, metric, shown.unit)
-    return [
-        number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group) for side in SIDES
-    ]
+    return [number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group) for side in SIDES]
 
 
 def _measured(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
 
 if TYPE_CHECKING:
-    from tfcompare.logdir import FoundRun
     from tfcompare.run import Run
 
 
-def load_one(place: str | Path | FoundRun) -> Run:
-    """The run at `place`; raises `TfcompareError` where there is none, or several, or it cannot be read."""
+def load_runs(places: Sequence[str]) -> list[Run]:
+    """The run at each place; raises `TfcompareError` where there is none, or several, or it cannot be read.
+
+    All places are looked at before the first is read: a misspelt one is told at once.
+    """
+    from tfcompare.logdir import find_run
     from tfcompare.run import load
 
-    return load(place)
+    found = [find_run(place) for place in places]
+    say_if_compiling()
+    return [load(run) for run in found]
 
 
 def say_if_compiling() -> None:
     """Tell the user when reading the first profile will have to compile the reader."""
-    from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
+    from tfcompare.xspace import compilation
 
-    if needs_compilation():
-        note(f"compiling the reader, once: about {EXPECTED_SECONDS} seconds")
+    if compilation.needs_compilation():
+        note(f"compiling the reader, once: about {compilation.EXPECTED_SECONDS} seconds")

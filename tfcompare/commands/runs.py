@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import add_format, emit
-from tfcompare.commands.reading import load_one, say_if_compiling
+from tfcompare.commands.reading import say_if_compiling
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 from tfcompare.errors import TfcompareError
 
@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
+    from tfcompare.run import load
+
     readable = [f for f in found if f.is_readable]
     if readable:
         say_if_compiling()
@@ -52,7 +54,7 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
     for count, one in enumerate(readable, start=1):
         _progress(f"reading {count} of {len(readable)}: {one.name}")
         try:
-            outcomes[one.id] = load_one(one)
+            outcomes[one.id] = load(one)
         except TfcompareError as error:
             outcomes[one.id] = error
     _progress("")

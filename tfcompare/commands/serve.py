@@ -21,7 +21,7 @@ EXAMPLES = "examples:\n  tfcompare serve\n  tfcompare serve logs/before logs/aft
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, help="where the runs are")
-    parser.add_argument("--port", metavar="N", type=int, help="port to listen on (default: the first free one from 8501)")
+    parser.add_argument("--port", metavar="N", type=int, help="port to listen on (default: the first free from 8501)")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.output import add_format, emit
-from tfcompare.commands.reading import load_one, say_if_compiling
+from tfcompare.commands.reading import load_runs
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the table."""
     table = schema.table(arguments.table)
-    say_if_compiling()
-    frame = load_one(arguments.place).table(table.name, host=arguments.host)
+    (one,) = load_runs([arguments.place])
+    frame = one.table(table.name, host=arguments.host)
     if arguments.no_idle and "op_type" in frame:
         frame = frame[frame["op_type"] != schema.IDLE]
     if table.headline is not None:
@@ -43,20 +43,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """The table's columns for a terminal: a single row stands upright, a column that says the same throughout goes."""
+    """The table's columns for a terminal: a single row stands upright, the host goes where it is `all` throughout."""
     if len(table.keys) == 1 and len(frame) == 1:
         return _upright(frame, table)
-    texts = [c for c in table.columns if c.kind in ("key", "text", "flag")]
-    return [
-        _column(frame, column, table) for column in table.columns if not (column in texts and _is_all_hosts(frame, column))
-    ]
+    return [_column(frame, column) for column in table.columns if not _is_all_hosts(frame, column)]
 
 
 def _is_all_hosts(frame: pd.DataFrame, column: schema.Column) -> bool:
     return column.name == "host" and bool((frame["host"] == schema.ALL_HOSTS).all())
 
 
-def _column(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> TextColumn:
+def _column(frame: pd.DataFrame, column: schema.Column) -> TextColumn:
     values = frame[column.name]
     if column.unit in ("µs", "ms", "bytes") or column.is_number:
         shown = scale(column.unit, values)
@@ -68,5 +65,5 @@ def _column(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> 
 
 
 def _upright(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    cells = [_column(frame, c, table) for c in table.columns]
+    cells = [_column(frame, c) for c in table.columns]
     return [TextColumn("", [c.header for c in cells]), TextColumn("value", [c.cells[0] for c in cells])]

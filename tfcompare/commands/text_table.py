@@ -19,7 +19,7 @@ SHORTEST_TEXT = 16
 
 @dataclass(frozen=True)
 class TextColumn:
-    """One column: its header, its cells as text, whether they stand to the right, and what it has in common with others.
+    """One column: its header, its cells as text, whether they stand to the right.
 
     Neighbours of the same `group` stand below one heading.
     """
@@ -31,6 +31,7 @@ class TextColumn:
 
     @property
     def width(self) -> int:
+        """Characters that nothing of it is cut with."""
         return max(map(len, [self.header, *self.cells]))
 
 

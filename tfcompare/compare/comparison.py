@@ -66,7 +66,7 @@ class Comparison:
         """The diff of a table, all candidates below one another.
 
         Columns: `candidate`; the table's keys, and `<key>_candidate` for keys that may differ between paired rows (of
-        an added row, the key is the candidate's); for each metric `<metric>_baseline` and `<metric>_candidate`, for
+        an added row the key is the candidate's, its host goes by the baseline's name for it); for each metric `<metric>_baseline` and `<metric>_candidate`, for
         numbers also `_delta` (candidate − baseline) and `_ratio` (candidate ÷ baseline; 1 where both are 0, infinite
         where only the baseline is); `status` (`matched`, `added`, `removed`); `match` (`exact`, `canonical`,
         `position`; empty without a pair); `verdict` (`same`, `untested`; empty without a pair, and in tables without a

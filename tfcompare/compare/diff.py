@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching import NAME_KEYS, Pairing, pair_rows
+from tfcompare.compare.matching import NAME_KEYS, Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.verdict import SAME, UNTESTED
 from tfcompare.schema import Column, Table
 
@@ -48,13 +48,14 @@ def diff_table(
     table: Table, candidate_id: str, baseline: Side, candidate: Side, *, per: str, identical: bool
 ) -> pd.DataFrame:
     """The diff of one pair of runs, sorted by the headline metric's change, then its size, then the keys."""
-    pairing = pair_rows(table, baseline.frame, candidate.frame)
+    aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
+    pairing = pair_rows(table, baseline.frame, aligned)
     cells: dict[str, pd.Series] = {}
     for key in table.keys:
         ours = _take(baseline.frame[key], pairing.baseline)
-        theirs = _take(candidate.frame[key], pairing.candidate)
+        theirs = _take(aligned[key], pairing.candidate)
         cells[key] = ours.where(pairing.baseline >= 0, theirs).astype(baseline.frame[key].dtype)
-        cells[f"{key}_candidate"] = theirs
+        cells[f"{key}_candidate"] = _take(candidate.frame[key], pairing.candidate)
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, per)
     cells |= _labels(table, pairing, identical)

@@ -73,17 +73,20 @@ def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, s
     return pairs
 
 
+def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
+    """The candidate's rows under the baseline's names for their hosts; a host without counterpart keeps its own."""
+    hosts = pair_hosts(baseline["host"].unique(), candidate["host"].unique())
+    return candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
+
+
 def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
-    """Pair the rows of a table's two frames.
+    """Pair the rows of a table's two frames, in both of which hosts have the baseline's names.
 
     Each row is in the result once, but for steps that are set aside (`included` is False), which are in it not at all.
     """
     baseline, candidate = baseline.reset_index(drop=True), candidate.reset_index(drop=True)
     if table.name == "run_info":
         return Pairing(np.array([0]), np.array([0]), np.array([POSITION], dtype=object))
-    if "host" in table.keys:
-        hosts = pair_hosts(baseline["host"].unique(), candidate["host"].unique())
-        candidate = candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
     if table.name == "steps":
         return _pair_steps(baseline[baseline["included"]], candidate[candidate["included"]])
     key = NAME_KEYS.get(table.name)

@@ -28,9 +28,7 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) ->
     return [_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in planes if plane.event_count]
 
 
-def _on_plane(
-    space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int64, is_eager: Bools
-) -> OpEvents:
+def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int64, is_eager: Bools) -> OpEvents:
     every = _stream_events(space, plane)
     rows = every[part[every] >= 0]
     events = space.events
@@ -92,17 +90,18 @@ def _parts(space: XSpace, planes: list[Plane], programs: _Programs) -> tuple[Int
     out[rows] = np.array([i if part is not None else -1 for i, part in enumerate(named)], np.int64)[code.reshape(-1)]
     op = [part if part is not None else (Op("", ""), "") for part in named]
     parts = pd.DataFrame(
-        {"op_type": [o.type for o, _ in op], "op_name": [o.name for o, _ in op], "part": [p for _, p in op]}, dtype="str"
+        {"op_type": [o.type for o, _ in op], "op_name": [o.name for o, _ in op], "part": [p for _, p in op]},
+        dtype="str",
     )
     return out, parts
 
 
-def _name(
-    space: XSpace, programs: _Programs, stats: dict[str, StringStat], key: list[int]
-) -> tuple[Op, str] | None:
+def _name(space: XSpace, programs: _Programs, stats: dict[str, StringStat], key: list[int]) -> tuple[Op, str] | None:
     """(op, part) by `hlo_op` and the program it is part of, else by `tf_op`, else by what annotates the launch."""
     *codes, program, metadata = key
-    text = {name: stat.labels[code] if code >= 0 else "" for (name, stat), code in zip(stats.items(), codes, strict=True)}
+    text = {
+        name: stat.labels[code] if code >= 0 else "" for (name, stat), code in zip(stats.items(), codes, strict=True)
+    }
     kernel = str(space.metadata_names[metadata])
     if text["hlo_op"]:
         instruction = programs.instruction(program, text["hlo_op"].rpartition("::")[2])

@@ -34,7 +34,7 @@ OLD = "old-style step markers (train N)"
 NAMED = "chosen marker"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """`group` of every event (−1: none); `markers`: rows of the explicit step markers that began a group, each with a
     `step_number`; `source`: what kind of marker that was (empty where there is none)."""
@@ -102,7 +102,8 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
     executions = space.named(_EAGER_EXECUTE)
     nearest = nearest_source(links, np.flatnonzero(executions | space.named(*_TF_DATA_RUNS)))[: len(space.events)]
     of_one_op = executions & (space.number_of_each("is_func", -1) == 0)
-    return (nearest >= 0) & of_one_op[nearest]
+    is_eager: Bools = (nearest >= 0) & of_one_op[nearest]
+    return is_eager
 
 
 def make_links(space: XSpace) -> Links | None:

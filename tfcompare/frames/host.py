@@ -20,7 +20,7 @@ from tfcompare.frames.tpu_ops import tpu_ops
 from tfcompare.xspace import XSpace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HostFrames:
     """What is kept of one host file. `parts`: columns of `op_parts.COLUMNS`; `idle`: device, host_or_device, idle_ps;
     `steps`: columns of `schema.STEPS`."""

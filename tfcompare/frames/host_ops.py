@@ -33,12 +33,14 @@ def host_ops(space: XSpace, step: Int64, is_eager: Bools) -> OpEvents | None:
     order_by_start(line, start, end, rows)
     parent = np.full(len(events), -1, np.int64)
     self_ps = np.zeros(len(events), np.int64)
-    parents_in_time(line, start, end, rows, parent)
+    parents_in_time(line, end, rows, parent)
     self_times(start, end, rows, parent, self_ps)
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
-        parts=pd.DataFrame({"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": ""}, dtype="str"),
+        parts=pd.DataFrame(
+            {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": ""}, dtype="str"
+        ),
         part=part[rows],
         step=step[rows],
         occurrences=np.ones(len(rows), np.int64),

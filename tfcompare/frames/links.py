@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace
-from tfcompare.xspace.compilation import compiled
+from tfcompare.xspace.compilation import Array, Int, compiled
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -28,7 +28,7 @@ _LEVELS = 16  # levels of roots that are told apart
 _CROWD = 64  # a producer/consumer group with this many on both sides says nothing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Links:
     """A graph over event rows and, past the last of them, meeting points of producers and consumers.
 
@@ -40,6 +40,7 @@ class Links:
 
     @property
     def nodes(self) -> int:
+        """Events and meeting points together."""
         return len(self.child_first) - 1
 
 
@@ -103,7 +104,7 @@ def _nesting(space: XSpace) -> tuple[Int64, Int64]:
     line, start, end = space.events.line, space.events.start_ps, span_ends(space)
     order_by_start(line, start, end, order)
     parent = np.full(len(space.events), -1, np.int64)
-    parents_in_time(line, start, end, order, parent)
+    parents_in_time(line, end, order, parent)
     child = np.flatnonzero(parent >= 0)
     return parent[child], child
 
@@ -138,7 +139,9 @@ def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], 
     codes = codes.reshape(-1)
     count = int(codes.max()) + 1 if len(codes) else 0
     code_above, code_below = codes[: len(above)], codes[len(above) :]
-    crowded = (np.bincount(code_above, minlength=count) >= _CROWD) & (np.bincount(code_below, minlength=count) >= _CROWD)
+    crowded = (np.bincount(code_above, minlength=count) >= _CROWD) & (
+        np.bincount(code_below, minlength=count) >= _CROWD
+    )
     above, code_above = above[~crowded[code_above]], code_above[~crowded[code_above]]
     below, code_below = below[~crowded[code_below]], code_below[~crowded[code_below]]
     first = len(space.events)
@@ -153,7 +156,7 @@ def _pairs(space: XSpace, first: str, second: str) -> tuple[Int64, Bools]:
         rows, values = space.numbers(name)
         out[rows, column] = values
         known[rows, column] = True
-    return out, known.all(axis=1)
+    return out, known[:, 0] & known[:, 1]
 
 
 def _pair_keys(space: XSpace, first: str, second: str) -> tuple[Int64, Bools]:
@@ -185,7 +188,7 @@ def _grouped(by: Int64, what: Int64, nodes: int) -> tuple[Int64, Int64]:
 
 
 @compiled
-def _spread_all(first, child, sources, out):
+def _spread_all(first: Array, child: Array, sources: Array, out: Array) -> None:
     queue = np.empty(out.size, np.int64)
     head, tail = 0, 0
     for source in sources:
@@ -205,7 +208,7 @@ def _spread_all(first, child, sources, out):
 
 
 @compiled
-def _mark_below(first, child, sources, below):
+def _mark_below(first: Array, child: Array, sources: Array, below: Array) -> None:
     """Set `below` for everything strictly below any of `sources`."""
     queue = np.empty(below.size + 1, np.int64)
     head, tail = 0, 0
@@ -224,7 +227,7 @@ def _mark_below(first, child, sources, below):
 
 
 @compiled
-def _spread_each(child_first, child, roots, group, taken):
+def _spread_each(child_first: Array, child: Array, roots: Array, group: Array, taken: Array) -> Int:
     queue = np.empty(group.size, np.int64)
     count = 0
     for root in roots:

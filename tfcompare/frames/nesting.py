@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.xspace.compilation import compiled
+from tfcompare.xspace.compilation import Array, Int, compiled
 
 
 @compiled
-def order_by_start(line, start, end, order):
-    """Sort `order` (rows, already line by line) within each line by start, the longer first; file order decides ties."""
+def order_by_start(line: Array, start: Array, end: Array, order: Array) -> None:
+    """Sort `order` (rows, line by line) within each line by start, the longer first; file order decides ties."""
     first = 0
     while first < order.size:
         last = first + 1
@@ -27,7 +27,7 @@ def order_by_start(line, start, end, order):
 
 
 @compiled
-def parents_in_time(line, start, end, order, parent):
+def parents_in_time(line: Array, end: Array, order: Array, parent: Array) -> None:
     """For each row of `order` (sorted as by `order_by_start`), the innermost earlier row of its line that includes it
     in time, −1 for none. Spans that overlap in part include neither the other."""
     stack = np.empty(order.size, np.int64)
@@ -44,7 +44,7 @@ def parents_in_time(line, start, end, order, parent):
 
 
 @compiled
-def self_times(start, end, order, parent, self_time):
+def self_times(start: Array, end: Array, order: Array, parent: Array, self_time: Array) -> None:
     """Duration less the durations of direct children."""
     for row in order:
         self_time[row] += end[row] - start[row]
@@ -53,7 +53,7 @@ def self_times(start, end, order, parent, self_time):
 
 
 @compiled
-def idle_by_line(line, start, end, order, self_time):
+def idle_by_line(line: Array, start: Array, end: Array, order: Array, self_time: Array) -> Int:
     """Time of each line (rows of one line stand together) between its first start and last end that no event covers,
     summed over lines."""
     idle = np.int64(0)

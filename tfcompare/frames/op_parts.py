@@ -35,7 +35,7 @@ NO_STEP = -1
 KEYS = ["device", "host_or_device", "op_type", "op_name", "part"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OpEvents:
     """Events that ran an op, all on one plane: `part` is a row of `parts` (columns op_type, op_name, part), `step` the
     position of its step, −1 outside of all."""
@@ -52,12 +52,12 @@ class OpEvents:
     idle_ps: int
 
     def frame(self, step_numbers: Int64) -> pd.DataFrame:
-        """One row for each part in each step, columns as `COLUMNS`; `step_numbers` gives the number at each position."""
+        """One row for each part in each step, columns as `COLUMNS`; `step_numbers`: the number at each position."""
         width = len(step_numbers) + 1
         cell = self.part * width + self.step + 1
         cells, code = np.unique(cell, return_inverse=True)
         parts = self.parts.iloc[cells // width].reset_index(drop=True)
-        return parts.assign(
+        rows: pd.DataFrame = parts.assign(
             device=self.device,
             host_or_device=self.host_or_device,
             step=np.append(NO_STEP, step_numbers)[cells % width],
@@ -65,7 +65,8 @@ class OpEvents:
             total_time_ps=_sums(code, self.total_ps, len(cells)),
             self_time_ps=_sums(code, self.self_ps, len(cells)),
             is_eager=np.bincount(code, weights=self.is_eager, minlength=len(cells)) > 0,
-        )[list(COLUMNS)].astype(COLUMNS)
+        )
+        return rows[list(COLUMNS)].astype(COLUMNS)
 
 
 def empty_frame() -> pd.DataFrame:

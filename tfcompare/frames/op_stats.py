@@ -19,9 +19,7 @@ def op_stats(parts: pd.DataFrame, idle: pd.DataFrame, host: str) -> pd.DataFrame
     of_part = _sum(parts, [*_OP, "part"])
     ops = _of_ops(of_part, _OP)
     rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
-    rows = rows.assign(
-        total_time_us=rows["total_time_ps"] / _PS_PER_US, self_time_us=rows["self_time_ps"] / _PS_PER_US
-    )
+    rows = rows.assign(total_time_us=rows["total_time_ps"] / _PS_PER_US, self_time_us=rows["self_time_ps"] / _PS_PER_US)
     order = rows.sort_values(
         ["host_or_device", "self_time_ps", "op_name", "op_type"], ascending=[True, False, True, True], kind="stable"
     )
@@ -72,7 +70,7 @@ def _idle_rows(idle: pd.DataFrame) -> pd.DataFrame:
 
 
 def merge_hosts(parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """The op parts of several hosts in one frame; on the host side an op is known by its name alone, of whatever type."""
+    """The op parts of several hosts in one frame; on the host side an op is known by its name alone."""
     every = pd.concat(parts, ignore_index=True) if parts else op_parts.empty_frame()
     if len(parts) < 2:
         return every

@@ -47,7 +47,7 @@ def origin_of(space: XSpace) -> Origin:
 
 def _framework(space: XSpace) -> str:
     """`JAX` or `TensorFlow` by what only one of them records."""
-    names = space.metadata_names[np.unique(space.events.metadata)] if len(space.events) else []
+    names: list[str] = space.metadata_names[np.unique(space.events.metadata)].tolist()
     if any(n.startswith(("PjitFunction", "PyClient", "jit_", "$api.py")) or "xla_pmap" in n for n in names):
         return "JAX"
     if any(n.startswith(("EagerExecute", "EagerLocalExecute", "ExecutorState", "FunctionRun")) for n in names):

@@ -8,8 +8,8 @@ import pandas as pd
 def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
     """Columns `step`, `duration_us`, `included`, one row for each step of the run: as long as on the slowest host.
 
-    `steps` has the columns of `schema.STEPS`. Steps of several hosts are put side by side by their number, or, where the
-    hosts do not number alike, by position; a step counts where every host that has it counts it.
+    `steps` has the columns of `schema.STEPS`. Steps of several hosts are put side by side by their number, or by
+    position where the hosts do not number alike; a step counts where every host that has it counts it.
     """
     if steps.empty:
         return pd.DataFrame(

@@ -34,7 +34,7 @@ _NO_COMPUTE = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Steps:
     """Steps in time order, in picoseconds since the XSpace's origin; `of_event`: the step (its position) of each event,
     −1 outside of all."""
@@ -55,6 +55,7 @@ class Steps:
 
     @property
     def has_markers(self) -> bool:
+        """Whether something marks the steps; else the whole profile is one."""
         return self.source != WHOLE_PROFILE
 
 
@@ -239,5 +240,5 @@ def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> Int6
     for group, step in of_group.items():
         if group >= 0:
             table[group] = step
-    step = table[groups.group]  # −1, no group, is the spare last element
-    return np.where(step >= 0, step, of_event)
+    by_group = table[groups.group]  # −1, no group, is the spare last element
+    return np.where(by_group >= 0, by_group, of_event)

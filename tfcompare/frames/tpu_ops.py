@@ -42,7 +42,7 @@ def _on_plane(
     parent = np.full(len(events), -1, np.int64)
     self_ps = np.zeros(len(events), np.int64)
     order_by_start(events.line, start, end, rows)
-    parents_in_time(events.line, start, end, rows, parent)
+    parents_in_time(events.line, end, rows, parent)
     self_times(start, end, rows, parent, self_ps)
     spanned = np.concatenate([rows, _on_lines(space, plane, (_STEPS_LINE,))])
     span = int(end[spanned].max() - start[spanned].min()) if len(spanned) else 0

@@ -11,7 +11,7 @@ FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-cl
 
 
 def is_same_machine(headers: Mapping[str, str]) -> bool:
-    """Whether a request with these headers comes straight from this machine: a loopback `Host` and no proxy's header."""
+    """Whether a request with these headers comes straight from this machine: loopback `Host`, no proxy's header."""
     by_name = {name.lower(): value for name, value in headers.items()}
     return _names_loopback(by_name.get("host", "")) and not _is_forwarded(by_name)
 

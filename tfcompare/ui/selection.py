@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from tfcompare.logdir import FoundRun
 
@@ -43,7 +43,7 @@ class Selection:
         return replace(self, baseline=self.candidates[0], candidates=(self.baseline, *self.candidates[1:]))
 
     def with_baseline(self, run: str | None) -> Selection:
-        """`run` as the baseline. If it was a candidate, it is none any more; the only one gives way to the old baseline."""
+        """`run` as the baseline and no candidate any more; the old baseline becomes one where else none were left."""
         candidates = tuple(c for c in self.candidates if c != run)
         if self.candidates and not candidates and self.baseline is not None and self.baseline != run:
             candidates = (self.baseline,)
@@ -58,20 +58,19 @@ class Selection:
 
 
 def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Selection:
-    """What the address says, and of what it is silent about, what the session remembers.
+    """What the address says, and where it is silent, what the session remembers.
 
-    Baseline and candidates go together: an address that names one of them is a link to a comparison.
+    An address that names runs is a link to a comparison: it says everything, so that it shows everybody the same.
     """
     named = {name: tuple(dict.fromkeys(v for v in query.get(name, ()) if v)) for name in remembered.as_query()}
-    chosen = remembered
     if named["baseline"] or named["candidate"]:
-        chosen = replace(chosen, baseline=_last(named["baseline"]), candidates=named["candidate"])
-    per = _last(named["per"]) or chosen.per
+        remembered = Selection(baseline=_last(named["baseline"]), candidates=named["candidate"])
+    per = _last(named["per"]) or remembered.per
     return replace(
-        chosen,
-        per=cast(Per, per) if per in PER else "step",
-        host=_last(named["host"]) or chosen.host,
-        places=named["dir"] or chosen.places,
+        remembered,
+        per="run" if per == "run" else "step",
+        host=_last(named["host"]) or remembered.host,
+        places=named["dir"] or remembered.places,
     )
 
 

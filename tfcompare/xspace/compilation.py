@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
+import numpy.typing as npt
 
+Array = npt.NDArray[Any]
+Int = Any  # a 64-bit integer, of Python or of numpy: compiled code does not tell them apart
 F = TypeVar("F", bound=Callable[..., Any])
 
 _COMPILED: list[Any] = []
-EXPECTED_SECONDS = 30
+EXPECTED_SECONDS = 10
 """What compiling everything takes on two slow cores, for messages to the user."""
 
 
@@ -26,13 +29,11 @@ def compiled(function: F) -> F:
     except RuntimeError:  # numba: "no locator available": neither the source folder nor a cache folder is writable
         dispatcher = numba.njit(nogil=True)(function)
     _COMPILED.append(dispatcher)
-    return dispatcher  # type: ignore[no-any-return]
+    return cast(F, dispatcher)
 
 
 def needs_compilation() -> bool:
-    """Whether reading the first profile of this process will have to compile, which takes a while."""
-    import tfcompare.frames  # noqa: F401  pylint: disable=unused-import
-
+    """Whether the loops imported so far still have to be compiled; import what uses them before asking."""
     return any(not dispatcher.signatures and not _is_cached(dispatcher) for dispatcher in _COMPILED)
 
 

@@ -13,7 +13,19 @@ import numpy as np
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.logdir.files import cannot_be_opened, open_untouched
 from tfcompare.xspace import wire
-from tfcompare.xspace.space import PS_PER_NS, Events, Int64, Lines, Plane, Stats, StatValue, Strings, UInt8, XSpace, decode
+from tfcompare.xspace.space import (
+    PS_PER_NS,
+    Events,
+    Int64,
+    Lines,
+    Plane,
+    Stats,
+    StatValue,
+    Strings,
+    UInt8,
+    XSpace,
+    decode,
+)
 
 MAX_EXPANDED_BYTES = 8 << 30
 """A gzipped file that grows beyond this is refused."""
@@ -23,7 +35,7 @@ _CHUNK = 1 << 20
 _FARTHEST_PS = 1 << 61
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HostProfile:
     """One host file, read: its XSpace, and `digest`, which tells its content (uncompressed) from any other."""
 
@@ -80,7 +92,7 @@ def _expand(data: bytes) -> bytes:
     return bytes(out)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Tables:
     counts: Int64
     small: dict[int, Int64]
@@ -123,7 +135,10 @@ def _scan_error(buffer: UInt8, error: int, offset: int) -> NotAProfile:
     expected, found = {
         wire.CUT_VARINT: ("a number", f"the end of its message ({left:,} bytes before that of the file)"),
         wire.LONG_VARINT: ("a number of at most ten bytes", "a longer one"),
-        wire.PAST_END: ("a field within its message", f"one of {_claimed(buffer, offset):,} bytes that runs past the end"),
+        wire.PAST_END: (
+            "a field within its message",
+            f"one of {_claimed(buffer, offset):,} bytes that runs past the end",
+        ),
         wire.BAD_TAG: ("the beginning of a field", f"byte 0x{buffer[offset]:02x}, which begins none"),
     }[error]
     return NotAProfile(None, offset, f"{expected} in a file of {len(buffer):,} bytes", found)
@@ -197,7 +212,9 @@ class _Builder:
         return Lines(
             plane=lines[:, wire.LINE_PLANE].copy(),
             id=lines[:, wire.LINE_ID].copy(),
-            name=[self._text(start, length) for start, length in lines[:, wire.LINE_NAME : wire.LINE_NAME + 2].tolist()],
+            name=[
+                self._text(start, length) for start, length in lines[:, wire.LINE_NAME : wire.LINE_NAME + 2].tolist()
+            ],
             timestamp_ns=lines[:, wire.LINE_TIMESTAMP_NS].copy(),
             first_event=lines[:, wire.LINE_FIRST_EVENT].copy(),
             event_count=lines[:, wire.LINE_EVENT_COUNT].copy(),
@@ -222,7 +239,9 @@ class _Builder:
             value = np.where(is_ref, _rows_of_ids(stat_metadata, planes, value, stat_range), value)
         return Stats(owner.copy(), code_of_row[rows], kind.copy(), value.astype(np.int64), length.copy())
 
-    def _other_stats(self, stat_metadata: Int64, code_of_row: np.ndarray, planes: int) -> tuple[dict[int, Stats], Stats]:
+    def _other_stats(
+        self, stat_metadata: Int64, code_of_row: np.ndarray, planes: int
+    ) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
         table = self.small[wire.OTHER_STATS]
         stat_range = _ranges(table[:, wire.STAT_PLANE], planes)

@@ -36,14 +36,16 @@ class Plane:
 
     @property
     def lines(self) -> range:
+        """Rows of the plane's lines."""
         return range(self.first_line, self.first_line + self.line_count)
 
     @property
     def events(self) -> slice:
+        """Rows of the plane's events."""
         return slice(self.first_event, self.first_event + self.event_count)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lines:
     """Lines (threads, streams), one element each: `plane` index, `id`, `name`, and the rows of their events."""
 
@@ -55,7 +57,7 @@ class Lines:
     event_count: Int64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Events:
     """Events in file order: `line` and `metadata` are rows of those tables; `start_ps` counts from the XSpace's origin
     (the earliest line timestamp); `occurrences` is above 0 for aggregated events only, which have no start."""
@@ -70,7 +72,7 @@ class Events:
         return len(self.line)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stats:
     """Stats in file order: `owner` is the row they belong to, `name` a code of `XSpace.stat_names`, `kind` the field
     number of the value, `value` its 64 bits (strings and bytes: offset into the buffer; refs: row of stat metadata)."""
@@ -82,7 +84,7 @@ class Stats:
     length: Int32
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StringStat:
     """A stat's text on some rows: `labels[codes[i]]` is the text of row `owners[i]`. Labels are distinct."""
 
@@ -97,7 +99,7 @@ class StringStat:
         return out
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class XSpace:
     """One host's profile: planes, lines, events and stats as columns, strings decoded once per metadata entry."""
 
@@ -118,6 +120,7 @@ class XSpace:
     warnings: tuple[str, ...]
 
     def text(self, start: int, length: int) -> str:
+        """The text at that place of the buffer."""
         return decode(self.buffer, start, length)
 
     def numbers(self, name: str) -> tuple[Int64, Int64]:
@@ -159,13 +162,14 @@ class XSpace:
         stats = self.metadata_stats
         rows = self._rows(stats, name)
         rows = rows[np.isin(stats.kind[rows], (wire.BYTES, wire.STR))]
-        view = memoryview(self.buffer)
+        view = memoryview(self.buffer)  # type: ignore[arg-type]
         return {
             int(stats.owner[r]): view[int(stats.value[r]) : int(stats.value[r]) + int(stats.length[r])] for r in rows
         }
 
     @cached_property
     def plane_of_event(self) -> Int64:
+        """The plane index of each event."""
         return self.lines.plane[self.events.line]
 
     def named(self, *names: str) -> npt.NDArray[np.bool_]:

@@ -1,8 +1,8 @@
 """The wire format of an XSpace, scanned in one pass into flat arrays.
 
-Field numbers are those of `xplane.proto` (OpenXLA, `xla/tsl/profiler/protobuf`). Every read is checked against the end of
-the message it belongs to; what does not fit ends the scan with a code and the byte offset. A table that turns out too
-small is counted on, not written to: the caller allocates what was counted and scans again.
+Field numbers are those of `xplane.proto` (OpenXLA, `xla/tsl/profiler/protobuf`). Every read is checked against the end
+of its message; what does not fit ends the scan with a code and the byte offset. A table that turns out too small is
+counted on, not written to: the caller allocates what was counted and scans anew.
 
 A value of a stat is kept as its 64 bits; of strings and bytes, the offset of their first byte in the buffer.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.xspace.compilation import compiled
+from tfcompare.xspace.compilation import Array, Int, compiled
 
 # What a scan can end with.
 OK, CUT_VARINT, LONG_VARINT, PAST_END, BAD_TAG = 0, 1, 2, 3, 4
@@ -34,7 +34,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 @compiled
-def _varint(buffer, pos, end):
+def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
     """(value, next position); next position −1: cut off, −2: longer than ten bytes."""
     value = np.int64(0)
     shift = 0
@@ -51,7 +51,7 @@ def _varint(buffer, pos, end):
 
 
 @compiled
-def field(buffer, pos, end):
+def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(field number, wire type, value or length, first byte of the content, next position, error code)."""
     tag, after = _varint(buffer, pos, end)
     if after < 0:
@@ -81,7 +81,7 @@ def field(buffer, pos, end):
 
 
 @compiled
-def _bits64(buffer, pos):
+def _bits64(buffer: Array, pos: Int) -> Int:
     """The eight little-endian bytes at `pos`, already known to be there."""
     value = np.int64(0)
     for i in range(8):
@@ -90,7 +90,7 @@ def _bits64(buffer, pos):
 
 
 @compiled
-def _stat(buffer, pos, end):
+def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(metadata id, kind, value, length, error code, byte offset of the error)."""
     key, kind, value, length = np.int64(0), 0, np.int64(0), np.int64(0)
     while pos < end:
@@ -110,8 +110,23 @@ def _stat(buffer, pos, end):
 
 
 @compiled
-def _event(buffer, pos, end, line, counts, event_line, event_id, event_offset, event_duration, event_count,
-           stat_event, stat_id, stat_kind, stat_value, stat_length):  # fmt: skip
+def _event(
+    buffer: Array,
+    pos: Int,
+    end: Int,
+    line: Int,
+    counts: Array,
+    event_line: Array,
+    event_id: Array,
+    event_offset: Array,
+    event_duration: Array,
+    event_count: Array,
+    stat_event: Array,
+    stat_id: Array,
+    stat_kind: Array,
+    stat_value: Array,
+    stat_length: Array,
+) -> tuple[Int, Int]:
     row = counts[EVENTS]
     counts[EVENTS] += 1
     key, offset, duration, occurrences = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
@@ -151,8 +166,24 @@ def _event(buffer, pos, end, line, counts, event_line, event_id, event_offset, e
 
 
 @compiled
-def _line(buffer, pos, end, plane, counts, lines, event_line, event_id, event_offset, event_duration, event_count,
-          stat_event, stat_id, stat_kind, stat_value, stat_length):  # fmt: skip
+def _line(
+    buffer: Array,
+    pos: Int,
+    end: Int,
+    plane: Int,
+    counts: Array,
+    lines: Array,
+    event_line: Array,
+    event_id: Array,
+    event_offset: Array,
+    event_duration: Array,
+    event_count: Array,
+    stat_event: Array,
+    stat_id: Array,
+    stat_kind: Array,
+    stat_value: Array,
+    stat_length: Array,
+) -> tuple[Int, Int]:
     row = counts[LINES]
     counts[LINES] += 1
     first_event = counts[EVENTS]
@@ -189,7 +220,9 @@ def _line(buffer, pos, end, plane, counts, lines, event_line, event_id, event_of
 
 
 @compiled
-def _other_stat(buffer, pos, end, owner, plane, counts, stats):
+def _other_stat(
+    buffer: Array, pos: Int, end: Int, owner: Int, plane: Int, counts: Array, stats: Array
+) -> tuple[Int, Int]:
     """A stat of a plane (owner −1) or of an entry of its event metadata."""
     name, kind, value, length, error, at = _stat(buffer, pos, end)
     if error != OK:
@@ -207,7 +240,9 @@ def _other_stat(buffer, pos, end, owner, plane, counts, stats):
 
 
 @compiled
-def _metadata_value(buffer, pos, end, row, plane, is_event, counts, stats):
+def _metadata_value(
+    buffer: Array, pos: Int, end: Int, row: Int, plane: Int, is_event: bool, counts: Array, stats: Array
+) -> tuple[Int, Int, Int, Int, Int, Int]:
     """The names and stats of one XEventMetadata or XStatMetadata: (name, length, display name, length, error, at)."""
     name, name_length, display, display_length = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     while pos < end:
@@ -228,7 +263,9 @@ def _metadata_value(buffer, pos, end, row, plane, is_event, counts, stats):
 
 
 @compiled
-def _metadata(buffer, pos, end, plane, table, counts, rows, stats):
+def _metadata(
+    buffer: Array, pos: Int, end: Int, plane: Int, table: Int, counts: Array, rows: Array, stats: Array
+) -> tuple[Int, Int]:
     """One entry of a metadata map: key 1, value 2."""
     row = counts[table]
     counts[table] += 1
@@ -259,9 +296,27 @@ def _metadata(buffer, pos, end, plane, table, counts, rows, stats):
 
 
 @compiled
-def _plane(buffer, pos, end, counts, planes, lines, event_metadata, stat_metadata, other_stats,
-           event_line, event_id, event_offset, event_duration, event_count,
-           stat_event, stat_id, stat_kind, stat_value, stat_length):  # fmt: skip
+def _plane(
+    buffer: Array,
+    pos: Int,
+    end: Int,
+    counts: Array,
+    planes: Array,
+    lines: Array,
+    event_metadata: Array,
+    stat_metadata: Array,
+    other_stats: Array,
+    event_line: Array,
+    event_id: Array,
+    event_offset: Array,
+    event_duration: Array,
+    event_count: Array,
+    stat_event: Array,
+    stat_id: Array,
+    stat_kind: Array,
+    stat_value: Array,
+    stat_length: Array,
+) -> tuple[Int, Int]:
     row = counts[PLANES]
     counts[PLANES] += 1
     identity, name, name_length = np.int64(0), np.int64(0), np.int64(0)
@@ -299,9 +354,26 @@ def _plane(buffer, pos, end, counts, planes, lines, event_metadata, stat_metadat
 
 
 @compiled
-def scan(buffer, counts, planes, lines, event_metadata, stat_metadata, other_stats, texts,
-         event_line, event_id, event_offset, event_duration, event_count,
-         stat_event, stat_id, stat_kind, stat_value, stat_length):  # fmt: skip
+def scan(
+    buffer: Array,
+    counts: Array,
+    planes: Array,
+    lines: Array,
+    event_metadata: Array,
+    stat_metadata: Array,
+    other_stats: Array,
+    texts: Array,
+    event_line: Array,
+    event_id: Array,
+    event_offset: Array,
+    event_duration: Array,
+    event_count: Array,
+    stat_event: Array,
+    stat_id: Array,
+    stat_kind: Array,
+    stat_value: Array,
+    stat_length: Array,
+) -> tuple[Int, Int]:
     """Fill the tables from `buffer` and count their rows in `counts`: (error code, byte offset)."""
     pos, end = np.int64(0), np.int64(buffer.size)
     while pos < end:
@@ -329,7 +401,7 @@ def scan(buffer, counts, planes, lines, event_metadata, stat_metadata, other_sta
 
 
 @compiled
-def intern_bytes(buffer, starts, lengths, codes, firsts):
+def intern_bytes(buffer: Array, starts: Array, lengths: Array, codes: Array, firsts: Array) -> Int:
     """Give equal byte strings equal codes: fills `codes`, and `firsts` with one row of each; returns how many."""
     size = 16
     while size < 2 * starts.size:
@@ -366,7 +438,7 @@ def intern_bytes(buffer, starts, lengths, codes, firsts):
 
 
 @compiled
-def dense_rows(ids, rows, first, last, wanted, missing, out):
+def dense_rows(ids: Array, rows: Array, first: Int, last: Int, wanted: Array, missing: Int, out: Array) -> None:
     """For `wanted[first:last]`, the row of the entry with that id (`ids` sorted, `rows` along); `missing` for none."""
     low, high = (ids[0], ids[-1]) if ids.size else (np.int64(0), np.int64(-1))
     direct = ids.size > 0 and low >= 0 and high < 8 * ids.size + 1024

@@ -1,0 +1,18 @@
+"""What a change did to a run, on one page."""
+
+from __future__ import annotations
+
+from tfcompare import ui
+from tfcompare.ui import overview
+from tfcompare.ui.pair import choose_pair, comparison_of
+
+view = ui.setup("Overview", needs="pair")
+comparison = comparison_of(view)
+overview.remarks(comparison)
+overview.headlines(comparison)
+pair = choose_pair(comparison)
+overview.figures(pair)
+overview.step_times(pair)
+overview.top_ops(pair)
+overview.movers(pair)
+overview.environments(comparison)

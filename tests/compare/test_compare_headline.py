@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from compare_runs import run
+
+from tfcompare.compare import compare
+from tfcompare.compare.headline import compared
+from tfcompare.errors import Unknown
+
+DOUBT = (
+    ". Two recordings of the same program often differ by up to 15 %, so one recording of each does not prove a change."
+)
+
+
+def sentence(before_ms: float, after_ms: float) -> str:
+    return compare(run("logs/before", step_ms=before_ms), run("logs/after", step_ms=after_ms)).headline()
+
+
+@pytest.mark.parametrize(
+    ("before_ms", "after_ms", "said"),
+    [
+        (351, 25.1, "`after` takes 25.1 ms a step against 351 ms of `before`: 14 times as fast."),
+        (25.1, 351, "`after` takes 351 ms a step against 25.1 ms of `before`: 14 times as long."),
+        (150, 100, "`after` takes 100 ms a step against 150 ms of `before`: 1.5 times as fast."),
+        (100, 80, "`after` takes 80.0 ms a step against 100 ms of `before`: 20 % less time a step."),
+        (100, 140, "`after` takes 140 ms a step against 100 ms of `before`: 40 % more time a step."),
+        (100, 112, "`after` takes 112 ms a step against 100 ms of `before`: 12 % more time a step" + DOUBT),
+        (112, 100, "`after` takes 100 ms a step against 112 ms of `before`: 11 % less time a step" + DOUBT),
+        (100, 100, "`after` takes 100 ms a step against 100 ms of `before`: the same step time" + DOUBT),
+    ],
+)
+def test_the_step_times_in_a_sentence(before_ms, after_ms, said):
+    assert sentence(before_ms, after_ms) == said
+
+
+def test_small_and_large_differences_keep_two_digits():
+    assert compared(100.0, 100.4) == "0.40 % more time a step"
+    assert compared(100.0, 100.0000001) == "less than 0.0001 % more time a step"
+    assert compared(123456.0, 1.0) == "120,000 times as fast"
+    assert compared(1.996, 1.0) == "2.0 times as fast"
+
+
+def test_one_recording_beside_itself():
+    comparison = compare(run("a", content="x"), run("b", content="x"))
+    assert comparison.headline() == "`b` is the same recording as `a`, byte for byte."
+
+
+def test_without_step_markers_it_says_how_to_get_them():
+    said = compare(run("a"), run("b", source="whole profile")).headline()
+    assert said.startswith("`b` has no step markers, so step times cannot be compared; record again with each step")
+    said = compare(run("a", step_ms=math.nan), run("b", source="whole profile")).headline()
+    assert said.startswith("`a` and `b` have no step markers")
+
+
+def test_runs_of_one_name_go_by_their_ids_and_names_cannot_break_the_markdown():
+    assert compare(run("x/train"), run("y/train")).headline().startswith("`y/train` takes 25.0 ms a step against")
+    assert "`odd'name`" in compare(run("a"), run("odd`name")).headline()
+
+
+def test_each_candidate_has_its_own():
+    comparison = compare(run("a"), run("b"), run("c", step_ms=1))
+    assert comparison.headline("c").startswith("`c` takes 1.00 ms")
+    assert comparison.headline() == comparison.headline("b")
+    with pytest.raises(Unknown, match="unknown candidate 'z'; must be one of: 'b', 'c'"):
+        comparison.headline("z")

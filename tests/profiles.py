@@ -1,0 +1,36 @@
+"""The profiles that tests are held against: the samples, and the corpus where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "sample_logs"
+CORPUS = Path(os.environ.get("TFCOMPARE_CORPUS", ROOT.parent / "shared" / "corpus"))
+
+CORPUS_RUNS = {
+    "tf_cpu_base": "tf_cpu/base/plugins/profile/2026_11_20_10_17_24",
+    "tf_cpu_zoo": "tf_cpu/zoo/plugins/profile/2026_11_20_10_17_16",
+    "tf_cpu_sleepy": "tf_cpu/sleepy/plugins/profile/2026_11_20_10_17_20",
+    "tf_gpu": "tf_gpu_multi_worker/plugins/profile/GPU-multi-worker",
+    "jax_elementwise": "jax_mi300/plugins/profile/jax08_elementwise",
+    "jax_conv_08": "jax_mi300/plugins/profile/jax_conv_minimal_08",
+    "jax_conv_legacy": "jax_mi300/plugins/profile/jax_conv_minimal_legacy",
+    "jax_tpu": "jax_tpu_v6e/plugins/profile/tpu_inference_2",
+}
+
+SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
+
+ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS]
+
+
+def run_path(name: str) -> Path:
+    """The run folder or logdir of that name; skips the test where the corpus is not at hand."""
+    if name in SAMPLE_RUNS:
+        return SAMPLE_RUNS[name]
+    if not CORPUS.is_dir():
+        pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
+    return CORPUS / CORPUS_RUNS[name]

@@ -1,0 +1,302 @@
+"""The command line: what it prints, where, and with which exit status."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES
+from tfcompare import cli
+from tfcompare.commands import serve
+
+BASELINE = str(SAMPLE_RUNS["filters_512_128"])
+CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
+COMMANDS = ("runs", "show", "diff", "serve")
+
+Outcome = tuple[int, str, str]
+
+
+@pytest.fixture
+def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Runs a command; returns exit status, stdout and stderr."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
+
+    def run(*words: str) -> Outcome:
+        try:
+            status = cli.main(words)
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# --- runs
+
+
+def test_runs_lists_the_samples(tfcompare) -> None:
+    status, out, err = tfcompare("runs", str(SAMPLES))
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[0].split() == "run recorded hosts device steps median step (ms) size (MB)".split()
+    assert len(lines) == 1 + len(SAMPLE_RUNS)
+    assert len({line.rfind("CPU") for line in lines[1:]}) == 1, "columns are aligned"
+
+
+def test_runs_as_json_has_full_precision_and_nulls(tfcompare, tmp_path: Path) -> None:
+    (tmp_path / "vm.xplane.pb").write_bytes(b"")
+    status, out, _ = tfcompare("runs", BASELINE, str(tmp_path), "--format", "json")
+    by_state = {record["state"]: record for record in json.loads(out)}
+    assert status == 0
+    assert by_state["read"]["steps"] == 22
+    assert by_state["read"]["recorded"].endswith("Z")
+    assert by_state["unreadable"]["step_time_ms_median"] is None
+    assert "empty (0 bytes)" in by_state["unreadable"]["remarks"]
+
+
+def test_runs_as_csv_has_the_columns_of_the_listing(tfcompare) -> None:
+    _, out, _ = tfcompare("runs", BASELINE, "--format", "csv")
+    (row,) = rows(out)
+    assert row["name"] == "filters_512_128"
+    assert row["path"].startswith(BASELINE)
+    assert "step_times_ms" not in row
+
+
+# --- show
+
+
+def test_show_sorts_by_self_time_and_can_leave_idle_out(tfcompare) -> None:
+    _, out, _ = tfcompare("show", BASELINE, "op_stats", "--format", "csv", "--no-idle")
+    ops = rows(out)
+    times = [float(op["self_time_us"]) for op in ops]
+    assert times == sorted(times, reverse=True)
+    assert "IDLE" not in {op["op_type"] for op in ops}
+    assert ops[0]["op_type"] == "Conv2DBackpropFilter"
+
+
+def test_show_puts_units_into_the_headers(tfcompare) -> None:
+    _, out, _ = tfcompare("show", BASELINE, "steps")
+    header, first = out.splitlines()[:2]
+    assert "step time (ms)" in header
+    assert first.split()[0] == "localhost"
+
+
+def test_show_run_info_stands_upright(tfcompare) -> None:
+    _, out, _ = tfcompare("show", BASELINE, "run_info")
+    assert any(line.split() == ["steps", "22"] for line in out.splitlines())
+
+
+def test_limit_is_told(tfcompare) -> None:
+    _, out, err = tfcompare("show", BASELINE, "op_stats", "--format", "csv", "--limit", "3")
+    assert len(rows(out)) == 3
+    assert "more rows (--limit 0 shows all)" in err
+
+
+def test_long_names_give_way_to_the_terminal(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    _, out, _ = tfcompare("show", BASELINE, "op_stats")
+    assert max(map(len, out.splitlines())) <= 120
+    assert "…" in out
+
+
+# --- diff
+
+
+def test_diff_tells_headline_and_coverage_above_the_table(tfcompare) -> None:
+    status, out, err = tfcompare("diff", BASELINE, CANDIDATE)
+    lines = out.splitlines()
+    assert (status, err) == (0, "")
+    assert lines[0].startswith("filters_16_8 takes ")
+    assert "times as fast" in lines[0]
+    assert "of the op time is matched" in lines[1]
+    assert "self time (ms/step)" in lines[3]
+    assert lines[4].split()[:2] == ["op_type", "op_name"]
+
+
+def test_diff_as_csv_is_nothing_but_data(tfcompare) -> None:
+    status, out, err = tfcompare("diff", BASELINE, CANDIDATE, "--table", "op_stats", "--format", "csv", "--no-idle")
+    ops = rows(out)
+    convolutions = [op for op in ops if op["op_type"].startswith("Conv2D")]
+    assert (status, err) == (0, "")
+    assert convolutions
+    assert all(op["status"] == "matched" for op in convolutions)
+    assert sum(float(op["self_time_us_per_step_ratio"]) < 0.5 for op in convolutions) > len(convolutions) / 2
+    deltas = [abs(float(op["self_time_us_per_step_delta"])) for op in ops]
+    assert deltas == sorted(deltas, reverse=True), "biggest change first"
+
+
+def test_diff_per_run_names_its_sums_so(tfcompare) -> None:
+    _, out, _ = tfcompare("diff", BASELINE, CANDIDATE, "--per", "run", "--format", "json", "--limit", "1")
+    (record,) = json.loads(out)
+    assert "self_time_us_delta" in record
+    assert "self_time_us_per_step_delta" not in record
+
+
+def test_diff_of_several_candidates_tells_them_apart(tfcompare) -> None:
+    again = str(SAMPLE_RUNS["filters_16_8_again"])
+    _, out, _ = tfcompare("diff", BASELINE, CANDIDATE, again, "--format", "csv")
+    assert len({row["candidate"] for row in rows(out)}) == 2
+
+
+def test_diff_out_writes_a_file_for_each_table(tfcompare, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "changes"
+    status, out, err = tfcompare("diff", BASELINE, CANDIDATE, "--out", str(folder))
+    assert (status, out) == (0, "")
+    assert sorted(path.name for path in folder.iterdir()) == ["op_stats.csv", "run_info.csv", "steps.csv"]
+    assert err.count("wrote ") == 3
+    assert rows((folder / "op_stats.csv").read_text(encoding="utf-8"))[0]["status"] == "matched"
+
+
+def test_a_run_against_itself_has_not_changed(tfcompare) -> None:
+    _, out, _ = tfcompare("diff", BASELINE, BASELINE, "--format", "csv")
+    ops = rows(out)
+    assert {op["status"] for op in ops} == {"matched"}
+    assert {float(op["self_time_us_per_step_delta"]) for op in ops} == {0.0}
+
+
+# --- what goes wrong
+
+
+def truncated(folder: Path) -> Path:
+    whole = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
+    path = folder / "vm.xplane.pb"
+    path.write_bytes(whole[: len(whole) // 2])
+    return path
+
+
+def random_bytes(folder: Path) -> Path:
+    path = folder / "vm.xplane.pb"
+    path.write_bytes(bytes((i * 197 + 13) % 256 for i in range(1024)))
+    return path
+
+
+def empty_file(folder: Path) -> Path:
+    path = folder / "vm.xplane.pb"
+    path.touch()
+    return path
+
+
+BAD_PLACES = {
+    "missing": lambda folder: folder / "nowhere",
+    "empty": empty_file,
+    "random": random_bytes,
+    "truncated": truncated,
+    "no runs": lambda folder: folder,
+    "corrupt": lambda _: CORPUS / "corrupt",
+    "tool files": lambda _: CORPUS / "tool_files_only",
+}
+
+
+@pytest.mark.parametrize("kind", BAD_PLACES)
+@pytest.mark.parametrize("command", ["runs", "show", "diff"])
+def test_bad_input_ends_with_status_2_and_one_line(tfcompare, tmp_path: Path, kind: str, command: str) -> None:
+    if kind in ("corrupt", "tool files") and not CORPUS.is_dir():
+        pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
+    place = str(BAD_PLACES[kind](tmp_path))
+    words = {"runs": [place], "show": [place, "op_stats"], "diff": [BASELINE, place]}[command]
+    status, out, err = tfcompare(command, *words)
+    assert status == 2
+    assert err.startswith("tfcompare: ")
+    assert err.count("\n") == 1
+    assert out == "" or command == "runs", "a listing of what was found may stand on stdout"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["show", BASELINE, "op_stat"], "unknown table 'op_stat'; must be one of: "),
+        (["show", BASELINE, "op_stats", "--host", "h"], "unknown host of filters_512_128 'h'"),
+        (["show", str(SAMPLES), "steps"], "holds 4 runs; name one of them"),
+        (["diff", BASELINE, CANDIDATE, "--table", "op_steps"], "unknown table with a diff 'op_steps'"),
+        (["diff", BASELINE], "the following arguments are required: CANDIDATE (see `tfcompare diff --help`)"),
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["serve", "/no/such/place"], "/no/such/place: no such file or folder"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line(tfcompare, words: list[str], message: str) -> None:
+    status, out, err = tfcompare(*words)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_written_is_named(tfcompare, tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.touch()
+    status, _, err = tfcompare("diff", BASELINE, CANDIDATE, "--out", str(in_the_way / "folder"))
+    assert status == 2
+    assert str(in_the_way) in err
+    assert err.count("\n") == 1
+
+
+def test_an_interrupt_ends_with_status_130(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tfcompare.logdir.find_runs", interrupted)
+    assert tfcompare("runs", BASELINE)[0] == 130
+
+
+def test_whoever_reads_may_go_away() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tfcompare", "show", BASELINE, "op_steps", "--format", "json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        complaints = [line for line in process.stderr.read().splitlines() if not line.startswith(b"compiling ")]
+        assert complaints == []
+    assert process.returncode == 141
+
+
+def test_a_compilation_is_announced(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: True)
+    status, _, err = tfcompare("show", BASELINE, "run_info")
+    assert status == 0
+    assert err.startswith("compiling the reader, once: about ")
+
+
+# --- help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(tfcompare, command: str) -> None:
+    status, out, _ = tfcompare(command, "--help")
+    assert status == 0
+    assert f"tfcompare {command} " in out.partition("example")[2]
+
+
+def test_help_needs_neither_pandas_nor_numba_nor_streamlit() -> None:
+    script = (
+        "import sys\nfrom tfcompare.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'pandas', 'numpy', 'numba', 'streamlit', 'plotly', 'tensorflow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    for command in COMMANDS:
+        assert f"\n    {command} " in done.stdout
+
+
+# --- serve
+
+
+def test_serve_hands_paths_and_port_on_to_streamlit() -> None:
+    words = serve.command_line([Path("logs/a"), Path("-odd")], 8600)
+    assert words[1:5] == ["-P", "-m", "streamlit", "run"]
+    assert Path(words[5]).name == "app.py"
+    assert words[6:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]

@@ -1,0 +1,104 @@
+"""What must hold of any comparison, on every profile at hand."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pandas as pd
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import ALL_RUNS, run_path
+from tfcompare import schema
+from tfcompare.run import load
+
+DIFFED = [name for name, table in schema.TABLES.items() if table.has_diff]
+
+
+@pytest.mark.parametrize("per", ["step", "run"])
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_a_run_compared_with_itself_shows_no_difference(name: str, per: str) -> None:
+    run = load(run_path(name))
+    comparison = tfc.compare(run, run, per=per)
+    for table in DIFFED:
+        diff = comparison.table(table)
+        assert len(diff) == len(run.table(table).query("included") if table == "steps" else run.table(table))
+        assert set(diff["status"]) <= {"matched"}
+        assert set(diff["match"]) <= {"exact", "position"}
+        deltas = diff[[c for c in diff if c.endswith("_delta")]]
+        assert (deltas.fillna(0) == 0).all(axis=None)
+        ratios = diff[[c for c in diff if c.endswith("_ratio")]]
+        assert (ratios.fillna(1) == 1).all(axis=None)
+    assert set(comparison.table("op_stats")["verdict"]) <= {"same"}
+    assert comparison.coverage()[["matched_share", "exact_share"]].fillna(1).eq(1).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("filters_512_128", "filters_16_8"),
+        ("filters_16_8", "filters_16_8_better_input"),
+        ("tf_cpu_base", "tf_cpu_zoo"),
+        ("jax_conv_legacy", "jax_conv_08"),
+        ("tf_gpu", "jax_tpu"),
+    ],
+)
+def test_swapped_sides_mirror(one: str, other: str) -> None:
+    a, b = load(run_path(one)), load(run_path(other))
+    forth, back = tfc.compare(a, b), tfc.compare(b, a)
+    assert forth.coverage()["matched_share"].item() == pytest.approx(back.coverage()["matched_share"].item())
+    metric = "self_time_us" + ("_per_step" if forth.per == "step" else "")
+    there, again = by_names(forth.table("op_stats"), swapped=False), by_names(back.table("op_stats"), swapped=True)
+    assert there.index.equals(again.index)
+    assert there["match"].equals(again["match"])
+    assert there["status"].replace({"added": "removed", "removed": "added"}).equals(again["status"])
+    pd.testing.assert_series_equal(there[f"{metric}_delta"], -again[f"{metric}_delta"])
+    pd.testing.assert_series_equal(there[f"{metric}_baseline"], again[f"{metric}_candidate"], check_names=False)
+
+
+def by_names(diff: pd.DataFrame, *, swapped: bool) -> pd.DataFrame:
+    """The diff by the names its rows have on either side."""
+    own = {"removed": ("op_name", ""), "added": ("", "op_name_candidate")}
+    rows = diff.reset_index(drop=True)
+    base = rows["op_type"] + ":" + rows["op_name"]
+    cand = rows["op_type_candidate"] + ":" + rows["op_name_candidate"]
+    base = base.where(rows["status"] != "added", own["added"][0])
+    cand = cand.where(rows["status"] != "removed", own["removed"][1])
+    first, second = (cand, base) if swapped else (base, cand)
+    return rows.assign(first=first, second=second).set_index(["host_or_device", "first", "second"]).sort_index()
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_parts_sum_to_the_whole(name: str) -> None:
+    run = load(run_path(name))
+    stats = run.table("op_stats")
+    ops = stats[stats["op_type"] != schema.IDLE]
+    by_host = pd.concat([run.table("op_stats", host=host) for host in run.host_names])
+    assert by_host["self_time_us"].sum() == pytest.approx(stats["self_time_us"].sum(), rel=1e-9)
+    on_devices = [run.table("op_stats", device=device) for device in run.devices]
+    assert sum(t["self_time_us"].sum() for t in on_devices) == pytest.approx(
+        stats.query("host_or_device == 'Device'")["self_time_us"].sum(), rel=1e-9
+    )
+    in_steps = run.table("op_steps").groupby(["host_or_device", "op_type", "op_name"])["self_time_us"].sum()
+    whole = ops.set_index(["host_or_device", "op_type", "op_name"])["self_time_us"].reindex(in_steps.index)
+    assert (in_steps <= whole * (1 + 1e-9) + 1e-9).all()
+
+
+def test_the_order_of_host_files_does_not_matter() -> None:
+    run = load(run_path("tf_gpu"))
+    turned = load(dataclasses.replace(run.found, files=run.found.files[::-1]))
+    assert turned.content_id == run.content_id
+    assert turned.info == run.info
+    for name in schema.TABLES:
+        pd.testing.assert_frame_equal(turned.table(name), run.table(name))
+
+
+def test_the_filter_reduction_shows_as_what_it_is() -> None:
+    """The guiding example: Conv2D and its backprop ops fall several-fold, and everything is matched."""
+    comparison = tfc.compare(load(run_path("filters_512_128")), load(run_path("filters_16_8")))
+    diff = comparison.table("op_stats").query("op_type.str.startswith('Conv2D')")
+    assert set(diff["status"]) == {"matched"}
+    by_type = diff.groupby("op_type")[["self_time_us_per_step_baseline", "self_time_us_per_step_candidate"]].sum()
+    assert set(by_type.index) >= {"Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput"}
+    assert (by_type.iloc[:, 0] > 10 * by_type.iloc[:, 1]).all()
+    assert comparison.coverage()["matched_share"].item() > 0.95

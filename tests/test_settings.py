@@ -1,0 +1,60 @@
+"""What the command line and the environment say."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.settings import Settings
+
+
+def test_nothing_said_means_the_sample_runs() -> None:
+    assert settings.read([], {}) == Settings(places=(), cache_bytes=1024 * 2**20)
+
+
+def test_paths_on_the_command_line() -> None:
+    assert settings.read(["--", "logs/a", "logs/b"], {}).places == (Path("logs/a"), Path("logs/b"))
+
+
+def test_the_environment_is_asked_where_the_command_line_is_silent() -> None:
+    environment = {"TFCOMPARE_PLACES": os.pathsep.join(["/x", "", "/y"]), "TFCOMPARE_CACHE_MB": "8"}
+    assert settings.read([], environment) == Settings((Path("/x"), Path("/y")), 8 * 2**20)
+    assert settings.read(["/z"], environment).places == (Path("/z"),)
+
+
+def test_a_home_folder_is_found() -> None:
+    assert settings.read(["~/logs"], {}).places == (Path.home() / "logs",)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
+def test_a_bad_cache_size_is_named(value: str) -> None:
+    with pytest.raises(TfcompareError, match="TFCOMPARE_CACHE_MB must be a whole number"):
+        settings.read([], {"TFCOMPARE_CACHE_MB": value})
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(TfcompareError, match="unknown option '--rot'"):
+        settings.read(["--rot", "logs"], {})
+
+
+def test_tests_can_override_what_was_read() -> None:
+    chosen = Settings(places=(Path("/chosen"),))
+    with settings.override(chosen):
+        assert settings.current() is chosen
+        with settings.override(Settings()):
+            assert settings.current() == Settings()
+        assert settings.current() is chosen
+
+
+def test_the_app_and_the_samples_are_where_they_are_looked_for() -> None:
+    assert (settings.app_folder() / "app.py").is_file()
+    assert (settings.sample_runs() / "README.md").is_file()
+
+
+def test_every_variable_is_documented() -> None:
+    for name in (settings.PLACES_VARIABLE, settings.CACHE_VARIABLE):
+        assert name in (settings.__doc__ or "")

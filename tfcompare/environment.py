@@ -1,0 +1,76 @@
+"""What two runs were recorded on and how, side by side, with what differs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.units import MISSING, format_bytes, format_ms
+
+if TYPE_CHECKING:
+    from tfcompare.run import RunInfo
+
+SHOWN = (
+    "framework",
+    "device_type",
+    "device_name",
+    "device_count",
+    "hosts",
+    "host_names",
+    "step_source",
+    "step_count",
+    "steps_included",
+    "start_time",
+    "duration_ms",
+    "size_bytes",
+)
+"""The columns of `run_info` that tell a reader about a recording, in the order to be read."""
+
+MUST_AGREE = ("framework", "device_type", "device_name", "device_count", "hosts", "step_source")
+"""Where these differ, times differ for reasons that are not in the program."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A column of `run_info`, and what it is in each run, as text."""
+
+    name: str
+    label: str
+    values: tuple[str, ...]
+    differs: bool
+
+
+def environment(infos: list[RunInfo], time_zone: str | None = None) -> list[Fact]:
+    """What is known of the runs. `differs` is told only of what two recordings of one program should have in common:
+    not of when, how long and how large they are. Times of day are shown in `time_zone`, else in UTC.
+    """
+    rows = [asdict(info) for info in infos]
+    return [
+        Fact(
+            name,
+            schema.RUN_INFO.column(name).label,
+            tuple(_text(name, row[name], time_zone) for row in rows),
+            name in MUST_AGREE and len({row[name] for row in rows}) > 1,
+        )
+        for name in SHOWN
+    ]
+
+
+def differences(baseline: RunInfo, candidate: RunInfo) -> list[str]:
+    """A phrase for each fact in which two runs should agree and do not: `device type: CPU and GPU`."""
+    facts = environment([baseline, candidate])
+    return [f"{fact.label.lower()}: {' and '.join(fact.values)}" for fact in facts if fact.differs]
+
+
+def _text(name: str, value: object, time_zone: str | None) -> str:
+    if isinstance(value, datetime):
+        return f"{pd.Timestamp(value).tz_convert(time_zone or 'UTC'):%Y-%m-%d %H:%M:%S %Z}"
+    if name == "duration_ms" and isinstance(value, float):
+        return format_ms(value)
+    if name == "size_bytes" and isinstance(value, int):
+        return format_bytes(value)
+    return f"{value:,}" if isinstance(value, int) else str(value) or MISSING

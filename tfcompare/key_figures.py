@@ -1,0 +1,113 @@
+"""The few numbers that tell most about a pair of runs, for the top of the overview."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.headline import has_steps
+from tfcompare.compare.movers import metric_in
+from tfcompare.schema import DEVICE, HOST, IDLE
+from tfcompare.tf_stats import ROLES, without_idle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.run import RunInfo
+
+Unit = Literal["ms", "µs", "share"]
+Better = Literal["lower", "neither"]
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """One number of both sides. A `share` is a fraction of 1; `baseline` is NaN where the figure is of the pair.
+
+    Shares are not judged: the share of what stays the same grows when the rest gets faster.
+    """
+
+    label: str
+    unit: Unit
+    baseline: float
+    candidate: float
+    better: Better
+    meaning: str
+
+    @property
+    def judgement(self) -> Literal["better", "worse", "same", "neither"]:
+        """What the candidate is beside the baseline; `neither` where neither direction is better."""
+        if self.better == "neither" or math.isnan(self.baseline) or math.isnan(self.candidate):
+            return "neither"
+        if self.candidate == self.baseline:
+            return "same"
+        return "better" if self.candidate < self.baseline else "worse"
+
+
+def key_figures(baseline: RunInfo, candidate: RunInfo, diff: pd.DataFrame) -> list[KeyFigure]:
+    """Step time, op time on host and device, shares of IDLE and of eager ops, and how much of the time was matched.
+
+    `diff` is the pair's diff of `op_stats`; its times are per step or per run, and so are the figures. Figures that a
+    pair does not have (a step time without steps, device time without a device) are left out.
+    """
+    metric = metric_in(diff, "self_time_us")
+    per = "step" if metric.endswith("_per_step") else "run"
+    figures = [_step_time(baseline, candidate)] if has_steps(baseline) and has_steps(candidate) else []
+    sides = [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
+    figures += [_op_time(diff, metric, side, per) for side in sides]
+    figures += [_idle_share(diff, metric, side) for side in sides[:1]]
+    figures += [_eager_share(diff, metric)] if HOST in sides else []
+    return [*figures, _matched(diff, metric)] if sides else figures
+
+
+def _step_time(baseline: RunInfo, candidate: RunInfo) -> KeyFigure:
+    return KeyFigure(
+        "Step time (median)",
+        "ms",
+        baseline.step_time_ms_median,
+        candidate.step_time_ms_median,
+        "lower",
+        "Median over the included steps, each as long as on its slowest host.",
+    )
+
+
+def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
+    ops = without_idle(diff)
+    ours, theirs = _sums(ops[ops["host_or_device"] == side], metric)
+    meaning = f"Self time of all {side.lower()} ops added up, over all threads or streams, per {per}; without IDLE."
+    return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "lower", meaning)
+
+
+def _idle_share(diff: pd.DataFrame, metric: str, side: str) -> KeyFigure:
+    here = diff[diff["host_or_device"] == side]
+    idle, whole = _sums(here[here["op_type"] == IDLE], metric), _sums(here, metric)
+    meaning = f"Time in which no op ran on {side.lower()}, as a share of it and all self times there."
+    return KeyFigure(f"{side} IDLE", "share", _ratio(idle[0], whole[0]), _ratio(idle[1], whole[1]), "neither", meaning)
+
+
+def _eager_share(diff: pd.DataFrame, metric: str) -> KeyFigure:
+    ops = without_idle(diff)
+    ops = ops[ops["host_or_device"] == HOST]
+    whole = _sums(ops, metric)
+    eager = [_sums(ops[ops[f"is_eager_{role}"].fillna(False).astype(bool)], metric)[i] for i, role in enumerate(ROLES)]
+    meaning = "Share of the host ops' self time in ops that ran eagerly, outside of any tf.function."
+    return KeyFigure(
+        "Eager ops on host", "share", _ratio(eager[0], whole[0]), _ratio(eager[1], whole[1]), "neither", meaning
+    )
+
+
+def _matched(diff: pd.DataFrame, metric: str) -> KeyFigure:
+    ops = without_idle(diff)
+    part, whole = sum(_sums(ops[ops["status"] == MATCHED], metric)), sum(_sums(ops, metric))
+    meaning = "Share of both runs' self time in ops that stand beside their counterpart in the other run."
+    return KeyFigure("Time matched", "share", math.nan, _ratio(part, whole), "neither", meaning)
+
+
+def _sums(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
+    ours, theirs = (float(rows[f"{metric}_{role}"].astype("float64").sum()) for role in ROLES)
+    return ours, theirs
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan

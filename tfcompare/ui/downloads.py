@@ -1,0 +1,44 @@
+"""CSV downloads: what is shown, and everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.export.csv import spreadsheet_csv
+
+
+def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, name: str, key: str) -> None:
+    """Two buttons: the rows and columns that the table above shows, in its order, and all there are.
+
+    Columns keep their machine names, which tell the unit. The files are made when they are asked for.
+    """
+    with st.container(horizontal=True):
+        st.download_button(
+            f"CSV of these {len(shown):,} rows",
+            lambda: spreadsheet_csv(shown),
+            file_name=f"{file_stem(name)}_shown.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            help="The rows, columns and order of the table above, all pages of it, in full precision",
+            key=f"{key}_shown",
+        )
+        st.download_button(
+            "CSV of everything",
+            lambda: spreadsheet_csv(everything()),
+            file_name=f"{file_stem(name)}.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            help="All rows and columns of all candidates, without any filter",
+            key=f"{key}_everything",
+        )
+
+
+def file_stem(name: str) -> str:
+    """`name` as the beginning of a file's name, on any system."""
+    return re.sub(r"[^\w.-]+", "_", name).strip("._")[:120] or "tfcompare"

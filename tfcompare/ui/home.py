@@ -1,0 +1,158 @@
+"""The parts of the home page: the headline of what is chosen, the runs, and the places they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from time import monotonic
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from tfcompare.errors import NoSuchPlace, TfcompareError
+from tfcompare.logdir import FoundRun
+from tfcompare.logdir.places import open_places
+from tfcompare.run import Run
+from tfcompare.ui import runs_table, state
+from tfcompare.ui.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
+from tfcompare.ui.run_cache import outcome
+from tfcompare.ui.search import look_again
+from tfcompare.ui.shell import View
+from tfcompare.ui.text import as_code, as_markdown
+
+_REDRAW_S = 1.0
+_PATH = "tfcompare.path"
+_PATH_PROBLEM = "tfcompare.path_problem"
+
+Requests = Mapping[FoundRun, Future[Run]]
+Outcomes = Mapping[str, Run | TfcompareError]
+
+
+def show(view: View) -> None:
+    """The page below its title. Draws what is there, then itself again as more runs have been read."""
+    st.markdown("Choose a baseline and what to hold against it: what changed, by how much, and where.")
+    headline_slot = st.container()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Runs", width="content")
+        counted = st.empty()
+        st.button("Look again", icon=":material/refresh:", type="tertiary", on_click=look_again,
+                  help="Look for runs that were recorded since")  # fmt: skip
+        page = runs_table.controls(view.found)
+    counted.caption(_count(page, view), width="content")
+    progress_slot = st.empty()
+    table_slot = st.container()
+    places(view)
+    requests = _request(view, page)
+    outcomes = {run.id: outcome(request) for run, request in requests.items() if request.done()}
+    with headline_slot:
+        headline(view, outcomes)
+    with table_slot:
+        if page.runs:
+            runs_table.show(page.runs, outcomes, view.selection)
+    keep_reading(requests, progress_slot)
+
+
+def _count(page: runs_table.Page, view: View) -> str:
+    if not view.found:
+        return "none were found"
+    of_all = f"{page.matching:,} of " if page.matching < len(view.found) else ""
+    what = "sample runs that come with tfcompare; name your own below" if view.search.are_samples else "found"
+    return f"{of_all}{len(view.found):,} {what}"
+
+
+def _request(view: View, page: runs_table.Page) -> Requests:
+    """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive."""
+    cache = run_cache(view.settings)
+    wanted = (view.selection.baseline, *view.selection.candidates)
+    chosen = [run for run_id in wanted for run in view.found if run.id == run_id]
+    runs = [run for run in dict.fromkeys((*chosen, *page.runs)) if run.is_readable]
+    requests = {run: cache.request(run) for run in runs}
+    wait(requests.values(), timeout=QUIET_S)
+    return requests
+
+
+def keep_reading(requests: Requests, slot: DeltaGenerator) -> None:
+    """Show how far reading is, and draw the page again when there is more to show; nothing once all is read."""
+    pending = [run for run, request in requests.items() if not request.done()]
+    if not pending:
+        return
+    sentence = compiling_sentence() or reading_sentence(pending, len(requests))
+    slot.progress(1 - len(pending) / len(requests), text=sentence)
+    until = monotonic() + _REDRAW_S
+    while monotonic() < until and any(not request.done() for request in requests.values()):
+        wait_a_moment({run.id: request for run, request in requests.items()}, until - monotonic())
+    st.rerun()
+
+
+def headline(view: View, outcomes: Outcomes) -> None:
+    """What the chosen runs amount to, in a sentence for each candidate, and the way to more."""
+    selection = view.selection
+    if selection.baseline is None or not selection.candidates:
+        st.info("Choose a baseline and at least one run to compare: in the table, or in the sidebar.")
+        return
+    baseline, candidates = outcomes.get(selection.baseline), [outcomes.get(c) for c in selection.candidates]
+    with st.container(border=True):
+        for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
+            st.error(as_markdown(bad))
+        runs = [run for run in candidates if isinstance(run, Run)]
+        if isinstance(baseline, Run) and runs:
+            _sentences(view, baseline, runs)
+        if None in (baseline, *candidates):
+            st.caption("Reading the chosen runs …")
+        if st.button("See what changed", icon=":material/arrow_forward:", icon_position="right", type="primary"):
+            st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
+
+
+def _sentences(view: View, baseline: Run, candidates: list[Run]) -> None:
+    try:
+        comparison = compared(baseline, candidates, view.selection.per, None)
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        return
+    for candidate in comparison.candidates:
+        st.markdown(f"#### {comparison.headline(candidate.id)}")
+
+
+def places(view: View) -> None:
+    """Where runs are looked for, and, for a browser on this machine, a field to name another place."""
+    st.subheader("Places")
+    for problem in view.search.problems:
+        st.error(as_markdown(problem))
+    for given in view.settings.places:
+        st.markdown(as_code(str(given)))
+    for number, place in enumerate(view.selection.places):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(as_code(place), width="content")
+            st.button("Remove", key=f"tfcompare.remove.{number}", icon=":material/close:", type="tertiary",
+                      on_click=_remove, args=(place,))  # fmt: skip
+    if not view.may_type_paths:
+        st.caption("Paths can be named here only in a browser on the machine that serves this page.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Name a logdir, a folder above it, a run folder or a profile file on this machine", key=_PATH,
+            placeholder="/path/to/logs", on_change=_add,
+        )  # fmt: skip
+        st.button("Add", icon=":material/add:")  # leaving the field adds what it holds
+    if problem := st.session_state.pop(_PATH_PROBLEM, None):
+        st.error(as_markdown(problem))
+
+
+def _add() -> None:
+    typed = st.session_state[_PATH].strip()
+    if not typed:
+        return
+    try:
+        place = str(open_places([typed])[0].path)
+    except NoSuchPlace as error:
+        st.session_state[_PATH_PROBLEM] = str(error)
+        return
+    st.session_state[_PATH] = ""
+    selection = state.chosen()
+    state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
+
+
+def _remove(place: str) -> None:
+    selection = state.chosen()
+    state.choose(replace(selection, places=tuple(p for p in selection.places if p != place)))

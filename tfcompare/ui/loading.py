@@ -1,0 +1,75 @@
+"""Loading runs for a page: in the background, once for all sessions, with progress where it takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+
+import streamlit as st
+
+from tfcompare.compare import Comparison, compare
+from tfcompare.errors import TfcompareError
+from tfcompare.logdir import FoundRun
+from tfcompare.run import Run, load
+from tfcompare.settings import Settings
+from tfcompare.ui.run_cache import RunCache, outcome
+from tfcompare.ui.selection import Per
+from tfcompare.units import format_bytes
+from tfcompare.run import EXPECTED_SECONDS, needs_compilation
+
+QUIET_S = 0.4
+"""What takes no longer than this shows no progress: it would only flicker."""
+
+
+def run_cache(settings: Settings) -> RunCache:
+    """The runs that this server holds."""
+    return _run_cache(settings.cache_bytes)
+
+
+@st.cache_resource(show_spinner=False)
+def _run_cache(max_bytes: int) -> RunCache:
+    return RunCache(max_bytes, load)
+
+
+def fetch(found: Sequence[FoundRun], settings: Settings) -> dict[str, Run | TfcompareError]:
+    """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is."""
+    cache = run_cache(settings)
+    sentence = compiling_sentence()
+    requests = {run: cache.request(run) for run in found}
+    wait(requests.values(), timeout=QUIET_S)
+    slot = st.empty()
+    while pending := [run for run, request in requests.items() if not request.done()]:
+        slot.progress(1 - len(pending) / len(requests), text=sentence or reading_sentence(pending, len(requests)))
+        wait([requests[run] for run in pending], timeout=QUIET_S, return_when=FIRST_COMPLETED)
+    slot.empty()
+    return {run.id: outcome(request) for run, request in requests.items()}
+
+
+def compiling_sentence() -> str:
+    """What to tell while the first profile is read, where the reader has to be compiled before; else empty."""
+    return f"Compiling the reader, once: about {EXPECTED_SECONDS} seconds" if needs_compilation() else ""
+
+
+def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
+    """Which run is being read, and how many of how many are done."""
+    size = format_bytes(pending[0].size_bytes)
+    return f"Reading run {total - len(pending) + 1} of {total}: {pending[0].name} ({size})"
+
+
+def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
+    """Wait until one of the unfinished requests is done, at most `seconds`."""
+    wait([r for r in requests.values() if not r.done()], timeout=seconds, return_when=FIRST_COMPLETED)
+
+
+def compared(baseline: Run, candidates: Sequence[Run], per: Per, host: str | None) -> Comparison:
+    """The comparison, kept for the next rerun; raises as `compare` does."""
+    return _compared((baseline, *candidates), per, host)
+
+
+def _identity(run: Run) -> tuple[str, str, str]:
+    return run.content_id, run.id, run.name
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={Run: _identity})
+def _compared(runs: tuple[Run, ...], per: Per, host: str | None) -> Comparison:
+    return compare(*runs, per=per, host=host)

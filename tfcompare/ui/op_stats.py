@@ -1,0 +1,210 @@
+"""The parts of the op stats page: TensorBoard's TensorFlow Stats for both sides, and what changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema, step_series, tf_stats
+from tfcompare.charts import ops, scopes, steps
+from tfcompare.compare.movers import Grouping, group_diff, largest_changes, metric_in
+from tfcompare.schema import DEVICE, HOST
+from tfcompare.ui import tables
+from tfcompare.ui.downloads import csv_buttons
+from tfcompare.ui.pair import Pair, has_steps, show, sides_of, steps_of
+from tfcompare.ui.text import as_code
+from tfcompare.units import format_percent
+
+Where = Literal["Device", "Host", "both"]
+
+GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
+MOVERS = 15
+
+SELF_TIME = ("baseline", "candidate", "delta", "ratio")
+BOTH = ("baseline", "candidate")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the widgets on top of the page say."""
+
+    where: Where
+    idle: bool
+    by: Grouping
+    text: str
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Host, device or both, the device first."""
+        return (DEVICE, HOST) if self.where == "both" else (self.where,)
+
+
+def controls(pair: Pair) -> Choice:
+    """The widgets that say which ops are shown, and how."""
+    present = [place for place in (DEVICE, HOST) if bool((pair.diff()["host_or_device"] == place).any())]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.segmented_control(
+            "Group by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
+            key="by", bind="query-params",
+        )  # fmt: skip
+        where = present[0] if present else HOST
+        if len(present) > 1:
+            where = st.segmented_control(
+                "Where", ["Device", "Host", "both"], default="both", required=True, key="where", bind="query-params",
+            )  # fmt: skip
+        text = st.text_input(
+            "Filter", key="filter", bind="query-params", placeholder="words in name or type", width=300,
+            icon=":material/filter_alt:", help="All words must be in an op's name or type; case does not matter",
+        )  # fmt: skip
+        idle = st.toggle(
+            "IDLE", key="idle", bind="query-params",
+            help="Count the time in which no op ran as an op, as TensorBoard does unless told not to",
+        )  # fmt: skip
+    return Choice(cast(Where, where), idle, by, text or "")
+
+
+def coverage(pair: Pair) -> None:
+    """How much of the time stands beside its counterpart."""
+    shares = pair.comparison.coverage()
+    row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
+    if row["matched_share"] == row["matched_share"]:
+        st.caption(
+            f"{format_percent(row['matched_share'])} of both runs' self time is in ops that have a counterpart, "
+            f"{format_percent(row['exact_share'])} under the same name. IDLE is not counted."
+        )
+
+
+def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
+    """The rows that the table shows: ops or groups of them, on the chosen side, with the words of the filter."""
+    ops_of_pair = pair.ops(idle=choice.idle)
+    here = ops_of_pair[ops_of_pair["host_or_device"].isin(choice.places)]
+    if choice.by == "op_name":
+        return tf_stats.with_words(here, choice.text, ["op_name", "op_type", "op_name_candidate", "op_type_candidate"])
+    groups = tf_stats.with_shares(group_diff(here, choice.by))
+    return tf_stats.with_words(groups, choice.text, [choice.by])
+
+
+def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
+    """The largest changes among the rows."""
+    changes = largest_changes(rows, n=MOVERS)
+    if changes.empty:
+        st.info("Nothing among these rows changed its self time.")
+        return
+    show(ops.movers(changes, metric_in(changes, "self_time_us"), per=pair.comparison.per, by=choice.by), "movers")
+
+
+def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
+    """The table's columns, the most telling first."""
+    per = "_per_step" if pair.comparison.per == "step" else ""
+    side = ["host_or_device"] if choice.where == "both" or every else []
+    self_time = [f"self_time_us{per}_{role}" for role in SELF_TIME]
+    shares = [f"self_share_{role}" for role in BOTH]
+    occurrences = [f"occurrences{per}_{role}" for role in BOTH]
+    if choice.by == "op_name":
+        names = ["op_name", "op_type", *side, *self_time, *shares, "status"]
+        if every:
+            names += ["match", "verdict", *(f"rank_{role}" for role in BOTH), *occurrences]
+            names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
+            names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
+    else:
+        names = [
+            choice.by,
+            *side,
+            *self_time,
+            *shares,
+            *occurrences,
+            "status",
+            *(["match", "verdict"] if every else []),
+        ]
+    return [tables.shown(name, schema.OP_STATS) for name in names]
+
+
+_TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_share"
+
+
+def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
+    """The table, its CSVs, and the name of the op that is chosen in it."""
+    every = st.toggle("All columns", key="all_columns", bind="query-params")
+    if rows.empty:
+        st.info(f"No row has all words of {as_code(choice.text)}. Clear the filter to see all." if choice.text else
+                "The profiles hold no ops here.")  # fmt: skip
+        return None
+    shown = columns(pair, choice, every=every)
+    name = row_name if choice.by == "op_name" else None
+    ordered, chosen = tables.sortable(rows, shown, key=f"table_{choice.by}_{every}_{choice.where}", row_name=name)
+    csv_buttons(
+        ordered[[column.name for column in shown]],
+        lambda: everything(pair),
+        name=f"op_stats {pair.baseline.name} {pair.candidate.name}",
+        key="csv",
+    )
+    return chosen
+
+
+def everything(pair: Pair) -> pd.DataFrame:
+    """All rows and columns of all candidates."""
+    diff = pair.comparison.table("op_stats")
+    parts = [tf_stats.side_by_side(part, idle=True) for _, part in diff.groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def row_name(rows: pd.DataFrame) -> pd.Series:
+    """A name for each op that no other op has."""
+    return rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
+
+
+def chosen_op(pair: Pair, chosen: str | None) -> None:
+    """The chosen op in every step of both runs."""
+    every = pair.ops(idle=True)
+    rows = every[row_name(every) == chosen]
+    if rows.empty:
+        st.caption("Choose a row, at its left end, to see that op in every step of both runs.")
+        return
+    row = rows.iloc[0]
+    st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
+    frames = [_in_steps(pair, row, role) for role in BOTH]
+    if all(frame.empty for frame in frames):
+        st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
+        return
+    show(steps.op_in_steps(sides_of(pair.runs, frames), str(row["op_name"])), "chosen_op")
+
+
+def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
+    """The op of that row in each step of one side; no steps where the side does not have the op."""
+    run = pair.runs[BOTH.index(role)]
+    steps_of_run = steps_of(pair.comparison, run)
+    if row["status"] == {"baseline": "added", "candidate": "removed"}[role] or not has_steps(run):
+        return steps_of_run.iloc[:0].assign(self_time_us=0.0)
+    suffix = "_candidate" if role == "candidate" else ""
+    op = {"host_or_device": row["host_or_device"], **{k: row[f"{k}{suffix}"] for k in ("op_type", "op_name")}}
+    return step_series.op_by_step(run.table("op_steps", host=pair.host_of(run)), steps_of_run, op)
+
+
+def distributions(pair: Pair, choice: Choice) -> None:
+    """Where the self time goes, by op and by op type, for both sides."""
+    st.subheader("Where the time goes")
+    every = pair.ops(idle=choice.idle)
+    for place in choice.places:
+        here = every[every["host_or_device"] == place]
+        if here.empty:
+            continue
+        for column, by in zip(st.columns(2), ("op_name", "op_type"), strict=True):
+            shares = tf_stats.time_shares(group_diff(here, cast(Grouping, by)), by)
+            with column:
+                title = GROUPINGS[cast(Grouping, by)]
+                show(ops.self_time_shares(shares, pair.names, by=title, place=place.lower()), f"shares_{place}_{by}")
+
+
+def by_scope(pair: Pair, choice: Choice) -> None:
+    """The self time of both runs by name scope."""
+    st.subheader("Name scopes")
+    tree = pair.scopes()
+    roots = tree["node"].str.partition("/")[0]
+    tree = tree[roots.isin(choice.places)]
+    if tree.empty:
+        st.info("No op took any time here.")
+        return
+    show(scopes.scope_icicle(tree, metric_in(tree, "self_time_us"), per=pair.comparison.per), "scopes")

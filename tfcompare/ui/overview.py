@@ -1,0 +1,154 @@
+"""The parts of the overview page, from the top to the bottom."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from tfcompare.charts import ops, steps, style
+from tfcompare.compare import Comparison
+from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.environment import differences, environment
+from tfcompare.key_figures import KeyFigure, key_figures
+from tfcompare.run import Run
+from tfcompare.tf_stats import main_side, op_table, own_side_shares
+from tfcompare.ui.pair import Pair, has_steps, show, sides_of, steps_of
+from tfcompare.ui.text import as_code, as_markdown
+from tfcompare.units import format_percent, format_percent_change, format_value
+
+DRAWN = 4
+"""Candidates that one chart can tell apart."""
+
+FEWEST_STEPS = 3
+"""Fewer have no distribution."""
+
+DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
+    "better": "blue",
+    "worse": "orange",
+    "same": "gray",
+    "neither": "gray",
+}
+
+
+def remarks(comparison: Comparison) -> None:
+    """What to know before trusting any number: of each run, and of the runs beside each other."""
+    baseline = comparison.baseline
+    for run in (baseline, *comparison.candidates):
+        for remark in run.remarks:
+            st.warning(f"{as_code(run.name)}: {as_markdown(remark)}", icon=":material/warning:")
+    for run in comparison.candidates:
+        if differing := differences(baseline.info, run.info):
+            text = as_markdown("; ".join(differing))
+            st.warning(
+                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike ({text}), "
+                "so their times differ for more reasons than the program.",
+                icon=":material/balance:",
+            )
+
+
+def headlines(comparison: Comparison) -> None:
+    """A sentence on each candidate."""
+    for run in comparison.candidates:
+        st.markdown(f"#### {comparison.headline(run.id)}")
+
+
+def figures(pair: Pair) -> None:
+    """The key figures of the pair, with what changed."""
+    numbers = key_figures(pair.baseline.info, pair.candidate.info, pair.diff())
+    if not numbers:
+        st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
+        return
+    for column, figure in zip(st.columns(len(numbers)), numbers, strict=True):
+        _metric(column, figure)
+
+
+def _metric(column: DeltaGenerator, figure: KeyFigure) -> None:
+    ratio = figure.candidate / figure.baseline if figure.baseline > 0 else None
+    of_pair = figure.baseline != figure.baseline
+    column.metric(
+        figure.label,
+        _text(figure, figure.candidate),
+        None if of_pair or ratio is None else format_percent_change(ratio),
+        delta_color=DELTA_COLOURS[figure.judgement],
+        delta_arrow="off" if ratio is None or ratio == 1 else "down" if ratio < 1 else "up",
+        delta_description=None if of_pair else f"from {_text(figure, figure.baseline)}",
+        help=figure.meaning,
+        border=True,
+        height="stretch",
+    )
+
+
+def _text(figure: KeyFigure, value: float) -> str:
+    return format_percent(value) if figure.unit == "share" else format_value(value, figure.unit)
+
+
+def step_times(pair: Pair) -> None:
+    """The step time of every step of all runs, and how they are distributed."""
+    st.subheader("Step times")
+    runs = (pair.baseline, *pair.comparison.candidates)
+    if not any(has_steps(run) for run in runs):
+        st.info(
+            "No step times to show: none of these runs marks its steps. Record again with each step inside "
+            "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`; Keras' `TensorBoard` callback does it too."
+        )
+        return
+    frames = [_drawn(pair, run, position) for position, run in enumerate(runs)]
+    sides = sides_of(runs, frames)
+    left, right = st.columns([3, 2])
+    with left:
+        show(steps.step_times(sides), "step_times")
+    with right:
+        if max(int(frame["included"].sum()) for frame in frames) >= FEWEST_STEPS:
+            show(steps.step_distribution(sides), "step_distribution")
+        else:
+            st.info(f"Fewer than {FEWEST_STEPS} steps have no distribution. Profile more steps to see one.")
+    if len(runs) > DRAWN + 1:
+        st.caption(f"Drawn are the baseline, the first {DRAWN} candidates and the one shown in detail.")
+
+
+def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
+    """The steps of a run that is drawn; none of one that is not, so that the others keep their colours."""
+    frame = steps_of(pair.comparison, run)
+    is_drawn = position <= DRAWN or run is pair.candidate
+    return frame if is_drawn and has_steps(run) else frame.iloc[:0]
+
+
+def top_ops(pair: Pair) -> None:
+    """The ten ops with the largest share of each run, side by side."""
+    st.subheader("Where the time goes")
+    for column, position, run in zip(st.columns(2), (0, pair.position), pair.runs, strict=True):
+        stats = run.table("op_stats", host=pair.host_of(run))
+        place = main_side(stats)
+        ranked = own_side_shares(op_table(stats, idle=False))
+        ranked = ranked[ranked["host_or_device"] == place]
+        with column:
+            if ranked.empty:
+                st.info(f"{as_code(run.name)} holds no ops: the profiler recorded no op events.")
+                continue
+            count = len(pair.comparison.candidates) + 1
+            show(ops.top_ops(style.Side(run.name, ranked), position, count, place.lower()), f"top_ops_{position > 0}")
+
+
+def movers(pair: Pair) -> None:
+    """The ten ops that changed the most."""
+    st.subheader("What changed the most")
+    changes = largest_changes(pair.diff(), n=ops.TOP)
+    if changes.empty:
+        st.info("No op's self time differs between these runs.")
+        return
+    show(ops.movers(changes, metric_in(changes, "self_time_us"), per=pair.comparison.per), "movers")
+
+
+def environments(comparison: Comparison) -> None:
+    """What the runs were recorded on and how, side by side."""
+    st.subheader("How they were recorded")
+    runs = (comparison.baseline, *comparison.candidates)
+    facts = environment([run.info for run in runs], st.context.timezone)
+    columns = {"": [fact.label for fact in facts]}
+    for position, run in enumerate(runs):
+        columns[f"{style.role(position, len(runs))}: {run.name}"] = [fact.values[position] for fact in facts]
+    columns["Differs"] = ["≠ differs" if fact.differs else "" for fact in facts]
+    st.dataframe(pd.DataFrame(columns), hide_index=True, height="content", key="environments")

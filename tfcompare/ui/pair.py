@@ -1,0 +1,132 @@
+"""Of what a page compares, the pair that it looks at in detail, and the frames of that pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import step_series
+from tfcompare.charts import style
+from tfcompare.compare import Comparison
+from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.tree import scope_tree
+from tfcompare.run import Run
+from tfcompare.tf_stats import side_by_side
+from tfcompare.ui.shell import View
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A baseline and one candidate. `position` is the candidate's among all: 1 for the first."""
+
+    comparison: Comparison
+    candidate: Run
+    position: int
+
+    @property
+    def baseline(self) -> Run:
+        """The run that the candidate is held against."""
+        return self.comparison.baseline
+
+    @property
+    def runs(self) -> tuple[Run, Run]:
+        """Baseline and candidate."""
+        return self.baseline, self.candidate
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What baseline and candidate are shown as."""
+        return self.baseline.name, self.candidate.name
+
+    def host_of(self, run: Run) -> str | None:
+        """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
+        return host_of(self.comparison, run)
+
+    def diff(self) -> pd.DataFrame:
+        """The pair's diff of `op_stats`."""
+        rows = self.comparison.table("op_stats")
+        return rows[rows["candidate"] == self.candidate.id]
+
+    def ops(self, *, idle: bool) -> pd.DataFrame:
+        """The diff with each side's ranks, averages and shares; kept for the next rerun."""
+        return _ops(self._key, idle, self)
+
+    def scopes(self) -> pd.DataFrame:
+        """The diff as a tree of name scopes; kept for the next rerun."""
+        return _scopes(self._key, self)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        runs = tuple((run.content_id, run.id) for run in self.runs)
+        return (*runs, self.comparison.per, self.comparison.host)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
+    del key
+    return side_by_side(_pair.diff(), idle=idle)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
+    del key
+    return scope_tree(_pair.diff())
+
+
+def comparison_of(view: View) -> Comparison:
+    """What the page compares."""
+    if view.comparison is None:
+        raise TypeError("a page that compares begins with setup(…, needs='pair')")
+    return view.comparison
+
+
+def choose_pair(comparison: Comparison) -> Pair:
+    """The pair to look at in detail; with several candidates, a widget to choose it."""
+    candidates = {run.id: run for run in comparison.candidates}
+    chosen = next(iter(candidates))
+    if len(candidates) > 1:
+        chosen = st.segmented_control(
+            "Candidate shown in detail",
+            list(candidates),
+            default=chosen,
+            required=True,
+            format_func=lambda run_id: candidates[run_id].name,
+            key="detail",
+            bind="query-params",
+        )
+    return Pair(comparison, candidates[chosen], list(candidates).index(chosen) + 1)
+
+
+def host_of(comparison: Comparison, run: Run) -> str | None:
+    """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
+    host, baseline = comparison.host, comparison.baseline
+    if host is None or run is baseline:
+        return host
+    return {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, run.host_names).items()}[host]
+
+
+def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
+    """Each step of `run` with the host it took longest on, or those of the host that is shown."""
+    host = host_of(comparison, run)
+    if host is not None:
+        return run.table("steps", host=host)
+    return step_series.with_host(run.steps, run.table("steps"))
+
+
+def has_steps(run: Run) -> bool:
+    """Whether there is a step time to draw."""
+    return run.info.has_steps and len(run.steps) > 0
+
+
+def show(figure: Any, key: str) -> None:
+    """A figure as every page shows it."""
+    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
+
+
+def sides_of(runs: Sequence[Run], frames: Sequence[pd.DataFrame]) -> list[style.Side]:
+    """Runs and their frames as the sides of a chart, baseline first."""
+    return [style.Side(run.name, frame) for run, frame in zip(runs, frames, strict=True)]

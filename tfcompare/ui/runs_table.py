@@ -1,0 +1,170 @@
+"""The home page's table of runs: what one chooses by, and two columns of buttons to choose with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from math import ceil
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import streamlit as st
+
+from tfcompare.errors import TfcompareError
+from tfcompare.listing import UNREADABLE, listing
+from tfcompare.logdir import FoundRun
+from tfcompare.run import Run
+from tfcompare.ui import state
+from tfcompare.ui.selection import Selection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROWS_ON_PAGE = 25
+_MOST_BARS = 60
+
+_FILTER = "tfcompare.filter"
+_PAGE = "tfcompare.page"
+_BASELINE = "tfcompare.pick_baseline"
+_CANDIDATE = "tfcompare.pick_candidate"
+
+# The spaces make the target wider: the button of a lone icon is hard to hit.
+BASELINE_ON, BASELINE_OFF, CANDIDATE_ON, CANDIDATE_OFF = (
+    f":material/{icon}:\u2003\u2003"
+    for icon in ("radio_button_checked", "radio_button_unchecked", "check_box", "check_box_outline_blank")
+)
+
+
+COLUMNS = (
+    "baseline",
+    "candidate",
+    "name",
+    "recorded",
+    "device",
+    "steps",
+    "step_time_ms_median",
+    "step_times_ms",
+    "hosts",
+    "size_bytes",
+    "remarks",
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The runs in view, and of how many they are a part."""
+
+    runs: tuple[FoundRun, ...]
+    matching: int
+
+
+def controls(found: Sequence[FoundRun]) -> Page:
+    """The filter and, where there are many runs, the page numbers; returns the runs in view, newest first."""
+    typed = st.text_input(
+        "Filter", key=_FILTER, type="search", live=True, placeholder="Filter by name, path or host",
+        label_visibility="collapsed", persist_state="session", width=320,
+    )  # fmt: skip
+    runs = matching(found, typed or "")[::-1]
+    pages = max(1, ceil(len(runs) / ROWS_ON_PAGE))
+    if st.session_state.get(_PAGE, 1) > pages:
+        st.session_state[_PAGE] = pages
+    page = st.pagination(pages, key=_PAGE, persist_state="session") if pages > 1 else 1
+    return Page(tuple(runs[(page - 1) * ROWS_ON_PAGE : page * ROWS_ON_PAGE]), len(runs))
+
+
+def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
+    """The runs in whose name, path or hosts every word of `text` occurs, in whatever case."""
+    words = text.casefold().split()
+    return [run for run in found if all(word in _searchable(run) for word in words)]
+
+
+def _searchable(run: FoundRun) -> str:
+    return "\n".join((run.id, run.name, str(run.path), *(file.host for file in run.files))).casefold()
+
+
+def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], selection: Selection) -> None:
+    """The table. A click on a button changes the selection."""
+    zone = browser_zone()
+    frame = rows(listing(runs, outcomes), selection, zone)
+    st.dataframe(
+        frame,
+        column_order=[name for name in frame.columns if name != "remarks" or frame["remarks"].ne("").any()],
+        hide_index=True,
+        height="content",
+        placeholder="",
+        column_config=_columns(_clicked(runs), zone),
+        key="tfcompare.runs",
+        alt="Runs",
+    )
+
+
+def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo) -> pd.DataFrame:
+    """What the table shows of a listing, one row a run in the same order."""
+    readable = listed["state"] != UNREADABLE
+    baseline = [BASELINE_ON if run == selection.baseline else BASELINE_OFF for run in listed["run"]]
+    candidate = [CANDIDATE_ON if run in selection.candidates else CANDIDATE_OFF for run in listed["run"]]
+    return listed.assign(
+        baseline=[button if r else "" for button, r in zip(baseline, readable, strict=True)],
+        candidate=[button if r else "" for button, r in zip(candidate, readable, strict=True)],
+        recorded=[
+            recorded_text(when, source, zone)
+            for when, source in zip(listed["recorded"], listed["recorded_source"], strict=True)
+        ],
+        step_times_ms=listed["step_times_ms"].map(bars, na_action="ignore"),
+        remarks=[text if r else f"⚠ {text}" for text, r in zip(listed["remarks"], readable, strict=True)],
+    )[list(COLUMNS)]
+
+
+def recorded_text(when: datetime, source: str, zone: tzinfo) -> str:
+    """When a run was recorded, on the browser's clock, with a mark where only the file's time tells."""
+    mark = " (file time)" if source == "file time" else ""
+    return f"{when.astimezone(zone):%Y-%m-%d %H:%M:%S}{mark}"
+
+
+def browser_zone() -> tzinfo:
+    """The browser's time zone, UTC where it tells none."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")
+
+
+def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
+    """`values` as at most `most` bars: where there are more, each bar is the largest of its neighbours."""
+    size = ceil(len(values) / most)
+    return [max(values[i : i + size]) for i in range(0, len(values), size)] if size > 1 else list(values)
+
+
+def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
+    def clicked(column: str) -> None:
+        run = runs[st.session_state[column]["row"]]
+        selection = state.chosen()
+        state.choose(selection.with_baseline(run.id) if column == _BASELINE else selection.with_toggled(run.id))
+
+    return clicked
+
+
+def _columns(clicked: Callable[[str], None], zone: tzinfo) -> dict[str, Any]:
+    kind = st.column_config
+    return {
+        "baseline": kind.ButtonColumn(
+            "Baseline", type="tertiary", width=72, key=_BASELINE, on_click=clicked, args=(_BASELINE,), pinned=True,
+            help="The run that the others are held against",
+        ),
+        "candidate": kind.ButtonColumn(
+            "Compare", type="tertiary", width=72, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
+            help="The candidates: runs that are held against the baseline",
+        ),
+        "name": kind.TextColumn("Run", width=230),
+        "recorded": kind.TextColumn("Recorded", help=f"When the profile was started; time zone {zone}"),
+        "device": kind.TextColumn("Device", width=75),
+        "steps": kind.NumberColumn("Steps", width=55, help="Empty where the profile marks no steps"),
+        "step_time_ms_median": kind.NumberColumn(
+            "Median step", format="%.3f ms", width=100, help="Without the first and last of more than five steps"
+        ),
+        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=130, help="A bar for each step, from 0 on"),
+        "hosts": kind.NumberColumn("Hosts", width=55),
+        "size_bytes": kind.NumberColumn("Size", format="bytes", width=75),
+        "remarks": kind.TextColumn("Remarks", width="large"),
+    }  # fmt: skip

@@ -1,0 +1,183 @@
+"""What every page begins with: the runs there are, which of them are compared, and the widgets to change that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn
+
+import streamlit as st
+
+from tfcompare import settings as settings_module
+from tfcompare.compare import Comparison
+from tfcompare.errors import TfcompareError
+from tfcompare.logdir import FoundRun
+from tfcompare.run import Run
+from tfcompare.settings import Settings
+from tfcompare.ui import sidebar, state
+from tfcompare.ui.loading import compared, fetch
+from tfcompare.ui.same_machine import is_same_machine
+from tfcompare.ui.search import Search, search
+from tfcompare.ui.selection import Per, Selection, default_pair, settle
+from tfcompare.ui.text import as_code, as_markdown
+
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
+    '<rect x="3" y="3" width="11" height="26" rx="2.5" fill="#DD6B00"/>'
+    '<rect x="18" y="15" width="11" height="14" rx="2.5" fill="#2B7BD6"/></svg>'
+)
+"""Before and after: a tall bar beside a short one."""
+
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="150" height="32">'
+    '<rect x="1" y="3" width="10" height="26" rx="2.5" fill="#DD6B00"/>'
+    '<rect x="15" y="15" width="10" height="14" rx="2.5" fill="#2B7BD6"/>'
+    '<text x="35" y="24" font-family="sans-serif" font-size="22" font-weight="600" fill="#7A8798">tfcompare</text>'
+    "</svg>"
+)
+"""Its grey is one that reads on a light and on a dark page."""
+
+_MOST_NAMED = 12
+
+Needs = Literal["runs", "pair"]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page shows. With `needs="pair"`, `baseline`, `candidates` and `comparison` are there."""
+
+    settings: Settings
+    search: Search
+    selection: Selection
+    may_type_paths: bool
+    baseline: Run | None = None
+    candidates: tuple[Run, ...] = ()
+    comparison: Comparison | None = None
+
+    @property
+    def found(self) -> tuple[FoundRun, ...]:
+        """All runs there are, readable or not, in the order in which they were recorded."""
+        return self.search.found
+
+    @property
+    def per(self) -> Per:
+        """What sums are given for; a comparison falls back to `run` where a run has no steps."""
+        return self.comparison.per if self.comparison else self.selection.per
+
+    @property
+    def host(self) -> str | None:
+        """The host that was chosen, None for all."""
+        return self.comparison.host if self.comparison else self.selection.host
+
+
+def setup(title: str, *, needs: Needs) -> View:
+    """Begin a page: its title, the shared sidebar, and with `needs="pair"` the loaded runs and their comparison.
+
+    What is compared comes from the address, else from the session, and is written to both. Where a page cannot be
+    shown, this says why and what to do, and ends the page.
+    """
+    st.set_page_config(page_title=f"{title} · tfcompare", page_icon=ICON, layout="wide")
+    st.logo(LOGO, icon_image=ICON, size="large")
+    try:
+        view, complaints = _begin()
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        st.stop()
+    sidebar.links(view.selection)
+    sidebar.choices(view.selection, view.found)
+    host_slot = st.sidebar.container()
+    st.title(title)
+    for complaint in complaints:
+        st.error(complaint)
+    if needs == "runs":
+        return view
+    _stop_without_pair(view)
+    baseline, candidates = _load_pair(view)
+    sidebar.host_choice(host_slot, view.selection, baseline, candidates)
+    comparison = _compare(view.selection, baseline, candidates)
+    _tell_what_is_compared(comparison)
+    return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
+
+
+def _begin() -> tuple[View, list[str]]:
+    """The view as far as nothing has to be loaded for it, and what of the wish could not be had, as Markdown."""
+    settings = settings_module.current()
+    may_type = is_same_machine(st.context.headers.to_dict())
+    wish, complaints = state.wished(), []
+    if wish.places and not may_type:
+        complaints.append("Paths in a link are opened only for a browser on the machine that serves this page.")
+        wish = replace(wish, places=())
+    result = search(settings, wish.places)
+    settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
+    state.choose(settled.selection)
+    complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
+    complaints += _unknown_runs(settled.unknown, result.found)
+    return View(settings, result, settled.selection, may_type), complaints
+
+
+def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str]:
+    if not unknown:
+        return []
+    there = ", ".join(as_code(run.name) for run in found[:_MOST_NAMED] if run.is_readable)
+    more = " and more" if len(found) > _MOST_NAMED else ""
+    missing = " and ".join(as_code(run_id) for run_id in unknown)
+    return [f"There is no run {missing} here. Choose in the sidebar; there are: {there or 'none'}{more}."]
+
+
+def _stop_without_pair(view: View) -> None:
+    selection, readable = view.selection, [run for run in view.found if run.is_readable]
+    if not readable:
+        why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
+        stop(f"There is no run to show: {as_markdown(why)}", "Name a place with runs on the home page.", selection)
+    if len(readable) == 1:
+        why = f"There is one run only, {as_code(readable[0].name)}, and nothing to compare it with."
+        stop(why, "Name another place with runs on the home page.", selection)
+    if selection.baseline is None:
+        stop("No baseline is chosen.", "Choose one in the sidebar or on the home page.", selection)
+    if not selection.candidates:
+        stop("No candidate is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
+
+
+def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
+    """End a page that has nothing to show with the reason (Markdown), a way out, and a link to the home page."""
+    st.info(f"{why} {what_to_do}")
+    sidebar.link(sidebar.HOME, "Home", selection, icon=":material/home:")
+    st.stop()
+
+
+def _load_pair(view: View) -> tuple[Run, list[Run]]:
+    """Baseline and candidates, loaded. Candidates that cannot be read are told and left out."""
+    runs = {run.id: run for run in view.found}
+    selection = view.selection
+    wanted = [runs[run_id] for run_id in (selection.baseline, *selection.candidates) if run_id is not None]
+    outcomes = fetch(wanted, view.settings)
+    loaded: dict[str, Run] = {}
+    for run_id, outcome in outcomes.items():
+        if isinstance(outcome, TfcompareError):
+            st.error(as_markdown(outcome))
+        else:
+            loaded[run_id] = outcome
+    candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
+    if selection.baseline not in loaded or not candidates:
+        stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
+    return loaded[selection.baseline], candidates
+
+
+def _compare(selection: Selection, baseline: Run, candidates: Sequence[Run]) -> Comparison:
+    """The comparison of the chosen host, or of all where that host is not to be had."""
+    try:
+        return compared(baseline, candidates, selection.per, selection.host)
+    except TfcompareError as error:
+        if selection.host is None:
+            st.error(as_markdown(error))
+            st.stop()
+        st.error(f"{as_markdown(error)} All hosts are shown instead.")
+    return _compare(replace(selection, host=None), baseline, candidates)
+
+
+def _tell_what_is_compared(comparison: Comparison) -> None:
+    candidates = ", ".join(as_code(run.name) for run in comparison.candidates)
+    where = f", host {as_code(comparison.host)}" if comparison.host else ""
+    st.markdown(f"{candidates} against the baseline {as_code(comparison.baseline.name)}, per {comparison.per}{where}")
+    for note in comparison.notes:
+        st.caption(as_markdown(note))

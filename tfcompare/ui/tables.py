@@ -1,0 +1,250 @@
+"""Long tables: columns named and formatted by what `schema.py` says of them, sorted by a click on a header.
+
+A click sorts here and not in the browser, so that the order is known: the CSV has it, the address keeps it, and it goes
+over all rows where the browser only has those of one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from tfcompare import schema
+from tfcompare.charts import style
+from tfcompare.export.csv import for_spreadsheet
+from tfcompare.schema import Column
+
+PAGE_ROWS = 500
+ROW_PIXELS = 35
+VISIBLE_ROWS = 15
+MISSING = "–"
+SORTED = {True: " ▼", False: " ▲"}
+
+ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
+"""What the last part of a diff's column name says, as a label."""
+
+OF_A_DIFF = {
+    c.name: c
+    for c in (
+        Column("candidate", "str", "key", "", "Run", "The candidate that the row is about."),
+        Column("scope", "str", "key", "", "Name scope", "The names of the ops up to their last `/`."),
+        Column(
+            "status", "str", "text", "", "Status", "`matched`, or on which side alone the row is: `added`, `removed`."
+        ),
+        Column("match", "str", "text", "", "Match", "How the row was paired: `exact` name, or `canonical` (renamed)."),
+        Column("verdict", "str", "text", "", "Verdict", "Whether the difference is real, as far as it can be told."),
+        Column("rank", "Int64", "level", "", "Rank", "Place among the run's ops: device before host, by self time."),
+        Column("avg_time_us", "float64", "mean", "µs", "Average time", "Total time ÷ occurrences."),
+        Column("avg_self_time_us", "float64", "mean", "µs", "Average self time", "Self time ÷ occurrences."),
+        Column("self_share", "float64", "level", "share", "Share", "Share of the self time on host, or on device."),
+        Column(
+            "cumulative_share", "float64", "level", "share", "Cumulative share", "Share of this op and all above it."
+        ),
+    )
+}
+"""Columns that a diff, or TensorBoard's order, adds to those of a table."""
+
+Format = Literal["text", "flag", "number", "change", "ratio", "share"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself."""
+
+    name: str
+    heading: str
+    label: str
+    help: str
+    format: Format
+    is_time: bool = False
+
+
+def shown(name: str, table: schema.Table) -> Shown:
+    """How the column `name` of a diff of `table`, or of the table itself, is shown; raises `Unknown`."""
+    base, per, role = _parts(name, table)
+    column = OF_A_DIFF.get(base) or table.column(base)
+    unit = {"share": "", "": ""}.get(column.unit, column.unit)
+    unit = "/".join(part for part in (unit, "step" if per else "") if part)
+    heading = f"{column.label} ({unit})" if unit else column.label
+    if not column.is_number and column.kind != "flag":
+        label = f"{column.label}, candidate" if role == "candidate" and column.kind == "key" else column.label
+        return Shown(name, "", label, column.meaning, "text")
+    if not role:
+        return Shown(name, "", heading, column.meaning, _format(column, role), column.unit == "µs")
+    return Shown(name, heading, ROLES[role], column.meaning, _format(column, role), column.unit == "µs")
+
+
+def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:
+    """(the column's own name, whether it is per step, `baseline`, `candidate`, `delta`, `ratio` or nothing)."""
+    known = {*OF_A_DIFF, *table.column_names}
+    if name in known:
+        return name, False, ""
+    base, _, role = name.rpartition("_")
+    if role not in ROLES:
+        base, role = name, ""
+    return base.removesuffix("_per_step"), base.endswith("_per_step"), role
+
+
+def _format(column: Column, role: str) -> Format:
+    if column.kind == "flag":
+        return "flag"
+    if role == "ratio":
+        return "ratio"
+    if column.unit == "share":
+        return "share"
+    return "change" if role == "delta" else "number"
+
+
+def decimals(values: pd.DataFrame) -> int:
+    """Digits after the point that let the largest of some numbers and most small ones be read, the same for all."""
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size or bool((numbers == np.round(numbers)).all()):
+        return 0
+    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, 4))
+
+
+def config(column: Shown, digits: int, sorted_by: bool | None) -> Any:
+    """Streamlit's column configuration; `sorted_by` tells whether the table is sorted by it: falling, rising or not."""
+    label = column.label + ("" if sorted_by is None else SORTED[sorted_by])
+    if column.format == "text":
+        wide = column.name in ("op_name", "scope")
+        return st.column_config.TextColumn(label, help=column.help, pinned=wide, width=360 if wide else None)
+    if column.format == "flag":
+        return st.column_config.CheckboxColumn(label, help=column.help)
+    formats = {
+        "number": f"%,.{digits}f",
+        "change": f"%+,.{digits}f",
+        "ratio": "%.3f×",
+        "share": "percent",
+    }
+    return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format])
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a table is sorted by; no column: as the rows come."""
+
+    column: str | None = None
+    falling: bool = True
+
+    @classmethod
+    def from_text(cls, text: str, columns: Sequence[str]) -> Order:
+        """The order that an address names: a column, or `-` and a column; the rows' own for any other text."""
+        column = text.removeprefix("-")
+        return cls(column, text.startswith("-")) if column in columns else cls()
+
+    def to_text(self) -> str:
+        """As `from_text` reads it."""
+        return f"{'-' if self.falling else ''}{self.column}" if self.column else ""
+
+    def after_click(self, column: str, first_falling: bool) -> Order:
+        """A click sorts, a second one the other way round, a third one goes back to the rows' own order."""
+        if column != self.column:
+            return Order(column, first_falling)
+        return Order(column, not first_falling) if self.falling == first_falling else Order()
+
+    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The rows in this order, what is missing last."""
+        if self.column is None:
+            return frame.reset_index(drop=True)
+        return frame.sort_values(
+            self.column, ascending=not self.falling, kind="stable", na_position="last", ignore_index=True
+        )
+
+
+def sortable(
+    frame: pd.DataFrame,
+    columns: Sequence[Shown],
+    *,
+    key: str,
+    row_name: Callable[[pd.DataFrame], pd.Series] | None = None,
+) -> tuple[pd.DataFrame, str | None]:
+    """Show `frame`; returns its rows in the order shown, and the name of the row that is chosen.
+
+    `row_name` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
+    choice are kept in the page's address as `sort` and `row`.
+    """
+    names = [column.name for column in columns]
+    order = Order.from_text(st.query_params.get("sort", ""), names)
+    rows = order.of(frame)
+    page = _page(rows, key)
+    row_names = row_name(page).tolist() if row_name else []
+    chosen = st.query_params.get("row")
+    position = [row_names.index(chosen)] if chosen in row_names else []
+    st.session_state[key] = {"selection": {"rows": position, "columns": []}}
+    st.dataframe(
+        _styled(page, columns),
+        key=key,
+        hide_index=True,
+        height=min(len(page), VISIBLE_ROWS) * ROW_PIXELS + 2 * ROW_PIXELS + 2,
+        placeholder=MISSING,
+        column_config=cast(Any, _configs(frame, columns, order)),  # by position: the annotation knows names only
+        on_select=partial(_on_select, key, columns, order, row_names),
+        selection_mode=["single-row", "single-column"] if row_name else "single-column",
+    )
+    return rows, chosen if row_name is not None else None
+
+
+def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
+    """The rows to send to the browser: all of a short table, one page of a long one."""
+    if len(rows) <= PAGE_ROWS:
+        return rows
+    pages = -(-len(rows) // PAGE_ROWS)
+    number = int(st.session_state.get(f"{key}_page", 1))
+    first = (min(number, pages) - 1) * PAGE_ROWS
+    last = min(first + PAGE_ROWS, len(rows))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Rows {first + 1:,} to {last:,} of {len(rows):,}")
+        st.pagination(pages, key=f"{key}_page")
+    return rows.iloc[first:last].reset_index(drop=True)
+
+
+def _styled(page: pd.DataFrame, columns: Sequence[Shown]) -> pd.DataFrame | Styler:
+    """The page with two levels of headers, and changes of time in the colours of better and worse."""
+    cells = for_spreadsheet(page[[column.name for column in columns]])
+    cells.columns = pd.MultiIndex.from_tuples([(column.heading, column.name) for column in columns])
+    changes: list[Hashable] = [(c.heading, c.name) for c in columns if c.format == "change" and c.is_time]
+    return cells.style.apply(_change_colours, subset=changes) if changes else cells
+
+
+def _change_colours(changes: pd.Series) -> list[str]:
+    colours = np.select([changes < 0, changes > 0], [f"color: {style.BETTER}", f"color: {style.WORSE}"], "")
+    return [str(colour) for colour in colours]
+
+
+def _configs(frame: pd.DataFrame, columns: Sequence[Shown], order: Order) -> dict[int, Any]:
+    """By position, counted from 1 since the hidden index is 0: with two levels of headers names are not unique."""
+    of_heading: dict[str, list[str]] = {}
+    for column in columns:
+        if column.format in ("number", "change"):
+            of_heading.setdefault(column.heading or column.name, []).append(column.name)
+    digits = {heading: decimals(frame[names]) for heading, names in of_heading.items()}
+    return {
+        position: config(
+            column,
+            digits.get(column.heading or column.name, 0),
+            order.falling if order.column == column.name else None,
+        )
+        for position, column in enumerate(columns, 1)
+    }
+
+
+def _on_select(key: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str]) -> None:
+    selection = st.session_state[key]["selection"]
+    if selection["columns"]:
+        clicked = next(column for column in columns if column.name == selection["columns"][0])
+        st.query_params["sort"] = order.after_click(clicked.name, clicked.format != "text").to_text()
+    elif selection["rows"]:
+        st.query_params["row"] = row_names[selection["rows"][0]]
+    else:
+        st.query_params.pop("row", None)
+    if not st.query_params.get("sort"):
+        st.query_params.pop("sort", None)
