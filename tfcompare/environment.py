@@ -46,7 +46,8 @@ class Fact:
 
 def environment(infos: list[RunInfo], time_zone: str | None = None) -> list[Fact]:
     """What is known of the runs. `differs` is told only of what two recordings of one program should have in common:
-    not of when, how long and how large they are. Times of day are shown in `time_zone`, else in UTC.
+    not of when, how long and how large they are. What no run knows is left out. Times of day are shown in `time_zone`,
+    else in UTC.
     """
     rows = [asdict(info) for info in infos]
     return [
@@ -57,6 +58,7 @@ def environment(infos: list[RunInfo], time_zone: str | None = None) -> list[Fact
             name in MUST_AGREE and len({row[name] for row in rows}) > 1,
         )
         for name in SHOWN
+        if any(row[name] for row in rows)
     ]
 
 

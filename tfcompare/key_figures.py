@@ -36,6 +36,11 @@ class KeyFigure:
     meaning: str
 
     @property
+    def has_baseline(self) -> bool:
+        """Whether both sides have the figure."""
+        return not math.isnan(self.baseline)
+
+    @property
     def judgement(self) -> Literal["better", "worse", "same", "neither"]:
         """What the candidate is beside the baseline; `neither` where neither direction is better."""
         if self.better == "neither" or math.isnan(self.baseline) or math.isnan(self.candidate):

@@ -47,7 +47,7 @@ def test_the_largest_changes_count_an_absent_side_as_nothing_and_leave_idle_out(
         "model/gelu/Gelu 10.0 added",
     ]
     by_count = largest_changes(diff_of(per="run"), metric="occurrences")
-    assert by_count["occurrences_change"].tolist() == [-2.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0]
+    assert by_count["occurrences_change"].tolist() == [-2.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0]
     assert len(largest_changes(diff_of(after=BEFORE, per="run"))) == 0
     with pytest.raises(Unknown, match="unknown metric of the diff 'nope'"):
         largest_changes(diff_of(), metric="nope")
@@ -62,16 +62,16 @@ def test_by_op_type_each_side_counts_under_its_own_type():
     groups = group_diff(diff_of(), "op_type")
     time = "self_time_us_per_step"
     assert text(groups, ["host_or_device", "op_type", f"{time}_baseline", f"{time}_candidate", "status", "match"]) == [
-        "Host IDLE 250.0 900.0 matched exact",
         "Host Conv2D 2000.0 500.0 matched exact",
+        "Host IDLE 250.0 900.0 matched exact",
         "Host MatMul 50.0 – removed –",
         "Host _MklMatMul – 50.0 added –",
         "Host Relu 30.0 – removed –",
         "Host Gelu – 10.0 added –",
-        "Device MatMul 5.0 5.0 matched exact",
         "Host AddV2 20.0 20.0 matched exact",
+        "Device MatMul 5.0 5.0 matched exact",
         "Host ReadVariableOp 1.0 1.0 matched exact",
-    ] or groups["op_type"].tolist()[:2] == ["Conv2D", "IDLE"]
+    ]
 
 
 def test_by_scope_a_renamed_layer_counts_under_the_baselines_name():
@@ -106,11 +106,11 @@ def test_the_tree_of_scopes():
     tree = scope_tree(diff_of(per="run"))
     columns = ["node", "parent", "label", "depth", "self_time_us_baseline", "self_time_us_candidate", "status"]
     assert text(tree, columns) == [
-        "Device – Device 0 10.0 5.0 matched",
+        "Device  Device 0 10.0 5.0 matched",
         "Device/model Device model 1 10.0 5.0 matched",
         "Device/model/dense Device/model dense 2 10.0 5.0 matched",
         "Device/model/dense/MatMul Device/model/dense MatMul 3 10.0 5.0 matched",
-        "Host – Host 0 4202.0 581.0 matched",
+        "Host  Host 0 4202.0 581.0 matched",
         "Host/model Host model 1 4142.0 581.0 matched",
         "Host/model/add Host/model add 2 42.0 21.0 matched",
         "Host/model/add/(self) Host/model/add (self) 3 40.0 20.0 matched",
@@ -136,9 +136,11 @@ def test_the_parts_of_a_tree_sum_to_their_parent(before, after):
     tree = scope_tree(diff)
     assert not tree.duplicated(["candidate", "node"]).any()
     for side in ("self_time_us_baseline", "self_time_us_candidate"):
-        parts = tree.groupby(["candidate", "parent"])[side].sum().drop("", level="parent", errors="ignore")
-        whole = tree.set_index(["candidate", "node"])[side]
-        assert (parts == whole[parts.index]).all()
+        sums: dict[tuple[str, str], float] = {}
+        for row in tree.itertuples():
+            sums[row.candidate, row.parent] = sums.get((row.candidate, row.parent), 0.0) + getattr(row, side)
+        values = tree.set_index(["candidate", "node"])[side]
+        assert all(total == values[parent] for parent, total in sums.items() if parent[1])
         roots = tree[tree["parent"] == ""].groupby("candidate")[side].sum()
         busy = diff[diff["op_type"] != "IDLE"].groupby("candidate")[side].sum()
         pd.testing.assert_series_equal(roots, busy, check_names=False, rtol=1e-12)

@@ -100,7 +100,7 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
     """
     change = changes[f"{metric}_change"].astype("float64")
     scale = style.time_scale(change)
-    labels = style.shorten_apart([str(name) for name in changes[by]])
+    labels = style.shorten_apart([str(name) for name in changes[by]], style.WIDE_LABEL_LENGTH)
     result = style.figure(
         f"The {len(changes)} largest changes of self time",
         f"candidate − baseline, per {per}; hatched: only one side has it",
@@ -159,9 +159,11 @@ def self_time_shares(shares: pd.DataFrame, names: tuple[str, str], *, by: str, p
     """Where the self time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
 
     `shares` has a row a group in the order to be shown: `group`, and `self_time_us_<role>`, `share_<role>` for
-    `baseline` and `candidate`. `by` names the groups (`op`, `op type`), `place` where they ran (`host`).
+    `baseline` and `candidate`, and `others`, as `tf_stats.time_shares` has them. `by` names the groups (`op`,
+    `op type`), `place` where they ran (`host`).
     """
     labels = style.shorten_apart([str(group) for group in shares["group"]])
+    labels = [f"{label} ({n:,} more)" if n else label for label, n in zip(labels, shares["others"], strict=True)]
     result = style.figure(
         f"Self time on {place} by {by}",
         f"share of each run's {place} self time; a run's bars add up to 100 %",

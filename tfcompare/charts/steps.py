@@ -101,7 +101,7 @@ def step_distribution(sides: Sequence[Side]) -> go.Figure:
         result.add_trace(_box(label, position, x, side.frame.loc[times.index]))
     result.update_xaxes(
         title_text="Deviation from the run's median" if relative else f"Step time ({scale.unit})",
-        tickformat="+.0%" if relative else "~r",
+        tickformat=".0%" if relative else "~r",
         zeroline=relative,
     )
     result.update_yaxes(autorange="reversed")

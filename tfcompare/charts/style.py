@@ -29,7 +29,8 @@ UNCHANGED = "#8C96A3"
 BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
 
-LABEL_LENGTH = 34
+LABEL_LENGTH = 36
+WIDE_LABEL_LENGTH = 56
 ROW_PIXELS = 27
 LEGEND_ROW_PIXELS = 20
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
@@ -88,14 +89,35 @@ def side_label(side: Side, position: int, sides: int) -> str:
 
 
 def shorten_apart(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
-    """The names cut to `length`, with a number behind those that would otherwise read alike."""
-    short = [middle_ellipsis(name, length) for name in names]
-    seen: dict[str, int] = {}
-    result = []
-    for label in short:
-        seen[label] = seen.get(label, 0) + 1
-        result.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return result
+    """The names cut to `length`, so that different ones still read differently.
+
+    Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
+    they are numbered.
+    """
+    labels = [middle_ellipsis(name, length) for name in names]
+    for alike in _alike(labels):
+        start = _common_scope([names[i] for i in alike])
+        for i in alike:
+            labels[i] = "…" + middle_ellipsis(names[i][start:], length - 1) if start else labels[i]
+    for alike in _alike(labels):
+        for number, i in enumerate(alike[1:], 2):
+            labels[i] = f"{labels[i]} ({number})"
+    return labels
+
+
+def _common_scope(names: list[str]) -> int:
+    """How many characters the names have in common at their start, up to and with a `/`."""
+    first, last = min(names), max(names)
+    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:same].rfind("/") + 1
+
+
+def _alike(labels: list[str]) -> list[list[int]]:
+    """The positions of each label that occurs more than once."""
+    positions: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        positions.setdefault(label, []).append(i)
+    return [alike for alike in positions.values() if len(alike) > 1]
 
 
 def safe(text: str) -> str:

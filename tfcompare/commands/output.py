@@ -43,11 +43,13 @@ def emit(
         limit = ROWS_ON_SCREEN if arguments.format == "table" and sys.stdout.isatty() else 0
     shown = frame.head(limit) if limit else frame
     if arguments.format == "csv":
-        sys.stdout.write(csv_text(shown))
+        text = csv_text(shown)
     elif arguments.format == "json":
-        sys.stdout.write(json_text(shown))
+        text = json_text(shown)
     else:
-        print(render(as_text(shown), terminal_width()))
+        text = render(as_text(shown), terminal_width()) + "\n"
+    # Line by line: of one large write into a pipe that breaks midway, Python tells nothing.
+    sys.stdout.writelines(text.splitlines(keepends=True))
     if len(shown) < len(frame):
         note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
 

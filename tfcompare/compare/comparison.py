@@ -65,12 +65,12 @@ class Comparison:
     def table(self, name: str) -> pd.DataFrame:
         """The diff of a table, all candidates below one another.
 
-        Columns: `candidate`; the table's keys, and `<key>_candidate` for keys that may differ between paired rows (of
-        an added row the key is the candidate's, its host goes by the baseline's name for it); for each metric `<metric>_baseline` and `<metric>_candidate`, for
-        numbers also `_delta` (candidate − baseline) and `_ratio` (candidate ÷ baseline; 1 where both are 0, infinite
-        where only the baseline is); `status` (`matched`, `added`, `removed`); `match` (`exact`, `canonical`,
-        `position`; empty without a pair); `verdict` (`same`, `untested`; empty without a pair, and in tables without a
-        headline metric).
+        Columns: `candidate`; the table's keys, and `<key>_candidate` for keys that may differ between paired rows (an
+        added row has the candidate's keys, under the baseline's name for the host); for each metric
+        `<metric>_baseline` and `<metric>_candidate`, for numbers also `<metric>_delta` (candidate − baseline) and
+        `<metric>_ratio` (candidate ÷ baseline; 1 where both are 0, infinite where only the baseline is); `status`
+        (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `position`; empty without a pair); `verdict`
+        (`same`, `untested`; empty without a pair, and in tables without a headline metric).
 
         Per step, a sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it
         holds what ran between steps too. Cells of an absent side are missing. Of `steps`, those set aside are left out.

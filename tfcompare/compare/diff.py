@@ -76,6 +76,14 @@ def change(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
     return candidate.astype("float64").fillna(0.0) - baseline.astype("float64").fillna(0.0)
 
 
+def largest_change_first(diff: pd.DataFrame, metric: str, keys: list[str]) -> pd.DataFrame:
+    """The rows by how much the metric changed, then by its larger side, then by the keys."""
+    ours, theirs = diff[f"{metric}_baseline"], diff[f"{metric}_candidate"]
+    size = pd.concat([ours, theirs], axis=1).astype("float64").max(axis=1)
+    ranks = diff[keys].assign(change=-change(ours, theirs).abs(), size=-size)
+    return diff.loc[ranks.sort_values(["change", "size", *keys]).index].reset_index(drop=True)
+
+
 def _metric_cells(metric: Column, baseline: Side, candidate: Side, pairing: Pairing, per: str) -> dict[str, pd.Series]:
     name = metric_name(metric, per)
     ours, theirs = baseline.frame[metric.name], candidate.frame[metric.name]
@@ -114,10 +122,4 @@ def _in_order(table: Table, diff: pd.DataFrame, per: str) -> pd.DataFrame:
     keys = [c for c in diff.columns if c in table.keys or c.removesuffix("_candidate") in table.keys]
     if table.headline is None:
         return diff.sort_values(keys, ignore_index=True)
-    name = metric_name(table.column(table.headline), per)
-    ours, theirs = diff[f"{name}_baseline"], diff[f"{name}_candidate"]
-    by_size = pd.DataFrame(
-        {"change": -change(ours, theirs).abs(), "size": -pd.concat([ours, theirs], axis=1).max(axis=1)}
-    )
-    order = pd.concat([by_size, diff[keys]], axis=1).sort_values(["change", "size", *keys]).index
-    return diff.loc[order].reset_index(drop=True)
+    return largest_change_first(diff, metric_name(table.column(table.headline), per), keys)

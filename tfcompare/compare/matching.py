@@ -127,6 +127,8 @@ def _without(side: pd.DataFrame, paired: pd.Series) -> pd.DataFrame:
 
 def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Pairs of rows that agree in the keys, where just one row a side has them."""
+    if baseline.empty or candidate.empty:
+        return pd.DataFrame({"baseline": [], "candidate": []}, dtype=np.intp)
     ours, theirs = (
         side[keys].drop_duplicates(keep=False).rename_axis("row").reset_index() for side in (baseline, candidate)
     )

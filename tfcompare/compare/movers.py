@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.coverage import without_idle
-from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, largest_change_first, ratio
 from tfcompare.compare.matching import CANONICAL, EXACT
 from tfcompare.compare.verdict import SAME, UNTESTED
 from tfcompare.errors import Unknown
@@ -62,18 +62,16 @@ def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = ["candidate", "host_or_device", by]
     metrics = [metric_in(diff, metric) for metric in ADDITIVE]
-    sides = [_grouped(diff, by, keys, metrics, side) for side in ("baseline", "candidate")]
-    groups = sides[0].merge(sides[1], on=keys, how="outer", indicator="status")
-    status = groups["status"].map({"both": MATCHED, "left_only": REMOVED, "right_only": ADDED}).astype("str")
-    columns = {key: groups[key] for key in keys}
+    sides = [_side(diff, by, metrics, side) for side in ("baseline", "candidate")]
+    groups = pd.concat(sides, ignore_index=True).groupby(keys, as_index=False)
+    sums = groups[[f"{metric}_{side}" for metric in metrics for side in ("baseline", "candidate")]].sum(min_count=1)
+    columns = {key: sums[key] for key in keys}
     for metric in metrics:
-        ours, theirs = groups[f"{metric}_baseline"], groups[f"{metric}_candidate"]
+        ours, theirs = sums[f"{metric}_baseline"], sums[f"{metric}_candidate"]
         columns |= {f"{metric}_baseline": ours, f"{metric}_candidate": theirs}
         columns |= {f"{metric}_delta": theirs - ours, f"{metric}_ratio": ratio(ours, theirs)}
-    labels = groups[keys].merge(_labels(diff, by, keys), on=keys, how="left")
-    both = status == MATCHED
-    columns |= {"status": status, "match": labels["match"].where(both), "verdict": labels["verdict"].where(both)}
-    return _largest_first(pd.DataFrame(columns), metrics[-1], diff, keys)
+    columns |= _labels(groups[["in_baseline", "in_candidate", "is_canonical", "is_same"]].any())
+    return _candidates_in_order(largest_change_first(pd.DataFrame(columns), metrics[-1], keys), diff)
 
 
 def scope_of(names: pd.Series) -> pd.Series:
@@ -88,29 +86,28 @@ def _group_key(diff: pd.DataFrame, by: Grouping, side: str) -> pd.Series:
     return scope_of(diff["op_name"]) if by == "scope" else diff[by]
 
 
-def _grouped(diff: pd.DataFrame, by: Grouping, keys: list[str], metrics: list[str], side: str) -> pd.DataFrame:
+def _side(diff: pd.DataFrame, by: Grouping, metrics: list[str], side: str) -> pd.DataFrame:
+    """The rows that one side has, with its metrics and what its groups are to be labelled by."""
     rows = diff[diff["status"] != (ADDED if side == "baseline" else REMOVED)]
-    rows = rows.assign(**{by: _group_key(rows, by, side)})
-    return rows.groupby(keys, as_index=False)[[f"{metric}_{side}" for metric in metrics]].sum()
-
-
-def _labels(diff: pd.DataFrame, by: Grouping, keys: list[str]) -> pd.DataFrame:
-    """`match` and `verdict` of each group that is on either side."""
-    sides = [diff.assign(**{by: _group_key(diff, by, side)}) for side in ("baseline", "candidate")]
-    rows = pd.concat(sides, ignore_index=True).dropna(subset=[by])
-    rows["match"] = (rows["match"] == CANONICAL) & (by != "op_type")
-    rows["verdict"] = rows["verdict"] == SAME
-    labels = rows.groupby(keys, as_index=False)[["match", "verdict"]].any()
-    return labels.assign(
-        match=pd.Series(np.where(labels["match"], CANONICAL, EXACT), dtype="str"),
-        verdict=pd.Series(np.where(labels["verdict"], SAME, UNTESTED), dtype="str"),
+    return rows[["candidate", "host_or_device", *(f"{metric}_{side}" for metric in metrics)]].assign(
+        **{by: _group_key(rows, by, side)},
+        in_baseline=side == "baseline",
+        in_candidate=side == "candidate",
+        is_canonical=(rows["match"] == CANONICAL) & (by != "op_type"),
+        is_same=rows["verdict"] == SAME,
     )
 
 
-def _largest_first(groups: pd.DataFrame, metric: str, diff: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    changes = -change(groups[f"{metric}_baseline"], groups[f"{metric}_candidate"]).abs()
-    order = groups[keys].assign(change=changes).sort_values(["change", *keys]).index
-    return _candidates_in_order(groups.loc[order], diff)
+def _labels(groups: pd.DataFrame) -> dict[str, pd.Series]:
+    both = groups["in_baseline"] & groups["in_candidate"]
+    status = np.select([both, groups["in_baseline"]], [MATCHED, REMOVED], ADDED)
+    match = np.where(groups["is_canonical"], CANONICAL, EXACT)
+    verdict = np.where(groups["is_same"], SAME, UNTESTED)
+    return {
+        "status": pd.Series(status, dtype="str"),
+        "match": pd.Series(match, dtype="str").where(both),
+        "verdict": pd.Series(verdict, dtype="str").where(both),
+    }
 
 
 def _candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:

@@ -74,8 +74,11 @@ def _parents(children: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 
 
 def _added_up(nodes: pd.DataFrame, ids: list[str], metrics: list[str]) -> pd.DataFrame:
-    how = dict.fromkeys(metrics, "sum") | dict.fromkeys(_PRESENCE, "any")
-    added = nodes.groupby(ids, as_index=False).agg(how)
+    groups = nodes.groupby(ids, as_index=False)
+    added = groups[_PRESENCE].any()
+    for metric in metrics:  # one after the other, so that a chart that adds up a node's children gets the same number
+        sums = np.bincount(groups.ngroup(), weights=nodes[metric], minlength=len(added))
+        added[metric] = sums.astype(np.float64)
     return added.assign(label=_rpartition(added["node"], 2))
 
 

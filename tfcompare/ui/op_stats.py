@@ -104,9 +104,9 @@ def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
     shares = [f"self_share_{role}" for role in BOTH]
     occurrences = [f"occurrences{per}_{role}" for role in BOTH]
     if choice.by == "op_name":
-        names = ["op_name", "op_type", *side, *self_time, *shares, "status"]
+        names = ["op_name", "op_type", *side, *self_time, "status"]
         if every:
-            names += ["match", "verdict", *(f"rank_{role}" for role in BOTH), *occurrences]
+            names += [*shares, "match", "verdict", *(f"rank_{role}" for role in BOTH), *occurrences]
             names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
             names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     else:
@@ -127,7 +127,9 @@ _TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_
 
 def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
     """The table, its CSVs, and the name of the op that is chosen in it."""
-    every = st.toggle("All columns", key="all_columns", bind="query-params")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(f"Every {GROUPINGS[choice.by]}", width="content")
+        every = st.toggle("All columns", key="all_columns", bind="query-params")
     if rows.empty:
         st.info(f"No row has all words of {as_code(choice.text)}. Clear the filter to see all." if choice.text else
                 "The profiles hold no ops here.")  # fmt: skip

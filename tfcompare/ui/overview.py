@@ -17,7 +17,7 @@ from tfcompare.run import Run
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
 from tfcompare.ui.pair import Pair, has_steps, show, sides_of, steps_of
 from tfcompare.ui.text import as_code, as_markdown
-from tfcompare.units import format_percent, format_percent_change, format_value
+from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
 
 DRAWN = 4
 """Candidates that one chart can tell apart."""
@@ -61,24 +61,37 @@ def figures(pair: Pair) -> None:
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
         return
-    for column, figure in zip(st.columns(len(numbers)), numbers, strict=True):
-        _metric(column, figure)
+    times = [figure for figure in numbers if figure.unit != "share"]
+    shares = [figure for figure in numbers if figure.unit == "share"]
+    for row in (times, shares):
+        for column, figure in zip(st.columns(len(row)) if row else [], row, strict=True):
+            _metric(column, figure)
 
 
 def _metric(column: DeltaGenerator, figure: KeyFigure) -> None:
-    ratio = figure.candidate / figure.baseline if figure.baseline > 0 else None
-    of_pair = figure.baseline != figure.baseline
+    change = figure.candidate - figure.baseline
     column.metric(
         figure.label,
         _text(figure, figure.candidate),
-        None if of_pair or ratio is None else format_percent_change(ratio),
+        _change(figure),
         delta_color=DELTA_COLOURS[figure.judgement],
-        delta_arrow="off" if ratio is None or ratio == 1 else "down" if ratio < 1 else "up",
-        delta_description=None if of_pair else f"from {_text(figure, figure.baseline)}",
+        delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
+        delta_description=f"from {_text(figure, figure.baseline)}" if figure.has_baseline else None,
         help=figure.meaning,
         border=True,
         height="stretch",
     )
+
+
+def _change(figure: KeyFigure) -> str | None:
+    """Of times by how many percent, of shares by how many points they changed."""
+    if not figure.has_baseline:
+        return None
+    if figure.candidate == figure.baseline:
+        return "unchanged"
+    if figure.unit == "share":
+        return f"{100 * (figure.candidate - figure.baseline):+.1f} points".replace("-", MINUS)
+    return format_percent_change(figure.candidate / figure.baseline) if figure.baseline > 0 else None
 
 
 def _text(figure: KeyFigure, value: float) -> str:

@@ -120,7 +120,7 @@ def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str
         return []
     there = ", ".join(as_code(run.name) for run in found[:_MOST_NAMED] if run.is_readable)
     more = " and more" if len(found) > _MOST_NAMED else ""
-    missing = " and ".join(as_code(run_id) for run_id in unknown)
+    missing = " or ".join(as_code(run_id) for run_id in unknown)
     return [f"There is no run {missing} here. Choose in the sidebar; there are: {there or 'none'}{more}."]
 
 

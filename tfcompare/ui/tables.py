@@ -25,6 +25,11 @@ PAGE_ROWS = 500
 ROW_PIXELS = 35
 VISIBLE_ROWS = 15
 MISSING = "–"
+NAME_PIXELS = 370
+WIDTHS = {"op_name": NAME_PIXELS, "op_name_candidate": NAME_PIXELS, "scope": NAME_PIXELS, "op_type": 150, "status": 80}
+NAME_LENGTH = 50
+"""Characters that fit a column of names."""
+
 SORTED = {True: " ▼", False: " ▲"}
 
 ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
@@ -115,16 +120,10 @@ def config(column: Shown, digits: int, sorted_by: bool | None) -> Any:
     """Streamlit's column configuration; `sorted_by` tells whether the table is sorted by it: falling, rising or not."""
     label = column.label + ("" if sorted_by is None else SORTED[sorted_by])
     if column.format == "text":
-        wide = column.name in ("op_name", "scope")
-        return st.column_config.TextColumn(label, help=column.help, pinned=wide, width=360 if wide else None)
+        return st.column_config.TextColumn(label, help=column.help, width=WIDTHS.get(column.name))
     if column.format == "flag":
         return st.column_config.CheckboxColumn(label, help=column.help)
-    formats = {
-        "number": f"%,.{digits}f",
-        "change": f"%+,.{digits}f",
-        "ratio": "%.3f×",
-        "share": "percent",
-    }
+    formats = {"number": f"%,.{digits}f", "change": f"%+,.{digits}f", "ratio": "%.3f×", "share": "percent"}
     return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format])
 
 
@@ -188,7 +187,7 @@ def sortable(
         placeholder=MISSING,
         column_config=cast(Any, _configs(frame, columns, order)),  # by position: the annotation knows names only
         on_select=partial(_on_select, key, columns, order, row_names),
-        selection_mode=["single-row", "single-column"] if row_name else "single-column",
+        selection_mode=["single-row", "single-cell", "single-column"] if row_name else "single-column",
     )
     return rows, chosen if row_name is not None else None
 
@@ -210,6 +209,10 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 def _styled(page: pd.DataFrame, columns: Sequence[Shown]) -> pd.DataFrame | Styler:
     """The page with two levels of headers, and changes of time in the colours of better and worse."""
     cells = for_spreadsheet(page[[column.name for column in columns]])
+    for column in columns:
+        if WIDTHS.get(column.name, 0) == NAME_PIXELS:
+            names = cells[column.name].fillna("").astype("str")
+            cells[column.name] = style.shorten_apart(names.tolist(), NAME_LENGTH)
     cells.columns = pd.MultiIndex.from_tuples([(column.heading, column.name) for column in columns])
     changes: list[Hashable] = [(c.heading, c.name) for c in columns if c.format == "change" and c.is_time]
     return cells.style.apply(_change_colours, subset=changes) if changes else cells
@@ -242,6 +245,8 @@ def _on_select(key: str, columns: Sequence[Shown], order: Order, row_names: Sequ
     if selection["columns"]:
         clicked = next(column for column in columns if column.name == selection["columns"][0])
         st.query_params["sort"] = order.after_click(clicked.name, clicked.format != "text").to_text()
+    elif selection["cells"]:
+        st.query_params["row"] = row_names[selection["cells"][0][0]]
     elif selection["rows"]:
         st.query_params["row"] = row_names[selection["rows"][0]]
     else:

@@ -1,0 +1,199 @@
+"""The home page, without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tests.ui.test_selection import found
+from tfcompare import settings
+from tfcompare.settings import Settings, app_folder
+from tfcompare.ui import runs_table
+from tfcompare.ui.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
+
+PATH_FIELD = "tfcompare.path"
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """The app on the sample runs, for a browser on the same machine."""
+    monkeypatch.setattr("tfcompare.ui.shell.is_same_machine", lambda _: True)
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
+
+
+def table(home: AppTest) -> dict[str, list[object]]:
+    return home.dataframe[0].value.to_dict("list")
+
+
+def texts(home: AppTest) -> str:
+    return "\n".join(element.value for element in (*home.markdown, *home.caption, *home.error, *home.info))
+
+
+def test_the_samples_are_shown_and_their_pair_is_chosen(home: AppTest) -> None:
+    home.run()
+    assert not home.exception
+    runs = table(home)
+    assert set(runs["name"]) == set(SAMPLE_RUNS)
+    chosen = dict(zip(runs["name"], zip(runs["baseline"], runs["candidate"], strict=True), strict=True))
+    assert chosen["filters_512_128"] == (BASELINE_ON, CANDIDATE_OFF)
+    assert chosen["filters_16_8"] == (BASELINE_OFF, CANDIDATE_ON)
+    assert set(runs["steps"]) == {22}
+    assert "times as fast" in texts(home)
+    assert "sample runs that come with tfcompare" in texts(home)
+
+
+def test_another_candidate_chosen_in_the_sidebar_changes_the_headline(home: AppTest) -> None:
+    home.run()
+    other = next(run for run in home.multiselect[0].options if run == "filters_16_8_better_input")
+    home.multiselect[0].set_value([other]).run()
+    assert "`filters_16_8_better_input` takes" in texts(home)
+    assert "filters_16_8_better_input" in home.query_params["candidate"]
+
+
+def test_swapping(home: AppTest) -> None:
+    home.run()
+    before = (home.selectbox[0].value, home.multiselect[0].value)
+    next(button for button in home.button if button.label == "Swap").click().run()
+    assert (home.selectbox[0].value, home.multiselect[0].value) == (before[1][0], [before[0]])
+    assert "times as long" in texts(home)
+
+
+def test_filtering(home: AppTest) -> None:
+    home.run()
+    home.text_input(key="tfcompare.filter").set_value("BETTER input").run()
+    assert table(home)["name"] == ["filters_16_8_better_input"]
+    assert "1 of 4" in texts(home)
+    home.text_input(key="tfcompare.filter").set_value("nothing like it").run()
+    assert not home.exception
+    assert "0 of 4" in texts(home)
+
+
+def test_a_typed_place_takes_the_samples_place_and_can_be_removed(home: AppTest) -> None:
+    home.run()
+    place = str(SAMPLE_RUNS["filters_16_8"])
+    home.text_input(key=PATH_FIELD).set_value(place).run()
+    assert home.query_params["dir"] == place
+    assert table(home)["name"] == ["filters_16_8"]
+    assert home.text_input(key=PATH_FIELD).value == ""
+    home.button(key="tfcompare.remove.0").click().run()
+    assert "dir" not in home.query_params
+    assert len(table(home)["name"]) == 4
+
+
+def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None:
+    home.run()
+    home.text_input(key=PATH_FIELD).set_value("/no/such/place").run()
+    assert "there is no such file or folder" in home.error[0].value
+    assert "dir" not in home.query_params
+    home.run()
+    assert not home.error
+
+
+def test_a_link_with_places_works(home: AppTest) -> None:
+    home.query_params["dir"] = [str(SAMPLE_RUNS["filters_16_8"]), str(SAMPLE_RUNS["filters_16_8_again"])]
+    home.run()
+    assert sorted(table(home)["name"]) == ["filters_16_8", "filters_16_8_again"]
+    assert home.selectbox[0].value.startswith("filters_16_8/"), "the first place is the baseline"
+
+
+def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfcompare.ui.shell.is_same_machine", lambda _: False)
+    home.query_params["dir"] = str(SAMPLES / "autoencoder")
+    home.run()
+    assert "only for a browser on the machine" in home.error[0].value
+    assert "dir" not in home.query_params
+    assert not [field for field in home.text_input if field.key == PATH_FIELD]
+
+
+def test_broken_runs_stand_beside_good_ones(tmp_path: Path, home: AppTest) -> None:
+    (tmp_path / "vm.xplane.pb").touch()
+    with settings.override(Settings(places=(SAMPLE_RUNS["filters_16_8"], tmp_path))):
+        home.run()
+    runs = table(home)
+    assert not home.exception
+    broken = runs["name"].index(next(name for name in runs["name"] if name != "filters_16_8"))
+    assert "is empty (0 bytes)" in str(runs["remarks"][broken])
+    assert runs["baseline"][broken] == "", "what cannot be read cannot be chosen"
+
+
+def test_a_folder_without_runs_says_so(tmp_path: Path, home: AppTest) -> None:
+    with settings.override(Settings(places=(tmp_path,))):
+        home.run()
+    assert not home.exception
+    assert "no profile run here" in home.error[0].value.replace("\\", "")
+    assert not home.dataframe
+
+
+def test_a_file_that_breaks_on_reading_costs_one_message(tmp_path: Path, home: AppTest) -> None:
+    whole = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
+    damaged = bytearray(whole)
+    damaged[2000:60000] = b"\xff" * 58000
+    (tmp_path / "vm.xplane.pb").write_bytes(damaged)
+    with settings.override(Settings(places=(tmp_path, SAMPLE_RUNS["filters_16_8"]))):
+        home.run()
+    assert not home.exception
+    assert "not a readable profile" in str(table(home)["remarks"])
+
+
+def test_only_the_page_in_view_is_read(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = tuple(found(f"run-{number:04}") for number in range(1000))
+    asked: list[str] = []
+
+    def never(run: object) -> None:
+        asked.append(str(run))
+        raise AssertionError("not in this test")
+
+    monkeypatch.setattr("tfcompare.ui.search._remembered", lambda places: _search(places, runs))
+    monkeypatch.setattr("tfcompare.ui.loading.load", _reader(asked))
+    home.run()
+    assert not home.exception
+    assert table(home)["name"] == [f"run-{number:04}" for number in range(999, 974, -1)]
+    assert len(asked) == runs_table.ROWS_ON_PAGE
+
+
+def _search(places: tuple[Path, ...], runs: tuple[object, ...]) -> object:
+    from tfcompare.ui.search import Search
+
+    return Search(places, runs, ())  # type: ignore[arg-type]
+
+
+def _reader(asked: list[str]):  # type: ignore[no-untyped-def]
+    from tfcompare.errors import TfcompareError
+
+    def load(run: object) -> None:
+        asked.append(run.id)  # type: ignore[attr-defined]
+        raise TfcompareError("cannot be read")
+
+    return load
+
+
+# --- the parts that are plain functions
+
+
+def test_words_of_the_filter_may_stand_anywhere() -> None:
+    runs = [found("autoencoder/Filters_16"), found("autoencoder/filters_512"), found("resnet/base")]
+    assert [run.id for run in runs_table.matching(runs, "FILTERS auto")] == [runs[0].id, runs[1].id]
+    assert runs_table.matching(runs, "vm base") == [runs[2]], "hosts are searched, too"
+    assert runs_table.matching(runs, " ") == runs
+
+
+def test_times_are_on_the_browsers_clock_and_the_fallback_is_marked() -> None:
+    when = datetime(2026, 11, 20, 11, 13, 5, tzinfo=UTC)
+    assert runs_table.recorded_text(when, "profile", ZoneInfo("Europe/Vienna")) == "2026-11-20 12:13:05"
+    assert runs_table.recorded_text(when, "file time", UTC) == "2026-11-20 11:13:05 (file time)"
+
+
+def test_many_steps_become_few_bars_that_still_show_the_slowest() -> None:
+    assert runs_table.bars([1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
+    many = [1.0] * 1000
+    many[777] = 9.0
+    few = runs_table.bars(many, most=60)
+    assert len(few) <= 60
+    assert max(few) == 9.0

@@ -1,0 +1,98 @@
+"""The shared memory of loaded runs."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import wait
+from dataclasses import dataclass, replace
+from typing import cast
+
+import pytest
+
+from tests.ui.test_selection import found
+from tfcompare.errors import TfcompareError
+from tfcompare.logdir import FoundRun
+from tfcompare.run import Run
+from tfcompare.ui.run_cache import RunCache, outcome
+
+
+@dataclass(frozen=True)
+class FakeRun:
+    name: str
+    memory_bytes: int
+
+
+class Loader:
+    """Makes runs of the given size and counts how often."""
+
+    def __init__(self, memory_bytes: int = 10) -> None:
+        self.memory_bytes = memory_bytes
+        self.loaded: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __call__(self, run: FoundRun) -> Run:
+        self.gate.wait(10)
+        self.loaded.append(run.id)
+        if run.id == "bad":
+            raise TfcompareError("bad: cannot be read")
+        if run.id == "bug":
+            raise ZeroDivisionError
+        return cast(Run, FakeRun(run.id, self.memory_bytes))
+
+
+def test_a_run_is_read_once_however_many_ask() -> None:
+    loader = Loader()
+    loader.gate.clear()
+    cache = RunCache(100, loader)
+    requests = [cache.request(found("a")) for _ in range(5)]
+    assert cache.peek(found("a")) is None
+    loader.gate.set()
+    assert {id(request.result(10)) for request in requests} == {id(cache.peek(found("a")))}
+    assert loader.loaded == ["a"]
+
+
+def test_the_least_recently_used_go_first() -> None:
+    loader = Loader(memory_bytes=40)
+    cache = RunCache(100, loader)
+    for run_id in ("a", "b", "a", "c"):
+        cache.request(found(run_id)).result(10)
+    cache.request(found("c")).result(10)
+    assert loader.loaded == ["a", "b", "c"]
+    assert cache.peek(found("b")) is None
+    assert cache.peek(found("a")) is not None
+
+
+def test_a_run_larger_than_the_memory_is_kept_until_the_next() -> None:
+    cache = RunCache(5, Loader(memory_bytes=40))
+    cache.request(found("a")).result(10)
+    assert cache.peek(found("a")) is not None
+    cache.request(found("b")).result(10)
+    wait([cache.request(found("b"))])
+    assert cache.peek(found("a")) is None
+
+
+def test_a_file_that_changed_is_read_again() -> None:
+    loader = Loader()
+    cache = RunCache(100, loader)
+    run = found("a")
+    changed = replace(run, files=(replace(run.files[0], modified_ns=2),))
+    cache.request(run).result(10)
+    cache.request(changed).result(10)
+    assert loader.loaded == ["a", "a"]
+
+
+def test_what_cannot_be_read_is_remembered_as_its_error() -> None:
+    loader = Loader()
+    cache = RunCache(100, loader)
+    for _ in range(2):
+        error = outcome(cache.request(found("bad")))
+        assert isinstance(error, TfcompareError)
+    assert loader.loaded == ["bad"]
+
+
+def test_a_bug_is_raised_and_not_remembered() -> None:
+    cache = RunCache(100, Loader())
+    with pytest.raises(ZeroDivisionError):
+        outcome(cache.request(found("bug")))
+    assert cache.peek(found("bug")) is None

@@ -1,0 +1,110 @@
+"""What a column and a table are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tfcompare.errors import Unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["key", "sum", "mean", "min", "max", "level", "time_point", "flag", "text"]
+"""What a diff may do with a column: sums are put per step, flags and texts are only laid side by side."""
+
+ALL_HOSTS = "all"
+"""The `host` of a row that was summed over hosts."""
+
+IDLE = "IDLE"
+"""`op_type` and `op_name` of the time in which no op ran (TensorBoard's name for it)."""
+
+HOST = "Host"
+DEVICE = "Device"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    dtype: str
+    kind: Kind
+    unit: str
+    label: str
+    meaning: str
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a diff of this column has a delta and a ratio."""
+        return self.kind in ("sum", "mean", "min", "max", "level")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table's columns in their order, and the one metric that a verdict on a row judges (None: rows get none)."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    headline: str | None = None
+    has_diff: bool = True
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the columns that tell rows apart."""
+        return tuple(c.name for c in self.columns if c.kind == "key")
+
+    @property
+    def metrics(self) -> tuple[Column, ...]:
+        """The columns that are no keys."""
+        return tuple(c for c in self.columns if c.kind != "key")
+
+    @property
+    def column_names(self) -> list[str]:
+        """All names, in order."""
+        return [c.name for c in self.columns]
+
+    def column(self, name: str) -> Column:
+        """Raises `Unknown` for a name that the table does not have."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise Unknown(f"column of {self.name}", name, self.column_names)
+
+    def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """`frame` with exactly this table's columns, in order, in their declared dtypes."""
+        return frame[self.column_names].astype({c.name: c.dtype for c in self.columns})
+
+    def empty(self) -> pd.DataFrame:
+        """A frame of no rows with this table's columns."""
+        import pandas as pd
+
+        return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in self.columns})
+
+
+def key(name: str, label: str, meaning: str, dtype: str = "str") -> Column:
+    """A column that tells rows apart."""
+    return Column(name, dtype, "key", "", label, meaning)
+
+
+def text(name: str, label: str, meaning: str) -> Column:
+    """A text that is laid side by side."""
+    return Column(name, "str", "text", "", label, meaning)
+
+
+def level(name: str, unit: str, label: str, meaning: str, dtype: str = "float64") -> Column:
+    """A number of its own, which no sum makes."""
+    return Column(name, dtype, "level", unit, label, meaning)
+
+
+def total(name: str, unit: str, label: str, meaning: str, dtype: str = "float64") -> Column:
+    """A number summed over the profile, which a diff puts per step."""
+    return Column(name, dtype, "sum", unit, label, meaning)
+
+
+HOST_KEY = key("host", "Host", f"Host the row comes from; `{ALL_HOSTS}` when summed over hosts.")
+SIDE_KEY = key("host_or_device", "Host or device", f"`{HOST}` or `{DEVICE}`: where the op ran.")
+OP_TYPE_KEY = key("op_type", "Op type", "Kind of op, e.g. `Conv2D`; `Unknown` where the profile names none.")
+OP_NAME_KEY = key("op_name", "Op", "Name of the op in its graph, e.g. `model/dense/MatMul`.")
+STEP_KEY = key("step", "Step", "The step's number as the program gave it, else its position.", "int64")
