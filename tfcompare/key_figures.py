@@ -23,7 +23,8 @@ Better = Literal["lower", "neither"]
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """One number of both sides. A `share` is a fraction of 1; `baseline` is NaN where the figure is of the pair.
+    """One number of both sides. A `share` is a fraction of 1; a side that does not have the figure is NaN, as is the
+    `baseline` of a figure of the pair.
 
     Shares are not judged: the share of what stays the same grows when the rest gets faster.
     """
@@ -79,7 +80,8 @@ def _step_time(baseline: RunInfo, candidate: RunInfo) -> KeyFigure:
 
 def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
     ops = without_idle(diff)
-    ours, theirs = _sums(ops[ops["host_or_device"] == side], metric)
+    here = ops[ops["host_or_device"] == side]
+    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
     meaning = f"Self time of all {side.lower()} ops added up, over all threads or streams, per {per}; without IDLE."
     return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "lower", meaning)
 

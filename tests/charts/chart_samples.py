@@ -6,9 +6,12 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.diff import Side, diff_table
 
+STEPS = 20
+METRIC = "self_time_us_per_step"
 SCOPE = "autoencoder"
-OPS = [
+OPS = [  # op type, op name, self time per step in the slow run, in the fast one
     ("Conv2DBackpropFilter", f"gradient_tape/{SCOPE}/conv2d_1/Conv2D/Conv2DBackpropFilter", 120_000.0, 4_000.0),
     ("Conv2DBackpropInput", f"gradient_tape/{SCOPE}/conv2d_1/Conv2D/Conv2DBackpropInput", 90_000.0, 3_000.0),
     ("Conv2D", f"{SCOPE}/conv2d_1/Conv2D", 60_000.0, 2_500.0),
@@ -22,6 +25,7 @@ OPS = [
     ("Sub", f"{SCOPE}/sub", 300.0, 290.0),
     ("Mean", "mean_squared_error/Mean", 200.0, 205.0),
 ]
+SLOW, FAST = 0, 1
 
 
 def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
@@ -40,22 +44,30 @@ def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
     return schema.STEPS.conform(frame)
 
 
-def op_stats(column: int = 0, *, steps: int = 20, device: bool = False) -> pd.DataFrame:
-    """An `op_stats` frame of `steps` steps of the sample model: `column` 0 the slow run, 1 the fast one."""
+def op_stats(which: int = SLOW, *, without: str = "", place: str = schema.HOST) -> pd.DataFrame:
+    """An `op_stats` frame of the slow or the fast run, less the ops whose name holds `without`."""
     rows = [
         {
             "host": schema.ALL_HOSTS,
-            "host_or_device": schema.DEVICE if device and op_type != "Dataset" else schema.HOST,
+            "host_or_device": place,
             "op_type": op_type,
             "op_name": name,
-            "occurrences": steps,
-            "total_time_us": times[column] * steps * 1.25,
-            "self_time_us": times[column] * steps,
+            "occurrences": STEPS,
+            "total_time_us": times[which] * STEPS * 1.25,
+            "self_time_us": times[which] * STEPS,
             "is_eager": name.startswith("sgd"),
         }
         for op_type, name, *times in OPS
+        if not without or without not in name
     ]
-    rows.append(
-        {**rows[0], "op_type": "IDLE", "op_name": "IDLE", "occurrences": 0, "self_time_us": 4e6, "total_time_us": 4e6}
-    )
-    return schema.OP_STATS.conform(pd.DataFrame(rows))
+    idle = {"op_type": "IDLE", "op_name": "IDLE", "occurrences": 0, "total_time_us": 4e6, "self_time_us": 4e6}
+    return schema.OP_STATS.conform(pd.DataFrame([*rows, {**rows[0], **idle, "is_eager": False}]))
+
+
+def diff(baseline: pd.DataFrame | None = None, candidate: pd.DataFrame | None = None) -> pd.DataFrame:
+    """The diff of two `op_stats` frames, per step: slow against fast unless others are given."""
+    sides = [
+        Side(op_stats(which) if frame is None else frame, STEPS)
+        for which, frame in ((SLOW, baseline), (FAST, candidate))
+    ]
+    return diff_table(schema.OP_STATS, "fast", *sides, per="step", identical=False)

@@ -75,16 +75,19 @@ def run(
     *,
     step_count: int = 1,
     step_ms: float = 25.0,
-    source: str = "step markers",
+    has_steps: bool = True,
+    framework: str = "TensorFlow",
     content: str | None = None,
     step_frame: pd.DataFrame | None = None,
     hosts: tuple[str, ...] = ("worker",),
     by_host: dict[str, dict[str, pd.DataFrame]] | None = None,
 ) -> FakeRun:
-    info = SimpleNamespace(run=run_id, step_count=step_count, step_time_ms_median=step_ms, step_source=source)
+    info = SimpleNamespace(
+        run=run_id, step_count=step_count, step_time_ms_median=step_ms, has_steps=has_steps, framework=framework
+    )
     defaults = {"int64": 0, "float64": 0.0, "str": ""}
     row = {c.name: defaults.get(c.dtype, pd.Timestamp("2026-01-01", tz="UTC")) for c in schema.RUN_INFO.columns}
-    row |= vars(info)
+    row |= {"run": run_id, "step_count": step_count, "step_time_ms_median": step_ms, "step_source": "step markers"}
     frames = {
         "op_stats": schema.OP_STATS.empty() if op_frame is None else op_frame,
         "steps": steps([step_ms * 1000] * step_count) if step_frame is None else step_frame,

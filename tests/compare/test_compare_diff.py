@@ -104,7 +104,7 @@ def test_candidates_are_stacked_in_their_order():
 
 
 def test_without_steps_the_comparison_is_per_run_and_says_so():
-    comparison = compare(run("before", BEFORE, step_count=40), run("x/after", AFTER, source="whole profile"))
+    comparison = compare(run("before", BEFORE, step_count=40), run("x/after", AFTER, has_steps=False))
     assert comparison.per == "run"
     assert comparison.notes == ("Figures are per run, not per step, since no step markers were found in: after.",)
     assert comparison.table("op_stats")["self_time_us_baseline"].sum() == BEFORE["self_time_us"].sum()
@@ -347,3 +347,10 @@ def test_twenty_thousand_rows_diff_at_once():
     diff = compare(before, after).table("op_stats")
     assert time.perf_counter() - begin < 2.0  # 0.4 s at rest
     assert (diff["match"] == "canonical").all()
+
+
+def test_the_function_can_be_called_from_the_package_however_often():
+    import tfcompare as tfc
+
+    for _ in range(2):
+        assert isinstance(tfc.compare(run("a"), run("b")), tfc.Comparison)

@@ -48,9 +48,15 @@ def test_one_recording_beside_itself():
 
 
 def test_without_step_markers_it_says_how_to_get_them():
-    said = compare(run("a"), run("b", source="whole profile")).headline()
-    assert said.startswith("`b` has no step markers, so step times cannot be compared; record again with each step")
-    said = compare(run("a", step_ms=math.nan), run("b", source="whole profile")).headline()
+    said = compare(run("a"), run("b", has_steps=False)).headline()
+    assert said == (
+        "`b` has no step markers, so step times cannot be compared; record again with each step inside "
+        "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`, or name the host event that begins each step "
+        "when loading the run (`step_marker`)."
+    )
+    said = compare(run("a"), run("b", has_steps=False, framework="JAX")).headline()
+    assert "`jax.profiler.StepTraceAnnotation('train', step_num=step)`" in said
+    said = compare(run("a", step_ms=math.nan), run("b", has_steps=False)).headline()
     assert said.startswith("`a` and `b` have no step markers")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,9 +13,12 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.ui.test_selection import found
 from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.logdir import FoundRun
 from tfcompare.settings import Settings, app_folder
 from tfcompare.ui import runs_table
 from tfcompare.ui.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
+from tfcompare.ui.search import Search
 
 PATH_FIELD = "tfcompare.path"
 
@@ -142,36 +145,23 @@ def test_a_file_that_breaks_on_reading_costs_one_message(tmp_path: Path, home: A
     assert "not a readable profile" in str(table(home)["remarks"])
 
 
-def test_only_the_page_in_view_is_read(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = tuple(found(f"run-{number:04}") for number in range(1000))
     asked: list[str] = []
 
-    def never(run: object) -> None:
-        asked.append(str(run))
-        raise AssertionError("not in this test")
+    def refuse(run: FoundRun) -> None:
+        asked.append(run.id)
+        raise TfcompareError(f"{run.id}: cannot be read")
 
-    monkeypatch.setattr("tfcompare.ui.search._remembered", lambda places: _search(places, runs))
-    monkeypatch.setattr("tfcompare.ui.loading.load", _reader(asked))
-    home.run()
+    monkeypatch.setattr("tfcompare.ui.search._remembered", lambda places: Search(places, runs, ()))
+    monkeypatch.setattr("tfcompare.ui.loading.load", refuse)
+    with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
+        home.run()
     assert not home.exception
-    assert table(home)["name"] == [f"run-{number:04}" for number in range(999, 974, -1)]
-    assert len(asked) == runs_table.ROWS_ON_PAGE
-
-
-def _search(places: tuple[Path, ...], runs: tuple[object, ...]) -> object:
-    from tfcompare.ui.search import Search
-
-    return Search(places, runs, ())  # type: ignore[arg-type]
-
-
-def _reader(asked: list[str]):  # type: ignore[no-untyped-def]
-    from tfcompare.errors import TfcompareError
-
-    def load(run: object) -> None:
-        asked.append(run.id)  # type: ignore[attr-defined]
-        raise TfcompareError("cannot be read")
-
-    return load
+    in_view = [f"run-{number:04}" for number in range(999, 974, -1)]
+    assert table(home)["name"] == in_view
+    assert sorted(asked) == sorted(in_view)
+    assert "1,000 sample runs" in texts(home)
 
 
 # --- the parts that are plain functions

@@ -22,60 +22,59 @@ PATTERNS = {"added": "/", "removed": "x"}
 ROLES = ("baseline", "candidate")
 
 
-def top_ops(side: Side, position: int, sides: int, place: str, count: int = TOP) -> go.Figure:
+def top_ops(side: Side, ranked: pd.DataFrame, place: str, count: int = TOP) -> go.Figure:
     """The `count` ops with the largest share of one run's self time, each with its share and the cumulative share.
 
-    `side.frame` is in falling order of `self_time_us`: `op_name`, `op_type`, `occurrences`, `self_time_us`,
-    `self_share`, `cumulative_share`. `place` says where they ran, e.g. `host`.
+    `ranked` is in falling order of `self_time_us`: `op_name`, `op_type`, `self_time_us`, `self_share`,
+    `cumulative_share`. `place` says where they ran, e.g. `host`.
     """
-    ops = side.frame.head(count)
-    labels = style.shorten_apart([str(name) for name in ops["op_name"]])
-    tint = style.colour(position)
-    run = style.safe(middle_ellipsis(side.name, 28))
+    ops = ranked.head(count)
     result = style.figure(
-        f"Top {len(ops)} ops on {place}: {run}",
-        f"bars: share of the {style.role(position, sides).lower()}'s {place} self time; dotted: cumulative share",
+        f"Top {len(ops)} ops on {place}: {style.safe(middle_ellipsis(side.name, 28))}",
+        f"bars: share of the {side.role.lower()}'s {place} self time; dotted: cumulative share",
         height=style.bars_height(len(ops) + 1),
         legend_rows=0,
         showlegend=False,
     )
-    rows = list(range(len(ops)))
-    hover = np.column_stack([
-        ops["op_name"].map(style.safe), ops["op_type"].map(style.safe), ops["self_time_us"].map(format_time_us),
-        ops["self_share"].map(format_percent), ops["cumulative_share"].map(format_percent),
-    ])  # fmt: skip
-    template = "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>self time %{customdata[2]}<br>share %{customdata[3]}"
-    result.add_trace(
-        go.Bar(
-            name="share",
-            orientation="h",
-            x=ops["self_share"],
-            y=rows,
-            marker={"color": tint},
-            customdata=hover,
-            hovertemplate=template + "<extra></extra>",
-        )
-    )
-    result.add_trace(
-        go.Scatter(
-            name="cumulative share",
-            x=ops["cumulative_share"],
-            y=rows,
-            mode="lines+markers",
-            line={"color": tint, "width": 1, "dash": "dot"},
-            marker={"symbol": f"{style.symbol(position)}-open", "size": 7},
-            customdata=hover,
-            hovertemplate="<b>%{customdata[0]}</b><br>together with those above %{customdata[4]}<extra></extra>",
-        )
-    )
+    result.add_traces(_share_and_cumulative_share(side, ops))
     for heading, column, x in (("share", "self_share", 1.3), ("cum.", "cumulative_share", 1.6)):
         result.add_trace(_text_column(ops[column], x))
         result.add_annotation(
             text=heading, x=x, y=-1, xanchor="right", yanchor="middle", showarrow=False, font={"size": 11}
         )
+    labels = style.shorten_apart([str(name) for name in ops["op_name"]])
     result.update_xaxes(range=[0, 1.6], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
     result.update_yaxes(**style.row_ticks(labels), range=[len(ops) - 0.4, -1.4])
     return result
+
+
+def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | go.Scatter]:
+    rows = list(range(len(ops)))
+    hover = np.column_stack([
+        ops["op_name"].map(style.safe), ops["op_type"].map(style.safe), ops["self_time_us"].map(format_time_us),
+        ops["self_share"].map(format_percent), ops["cumulative_share"].map(format_percent),
+    ])  # fmt: skip
+    name = "<b>%{customdata[0]}</b><br>"
+    bars = go.Bar(
+        name="share",
+        orientation="h",
+        x=ops["self_share"],
+        y=rows,
+        marker={"color": side.colour},
+        customdata=hover,
+        hovertemplate=name + "%{customdata[1]}<br>self time %{customdata[2]}<br>share %{customdata[3]}<extra></extra>",
+    )
+    line = go.Scatter(
+        name="cumulative share",
+        x=ops["cumulative_share"],
+        y=rows,
+        mode="lines+markers",
+        line={"color": side.colour, "width": 1, "dash": "dot"},
+        marker={"symbol": f"{side.symbol}-open", "size": 7},
+        customdata=hover,
+        hovertemplate=name + "together with those above %{customdata[4]}<extra></extra>",
+    )
+    return [bars, line]
 
 
 def _text_column(shares: pd.Series, x: float) -> go.Scatter:
@@ -101,19 +100,20 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
     change = changes[f"{metric}_change"].astype("float64")
     scale = style.time_scale(change)
     labels = style.shorten_apart([str(name) for name in changes[by]], style.WIDE_LABEL_LENGTH)
+    matched = changes["status"] == "matched"
     result = style.figure(
         f"The {len(changes)} largest changes of self time",
-        f"candidate − baseline, per {per}; hatched: only one side has it",
+        f"candidate − baseline, per {per}" + ("" if matched.all() else "; hatched: only one side has it"),
         height=style.bars_height(len(changes)),
     )
     faster = change < 0
-    matched = changes["status"] == "matched"
     for name, tint, chosen in (("▼ faster", style.BETTER, faster), ("▲ slower", style.WORSE, ~faster)):
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
                 trace = _mover_bars(changes[bars], y, metric, scale, by)
-                trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=not one_sided)
+                alone = not (chosen & matched).any()
+                trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=alone or not one_sided)
                 result.add_trace(trace)
     result.update_xaxes(
         title_text=f"Change of self time ({scale.unit} per {per})", tickformat="~r", range=_room(change / scale.us)
@@ -125,7 +125,7 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
 def _room(change: pd.Series) -> list[float]:
     """A range that holds the bars and, beyond their ends, what is written there."""
     low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
-    margin = 0.24 * (high - low)
+    margin = 0.28 * (high - low)
     return [low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0]
 
 
@@ -155,7 +155,7 @@ def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: st
     )  # fmt: skip
 
 
-def self_time_shares(shares: pd.DataFrame, names: tuple[str, str], *, by: str, place: str) -> go.Figure:
+def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:
     """Where the self time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
 
     `shares` has a row a group in the order to be shown: `group`, and `self_time_us_<role>`, `share_<role>` for
@@ -172,25 +172,27 @@ def self_time_shares(shares: pd.DataFrame, names: tuple[str, str], *, by: str, p
         bargap=0.28,
         bargroupgap=0.05,
     )
-    for position, (role, run) in enumerate(zip(ROLES, names, strict=True)):
-        share = shares[f"share_{role}"]
-        result.add_trace(
-            go.Bar(
-                name=f"{role.capitalize()} · {style.safe(middle_ellipsis(run, style.LABEL_LENGTH))}",
-                orientation="h",
-                x=share,
-                y=list(range(len(shares))),
-                marker={"color": style.colour(position)},
-                text=share.map(format_percent),
-                textposition="outside",
-                cliponaxis=False,
-                customdata=np.column_stack(
-                    [shares["group"].map(style.safe), shares[f"self_time_us_{role}"].map(format_time_us)]
-                ),
-                hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{x:.1%}}, %{{customdata[1]}}<extra></extra>",
-            )
-        )
+    for role, side in zip(ROLES, sides, strict=True):
+        result.add_trace(_share_bars(shares, role, side))
     largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0
     result.update_xaxes(range=[0, min(1.15, largest * 1.18)], tickformat=".0%", title_text="Share of self time")
     result.update_yaxes(**style.row_ticks(labels), autorange="reversed")
     return result
+
+
+def _share_bars(shares: pd.DataFrame, role: str, side: Side) -> go.Bar:
+    texts = shares[f"share_{role}"].map(format_percent)
+    return go.Bar(
+        name=side.label,
+        orientation="h",
+        x=shares[f"share_{role}"],
+        y=list(range(len(shares))),
+        marker={"color": side.colour},
+        text=texts,
+        textposition="outside",
+        cliponaxis=False,
+        customdata=np.column_stack(
+            [shares["group"].map(style.safe), texts, shares[f"self_time_us_{role}"].map(format_time_us)]
+        ),
+        hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{customdata[1]}}, %{{customdata[2]}}<extra></extra>",
+    )

@@ -27,18 +27,19 @@ COLOURS = [[0.0, "#1B5FB4"], [0.5, NEUTRAL_TILE], [1.0, "#B25000"]]
 """Darker than the bars' blue and orange, for white letters on them."""
 
 
-def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str) -> go.Figure:
+def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
     """Name scopes from the left to the right, each as high as its self time in both runs together, coloured by change.
 
-    `tree` is one candidate's `compare.tree.scope_tree`: `node`, `parent`, `label`, `<metric>_baseline`, `_candidate`,
-    `status`. What is thinner than a pixel is drawn together, so that the parts always add up to the whole.
+    `tree` are the rows below one root of a `compare.tree.scope_tree`, and that root: `node`, `parent`, `label`,
+    `<metric>_baseline`, `_candidate`, `status`. `place` says where the ops ran (`host`). What is thinner than a pixel
+    is drawn together, so that the parts always add up to the whole.
     """
     nodes = with_chains_folded(with_small_ones_merged(tree, metric))
     sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
     result = style.figure(
-        "Self time by name scope",
+        f"Self time on {place} by name scope",
         f"height: self time per {per} of both runs together; colour: change; click a scope to look into it",
-        height=520,
+        height=460,
         legend_rows=0,
     )
     result.add_trace(

@@ -39,10 +39,37 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"
 
 @dataclass(frozen=True)
 class Side:
-    """One run of a chart: the name it is shown under, and its frame. The first side of a chart is the baseline."""
+    """A run as charts show it: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all."""
 
     name: str
-    frame: pd.DataFrame
+    position: int
+    sides: int = 2
+
+    @property
+    def role(self) -> str:
+        """`Baseline`, `Candidate`, or `Candidate 2` where there are several."""
+        if self.position == 0:
+            return "Baseline"
+        return "Candidate" if self.sides <= 2 else f"Candidate {self.position}"
+
+    @property
+    def colour(self) -> str:
+        """The same in every chart; candidates after the fourth repeat the others'."""
+        if self.position == 0:
+            return BASELINE_COLOUR
+        return CANDIDATE_COLOURS[(self.position - 1) % len(CANDIDATE_COLOURS)]
+
+    @property
+    def symbol(self) -> str:
+        """The marker, so that colour is not the only sign."""
+        if self.position == 0:
+            return BASELINE_SYMBOL
+        return CANDIDATE_SYMBOLS[(self.position - 1) % len(CANDIDATE_SYMBOLS)]
+
+    @property
+    def label(self) -> str:
+        """What a legend says of the run."""
+        return f"{self.role} · {safe(middle_ellipsis(self.name, LABEL_LENGTH))}"
 
 
 @dataclass(frozen=True)
@@ -66,28 +93,6 @@ def time_scale(largest_us: Iterable[float]) -> Scale:
     return next((scale for scale in SCALES if largest >= scale.us), SCALES[-1])
 
 
-def colour(position: int) -> str:
-    """The colour of the side at that position: 0 is the baseline, candidates repeat theirs after the fourth."""
-    return BASELINE_COLOUR if position == 0 else CANDIDATE_COLOURS[(position - 1) % len(CANDIDATE_COLOURS)]
-
-
-def symbol(position: int) -> str:
-    """The marker of the side at that position, so that colour is not the only sign."""
-    return BASELINE_SYMBOL if position == 0 else CANDIDATE_SYMBOLS[(position - 1) % len(CANDIDATE_SYMBOLS)]
-
-
-def role(position: int, sides: int) -> str:
-    """`Baseline`, `Candidate`, or `Candidate 2` where there are several."""
-    if position == 0:
-        return "Baseline"
-    return "Candidate" if sides <= 2 else f"Candidate {position}"
-
-
-def side_label(side: Side, position: int, sides: int) -> str:
-    """What the legend says of a side: its role and its run."""
-    return f"{role(position, sides)} · {safe(middle_ellipsis(side.name, LABEL_LENGTH))}"
-
-
 def shorten_apart(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
     """The names cut to `length`, so that different ones still read differently.
 
@@ -95,13 +100,14 @@ def shorten_apart(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
     they are numbered.
     """
     labels = [middle_ellipsis(name, length) for name in names]
-    for alike in _alike(labels):
+    for alike in _alike(labels, names):
         start = _common_scope([names[i] for i in alike])
         for i in alike:
             labels[i] = "…" + middle_ellipsis(names[i][start:], length - 1) if start else labels[i]
-    for alike in _alike(labels):
-        for number, i in enumerate(alike[1:], 2):
-            labels[i] = f"{labels[i]} ({number})"
+    for alike in _alike(labels, names):
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(names[i] for i in alike), 1)}
+        for i in alike:
+            labels[i] += f" ({numbers[names[i]]})" if numbers[names[i]] > 1 else ""
     return labels
 
 
@@ -112,12 +118,12 @@ def _common_scope(names: list[str]) -> int:
     return first[:same].rfind("/") + 1
 
 
-def _alike(labels: list[str]) -> list[list[int]]:
-    """The positions of each label that occurs more than once."""
+def _alike(labels: list[str], names: list[str]) -> list[list[int]]:
+    """The positions of each label that stands for more than one name."""
     positions: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
         positions.setdefault(label, []).append(i)
-    return [alike for alike in positions.values() if len(alike) > 1]
+    return [alike for alike in positions.values() if len({names[i] for i in alike}) > 1]
 
 
 def safe(text: str) -> str:
@@ -162,7 +168,7 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
 
 def bars_height(rows: int, bars_per_row: int = 1) -> int:
     """Pixels that let `rows` rows of horizontal bars breathe, title and axis included."""
-    return 110 + max(rows, 1) * (ROW_PIXELS + 14 * (bars_per_row - 1))
+    return 110 + max(rows, 3) * (ROW_PIXELS + 14 * (bars_per_row - 1))
 
 
 def row_ticks(labels: list[str]) -> dict[str, Any]:

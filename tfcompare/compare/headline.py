@@ -10,13 +10,12 @@ from tfcompare.units import format_ms
 if TYPE_CHECKING:
     from tfcompare.run import RunInfo
 
-WHOLE_PROFILE = "whole profile"
-"""The `step_source` of a run without step markers: its one step is the whole profile."""
-
 BETWEEN_RECORDINGS = 0.15
 """Two recordings of one program may well differ by as much: the medians of ten spread by 5 %, and 2·√2·5 % is 15 %."""
 
 _IN_MULTIPLES_FROM = 1.5
+_TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
+_JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 
 
 def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str], *, identical: bool) -> str:
@@ -27,7 +26,7 @@ def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, 
     ours, theirs = (f"`{name.replace('`', chr(39))}`" for name in names)
     if identical:
         return f"{theirs} is the same recording as {ours}, byte for byte."
-    without = [name for name, info in ((ours, baseline), (theirs, candidate)) if not has_steps(info)]
+    without = {name: info for name, info in ((ours, baseline), (theirs, candidate)) if not has_steps(info)}
     if without:
         return _no_step_times(without)
     before, after = baseline.step_time_ms_median, candidate.step_time_ms_median
@@ -44,7 +43,7 @@ def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, 
 
 def has_steps(info: RunInfo) -> bool:
     """Whether the run's steps were marked, so that a time per step can be told."""
-    return info.step_source != WHOLE_PROFILE and info.step_count > 0 and info.step_time_ms_median > 0
+    return info.has_steps and info.step_count > 0 and info.step_time_ms_median > 0
 
 
 def compared(before: float, after: float) -> str:
@@ -59,11 +58,12 @@ def compared(before: float, after: float) -> str:
     return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time a step"
 
 
-def _no_step_times(runs: list[str]) -> str:
-    subject = " and ".join(runs)
+def _no_step_times(runs: dict[str, RunInfo]) -> str:
+    in_jax = any(info.framework == "JAX" for info in runs.values())
     return (
-        f"{subject} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
-        "record again with each step inside `tf.profiler.experimental.Trace('train', step_num=step, _r=1)`."
+        f"{' and '.join(runs)} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
+        f"record again with each step inside `{_JAX_STEP if in_jax else _TENSORFLOW_STEP}`, or name the host event "
+        "that begins each step when loading the run (`step_marker`)."
     )
 
 

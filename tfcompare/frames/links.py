@@ -16,6 +16,7 @@ from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, Int, compiled
+from tfcompare.xspace.lookup import SEED, intern_pairs
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -122,22 +123,20 @@ def _executors(space: XSpace) -> tuple[Int64, Int64]:
     is_executor, is_get_next = space.named(_EXECUTOR), space.named(*_GET_NEXT)
     if not is_executor.any() or not is_get_next.any():
         return _no_edges()
-    key, known = _pair_keys(space, "id", "iter_num")
-    above, below = np.flatnonzero(is_executor & known), np.flatnonzero(is_get_next & known)
-    return _join(above, key[above], below, key[below])
+    rows, run, iteration = _with_both(space, "id", "iter_num")
+    used = is_executor[rows] | is_get_next[rows]
+    rows, codes = rows[used], _codes_of_pairs(run[used], iteration[used])[0]
+    above = is_executor[rows]
+    return _join(rows[above], codes[above], rows[~above], codes[~above])
 
 
 def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], int]:
     """Edges from producers to their meeting point and from there to the consumers; how many such points."""
     if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
         return _no_edges(), _no_edges(), 0
-    made, known_made = _pairs(space, "_pt", "_p")
-    used, known_used = _pairs(space, "_ct", "_c")
-    above, below = np.flatnonzero(known_made), np.flatnonzero(known_used)
-    both = np.concatenate([made[above], used[below]])
-    _, codes = np.unique(both, axis=0, return_inverse=True)
-    codes = codes.reshape(-1)
-    count = int(codes.max()) + 1 if len(codes) else 0
+    above, made_kind, made = _with_both(space, "_pt", "_p")
+    below, used_kind, used = _with_both(space, "_ct", "_c")
+    codes, count = _codes_of_pairs(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
     code_above, code_below = codes[: len(above)], codes[len(above) :]
     crowded = (np.bincount(code_above, minlength=count) >= _CROWD) & (
         np.bincount(code_below, minlength=count) >= _CROWD
@@ -148,23 +147,26 @@ def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], 
     return (above, first + code_above), (first + code_below, below), count
 
 
-def _pairs(space: XSpace, first: str, second: str) -> tuple[Int64, Bools]:
-    """(both stats of every event, whether it has both)."""
-    out = np.zeros((len(space.events), 2), np.int64)
-    known = np.zeros((len(space.events), 2), np.bool_)
-    for column, name in enumerate((first, second)):
-        rows, values = space.numbers(name)
-        out[rows, column] = values
-        known[rows, column] = True
-    return out, known[:, 0] & known[:, 1]
+def _with_both(space: XSpace, first: str, second: str) -> tuple[Int64, Int64, Int64]:
+    """(rows of the events that have both stats, their values of the one, of the other)."""
+    rows, values = _last_of_each(*space.numbers(first))
+    other_rows, other_values = _last_of_each(*space.numbers(second))
+    at = np.searchsorted(other_rows, rows)
+    both = at < len(other_rows)
+    both[both] = other_rows[at[both]] == rows[both]
+    return rows[both], values[both], other_values[at[both]]
 
 
-def _pair_keys(space: XSpace, first: str, second: str) -> tuple[Int64, Bools]:
-    pairs, known = _pairs(space, first, second)
-    keys = np.full(len(pairs), -1, np.int64)
-    if known.any():
-        keys[known] = np.unique(pairs[known], axis=0, return_inverse=True)[1].reshape(-1)
-    return keys, known
+def _last_of_each(rows: Int64, values: Int64) -> tuple[Int64, Int64]:
+    """Rows, in ascending order, without repetitions: the last value of each."""
+    last = np.append(rows[1:] != rows[:-1], True)[: len(rows)]
+    return rows[last], values[last]
+
+
+def _codes_of_pairs(left: Int64, right: Int64) -> tuple[Int64, int]:
+    """(a code for each pair, the same for equal ones; how many there are)."""
+    codes = np.empty(len(left), np.int64)
+    return codes, int(intern_pairs(left, right, SEED, codes))
 
 
 def _join(above: Int64, above_key: Int64, below: Int64, below_key: Int64) -> tuple[Int64, Int64]:

@@ -14,7 +14,7 @@ from tfcompare.compare.movers import Grouping, group_diff, largest_changes, metr
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.ui import tables
 from tfcompare.ui.downloads import csv_buttons
-from tfcompare.ui.pair import Pair, has_steps, show, sides_of, steps_of
+from tfcompare.ui.pair import Pair, has_steps, show, steps_of
 from tfcompare.ui.text import as_code
 from tfcompare.units import format_percent
 
@@ -171,7 +171,7 @@ def chosen_op(pair: Pair, chosen: str | None) -> None:
     if all(frame.empty for frame in frames):
         st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
         return
-    show(steps.op_in_steps(sides_of(pair.runs, frames), str(row["op_name"])), "chosen_op")
+    show(steps.op_in_steps(list(zip(pair.sides, frames, strict=True)), str(row["op_name"])), "chosen_op")
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
@@ -189,15 +189,19 @@ def distributions(pair: Pair, choice: Choice) -> None:
     """Where the self time goes, by op and by op type, for both sides."""
     st.subheader("Where the time goes")
     every = pair.ops(idle=choice.idle)
+    metric = metric_in(every, "self_time_us")
+    took_time = every[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
     for place in choice.places:
-        here = every[every["host_or_device"] == place]
+        here = every[took_time & (every["host_or_device"] == place)]
         if here.empty:
+            st.info(f"No op took any time on {place.lower()}.")
             continue
-        for column, by in zip(st.columns(2), ("op_name", "op_type"), strict=True):
-            shares = tf_stats.time_shares(group_diff(here, cast(Grouping, by)), by)
+        groupings: tuple[Grouping, ...] = ("op_name", "op_type")
+        for column, by in zip(st.columns(2), groupings, strict=True):
+            shares = tf_stats.time_shares(group_diff(here, by), by)
             with column:
-                title = GROUPINGS[cast(Grouping, by)]
-                show(ops.self_time_shares(shares, pair.names, by=title, place=place.lower()), f"shares_{place}_{by}")
+                figure = ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
+                show(figure, f"shares_{place}_{by}")
 
 
 def by_scope(pair: Pair, choice: Choice) -> None:
@@ -205,8 +209,12 @@ def by_scope(pair: Pair, choice: Choice) -> None:
     st.subheader("Name scopes")
     tree = pair.scopes()
     roots = tree["node"].str.partition("/")[0]
-    tree = tree[roots.isin(choice.places)]
-    if tree.empty:
-        st.info("No op took any time here.")
-        return
-    show(scopes.scope_icicle(tree, metric_in(tree, "self_time_us"), per=pair.comparison.per), "scopes")
+    metric = metric_in(tree, "self_time_us")
+    took_time = tree[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
+    for place in choice.places:
+        here = tree[took_time & (roots == place)]
+        if here.empty:
+            st.info(f"No op took any time on {place.lower()}.")
+            continue
+        figure = scopes.scope_icicle(here, metric, per=pair.comparison.per, place=place.lower())
+        show(figure, f"scopes_{place}")

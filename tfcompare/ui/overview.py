@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from tfcompare.charts import ops, steps, style
+from tfcompare.charts import ops, steps
 from tfcompare.compare import Comparison
 from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.environment import differences, environment
 from tfcompare.key_figures import KeyFigure, key_figures
 from tfcompare.run import Run
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
-from tfcompare.ui.pair import Pair, has_steps, show, sides_of, steps_of
+from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
 
 DRAWN = 4
 """Candidates that one chart can tell apart."""
 
+CARDS_IN_A_ROW = 3
 FEWEST_STEPS = 3
 """Fewer have no distribution."""
 
@@ -64,7 +66,7 @@ def figures(pair: Pair) -> None:
     times = [figure for figure in numbers if figure.unit != "share"]
     shares = [figure for figure in numbers if figure.unit == "share"]
     for row in (times, shares):
-        for column, figure in zip(st.columns(len(row)) if row else [], row, strict=True):
+        for column, figure in zip(st.columns(CARDS_IN_A_ROW) if row else [], row, strict=False):
             _metric(column, figure)
 
 
@@ -85,7 +87,7 @@ def _metric(column: DeltaGenerator, figure: KeyFigure) -> None:
 
 def _change(figure: KeyFigure) -> str | None:
     """Of times by how many percent, of shares by how many points they changed."""
-    if not figure.has_baseline:
+    if not figure.has_baseline or math.isnan(figure.candidate):
         return None
     if figure.candidate == figure.baseline:
         return "unchanged"
@@ -103,19 +105,21 @@ def step_times(pair: Pair) -> None:
     st.subheader("Step times")
     runs = (pair.baseline, *pair.comparison.candidates)
     if not any(has_steps(run) for run in runs):
+        of_jax = pair.baseline.info.framework == "JAX"
+        marker = "jax.profiler.StepTraceAnnotation" if of_jax else "tf.profiler.experimental.Trace"
         st.info(
-            "No step times to show: none of these runs marks its steps. Record again with each step inside "
-            "`tf.profiler.experimental.Trace('train', step_num=step, _r=1)`; Keras' `TensorBoard` callback does it too."
+            "No step times to show: none of these runs marks its steps. "
+            f"Record again with each step inside `{marker}('train', step_num=step{'' if of_jax else ', _r=1'})`."
         )
         return
     frames = [_drawn(pair, run, position) for position, run in enumerate(runs)]
-    sides = sides_of(runs, frames)
+    series = list(zip(sides(pair.comparison), frames, strict=True))
     left, right = st.columns([3, 2])
     with left:
-        show(steps.step_times(sides), "step_times")
+        show(steps.step_times(series), "step_times")
     with right:
         if max(int(frame["included"].sum()) for frame in frames) >= FEWEST_STEPS:
-            show(steps.step_distribution(sides), "step_distribution")
+            show(steps.step_distribution(series), "step_distribution")
         else:
             st.info(f"Fewer than {FEWEST_STEPS} steps have no distribution. Profile more steps to see one.")
     if len(runs) > DRAWN + 1:
@@ -132,7 +136,7 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 def top_ops(pair: Pair) -> None:
     """The ten ops with the largest share of each run, side by side."""
     st.subheader("Where the time goes")
-    for column, position, run in zip(st.columns(2), (0, pair.position), pair.runs, strict=True):
+    for column, side, run in zip(st.columns(2), pair.sides, pair.runs, strict=True):
         stats = run.table("op_stats", host=pair.host_of(run))
         place = main_side(stats)
         ranked = own_side_shares(op_table(stats, idle=False))
@@ -141,8 +145,7 @@ def top_ops(pair: Pair) -> None:
             if ranked.empty:
                 st.info(f"{as_code(run.name)} holds no ops: the profiler recorded no op events.")
                 continue
-            count = len(pair.comparison.candidates) + 1
-            show(ops.top_ops(style.Side(run.name, ranked), position, count, place.lower()), f"top_ops_{position > 0}")
+            show(ops.top_ops(side, ranked, place.lower()), f"top_ops_{side.position > 0}")
 
 
 def movers(pair: Pair) -> None:
@@ -161,7 +164,7 @@ def environments(comparison: Comparison) -> None:
     runs = (comparison.baseline, *comparison.candidates)
     facts = environment([run.info for run in runs], st.context.timezone)
     columns = {"": [fact.label for fact in facts]}
-    for position, run in enumerate(runs):
-        columns[f"{style.role(position, len(runs))}: {run.name}"] = [fact.values[position] for fact in facts]
+    for side in sides(comparison):
+        columns[f"{side.role}: {side.name}"] = [fact.values[side.position] for fact in facts]
     columns["Differs"] = ["≠ differs" if fact.differs else "" for fact in facts]
     st.dataframe(pd.DataFrame(columns), hide_index=True, height="content", key="environments")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,9 +37,10 @@ class Pair:
         return self.baseline, self.candidate
 
     @property
-    def names(self) -> tuple[str, str]:
-        """What baseline and candidate are shown as."""
-        return self.baseline.name, self.candidate.name
+    def sides(self) -> tuple[style.Side, style.Side]:
+        """Baseline and candidate as charts show them."""
+        every = sides(self.comparison)
+        return every[0], every[self.position]
 
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
@@ -127,6 +127,7 @@ def show(figure: Any, key: str) -> None:
     st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 
-def sides_of(runs: Sequence[Run], frames: Sequence[pd.DataFrame]) -> list[style.Side]:
-    """Runs and their frames as the sides of a chart, baseline first."""
-    return [style.Side(run.name, frame) for run, frame in zip(runs, frames, strict=True)]
+def sides(comparison: Comparison) -> list[style.Side]:
+    """The runs as charts show them, baseline first."""
+    runs = (comparison.baseline, *comparison.candidates)
+    return [style.Side(run.name, position, len(runs)) for position, run in enumerate(runs)]

@@ -25,10 +25,16 @@ PAGE_ROWS = 500
 ROW_PIXELS = 35
 VISIBLE_ROWS = 15
 MISSING = "–"
-NAME_PIXELS = 370
-WIDTHS = {"op_name": NAME_PIXELS, "op_name_candidate": NAME_PIXELS, "scope": NAME_PIXELS, "op_type": 150, "status": 80}
-NAME_LENGTH = 50
-"""Characters that fit a column of names."""
+NAMES = ("op_name", "op_name_candidate", "scope")
+"""Columns of long names: the first takes what the others leave of the page, its texts are cut to fit."""
+
+PAGE_PIXELS = 975
+"""The width of a table in a window of 1440."""
+
+TEXT_PIXELS = {"op_type": 150, "op_type_candidate": 150, "host_or_device": 70, "status": 80}
+NAME_PIXELS = (220, 420)
+CHARACTER_PIXELS = 7.2
+MARKER_PIXELS = 40
 
 SORTED = {True: " ▼", False: " ▲"}
 
@@ -116,15 +122,50 @@ def decimals(values: pd.DataFrame) -> int:
     return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, 4))
 
 
-def config(column: Shown, digits: int, sorted_by: bool | None) -> Any:
+@dataclass(frozen=True)
+class Layout:
+    """How wide each column is, and how many digits its numbers have after the point."""
+
+    pixels: dict[str, int]
+    digits: dict[str, int]
+
+
+def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
+    """Columns under one heading have the same digits; the first column of names takes the width that is left."""
+    of_heading: dict[str, list[str]] = {}
+    for column in columns:
+        if column.format in ("number", "change"):
+            of_heading.setdefault(column.heading or column.name, []).append(column.name)
+    digits: dict[str, int] = {}
+    for names in of_heading.values():
+        digits |= dict.fromkeys(names, decimals(frame[names]))
+    pixels = {column.name: _pixels(frame, column, digits) for column in columns if column.name not in NAMES}
+    left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
+    return Layout(pixels | dict.fromkeys(NAMES, int(np.clip(left, *NAME_PIXELS))), digits)
+
+
+def _pixels(frame: pd.DataFrame, column: Shown, digits: dict[str, int]) -> int:
+    header = int(len(column.label + SORTED[True]) * CHARACTER_PIXELS)
+    if column.format == "text":
+        return max(TEXT_PIXELS.get(column.name, 0), min(header, 150)) + 16
+    if column.format in ("number", "change"):
+        largest = frame[column.name].astype("float64").abs().max()
+        text = f"+{largest if largest == largest else 0:,.{digits[column.name]}f}"
+        header = max(header, int(len(text) * CHARACTER_PIXELS))
+    return header + 20
+
+
+def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
     """Streamlit's column configuration; `sorted_by` tells whether the table is sorted by it: falling, rising or not."""
     label = column.label + ("" if sorted_by is None else SORTED[sorted_by])
+    width = laid_out.pixels[column.name]
     if column.format == "text":
-        return st.column_config.TextColumn(label, help=column.help, width=WIDTHS.get(column.name))
+        return st.column_config.TextColumn(label, help=column.help, width=width)
     if column.format == "flag":
-        return st.column_config.CheckboxColumn(label, help=column.help)
+        return st.column_config.CheckboxColumn(label, help=column.help, width=width)
+    digits = laid_out.digits.get(column.name, 0)
     formats = {"number": f"%,.{digits}f", "change": f"%+,.{digits}f", "ratio": "%.3f×", "share": "percent"}
-    return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format])
+    return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format], width=width)
 
 
 @dataclass(frozen=True)
@@ -173,6 +214,7 @@ def sortable(
     """
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get("sort", ""), names)
+    laid_out = layout(frame, columns)
     rows = order.of(frame)
     page = _page(rows, key)
     row_names = row_name(page).tolist() if row_name else []
@@ -180,14 +222,14 @@ def sortable(
     position = [row_names.index(chosen)] if chosen in row_names else []
     st.session_state[key] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(
-        _styled(page, columns),
+        _styled(page, columns, laid_out),
         key=key,
         hide_index=True,
         height=min(len(page), VISIBLE_ROWS) * ROW_PIXELS + 2 * ROW_PIXELS + 2,
         placeholder=MISSING,
-        column_config=cast(Any, _configs(frame, columns, order)),  # by position: the annotation knows names only
+        column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
         on_select=partial(_on_select, key, columns, order, row_names),
-        selection_mode=["single-row", "single-cell", "single-column"] if row_name else "single-column",
+        selection_mode=["single-row", "single-column"] if row_name else "single-column",
     )
     return rows, chosen if row_name is not None else None
 
@@ -206,13 +248,12 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
     return rows.iloc[first:last].reset_index(drop=True)
 
 
-def _styled(page: pd.DataFrame, columns: Sequence[Shown]) -> pd.DataFrame | Styler:
+def _styled(page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout) -> pd.DataFrame | Styler:
     """The page with two levels of headers, and changes of time in the colours of better and worse."""
     cells = for_spreadsheet(page[[column.name for column in columns]])
-    for column in columns:
-        if WIDTHS.get(column.name, 0) == NAME_PIXELS:
-            names = cells[column.name].fillna("").astype("str")
-            cells[column.name] = style.shorten_apart(names.tolist(), NAME_LENGTH)
+    for name in cells.columns.intersection(list(NAMES)):
+        fitting = int((laid_out.pixels[name] - 16) / CHARACTER_PIXELS)
+        cells[name] = style.shorten_apart(cells[name].fillna("").astype("str").tolist(), fitting)
     cells.columns = pd.MultiIndex.from_tuples([(column.heading, column.name) for column in columns])
     changes: list[Hashable] = [(c.heading, c.name) for c in columns if c.format == "change" and c.is_time]
     return cells.style.apply(_change_colours, subset=changes) if changes else cells
@@ -223,19 +264,10 @@ def _change_colours(changes: pd.Series) -> list[str]:
     return [str(colour) for colour in colours]
 
 
-def _configs(frame: pd.DataFrame, columns: Sequence[Shown], order: Order) -> dict[int, Any]:
+def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[int, Any]:
     """By position, counted from 1 since the hidden index is 0: with two levels of headers names are not unique."""
-    of_heading: dict[str, list[str]] = {}
-    for column in columns:
-        if column.format in ("number", "change"):
-            of_heading.setdefault(column.heading or column.name, []).append(column.name)
-    digits = {heading: decimals(frame[names]) for heading, names in of_heading.items()}
     return {
-        position: config(
-            column,
-            digits.get(column.heading or column.name, 0),
-            order.falling if order.column == column.name else None,
-        )
+        position: config(column, laid_out, order.falling if order.column == column.name else None)
         for position, column in enumerate(columns, 1)
     }
 
@@ -245,8 +277,6 @@ def _on_select(key: str, columns: Sequence[Shown], order: Order, row_names: Sequ
     if selection["columns"]:
         clicked = next(column for column in columns if column.name == selection["columns"][0])
         st.query_params["sort"] = order.after_click(clicked.name, clicked.format != "text").to_text()
-    elif selection["cells"]:
-        st.query_params["row"] = row_names[selection["cells"][0][0]]
     elif selection["rows"]:
         st.query_params["row"] = row_names[selection["rows"][0]]
     else:

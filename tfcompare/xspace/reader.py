@@ -12,10 +12,11 @@ import numpy as np
 
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.logdir.files import cannot_be_opened, open_untouched
-from tfcompare.xspace import wire
+from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.space import (
     PS_PER_NS,
     Events,
+    Int32,
     Int64,
     Lines,
     Plane,
@@ -26,6 +27,7 @@ from tfcompare.xspace.space import (
     XSpace,
     decode,
 )
+from tfcompare.xspace.tables import EventColumns, StatColumns, Tables
 
 MAX_EXPANDED_BYTES = 8 << 30
 """A gzipped file that grows beyond this is refused."""
@@ -92,25 +94,16 @@ def _expand(data: bytes) -> bytes:
     return bytes(out)
 
 
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    counts: Int64
-    small: dict[int, Int64]
-    events: tuple[np.ndarray, ...]
-    stats: tuple[np.ndarray, ...]
+def _scan(buffer: UInt8) -> Tables:
+    """Scan with room for what such a file usually holds; where that was too little, once more with the exact room.
 
-
-def _scan(buffer: UInt8) -> _Tables:
-    """Scan with room for what such a file usually holds; where that was too little, once more with the exact room."""
+    Room costs address space only: memory is taken by what is written.
+    """
     size = len(buffer)
     room = np.array([64, 1024, size // 14, size // 9, 4096, 8192, 16384, 64], np.int64)
     while True:
         tables = _allocate(room)
-        small = tables.small
-        error, offset = wire.scan(
-            buffer, tables.counts, small[wire.PLANES], small[wire.LINES], small[wire.EVENT_METADATA],
-            small[wire.STAT_METADATA], small[wire.OTHER_STATS], small[wire.TEXTS], *tables.events, *tables.stats
-        )  # fmt: skip
+        error, offset = wire.scan(buffer, tables)
         if error != wire.OK:
             raise _scan_error(buffer, error, int(offset))
         if (tables.counts <= room).all():
@@ -118,16 +111,32 @@ def _scan(buffer: UInt8) -> _Tables:
         room = tables.counts
 
 
-def _allocate(room: Int64) -> _Tables:
+def _allocate(room: Int64) -> Tables:
     small = {table: np.empty((int(room[table]), width), np.int64) for table, width in wire.WIDTHS.items()}
     events, stats = int(room[wire.EVENTS]), int(room[wire.EVENT_STATS])
-    return _Tables(
-        np.zeros(8, np.int64),
-        small,
-        (np.empty(events, np.int32), *(np.empty(events, np.int64) for _ in range(4))),
-        (np.empty(stats, np.int32), np.empty(stats, np.int64), np.empty(stats, np.uint8), np.empty(stats, np.int64),
-         np.empty(stats, np.int32)),
-    )  # fmt: skip
+    return Tables(
+        counts=np.zeros(8, np.int64),
+        planes=small[wire.PLANES],
+        lines=small[wire.LINES],
+        event_metadata=small[wire.EVENT_METADATA],
+        stat_metadata=small[wire.STAT_METADATA],
+        other_stats=small[wire.OTHER_STATS],
+        texts=small[wire.TEXTS],
+        events=EventColumns(
+            line=np.empty(events, np.int32),
+            id=np.empty(events, np.int64),
+            offset=np.empty(events, np.int64),
+            duration=np.empty(events, np.int64),
+            occurrences=np.zeros(events, np.int64),
+        ),
+        stats=StatColumns(
+            event=np.empty(stats, np.int32),
+            id=np.empty(stats, np.int64),
+            kind=np.empty(stats, np.uint8),
+            value=np.empty(stats, np.int64),
+            length=np.zeros(stats, np.int32),
+        ),
+    )
 
 
 def _scan_error(buffer: UInt8, error: int, offset: int) -> NotAProfile:
@@ -153,46 +162,43 @@ def _claimed(buffer: UInt8, offset: int) -> int:
 class _Builder:
     """From scanned tables to an XSpace: strings decoded, ids replaced by rows, times put on one origin."""
 
-    def __init__(self, buffer: UInt8, tables: _Tables) -> None:
+    def __init__(self, buffer: UInt8, tables: Tables) -> None:
         self.buffer = buffer
-        counts = tables.counts
-        self.small = {table: rows[: int(counts[table])] for table, rows in tables.small.items()}
-        self.event_columns = tuple(column[: int(counts[wire.EVENTS])] for column in tables.events)
-        self.stat_columns = tuple(column[: int(counts[wire.EVENT_STATS])] for column in tables.stats)
+        counts = tables.counts.tolist()
+        self.planes = tables.planes[: counts[wire.PLANES]]
+        self.lines = tables.lines[: counts[wire.LINES]]
+        self.event_metadata = tables.event_metadata[: counts[wire.EVENT_METADATA]]
+        self.stat_metadata = tables.stat_metadata[: counts[wire.STAT_METADATA]]
+        self.other_stats = tables.other_stats[: counts[wire.OTHER_STATS]]
+        self.texts = tables.texts[: counts[wire.TEXTS]]
+        self.events = EventColumns(*(column[: counts[wire.EVENTS]] for column in tables.events))
+        self.stats = StatColumns(*(column[: counts[wire.EVENT_STATS]] for column in tables.stats))
 
     def build(self) -> XSpace:
-        lines = self.small[wire.LINES]
-        event_metadata, stat_metadata = self.small[wire.EVENT_METADATA], self.small[wire.STAT_METADATA]
-        plane_count = len(self.small[wire.PLANES])
-        line_range = _ranges(lines[:, wire.LINE_PLANE], plane_count)
-        event_first = np.append(lines[:, wire.LINE_FIRST_EVENT], len(self.event_columns[0]))
+        plane_count = len(self.planes)
+        line_range = _ranges(self.lines[:, wire.LINE_PLANE], plane_count)
+        event_first = np.append(self.lines[:, wire.LINE_FIRST_EVENT], len(self.events.line))
         event_range = event_first[line_range]
-        stat_range = np.searchsorted(self.stat_columns[0], event_range)
-
-        stat_labels = self._texts(stat_metadata, wire.META_NAME, spare="")
+        stat_labels = self._texts(self.stat_metadata, wire.META_NAME, spare="")
         stat_codes: dict[str, int] = {}
         code_of_row = np.array([stat_codes.setdefault(s, len(stat_codes)) for s in stat_labels], np.int32)
-        event_rows = _rows_of_ids(event_metadata, plane_count, self.event_columns[1], event_range)
-        stats = self._event_stats(stat_metadata, code_of_row, plane_count, stat_range)
-        plane_stats, metadata_stats = self._other_stats(stat_metadata, code_of_row, plane_count)
-        names = self._texts(event_metadata, wire.META_NAME, spare="")
-        texts = self.small[wire.TEXTS]
+        plane_stats, metadata_stats = self._other_stats(code_of_row)
         return XSpace(
             buffer=self.buffer,
             planes=self._planes(line_range, event_range, plane_stats, list(stat_codes), stat_labels),
-            lines=self._lines(lines),
-            events=self._events(lines, event_rows),
-            event_stats=stats,
+            lines=self._lines(),
+            events=self._events(event_range),
+            event_stats=self._event_stats(code_of_row, event_range),
             metadata_stats=metadata_stats,
-            metadata_plane=np.append(event_metadata[:, wire.META_PLANE], -1),
-            metadata_ids=np.append(event_metadata[:, wire.META_ID], -1),
-            metadata_names=names,
-            metadata_display_names=self._texts(event_metadata, wire.META_DISPLAY, spare=""),
+            metadata_plane=np.append(self.event_metadata[:, wire.META_PLANE], -1),
+            metadata_ids=np.append(self.event_metadata[:, wire.META_ID], -1),
+            metadata_names=self._texts(self.event_metadata, wire.META_NAME, spare=""),
+            metadata_display_names=self._texts(self.event_metadata, wire.META_DISPLAY, spare=""),
             stat_names=stat_codes,
             stat_labels=stat_labels,
-            errors=self._space_texts(texts, 2),
-            warnings=self._space_texts(texts, 3),
-            hostnames=self._space_texts(texts, 4),
+            errors=self._space_texts(2),
+            warnings=self._space_texts(3),
+            hostnames=self._space_texts(4),
         )
 
     def _text(self, start: int, length: int) -> str:
@@ -205,48 +211,44 @@ class _Builder:
         out[-1] = spare
         return out
 
-    def _space_texts(self, texts: Int64, field_number: int) -> tuple[str, ...]:
-        return tuple(self._text(start, length) for number, start, length in texts.tolist() if number == field_number)
+    def _space_texts(self, field_number: int) -> tuple[str, ...]:
+        texts = self.texts.tolist()
+        return tuple(self._text(start, length) for number, start, length in texts if number == field_number)
 
-    def _lines(self, lines: Int64) -> Lines:
+    def _lines(self) -> Lines:
+        names = self.lines[:, wire.LINE_NAME : wire.LINE_NAME + 2].tolist()
         return Lines(
-            plane=lines[:, wire.LINE_PLANE].copy(),
-            id=lines[:, wire.LINE_ID].copy(),
-            name=[
-                self._text(start, length) for start, length in lines[:, wire.LINE_NAME : wire.LINE_NAME + 2].tolist()
-            ],
-            timestamp_ns=lines[:, wire.LINE_TIMESTAMP_NS].copy(),
-            first_event=lines[:, wire.LINE_FIRST_EVENT].copy(),
-            event_count=lines[:, wire.LINE_EVENT_COUNT].copy(),
+            plane=self.lines[:, wire.LINE_PLANE].copy(),
+            id=self.lines[:, wire.LINE_ID].copy(),
+            name=[self._text(start, length) for start, length in names],
+            timestamp_ns=self.lines[:, wire.LINE_TIMESTAMP_NS].copy(),
+            first_event=self.lines[:, wire.LINE_FIRST_EVENT].copy(),
+            event_count=self.lines[:, wire.LINE_EVENT_COUNT].copy(),
         )
 
-    def _events(self, lines: Int64, metadata_rows: np.ndarray) -> Events:
-        line, _, offset, duration, occurrences = self.event_columns
-        start_of_line = _line_starts_ps(lines)
-        return Events(
-            line=line.copy(),
-            metadata=metadata_rows,
-            start_ps=start_of_line[line] + np.clip(offset, -_FARTHEST_PS, _FARTHEST_PS),
-            duration_ps=np.clip(duration, 0, _FARTHEST_PS),
-            occurrences=occurrences.copy(),
-        )
+    def _events(self, event_range: Int64) -> Events:
+        """The events, their times put in place."""
+        line, ids, start, duration, occurrences = self.events
+        metadata = _rows_of_ids(self.event_metadata, ids, event_range)
+        np.clip(start, -_FARTHEST_PS, _FARTHEST_PS, out=start)
+        start += _line_starts_ps(self.lines)[line]
+        np.clip(duration, 0, _FARTHEST_PS, out=duration)
+        return Events(line, metadata, start, duration, occurrences)
 
-    def _event_stats(self, stat_metadata: Int64, code_of_row: np.ndarray, planes: int, stat_range: Int64) -> Stats:
-        owner, ids, kind, value, length = self.stat_columns
-        rows = _rows_of_ids(stat_metadata, planes, ids, stat_range)
-        is_ref = kind == wire.REF
-        if is_ref.any():
-            value = np.where(is_ref, _rows_of_ids(stat_metadata, planes, value, stat_range), value)
-        return Stats(owner.copy(), code_of_row[rows], kind.copy(), value.astype(np.int64), length.copy())
+    def _event_stats(self, code_of_row: Int32, event_range: Int64) -> Stats:
+        """The stats of events, references put in place."""
+        owner, ids, kind, value, length = self.stats
+        stat_range = np.searchsorted(owner, event_range)
+        refs = np.flatnonzero(kind == wire.REF)
+        value[refs] = _rows_of_ids(self.stat_metadata, value[refs], np.searchsorted(refs, stat_range))
+        return Stats(owner, code_of_row[_rows_of_ids(self.stat_metadata, ids, stat_range)], kind, value, length)
 
-    def _other_stats(
-        self, stat_metadata: Int64, code_of_row: np.ndarray, planes: int
-    ) -> tuple[dict[int, Stats], Stats]:
+    def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
-        table = self.small[wire.OTHER_STATS]
-        stat_range = _ranges(table[:, wire.STAT_PLANE], planes)
-        rows = _rows_of_ids(stat_metadata, planes, table[:, wire.STAT_ID].copy(), stat_range)
-        refs = _rows_of_ids(stat_metadata, planes, table[:, wire.STAT_VALUE].copy(), stat_range)
+        table = self.other_stats
+        stat_range = _ranges(table[:, wire.STAT_PLANE], len(self.planes))
+        rows = _rows_of_ids(self.stat_metadata, table[:, wire.STAT_ID].copy(), stat_range)
+        refs = _rows_of_ids(self.stat_metadata, table[:, wire.STAT_VALUE].copy(), stat_range)
         value = np.where(table[:, wire.STAT_KIND] == wire.REF, refs, table[:, wire.STAT_VALUE])
         every = Stats(
             owner=table[:, wire.STAT_OWNER].astype(np.int32),
@@ -255,12 +257,13 @@ class _Builder:
             value=value,
             length=table[:, wire.STAT_LENGTH].astype(np.int32),
         )
-        of_plane = every.owner < 0
+        of_planes = np.flatnonzero(every.owner < 0)
+        bounds = np.searchsorted(of_planes, stat_range).tolist()
         by_plane = {
-            plane: _pick(every, of_plane & (table[:, wire.STAT_PLANE] == plane))
-            for plane in np.unique(table[of_plane, wire.STAT_PLANE]).tolist()
+            plane: _pick(every, of_planes[bounds[plane] : bounds[plane + 1]])
+            for plane in np.unique(table[of_planes, wire.STAT_PLANE]).tolist()
         }
-        return by_plane, _pick(every, ~of_plane)
+        return by_plane, _pick(every, np.flatnonzero(every.owner >= 0))
 
     def _planes(
         self, line_range: Int64, event_range: Int64, stats: dict[int, Stats], names: list[str], labels: Strings
@@ -276,7 +279,7 @@ class _Builder:
                 event_count=int(event_range[i + 1] - event_range[i]),
                 stats=self._plane_stats(stats[i], names, labels) if i in stats else {},
             )
-            for i, (identity, start, length) in enumerate(self.small[wire.PLANES].tolist())
+            for i, (identity, start, length) in enumerate(self.planes.tolist())
         )
 
     def _plane_stats(self, stats: Stats, names: list[str], labels: Strings) -> dict[str, StatValue]:
@@ -302,20 +305,20 @@ def _ranges(plane_of_row: Int64, planes: int) -> Int64:
     return np.searchsorted(plane_of_row, np.arange(planes + 1)).astype(np.int64)
 
 
-def _rows_of_ids(metadata: Int64, planes: int, wanted: Int64, ranges: Int64) -> np.ndarray:
-    """For each id (looked up among its own plane's entries), the row of its entry; one past the last row for none."""
+def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
+    """For each id (looked up among its own plane's entries), the row of its entry; one past the last row for none.
+
+    `ranges` says where the ids of each plane begin, and the end."""
     out = np.full(len(wanted), len(metadata), np.int32)
-    bounds = _ranges(metadata[:, wire.META_PLANE], planes)
-    for plane in range(planes):
-        if ranges[plane] == ranges[plane + 1]:
-            continue
+    bounds = _ranges(metadata[:, wire.META_PLANE], len(ranges) - 1)
+    for plane in np.flatnonzero(ranges[1:] > ranges[:-1]).tolist():
         ids = metadata[bounds[plane] : bounds[plane + 1], wire.META_ID]
         order = np.argsort(ids, kind="stable")
         ids, rows = ids[order], (order + bounds[plane]).astype(np.int64)
         last_of_id = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, np.bool_)
-        wire.dense_rows(
+        lookup.dense_rows(
             ids[last_of_id], rows[last_of_id], ranges[plane], ranges[plane + 1], wanted, len(metadata), out
-        )  # fmt: skip
+        )
     return out
 
 

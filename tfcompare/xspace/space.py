@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.xspace import wire
+from tfcompare.xspace import lookup, wire
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -189,7 +189,7 @@ class XSpace:
         if len(inline):
             starts, lengths = stats.value[rows[inline]], stats.length[rows[inline]].astype(np.int64)
             own, firsts = np.empty(len(inline), np.int64), np.empty(len(inline), np.int64)
-            count = wire.intern_bytes(self.buffer, starts, lengths, own, firsts)
+            count = lookup.intern_bytes(self.buffer, starts, lengths, lookup.SEED, own, firsts)
             texts = [self.text(int(starts[i]), int(lengths[i])) for i in firsts[:count]]
             codes[inline] = _code_of_each(labels, texts)[own]
         refs = np.flatnonzero(kinds == wire.REF)

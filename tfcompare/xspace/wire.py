@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.xspace.compilation import Array, Int, compiled
+from tfcompare.xspace.compilation import Array, Int, compiled_in_place, compiled_without_allocation
+from tfcompare.xspace.tables import EventColumns, StatColumns, Tables
 
 # What a scan can end with.
 OK, CUT_VARINT, LONG_VARINT, PAST_END, BAD_TAG = 0, 1, 2, 3, 4
@@ -33,7 +34,7 @@ NO_VALUE, DOUBLE, UINT64, INT64, STR, BYTES, REF = 0, 2, 3, 4, 5, 6, 7
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-@compiled
+@compiled_in_place
 def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
     """(value, next position); next position −1: cut off, −2: longer than ten bytes."""
     value = np.int64(0)
@@ -50,7 +51,7 @@ def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
     return value, np.int64(-1)
 
 
-@compiled
+@compiled_without_allocation
 def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(field number, wire type, value or length, first byte of the content, next position, error code)."""
     tag, after = _varint(buffer, pos, end)
@@ -80,7 +81,7 @@ def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, I
     return number, wire, np.int64(0), pos, pos, BAD_TAG
 
 
-@compiled
+@compiled_without_allocation
 def _bits64(buffer: Array, pos: Int) -> Int:
     """The eight little-endian bytes at `pos`, already known to be there."""
     value = np.int64(0)
@@ -89,7 +90,7 @@ def _bits64(buffer: Array, pos: Int) -> Int:
     return value
 
 
-@compiled
+@compiled_without_allocation
 def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(metadata id, kind, value, length, error code, byte offset of the error)."""
     key, kind, value, length = np.int64(0), 0, np.int64(0), np.int64(0)
@@ -109,23 +110,9 @@ def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, I
     return key, kind, value, length, OK, pos
 
 
-@compiled
+@compiled_without_allocation
 def _event(
-    buffer: Array,
-    pos: Int,
-    end: Int,
-    line: Int,
-    counts: Array,
-    event_line: Array,
-    event_id: Array,
-    event_offset: Array,
-    event_duration: Array,
-    event_count: Array,
-    stat_event: Array,
-    stat_id: Array,
-    stat_kind: Array,
-    stat_value: Array,
-    stat_length: Array,
+    buffer: Array, pos: Int, end: Int, line: Int, counts: Array, events: EventColumns, stats: StatColumns
 ) -> tuple[Int, Int]:
     row = counts[EVENTS]
     counts[EVENTS] += 1
@@ -144,46 +131,40 @@ def _event(
             elif number == 5:
                 offset, occurrences = np.int64(0), content
         elif wire == _BYTES and number == 4:
-            name, kind, value, length, error, at = _stat(buffer, start, following)
+            error, at = _stat_of_event(buffer, start, following, row, counts, stats)
             if error != OK:
                 return error, at
-            index = counts[EVENT_STATS]
-            counts[EVENT_STATS] += 1
-            if index < stat_event.size:
-                stat_event[index] = row
-                stat_id[index] = name
-                stat_kind[index] = kind
-                stat_value[index] = value
-                stat_length[index] = length
         pos = following
-    if row < event_line.size:
-        event_line[row] = line
-        event_id[row] = key
-        event_offset[row] = offset
-        event_duration[row] = duration
-        event_count[row] = occurrences
+    if row < events.line.size:
+        events.line[row] = line
+        events.id[row] = key
+        events.offset[row] = offset
+        events.duration[row] = duration
+        if occurrences:
+            events.occurrences[row] = occurrences
     return OK, pos
 
 
-@compiled
-def _line(
-    buffer: Array,
-    pos: Int,
-    end: Int,
-    plane: Int,
-    counts: Array,
-    lines: Array,
-    event_line: Array,
-    event_id: Array,
-    event_offset: Array,
-    event_duration: Array,
-    event_count: Array,
-    stat_event: Array,
-    stat_id: Array,
-    stat_kind: Array,
-    stat_value: Array,
-    stat_length: Array,
-) -> tuple[Int, Int]:
+@compiled_without_allocation
+def _stat_of_event(buffer: Array, pos: Int, end: Int, event: Int, counts: Array, stats: StatColumns) -> tuple[Int, Int]:
+    name, kind, value, length, error, at = _stat(buffer, pos, end)
+    if error != OK:
+        return error, at
+    row = counts[EVENT_STATS]
+    counts[EVENT_STATS] += 1
+    if row < stats.event.size:
+        stats.event[row] = event
+        stats.id[row] = name
+        stats.kind[row] = kind
+        stats.value[row] = value
+        if length:
+            stats.length[row] = length
+    return OK, at
+
+
+@compiled_without_allocation
+def _line(buffer: Array, pos: Int, end: Int, plane: Int, tables: Tables) -> tuple[Int, Int]:
+    counts, lines = tables.counts, tables.lines
     row = counts[LINES]
     counts[LINES] += 1
     first_event = counts[EVENTS]
@@ -199,10 +180,7 @@ def _line(
                 timestamp = content
         elif wire == _BYTES:
             if number == 4:
-                error, at = _event(
-                    buffer, start, following, row, counts, event_line, event_id, event_offset, event_duration,
-                    event_count, stat_event, stat_id, stat_kind, stat_value, stat_length
-                )  # fmt: skip
+                error, at = _event(buffer, start, following, row, counts, tables.events, tables.stats)
                 if error != OK:
                     return error, at
             elif number == 2:
@@ -219,7 +197,7 @@ def _line(
     return OK, pos
 
 
-@compiled
+@compiled_without_allocation
 def _other_stat(
     buffer: Array, pos: Int, end: Int, owner: Int, plane: Int, counts: Array, stats: Array
 ) -> tuple[Int, Int]:
@@ -239,7 +217,7 @@ def _other_stat(
     return OK, at
 
 
-@compiled
+@compiled_without_allocation
 def _metadata_value(
     buffer: Array, pos: Int, end: Int, row: Int, plane: Int, is_event: bool, counts: Array, stats: Array
 ) -> tuple[Int, Int, Int, Int, Int, Int]:
@@ -262,7 +240,7 @@ def _metadata_value(
     return name, name_length, display, display_length, OK, pos
 
 
-@compiled
+@compiled_without_allocation
 def _metadata(
     buffer: Array, pos: Int, end: Int, plane: Int, table: Int, counts: Array, rows: Array, stats: Array
 ) -> tuple[Int, Int]:
@@ -295,28 +273,9 @@ def _metadata(
     return OK, pos
 
 
-@compiled
-def _plane(
-    buffer: Array,
-    pos: Int,
-    end: Int,
-    counts: Array,
-    planes: Array,
-    lines: Array,
-    event_metadata: Array,
-    stat_metadata: Array,
-    other_stats: Array,
-    event_line: Array,
-    event_id: Array,
-    event_offset: Array,
-    event_duration: Array,
-    event_count: Array,
-    stat_event: Array,
-    stat_id: Array,
-    stat_kind: Array,
-    stat_value: Array,
-    stat_length: Array,
-) -> tuple[Int, Int]:
+@compiled_without_allocation
+def _plane(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int]:
+    counts, planes, other_stats = tables.counts, tables.planes, tables.other_stats
     row = counts[PLANES]
     counts[PLANES] += 1
     identity, name, name_length = np.int64(0), np.int64(0), np.int64(0)
@@ -331,16 +290,13 @@ def _plane(
             if number == 2:
                 name, name_length = start, content
             elif number == 3:
-                error, at = _line(
-                    buffer, start, following, row, counts, lines, event_line, event_id, event_offset, event_duration,
-                    event_count, stat_event, stat_id, stat_kind, stat_value, stat_length
-                )  # fmt: skip
+                error, at = _line(buffer, start, following, row, tables)
             elif number == 4:
-                error, at = _metadata(
-                    buffer, start, following, row, EVENT_METADATA, counts, event_metadata, other_stats
-                )
+                entries = tables.event_metadata
+                error, at = _metadata(buffer, start, following, row, EVENT_METADATA, counts, entries, other_stats)
             elif number == 5:
-                error, at = _metadata(buffer, start, following, row, STAT_METADATA, counts, stat_metadata, other_stats)
+                entries = tables.stat_metadata
+                error, at = _metadata(buffer, start, following, row, STAT_METADATA, counts, entries, other_stats)
             elif number == 6:
                 error, at = _other_stat(buffer, start, following, -1, row, counts, other_stats)
         if error != OK:
@@ -353,28 +309,10 @@ def _plane(
     return OK, pos
 
 
-@compiled
-def scan(
-    buffer: Array,
-    counts: Array,
-    planes: Array,
-    lines: Array,
-    event_metadata: Array,
-    stat_metadata: Array,
-    other_stats: Array,
-    texts: Array,
-    event_line: Array,
-    event_id: Array,
-    event_offset: Array,
-    event_duration: Array,
-    event_count: Array,
-    stat_event: Array,
-    stat_id: Array,
-    stat_kind: Array,
-    stat_value: Array,
-    stat_length: Array,
-) -> tuple[Int, Int]:
+@compiled_without_allocation
+def scan(buffer: Array, tables: Tables) -> tuple[Int, Int]:
     """Fill the tables from `buffer` and count their rows in `counts`: (error code, byte offset)."""
+    counts, texts = tables.counts, tables.texts
     pos, end = np.int64(0), np.int64(buffer.size)
     while pos < end:
         number, wire, content, start, following, error = field(buffer, pos, end)
@@ -382,11 +320,7 @@ def scan(
             return error, pos
         if wire == _BYTES:
             if number == 1:
-                error, at = _plane(
-                    buffer, start, following, counts, planes, lines, event_metadata, stat_metadata, other_stats,
-                    event_line, event_id, event_offset, event_duration, event_count,
-                    stat_event, stat_id, stat_kind, stat_value, stat_length
-                )  # fmt: skip
+                error, at = _plane(buffer, start, following, tables)
                 if error != OK:
                     return error, at
             elif number <= 4:
@@ -398,60 +332,3 @@ def scan(
                     texts[row, TEXT_LENGTH] = content
         pos = following
     return OK, pos
-
-
-@compiled
-def intern_bytes(buffer: Array, starts: Array, lengths: Array, codes: Array, firsts: Array) -> Int:
-    """Give equal byte strings equal codes: fills `codes`, and `firsts` with one row of each; returns how many."""
-    size = 16
-    while size < 2 * starts.size:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    found = 0
-    for row in range(starts.size):
-        start, length = starts[row], lengths[row]
-        hashed = np.uint64(14695981039346656037)
-        for i in range(start, start + length):
-            hashed = (hashed ^ np.uint64(buffer[i])) * np.uint64(1099511628211)
-        slot = np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(size - 1))
-        while True:
-            code = slots[slot]
-            if code < 0:
-                slots[slot] = found
-                firsts[found] = row
-                codes[row] = found
-                found += 1
-                break
-            other = firsts[code]
-            if lengths[other] == length:
-                same = True
-                other_start = starts[other]
-                for i in range(length):
-                    if buffer[start + i] != buffer[other_start + i]:
-                        same = False
-                        break
-                if same:
-                    codes[row] = code
-                    break
-            slot = (slot + 1) & (size - 1)
-    return found
-
-
-@compiled
-def dense_rows(ids: Array, rows: Array, first: Int, last: Int, wanted: Array, missing: Int, out: Array) -> None:
-    """For `wanted[first:last]`, the row of the entry with that id (`ids` sorted, `rows` along); `missing` for none."""
-    low, high = (ids[0], ids[-1]) if ids.size else (np.int64(0), np.int64(-1))
-    direct = ids.size > 0 and low >= 0 and high < 8 * ids.size + 1024
-    table = np.full(high + 1 if direct else 1, missing, np.int32)
-    if direct:
-        for i in range(ids.size):
-            table[ids[i]] = rows[i]
-    for i in range(first, last):
-        key = wanted[i]
-        if key < low or key > high:
-            out[i] = missing
-        elif direct:
-            out[i] = table[key]
-        else:
-            at = np.searchsorted(ids, key)
-            out[i] = rows[at] if ids[at] == key else missing

@@ -1,0 +1,185 @@
+"""A server on a free port and a real Chromium that reaches nothing but it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+
+from tests.profiles import ROOT
+
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+TIMEOUT_MS = 60_000
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+Serve = Callable[..., str]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def chromium_path() -> str:
+    """The Chromium to drive; skips where there is none."""
+    named = os.environ.get("TFCOMPARE_CHROMIUM")
+    path = named or next((p for p in map(shutil.which, NAMES) if p), None)
+    if not path or not Path(path).exists():
+        pytest.skip("BROWSER TESTS SKIPPED: no Chromium here; install one, or name it in TFCOMPARE_CHROMIUM")
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=chromium_path, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def serve(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+    """Starts a fresh server on the given places (none: the sample runs) and returns its address."""
+    with ExitStack() as servers:
+
+        def start(*places: str | Path) -> str:
+            return servers.enter_context(_server(places, tmp_path_factory.mktemp("server")))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def samples_url(serve: Serve) -> str:
+    """A server on the sample runs that all tests share."""
+    return serve()
+
+
+@contextmanager
+def _server(places: tuple[str | Path, ...], folder: Path) -> Iterator[str]:
+    """The app as a user starts it, from another folder and with an empty home."""
+    port = _free_port()
+    command = [
+        sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port),
+        "--server.headless", "true", "--", *map(str, places),
+    ]  # fmt: skip
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("STREAMLIT_", "TFCOMPARE_"))}
+    log = folder / "log.txt"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment | {"HOME": str(folder)}, stdout=out, stderr=subprocess.STDOUT
+        )
+    url = f"http://localhost:{port}"
+    try:
+        _wait_until_up(f"{url}/_stcore/health", process, log)
+        yield url
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    assert "Traceback" not in log.read_text(errors="replace"), log.read_text(errors="replace")
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urlopen(url, timeout=2):
+                return
+        except (URLError, ConnectionError, TimeoutError):
+            time.sleep(0.1)
+    raise AssertionError(f"the server did not come up in a minute:\n{log.read_text()}")
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser of its own for the test. What asks for anything outside this machine fails the test."""
+    made = browser.new_context(
+        viewport={"width": 1440, "height": 1000}, timezone_id="Europe/Vienna", accept_downloads=True
+    )
+    made.set_default_timeout(TIMEOUT_MS)
+    outside: list[str] = []
+
+    def guard(route: Route) -> None:
+        if urlsplit(route.request.url).hostname == "localhost":
+            route.continue_()
+        else:
+            outside.append(route.request.url)
+            route.abort()
+
+    made.route("**/*", guard)
+    yield made
+    made.close()
+    assert outside == [], "everything works offline"
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def settled(page: Page) -> Page:
+    """`page`, once its script has run to the end; fails where that showed an exception."""
+    app = page.locator("[data-testid=stApp]")
+    expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=TIMEOUT_MS)
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=TIMEOUT_MS)
+    exceptions = page.locator("[data-testid=stException]").all_inner_texts()
+    assert exceptions == []
+    return page
+
+
+def opened(page: Page, url: str) -> Page:
+    """`page` at that address, once all is there."""
+    page.goto(url)
+    expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=TIMEOUT_MS)
+    return settled(page)
+
+
+def query(page: Page) -> dict[str, list[str]]:
+    """The parameters in the address of the page."""
+    return parse_qs(urlsplit(page.url).query)
+
+
+HEADER_PIXELS = ROW_PIXELS = 35
+
+
+def table_texts(page: Page, nth: int = 0) -> list[list[str]]:
+    """The cells of a table, as they are told to screen readers: tables are drawn on a canvas."""
+    rows = page.locator("[data-testid=stDataFrame]").nth(nth).locator("canvas tbody tr")
+    return [[cell.strip() for cell in row.locator("td").all_inner_texts()] for row in rows.all()]
+
+
+def click_table(page: Page, x: float, row: int, nth: int = 0) -> None:
+    """Click into a row of a table (-1: its header), `x` pixels from its left edge."""
+    table = page.locator("[data-testid=stDataFrame]").nth(nth)
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
+    assert box is not None
+    y = HEADER_PIXELS / 2 if row < 0 else HEADER_PIXELS + (row + 0.5) * ROW_PIXELS
+    page.mouse.click(box["x"] + x, box["y"] + y)

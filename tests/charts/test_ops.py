@@ -1,0 +1,86 @@
+"""Charts over ops: what is drawn is what the frames say, and parts add up to the whole."""
+
+from __future__ import annotations
+
+import chart_samples as samples
+import pytest
+from chart_samples import FAST, METRIC, OPS, SLOW
+
+from tfcompare.charts import ops, style
+from tfcompare.charts.style import Side
+from tfcompare.compare.movers import group_diff, largest_changes
+from tfcompare.tf_stats import op_table, own_side_shares, time_shares
+
+SIDES = (Side("before", 0), Side("after", 1))
+
+
+def test_top_ops_show_share_and_cumulative_share():
+    ranked = own_side_shares(op_table(samples.op_stats(SLOW), idle=False))
+    figure = ops.top_ops(SIDES[0], ranked, "host")
+    bars, line, shares, cumulative = figure.data
+    whole = sum(op[2] for op in OPS)
+    assert list(bars.x) == pytest.approx([op[2] / whole for op in OPS[:10]])
+    assert line.x[-1] == pytest.approx(sum(op[2] for op in OPS[:10]) / whole)
+    assert list(shares.text)[:2] == ["37.9 %", "28.4 %"]
+    assert list(cumulative.text)[:2] == ["37.9 %", "66.3 %"]
+    assert figure.layout.title.text == "Top 10 ops on host: before"
+    assert bars.customdata[0].tolist()[:3] == [OPS[0][1], "Conv2DBackpropFilter", "2.40 s"]
+
+
+def test_movers_point_left_for_faster_and_right_for_slower():
+    changes = largest_changes(samples.diff())
+    figure = ops.movers(changes, METRIC, per="step")
+    faster, slower = figure.data
+    assert (faster.name, slower.name) == ("▼ faster", "▲ slower")
+    assert (faster.marker.color, slower.marker.color) == (style.BETTER, style.WORSE)
+    assert faster.x[0] == pytest.approx(-116.0)
+    assert faster.text[0] == "−116 ms (−96.7 %)"
+    assert slower.x[0] == pytest.approx(1.2)
+    assert slower.text[0] == "+1.20 ms (+150 %)"
+    assert figure.layout.title.text == "The 10 largest changes of self time"
+    assert figure.layout.xaxis.title.text == "Change of self time (ms per step)"
+
+
+def test_what_only_one_side_has_is_hatched_and_named():
+    diff = samples.diff(samples.op_stats(SLOW, without="Prefetch"), samples.op_stats(FAST, without="conv2d_1/Conv2D"))
+    figure = ops.movers(largest_changes(diff), METRIC, per="step")
+    traces = {(trace.name, bool(trace.marker.pattern.shape[0])): trace for trace in figure.data}
+    removed, added = traces["▼ faster", True], traces["▲ slower", True]
+    assert set(removed.marker.pattern.shape) == {"x"}
+    assert removed.text[0] == "−120 ms (removed)"
+    assert list(added.marker.pattern.shape) == ["/"]
+    assert added.text[0] == "+2.00 ms (added)"
+    assert [t.name for t in figure.data if t.showlegend] == ["▼ faster", "▲ slower"]
+    assert "hatched" in figure.layout.title.subtitle.text
+
+
+def test_groups_can_be_movers_too():
+    changes = largest_changes(group_diff(samples.diff(), "op_type"), n=3)
+    figure = ops.movers(changes, METRIC, per="step", by="op_type")
+    assert list(figure.layout.yaxis.ticktext) == ["Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D"]
+
+
+def test_shares_of_each_side_add_up_to_the_whole():
+    shares = time_shares(group_diff(samples.diff(), "op_name"), "op_name", count=4)
+    figure = ops.self_time_shares(shares, SIDES, by="op", place="host")
+    for trace in figure.data:
+        assert sum(trace.x) == pytest.approx(1.0)
+    assert [trace.name for trace in figure.data] == ["Baseline · before", "Candidate · after"]
+    assert figure.layout.yaxis.ticktext[-1] == "other (9 more)"
+    assert figure.data[0].customdata[0].tolist() == ["IDLE", "38.7 %", "200 ms"]
+
+
+def test_a_candidate_keeps_its_colour_in_every_chart():
+    shares = time_shares(group_diff(samples.diff(), "op_type"), "op_type")
+    third = Side("third", 3, 4)
+    figure = ops.self_time_shares(shares, (Side("before", 0, 4), third), by="op type", place="host")
+    assert figure.data[1].marker.color == third.colour
+
+
+def test_names_are_no_markup():
+    stats = samples.op_stats(SLOW)
+    stats.loc[0, "op_name"] = "<a href='x'>y</a>"
+    ranked = own_side_shares(op_table(stats, idle=False))
+    figure = ops.top_ops(SIDES[0], ranked, "host")
+    assert figure.layout.yaxis.ticktext[0] == "&lt;a href='x'&gt;y&lt;/a&gt;"
+    assert "<a" not in figure.data[0].customdata[0][0]

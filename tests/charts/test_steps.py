@@ -1,0 +1,62 @@
+"""Charts over steps: what is drawn is what the frames say."""
+
+from __future__ import annotations
+
+import chart_samples as samples
+import pytest
+
+from tfcompare.charts.steps import op_in_steps, step_distribution, step_times
+from tfcompare.charts.style import Side
+
+SLOW, FAST = Side("before", 0), Side("after", 1)
+BEFORE = samples.steps([351e3, 350e3, 352e3, 349e3, 351e3, 360e3])
+AFTER = samples.steps([25e3, 26e3, 24e3, 25e3, 25e3, 30e3])
+
+
+def test_every_step_of_both_runs_in_milliseconds():
+    figure = step_times([(SLOW, BEFORE), (FAST, AFTER)])
+    before, after = figure.data
+    assert list(before.x) == [1, 2, 3, 4, 5, 6]
+    assert list(before.y) == [351, 350, 352, 349, 351, 360]
+    assert list(after.y) == [25, 26, 24, 25, 25, 30]
+    assert (before.name, after.name) == ("Baseline · before", "Candidate · after")
+    assert figure.layout.yaxis.title.text == "Step time (ms)"
+
+
+def test_steps_set_aside_are_hollow_and_say_so():
+    trace = step_times([(SLOW, BEFORE)]).data[0]
+    assert list(trace.marker.symbol) == ["circle-open", *["circle"] * 4, "circle-open"]
+    assert list(trace.customdata[0]) == ["10", "351 ms", "localhost", "<br>set aside"]
+    assert trace.customdata[1][3] == ""
+
+
+def test_a_run_without_steps_is_not_drawn_and_the_others_keep_their_colours():
+    figure = step_times([(Side("a", 0, 3), BEFORE), (Side("b", 1, 3), AFTER.iloc[:0]), (Side("c", 2, 3), AFTER)])
+    assert [trace.name for trace in figure.data] == ["Baseline · a", "Candidate 2 · c"]
+    assert figure.data[1].line.color == Side("c", 2, 3).colour
+
+
+def test_many_steps_are_a_line_without_markers():
+    assert step_times([(SLOW, samples.steps([1e3] * 501))]).data[0].mode == "lines"
+
+
+def test_distributions_near_each_other_share_an_axis_of_times():
+    figure = step_distribution([(SLOW, BEFORE), (FAST, samples.steps([300e3] * 6))])
+    assert list(figure.data[0].x) == [350, 352, 349, 351], "only the included steps"
+    assert figure.layout.xaxis.title.text == "Step time (ms)"
+    assert figure.data[0].name == "Baseline<br>median 350 ms"
+
+
+def test_distributions_far_apart_are_drawn_around_their_medians():
+    figure = step_distribution([(SLOW, BEFORE), (FAST, AFTER)])
+    assert list(figure.data[1].x) == pytest.approx([0.04, -0.04, 0.0, 0.0])
+    assert figure.layout.xaxis.title.text == "Deviation from the run's median"
+    assert figure.data[1].customdata[0].tolist() == ["11", "26.0 ms"]
+
+
+def test_one_op_in_every_step():
+    frames = [f.assign(self_time_us=f["duration_us"] / 1000) for f in (BEFORE, AFTER)]
+    figure = op_in_steps([(SLOW, frames[0]), (FAST, frames[1])], "a<b>/MatMul")
+    assert list(figure.data[0].y) == [351, 350, 352, 349, 351, 360]
+    assert figure.layout.yaxis.title.text == "Self time (µs)"
+    assert figure.layout.title.subtitle.text.startswith("a&lt;b&gt;/MatMul · hollow")

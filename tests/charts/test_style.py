@@ -1,0 +1,84 @@
+"""Colours, names and units that all charts share."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import pytest
+
+from tfcompare.charts import style
+from tfcompare.charts.style import Side, shorten_apart, time_scale
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2's relative luminance."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("background", ["#FFFFFF", "#12161C"])
+@pytest.mark.parametrize("colour", [style.BASELINE_COLOUR, *style.CANDIDATE_COLOURS, style.BETTER, style.WORSE])
+def test_every_colour_can_be_seen_on_light_and_dark(colour, background):
+    assert contrast(colour, background) >= 2.9
+
+
+def test_no_two_signs_share_a_colour():
+    signs = [style.BASELINE_COLOUR, *style.CANDIDATE_COLOURS, style.BETTER, style.WORSE]
+    assert all(one != other for one, other in combinations(signs, 2))
+
+
+def test_a_side_is_told_apart_by_role_colour_and_marker():
+    sides = [Side("run", position, 5) for position in range(5)]
+    assert [s.role for s in sides] == ["Baseline", "Candidate 1", "Candidate 2", "Candidate 3", "Candidate 4"]
+    assert len({s.colour for s in sides}) == len({s.symbol for s in sides}) == 5
+    assert Side("run", 1, 2).role == "Candidate"
+    assert Side("run", 5, 6).colour == Side("run", 1, 6).colour
+
+
+def test_a_name_from_a_profile_is_no_markup():
+    assert Side("<b>a&b</b>", 0).label == "Baseline · &lt;b&gt;a&amp;b&lt;/b&gt;"
+
+
+@pytest.mark.parametrize(
+    ("largest_us", "unit"), [(0.3, "µs"), (999.0, "µs"), (1000.0, "ms"), (351e3, "ms"), (2e6, "s"), (-2e6, "s")]
+)
+def test_the_unit_of_an_axis_is_that_of_its_largest_time(largest_us, unit):
+    assert time_scale([0.0, largest_us, math.nan]).unit == unit
+
+
+def test_without_times_the_unit_is_microseconds():
+    assert time_scale([]).unit == "µs"
+
+
+def test_short_names_stay_as_they_are():
+    assert shorten_apart(["a/b", "a/b", "c"], 10) == ["a/b", "a/b", "c"]
+
+
+def test_names_that_would_read_alike_show_where_they_differ():
+    names = [
+        "gradient_tape/autoencoder_1/image_1/convolution/Conv2DBackpropInput",
+        "gradient_tape/autoencoder_1/encoder_inner_1/convolution/Conv2DBackpropInput",
+    ]
+    labels = shorten_apart(names, 36)
+    assert labels == ["…image_1/con…ion/Conv2DBackpropInput", "…encoder_inn…ion/Conv2DBackpropInput"]
+    assert max(map(len, labels)) <= 36
+
+
+def test_names_that_no_cut_tells_apart_are_numbered():
+    names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40]
+    first, second = shorten_apart(names, 20)
+    assert second == f"{first} (2)"
+    assert shorten_apart([names[0], names[0]], 20) == [first, first], "the same name is no other name"
+
+
+def test_a_figure_leaves_colours_of_text_and_ground_to_the_theme():
+    layout = style.figure("Title", "subtitle", height=300).to_dict()["layout"]
+    assert not {"paper_bgcolor", "plot_bgcolor", "font"} & set(layout)
+    assert layout["title"]["text"] == "Title"

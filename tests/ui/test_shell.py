@@ -1,0 +1,156 @@
+"""What every page begins with: the selection from address or session, loading, and pages that have nothing to show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
+from tfcompare import settings
+from tfcompare.logdir import find_runs
+from tfcompare.settings import Settings
+
+PAGE = """
+import streamlit as st
+from tfcompare import ui
+
+view = ui.setup("A page", needs="pair")
+st.session_state["seen"] = (
+    view.baseline.name, tuple(run.name for run in view.candidates), view.per, view.host, view.comparison.per
+)
+"""
+
+IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[AppTest]:
+    """A page that only says what it was given, on the sample runs."""
+    script = tmp_path / "page.py"
+    script.write_text(PAGE, encoding="utf-8")
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(script), default_timeout=90)
+
+
+def seen(page: AppTest) -> tuple[object, ...]:
+    assert not page.exception
+    return page.session_state["seen"]
+
+
+def showing(page: AppTest, *places: Path) -> AppTest:
+    with settings.override(Settings(places=places)):
+        return page.run()
+
+
+def said(page: AppTest) -> str:
+    return "\n".join(element.value for element in (*page.error, *page.info)).replace("\\", "")
+
+
+def test_without_a_choice_the_samples_pair_is_compared_and_told(page: AppTest) -> None:
+    assert seen(page.run()) == ("filters_512_128", ("filters_16_8",), "step", None, "step")
+    assert "`filters_16_8` against the baseline `filters_512_128`, per step" in [m.value for m in page.markdown]
+    assert page.query_params["baseline"] == IDS["filters_512_128"]
+    assert page.query_params["candidate"] == IDS["filters_16_8"]
+    assert page.title[0].value == "A page"
+
+
+def test_a_deep_link_is_followed(page: AppTest) -> None:
+    page.query_params["baseline"] = IDS["filters_16_8"]
+    page.query_params["candidate"] = [IDS["filters_16_8_again"], IDS["filters_512_128"]]
+    page.query_params["per"] = "run"
+    page.query_params["mine"] = "kept"
+    expected = ("filters_16_8", ("filters_16_8_again", "filters_512_128"), "run", None, "run")
+    assert seen(page.run()) == expected
+    assert page.query_params["mine"] == "kept", "what pages keep in the address is theirs"
+    page.query_params.clear()  # as a click in the sidebar does
+    assert seen(page.run()) == expected
+
+
+def test_per_run_is_chosen_in_the_sidebar(page: AppTest) -> None:
+    page.run()
+    page.segmented_control(key="tfcompare.per").set_value("run").run()
+    assert seen(page)[2] == "run"
+    assert page.query_params["per"] == "run"
+    page.segmented_control(key="tfcompare.per").set_value("step").run()
+    assert "per" not in page.query_params
+
+
+def test_an_unknown_run_is_named_and_those_there_are_offered(page: AppTest) -> None:
+    page.query_params["baseline"] = IDS["filters_16_8"]
+    page.query_params["candidate"] = "gone/plugins/profile/x"
+    page.run()
+    assert "There is no run `gone/plugins/profile/x` here" in said(page)
+    assert "`filters_512_128`" in said(page)
+    assert "No candidate is chosen." in said(page)
+
+
+def test_a_run_that_cannot_be_read_costs_one_sentence(page: AppTest, tmp_path: Path) -> None:
+    (tmp_path / "vm.xplane.pb").touch()
+    good, bad = SAMPLE_RUNS["filters_16_8"], tmp_path
+    ids = {run.path == bad: run.id for run in find_runs(good, bad)}
+    page.query_params["baseline"], page.query_params["candidate"] = ids[False], ids[True]
+    showing(page, good, bad)
+    assert not page.exception
+    assert said(page).count("is empty (0 bytes)") == 1
+    assert "There is one run only" in said(page)
+
+
+def test_a_candidate_that_breaks_leaves_the_others(page: AppTest, tmp_path: Path) -> None:
+    damaged = bytearray(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes())
+    damaged[2000:60000] = b"\xff" * 58000
+    (tmp_path / "vm.xplane.pb").write_bytes(damaged)
+    places = (SAMPLE_RUNS["filters_512_128"], tmp_path, SAMPLE_RUNS["filters_16_8"])
+    ids = {run.path: run.id for run in find_runs(*places)}
+    baseline, broken, good = (next(ids[path] for path in ids if path.is_relative_to(place)) for place in places)
+    page.query_params["baseline"] = baseline
+    page.query_params["candidate"] = [broken, good]
+    showing(page, *places)
+    assert seen(page)[:2] == ("filters_512_128", ("filters_16_8",))
+    assert said(page).count("not a readable profile") == 1
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_without_runs_the_page_says_why_and_what_to_do(page: AppTest, tmp_path: Path, is_empty: bool) -> None:
+    place = tmp_path / "logs" if is_empty else tmp_path / "missing"
+    if is_empty:
+        place.mkdir()
+    showing(page, place)
+    assert not page.exception
+    assert "There is no run to show" in said(page)
+    assert ("no profile run here" if is_empty else "there is no such file or folder") in said(page)
+    assert "on the home page" in said(page)
+
+
+def test_one_run_alone_cannot_be_compared(page: AppTest) -> None:
+    showing(page, SAMPLE_RUNS["filters_16_8"])
+    assert "There is one run only, `filters_16_8`" in said(page)
+
+
+def test_one_bad_place_does_not_hide_the_others(page: AppTest) -> None:
+    showing(page, Path("/no/such/place"), SAMPLES)
+    assert seen(page)[0] == "filters_512_128"
+
+
+def test_hosts_can_be_chosen_where_there_are_several(page: AppTest) -> None:
+    run = run_path("tf_gpu")
+    ids = [found.id for found in find_runs(run, SAMPLE_RUNS["filters_16_8"])]
+    page.query_params["baseline"] = next(i for i in ids if "GPU-multi-worker" in i)
+    page.query_params["candidate"] = next(i for i in ids if "GPU-multi-worker" not in i)
+    showing(page, run, SAMPLE_RUNS["filters_16_8"])
+    hosts = page.selectbox(key="tfcompare.host").options
+    assert hosts == ["all hosts", "34.83.195.179_6003", "34.83.195.180_6003"]
+    page.query_params["host"] = "no-such-host"
+    showing(page, run, SAMPLE_RUNS["filters_16_8"])
+    assert "All hosts are shown instead" in said(page)
+    assert seen(page)[3] is None
+
+
+def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "_current", None)
+    monkeypatch.setattr("sys.argv", ["app.py", "--rot"])
+    page.run()
+    assert not page.exception
+    assert "unknown option '--rot'" in said(page)
