@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.recording import DOUBLE, INT64, UINT64
+
+Array = npt.NDArray[Any]
+Int = Any  # a 64-bit integer, of Python or of numpy
 
 MOST_BYTES_OF_EVENT = 40
 MOST_BYTES_OF_STAT = 26
 
 
 @numba.njit(cache=True)
-def _size(value):
+def _size(value: Int) -> Int:
     """Bytes of a number as a varint."""
     bits, size = np.uint64(value), 1
     while bits >= np.uint64(128):
@@ -22,7 +28,7 @@ def _size(value):
 
 
 @numba.njit(cache=True)
-def _put(out, at, value):
+def _put(out: Array, at: Int, value: Int) -> Int:
     bits = np.uint64(value)
     while bits >= np.uint64(128):
         out[at] = np.uint8(bits & np.uint64(127)) | np.uint8(128)
@@ -33,12 +39,12 @@ def _put(out, at, value):
 
 
 @numba.njit(cache=True)
-def _stat_size(name, kind, value):
+def _stat_size(name: Int, kind: Int, value: Int) -> Int:
     return 1 + _size(name) + 1 + (8 if kind == DOUBLE else _size(value))
 
 
 @numba.njit(cache=True)
-def _put_stat(out, at, name, kind, value):
+def _put_stat(out: Array, at: Int, name: Int, kind: Int, value: Int) -> Int:
     at = _put(out, at, 1 << 3)
     at = _put(out, at, name)
     if kind == DOUBLE:
@@ -52,7 +58,16 @@ def _put_stat(out, at, name, kind, value):
 
 
 @numba.njit(cache=True)
-def put_events(out, name, offset_ps, duration_ps, stat_first, stat_name, stat_kind, stat_value):
+def put_events(
+    out: Array,
+    name: Array,
+    offset_ps: Array,
+    duration_ps: Array,
+    stat_first: Array,
+    stat_name: Array,
+    stat_kind: Array,
+    stat_value: Array,
+) -> Int:
     """Write these events as field 4 of an XLine; returns the bytes written. `out` must have room: `MOST_BYTES_OF_EVENT`
     an event and `MOST_BYTES_OF_STAT` a stat."""
     at = 0

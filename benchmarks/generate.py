@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
@@ -35,7 +35,7 @@ _SHORTEST_STRETCH = 0.4  # of a step's time anywhere: what is apart in the simul
 
 
 def generate(path: Path, megabytes: float, kind: str = "tf_cpu", seed: int = 1) -> None:
-    """Write a recording of about that size to `path`. A file below 2.4 MB is of a smaller model, so that it has steps."""
+    """Write a recording of about that size to `path`: below 2.4 MB of a smaller model, so that it has steps."""
     layers = min(_MOST_LAYERS, max(2, round(_LAYERS_PER_MEGABYTE * megabytes)))
     recording = KINDS[kind](seed, layers)
     with ExitStack() as stack, path.open("wb") as out:
@@ -46,7 +46,7 @@ def generate(path: Path, megabytes: float, kind: str = "tf_cpu", seed: int = 1) 
         out.write(message(4, b"localhost"))
 
 
-def _write_steps(recording: Recording, lines: list[BinaryIO], size: int, rng: np.random.Generator) -> int:
+def _write_steps(recording: Recording, lines: Sequence[BinaryIO], size: int, rng: np.random.Generator) -> int:
     """Steps until there are enough bytes, the events of each line to a file of its own: the time they take."""
     written, begin_ns, index = 0, 0, 0
     while written < size:
@@ -85,10 +85,10 @@ def _events(step: Step, value: Int64, offset_ps: Int64, duration_ps: Int64, firs
         out, step.name[own], offset_ps[own], duration_ps[own], stat_first - stat_first[0],
         step.stat_name[stats], step.stat_kind[stats], value[stats],
     )  # fmt: skip
-    return memoryview(out)[:size]
+    return out[:size].data
 
 
-def _write_plane(out: BinaryIO, recording: Recording, lines: list[BinaryIO]) -> None:
+def _write_plane(out: BinaryIO, recording: Recording, lines: Sequence[BinaryIO]) -> None:
     begin = message(2, recording.plane.encode())
     heads = [
         number(1, 1000 + i) + message(2, name.encode()) + number(3, _START_NS + _LINE_START_NS)

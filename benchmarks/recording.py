@@ -25,6 +25,7 @@ class Changing(NamedTuple):
 
 
 StatValue = int | float | str | Changing
+Values = dict[str, StatValue]
 
 
 class Names:
@@ -84,8 +85,9 @@ class StepBuilder:
         line, begin, end, name = np.array([self.events[i] for i in order], np.int64).T.copy()
         stats = [self.stats[i] for i in order]
         first = np.cumsum([0, *(len(s) for s in stats)]).astype(np.int64)
-        columns = np.array([s for of_event in stats for s in of_event], np.int64).reshape(-1, 4).T.copy()
-        return Step(line, name, begin, end, first, *columns, length_ns)
+        rows = [stat for of_event in stats for stat in of_event]
+        stat_name, kind, value, growth = np.array(rows, np.int64).reshape(-1, 4).T.copy()
+        return Step(line, name, begin, end, first, stat_name, kind, value, growth, length_ns)
 
     def _stat(self, name: str, value: StatValue) -> tuple[int, int, int, int]:
         growth = 0

@@ -49,9 +49,17 @@ def test_runs_lists_the_samples(tfcompare) -> None:
     status, out, err = tfcompare("runs", str(SAMPLES))
     lines = out.splitlines()
     assert (status, err) == (0, "")
-    assert lines[0].split() == "run recorded hosts device steps median step (ms) size (MB)".split()
+    assert " ".join(lines[0].split()) == "run recorded hosts device steps median step (ms) size (MB) path"
     assert len(lines) == 1 + len(SAMPLE_RUNS)
     assert len({line.rfind("CPU") for line in lines[1:]}) == 1, "columns are aligned"
+
+
+def test_runs_says_in_full_what_is_wrong(tfcompare, tmp_path: Path) -> None:
+    (tmp_path / "vm.xplane.pb").touch()
+    status, out, _ = tfcompare("runs", BASELINE, str(tmp_path))
+    last = out.splitlines()[-1]
+    assert status == 0
+    assert f"{tmp_path / 'vm.xplane.pb'}: is empty (0 bytes)" in last
 
 
 def test_runs_as_json_has_full_precision_and_nulls(tfcompare, tmp_path: Path) -> None:

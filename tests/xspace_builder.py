@@ -7,9 +7,9 @@
         )
     )
 
-Times are microseconds. A stat's kind follows from its value: int, float, str and bytes are `int64_value`, `double_value`,
-`str_value` and `bytes_value`; `U64(…)` and `Ref("…")` are the other two. Metadata maps are made from the names in use.
-Bytes among the contents of a space, plane or line are written as they are.
+Times are microseconds. A stat's kind follows from its value: int, float, str and bytes are `int64_value`,
+`double_value`, `str_value` and `bytes_value`; `U64(…)` and `Ref("…")` are the other two. Metadata maps are made from the
+names in use. Bytes among the contents of a space, plane or line are written as they are.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def space(
 
 
 def plane(name: str, *contents: Line | bytes, stats: Stats | None = None, **options: object) -> Plane:
-    return Plane(name, contents, stats=tuple((stats or {}).items()), **options)  # type: ignore[arg-type]
+    return Plane(name, contents, stats=tuple((stats or {}).items()), **options)
 
 
 def line(name: str, *contents: Event | bytes, id: int = 0, at_us: float = 0) -> Line:
@@ -150,9 +150,7 @@ def line(name: str, *contents: Event | bytes, id: int = 0, at_us: float = 0) -> 
     return Line(name, contents, id, round(at_us * 1000))
 
 
-def event(
-    name: str | Meta, start_us: float, duration_us: float, stats: Stats | None = None, /, **more: Value
-) -> Event:
+def event(name: str | Meta, start_us: float, duration_us: float, stats: Stats | None = None, /, **more: Value) -> Event:
     """An event; stats whose name is no Python name go into the dictionary."""
     every = ((stats or {}) | more).items()
     return Event(name, round(start_us * PS_PER_US), round(duration_us * PS_PER_US), tuple(every))
@@ -181,10 +179,7 @@ class _PlaneWriter:
         return chunk(3, head + b"".join(chunk(4, self.event(c)) if isinstance(c, Event) else c for c in line.contents))
 
     def event(self, event: Event) -> bytes:
-        if event.occurrences is None:
-            when = integer(2, event.offset_ps)
-        else:
-            when = integer(5, event.occurrences)
+        when = integer(2, event.offset_ps) if event.occurrences is None else integer(5, event.occurrences)
         head = integer(1, self._id(self._events, event.name)) + when + integer(3, event.duration_ps)
         return head + b"".join(chunk(4, self.stat(name, value)) for name, value in event.stats) + event.extra
 
@@ -216,8 +211,8 @@ class _PlaneWriter:
     def _id(self, known: dict[str | Meta, int] | dict[str, int], name: str | Meta) -> int:
         plain = name.name if isinstance(name, Meta) else name
         if name not in known:
-            known[name] = self._fixed.get(plain, len(known) + 1)  # type: ignore[index]
-        return known[name]  # type: ignore[index]
+            known[name] = self._fixed.get(plain, len(known) + 1)
+        return known[name]
 
 
 def _entry(key: int, value: bytes) -> bytes:

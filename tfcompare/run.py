@@ -13,9 +13,10 @@ from pathlib import Path
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.errors import NotAProfile, TfcompareError, Unknown
 from tfcompare.frames import HostFrames, build
-from tfcompare.frames.op_stats import merge_hosts, op_stats, op_steps
+from tfcompare.frames.op_parts import of_hosts
+from tfcompare.frames.op_stats import op_stats, op_steps
 from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
 from tfcompare.logdir import FoundRun, HostFile, find_run
@@ -96,7 +97,7 @@ class Run:
     @property
     def memory_bytes(self) -> int:
         """What the run's frames take in memory, for caches that are bounded by it."""
-        return sum(int(frame.memory_usage(deep=True).sum()) for h in self.hosts for frame in (h.parts, h.steps, h.idle))
+        return sum(h.memory_bytes for h in self.hosts)
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         """The table `name` with the columns that `schema` declares for it.
@@ -178,7 +179,10 @@ def _read_hosts(
 
 def _read_host(file: HostFile, step_marker: str | None) -> HostFrames:
     profile = read(file.path)
-    return build(profile.space, file.host, profile.digest, step_marker)
+    try:
+        return build(profile.space, file.host, profile.digest, step_marker)
+    except NotAProfile as error:  # a damaged XLA program within
+        raise error.at(file.path) from None
 
 
 def _content_id(hosts: list[HostFrames]) -> str:
@@ -201,10 +205,10 @@ def _remarks(hosts: list[HostFrames]) -> list[str]:
 
 
 def _op_table(name: str, hosts: tuple[HostFrames, ...], device: str | None, is_chosen: bool) -> pd.DataFrame:
-    parts = merge_hosts([h.parts for h in hosts])
+    parts = of_hosts([h.parts for h in hosts])
     idle = pd.concat([h.idle for h in hosts], ignore_index=True)
     if device is not None:
-        parts, idle = parts[parts["device"] == device], idle[idle["device"] == device]
+        parts, idle = parts.on_device(device), idle[idle["device"] == device]
     label = hosts[0].host if is_chosen else schema.ALL_HOSTS
     return op_stats(parts, idle, label) if name == "op_stats" else op_steps(parts, label)
 

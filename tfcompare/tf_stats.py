@@ -135,8 +135,9 @@ def with_words(rows: pd.DataFrame, text: str, columns: list[str]) -> pd.DataFram
     words = text.casefold().split()
     if not words:
         return rows
-    cells = rows[columns].fillna("").agg("\n".join, axis=1).str.casefold()
-    return rows[np.logical_and.reduce([cells.str.contains(word, regex=False) for word in words])]
+    cells = rows[columns].fillna("")
+    every = cells[columns[0]].str.cat(cells[columns[1:]], sep="\n").str.casefold()
+    return rows[np.logical_and.reduce([every.str.contains(word, regex=False) for word in words])]
 
 
 def own_side_shares(ranked: pd.DataFrame) -> pd.DataFrame:

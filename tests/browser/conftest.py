@@ -25,6 +25,7 @@ ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 TIMEOUT_MS = 60_000
+expect.set_options(timeout=TIMEOUT_MS)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 Serve = Callable[..., str]
@@ -55,8 +56,9 @@ def browser(chromium_path: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def serve(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
+def serve(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
     """Starts a fresh server on the given places (none: the sample runs) and returns its address."""
+    request.getfixturevalue("chromium_path")  # nothing is started in vain
     with ExitStack() as servers:
 
         def start(*places: str | Path) -> str:
@@ -90,12 +92,8 @@ def _server(places: tuple[str | Path, ...], folder: Path) -> Iterator[str]:
         _wait_until_up(f"{url}/_stcore/health", process, log)
         yield url
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.kill()  # it has nothing to lose, and takes seconds to close politely
+        process.wait()
     assert "Traceback" not in log.read_text(errors="replace"), log.read_text(errors="replace")
 
 
@@ -147,8 +145,8 @@ def page(context: BrowserContext) -> Page:
 def settled(page: Page) -> Page:
     """`page`, once its script has run to the end; fails where that showed an exception."""
     app = page.locator("[data-testid=stApp]")
-    expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=TIMEOUT_MS)
-    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=TIMEOUT_MS)
+    expect(app).to_have_attribute("data-test-script-state", "notRunning")
+    expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
     exceptions = page.locator("[data-testid=stException]").all_inner_texts()
     assert exceptions == []
     return page
@@ -157,7 +155,7 @@ def settled(page: Page) -> Page:
 def opened(page: Page, url: str) -> Page:
     """`page` at that address, once all is there."""
     page.goto(url)
-    expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.locator("[data-testid=stMain] h1")).to_be_visible()
     return settled(page)
 
 
@@ -170,9 +168,10 @@ HEADER_PIXELS = ROW_PIXELS = 35
 
 
 def table_texts(page: Page, nth: int = 0) -> list[list[str]]:
-    """The cells of a table, as they are told to screen readers: tables are drawn on a canvas."""
+    """The cells of a table that are in view, as told to screen readers: tables are drawn on a canvas."""
     rows = page.locator("[data-testid=stDataFrame]").nth(nth).locator("canvas tbody tr")
-    return [[cell.strip() for cell in row.locator("td").all_inner_texts()] for row in rows.all()]
+    expect(rows.first).to_be_attached()
+    return [[cell.strip() for cell in row.locator("td").all_text_contents()] for row in rows.all()]
 
 
 def click_table(page: Page, x: float, row: int, nth: int = 0) -> None:

@@ -65,6 +65,17 @@ def test_the_choice_survives_reloading_and_going_to_another_page(page: Page, sam
     assert query(page)["candidate"] == [IDS["filters_16_8"]]
 
 
+def test_going_back_brings_the_choice_before(page: Page, samples_url: str) -> None:
+    opened(page, samples_url)
+    click_table(page, CANDIDATE_X, row_of(page, "filters_16_8_again"))
+    expect(page.locator(HEADLINE)).to_have_count(2)
+    settled(page)
+    page.go_back()
+    expect(page.locator(HEADLINE)).to_have_count(1)
+    settled(page)
+    assert query(page)["candidate"] == [IDS["filters_16_8"]]
+
+
 def test_links_in_the_sidebar_can_be_copied(page: Page, context: BrowserContext, samples_url: str) -> None:
     opened(page, samples_url)
     address = page.get_by_test_id("stSidebar").get_by_role("link", name="Overview").get_attribute("href")
@@ -108,8 +119,10 @@ def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserCon
 def test_broken_runs_are_listed_with_their_reason(page: Page, serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "vm.xplane.pb").touch()
     opened(page, serve(SAMPLES, tmp_path))
-    cells = next(cells for cells in table_texts(page) if any("is empty" in cell for cell in cells))
+    cells = next(cells for cells in table_texts(page) if any(cell.startswith("⚠") for cell in cells))
     assert cells[:2] == ["", ""]
+    page.get_by_text("1 of these cannot be read").click()
+    expect(page.get_by_text("is empty (0 bytes)").first).to_be_visible()
 
 
 def test_the_users_files_are_left_as_they_are(page: Page, serve: Serve) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import chart_samples as samples
 import pytest
-from chart_samples import FAST, METRIC, OPS, SLOW
 
+from tests.charts import chart_samples as samples
+from tests.charts.chart_samples import FAST, METRIC, OPS, SLOW
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Side
 from tfcompare.compare.movers import group_diff, largest_changes
@@ -57,7 +57,7 @@ def test_what_only_one_side_has_is_hatched_and_named():
 def test_groups_can_be_movers_too():
     changes = largest_changes(group_diff(samples.diff(), "op_type"), n=3)
     figure = ops.movers(changes, METRIC, per="step", by="op_type")
-    assert list(figure.layout.yaxis.ticktext) == ["Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D"]
+    assert [a.text for a in figure.layout.annotations] == ["Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D"]
 
 
 def test_shares_of_each_side_add_up_to_the_whole():
@@ -66,7 +66,7 @@ def test_shares_of_each_side_add_up_to_the_whole():
     for trace in figure.data:
         assert sum(trace.x) == pytest.approx(1.0)
     assert [trace.name for trace in figure.data] == ["Baseline · before", "Candidate · after"]
-    assert figure.layout.yaxis.ticktext[-1] == "other (9 more)"
+    assert figure.layout.annotations[-1].text == "other (9 more)"
     assert figure.data[0].customdata[0].tolist() == ["IDLE", "38.7 %", "200 ms"]
 
 
@@ -82,5 +82,5 @@ def test_names_are_no_markup():
     stats.loc[0, "op_name"] = "<a href='x'>y</a>"
     ranked = own_side_shares(op_table(stats, idle=False))
     figure = ops.top_ops(SIDES[0], ranked, "host")
-    assert figure.layout.yaxis.ticktext[0] == "&lt;a href='x'&gt;y&lt;/a&gt;"
+    assert figure.layout.annotations[2].text == "&lt;a href='x'&gt;y&lt;/a&gt;"
     assert "<a" not in figure.data[0].customdata[0][0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import chart_samples as samples
 import numpy as np
 import pandas as pd
 import pytest
-from chart_samples import METRIC
 
+from tests.charts import chart_samples as samples
+from tests.charts.chart_samples import METRIC
 from tfcompare.charts.scopes import log_ratio, scope_icicle, with_chains_folded, with_small_ones_merged
 from tfcompare.compare.tree import scope_tree
 

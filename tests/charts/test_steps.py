@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import chart_samples as samples
 import pytest
 
+from tests.charts import chart_samples as samples
 from tfcompare.charts.steps import op_in_steps, step_distribution, step_times
 from tfcompare.charts.style import Side
 

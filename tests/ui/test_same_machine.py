@@ -7,7 +7,9 @@ import pytest
 from tfcompare.ui.same_machine import is_same_machine
 
 
-@pytest.mark.parametrize("host", ["localhost:8501", "127.0.0.1", "127.8.9.1:80", "[::1]:8501", "LOCALHOST", "a.localhost"])
+@pytest.mark.parametrize(
+    "host", ["localhost:8501", "127.0.0.1", "127.8.9.1:80", "[::1]:8501", "LOCALHOST", "a.localhost"]
+)
 def test_loopback_hosts_are_this_machine(host: str) -> None:
     assert is_same_machine({"Host": host})
 

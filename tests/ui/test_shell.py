@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
+from tests.ui.test_selection import found
 from tfcompare import settings
-from tfcompare.logdir import find_runs
+from tfcompare.logdir import FoundRun, find_runs
+from tfcompare.run import Run, load
 from tfcompare.settings import Settings
+from tfcompare.ui.loading import reading_sentence
 
 PAGE = """
 import streamlit as st
@@ -51,7 +55,7 @@ def said(page: AppTest) -> str:
 
 def test_without_a_choice_the_samples_pair_is_compared_and_told(page: AppTest) -> None:
     assert seen(page.run()) == ("filters_512_128", ("filters_16_8",), "step", None, "step")
-    assert "`filters_16_8` against the baseline `filters_512_128`, per step" in [m.value for m in page.markdown]
+    assert "`filters_16_8` against the baseline `filters_512_128`, per step" in [c.value for c in page.caption]
     assert page.query_params["baseline"] == IDS["filters_512_128"]
     assert page.query_params["candidate"] == IDS["filters_16_8"]
     assert page.title[0].value == "A page"
@@ -154,3 +158,26 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
     page.run()
     assert not page.exception
     assert "unknown option '--rot'" in said(page)
+
+
+def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    said_meanwhile: list[str] = []
+
+    def slowly(found: FoundRun) -> Run:
+        time.sleep(1)
+        return load(found)
+
+    def record(_: object, value: float, text: str) -> None:
+        said_meanwhile.append(f"{value:.2f} {text}")
+
+    monkeypatch.setattr("tfcompare.ui.loading.load", slowly)
+    monkeypatch.setattr("streamlit.delta_generator.DeltaGenerator.progress", record)
+    with settings.override(Settings(cache_bytes=54_321)):  # a size of its own: a cache of its own
+        page.run()
+    assert seen(page)[0] == "filters_512_128"
+    assert said_meanwhile[0].startswith("0.00 Reading run 1 of 2: filters_512_128 (1.57 MB)")
+
+
+def test_progress_is_told_in_words() -> None:
+    runs = [found(name) for name in ("a", "b")]
+    assert reading_sentence(runs, 5) == "Reading run 4 of 5: a (10 B)"

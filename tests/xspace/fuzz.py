@@ -106,7 +106,7 @@ def take_apart(data: bytes, kind: str = "space") -> list[Node]:
     out = []
     for number, wire, content in fields(data):
         inner = MESSAGES[kind].get(number, "") if wire == 2 else ""
-        out.append(Node(number, wire, take_apart(content, inner) if inner else content, inner))  # type: ignore[arg-type]
+        out.append(Node(number, wire, take_apart(content, inner) if inner else content, inner))
     return out
 
 
@@ -118,26 +118,26 @@ def cut_down(data: bytes, events_per_line: int, lines_per_plane: int) -> bytes:
     return b"".join(
         chunk(1, _cut_plane(content, events_per_line, lines_per_plane)) if number == 1 else chunk(number, content)
         for number, _, content in fields(data)
-    )  # type: ignore[arg-type]
+    )
 
 
 def _cut_plane(plane: bytes, events_per_line: int, lines_per_plane: int) -> bytes:
     nodes = [Node(*f) for f in fields(plane)]
     lines = [n for n in nodes if n.number == 3][:lines_per_plane]
     for line in lines:
-        kept = [Node(*f) for f in fields(line.content)]  # type: ignore[arg-type]
+        kept = [Node(*f) for f in fields(line.content)]
         events = [n for n in kept if n.number == 4][:events_per_line]
         line.content = encode([n for n in kept if n.number != 4] + events)
     used: dict[int, set[int]] = {4: set(), 5: set()}
     for line in lines:
-        for event in take_apart(line.content, "line"):  # type: ignore[arg-type]
+        for event in take_apart(line.content, "line"):
             _note_ids(event, used)
-    entries = [n for n in nodes if n.number in used and next(fields(n.content))[2] in used[n.number]]  # type: ignore[arg-type]
+    entries = [n for n in nodes if n.number in used and next(fields(n.content))[2] in used[n.number]]
     for entry in entries:
-        for metadata in take_apart(entry.content, "entry"):  # type: ignore[arg-type]
+        for metadata in take_apart(entry.content, "entry"):
             _note_ids(metadata, used)
-    entries = [n for n in nodes if n.number in used and next(fields(n.content))[2] in used[n.number]]  # type: ignore[arg-type]
-    return encode([n for n in nodes if n.number < 3] + lines + [e for e in entries if len(e.content) < 2000])  # type: ignore[arg-type]
+    entries = [n for n in nodes if n.number in used and next(fields(n.content))[2] in used[n.number]]
+    return encode([n for n in nodes if n.number < 3] + lines + [e for e in entries if len(e.content) < 2000])
 
 
 def _note_ids(node: Node, used: dict[int, set[int]]) -> None:
@@ -145,9 +145,9 @@ def _note_ids(node: Node, used: dict[int, set[int]]) -> None:
         return
     for inner in node.content:
         if node.kind == "event" and inner.number == 1:
-            used[4].add(inner.content)  # type: ignore[arg-type]
+            used[4].add(inner.content)
         elif node.kind == "stat" and inner.number in (1, 7):
-            used[5].add(inner.content)  # type: ignore[arg-type]
+            used[5].add(inner.content)
         else:
             _note_ids(inner, used)
 
@@ -211,9 +211,8 @@ def _edit(tree: list[Node], donor: list[Node], rng: random.Random) -> None:
     elif what == 5:
         node.number = rng.choice((rng.randrange(1, 12), rng.randrange(1, 1 << 29)))
     elif what == 6:
-        node.wire, node.content, node.kind = rng.choice(
-            ((0, 5, ""), (1, b"12345678", ""), (2, b"abc", ""), (5, b"1234", ""), (3, b"", ""), (4, b"", ""), (7, b"", ""))
-        )
+        forms = ((0, 5), (1, b"12345678"), (2, b"abc"), (5, b"1234"), (3, b""), (4, b""), (7, b""))
+        (node.wire, node.content), node.kind = rng.choice(forms), ""
     else:
         _replace_value(rng.choice([n for _, ns in found for n in ns if not isinstance(n.content, list)] or [node]), rng)
 
@@ -381,7 +380,7 @@ def _report(outcomes: list[dict[str, object]]) -> int:
     say = sys.stdout.write
     say(f"{len(outcomes):,} inputs: {dict(Counter(str(o['result']) for o in outcomes))}\n")
     for key in ("seconds", "peak_bytes", "size"):
-        top = sorted(outcomes, key=lambda o: -float(o[key]))[:3]  # type: ignore[arg-type]
+        top = sorted(outcomes, key=lambda o: -float(o[key]))[:3]
         say(f"most {key}: " + ", ".join(f"{o[key]:,} (seed {o['seed']}, {o['size']:,} bytes)" for o in top) + "\n")
     by_last_line = Counter(str(o["detail"]).strip().rpartition("\n")[2][:150] for o in bad)
     for line, times in by_last_line.most_common(20):

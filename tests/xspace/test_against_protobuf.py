@@ -1,4 +1,4 @@
-"""Every profile at hand, and built ones, read as the protobuf library reads them: all fields that tfcompare looks at."""
+"""Every profile at hand, and built ones, read as the protobuf library reads them."""
 
 from __future__ import annotations
 

@@ -31,25 +31,24 @@ def top_ops(side: Side, ranked: pd.DataFrame, place: str, count: int = TOP) -> g
     ops = ranked.head(count)
     result = style.figure(
         f"Top {len(ops)} ops on {place}: {style.safe(middle_ellipsis(side.name, 28))}",
-        f"bars: share of the {side.role.lower()}'s {place} self time; dotted: cumulative share",
-        height=style.bars_height(len(ops) + 1),
+        f"bars: share of the {side.role.lower()}'s {place} self time; hollow: cumulative share",
+        height=style.rows_height(len(ops) + 1),
         legend_rows=0,
         showlegend=False,
     )
     result.add_traces(_share_and_cumulative_share(side, ops))
-    for heading, column, x in (("share", "self_share", 1.3), ("cum.", "cumulative_share", 1.6)):
-        result.add_trace(_text_column(ops[column], x))
-        result.add_annotation(
-            text=heading, x=x, y=-1, xanchor="right", yanchor="middle", showarrow=False, font={"size": 11}
-        )
+    result.add_traces([_text_column(ops["self_share"], 1.3), _text_column(ops["cumulative_share"], 1.6)])
+    heading = {"y": -0.3, "xanchor": "right", "yanchor": "middle", "showarrow": False, "font": {"size": 11}}
+    result.layout.annotations = [{"text": "share", "x": 1.3, **heading}, {"text": "cum.", "x": 1.6, **heading}]
     labels = style.shorten_apart([str(name) for name in ops["op_name"]])
     result.update_xaxes(range=[0, 1.6], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
-    result.update_yaxes(**style.row_ticks(labels), range=[len(ops) - 0.4, -1.4])
+    style.name_rows(result, labels, above=0.4)
     return result
 
 
 def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | go.Scatter]:
-    rows = list(range(len(ops)))
+    (below,), width = style.bar_places()
+    rows = np.arange(len(ops)) + below
     hover = np.column_stack([
         ops["op_name"].map(style.safe), ops["op_type"].map(style.safe), ops["self_time_us"].map(format_time_us),
         ops["self_share"].map(format_percent), ops["cumulative_share"].map(format_percent),
@@ -60,6 +59,7 @@ def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | 
         orientation="h",
         x=ops["self_share"],
         y=rows,
+        width=width,
         marker={"color": side.colour},
         customdata=hover,
         hovertemplate=name + "%{customdata[1]}<br>self time %{customdata[2]}<br>share %{customdata[3]}<extra></extra>",
@@ -68,9 +68,8 @@ def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | 
         name="cumulative share",
         x=ops["cumulative_share"],
         y=rows,
-        mode="lines+markers",
-        line={"color": side.colour, "width": 1, "dash": "dot"},
-        marker={"symbol": f"{side.symbol}-open", "size": 7},
+        mode="markers",
+        marker={"color": side.colour, "symbol": f"{side.symbol}-open", "size": 8},
         customdata=hover,
         hovertemplate=name + "together with those above %{customdata[4]}<extra></extra>",
     )
@@ -79,9 +78,10 @@ def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | 
 
 def _text_column(shares: pd.Series, x: float) -> go.Scatter:
     """Percentages with one decimal, one below the other, aligned at their right ends."""
+    (below,), _ = style.bar_places()
     return go.Scatter(
         x=[x] * len(shares),
-        y=list(range(len(shares))),
+        y=np.arange(len(shares)) + below,
         mode="text",
         text=[f"{100 * share:.1f} %" for share in shares],
         textposition="middle left",
@@ -99,12 +99,13 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
     """
     change = changes[f"{metric}_change"].astype("float64")
     scale = style.time_scale(change)
-    labels = style.shorten_apart([str(name) for name in changes[by]], style.WIDE_LABEL_LENGTH)
+    labels = style.shorten_apart([str(name) for name in changes[by]], 48)
     matched = changes["status"] == "matched"
     result = style.figure(
         f"The {len(changes)} largest changes of self time",
         f"candidate − baseline, per {per}" + ("" if matched.all() else "; hatched: only one side has it"),
-        height=style.bars_height(len(changes)),
+        height=style.rows_height(len(changes)),
+        barmode="overlay",
     )
     faster = change < 0
     for name, tint, chosen in (("▼ faster", style.BETTER, faster), ("▲ slower", style.WORSE, ~faster)):
@@ -115,18 +116,20 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
                 alone = not (chosen & matched).any()
                 trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=alone or not one_sided)
                 result.add_trace(trace)
+    low, high = _room(change / scale.us)
     result.update_xaxes(
-        title_text=f"Change of self time ({scale.unit} per {per})", tickformat="~r", range=_room(change / scale.us)
+        title_text=f"Change of self time ({scale.unit} per {per})", tickformat="~r", range=[low, high], zeroline=True
     )
-    result.update_yaxes(**style.row_ticks(labels), autorange="reversed")
+    # Names end or begin where the bars do, on the side of 0 that has more room.
+    style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
     return result
 
 
-def _room(change: pd.Series) -> list[float]:
+def _room(change: pd.Series) -> tuple[float, float]:
     """A range that holds the bars and, beyond their ends, what is written there."""
     low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
     margin = 0.28 * (high - low)
-    return [low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0]
+    return low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0
 
 
 def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: style.Scale, by: str) -> go.Bar:
@@ -136,13 +139,17 @@ def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: st
     ]
     change = rows[f"{metric}_change"].map(lambda us: format_delta(us, "µs"))
     detail = rows["op_type"] + " · " + rows["host_or_device"].str.lower() if by == "op_name" else rows["host_or_device"]
+    (below,), width = style.bar_places()
     return go.Bar(
         orientation="h",
         x=scale.of(rows[f"{metric}_change"]),
-        y=y,
+        y=y + below,
+        width=width,
         marker={"pattern": {"shape": [PATTERNS.get(s, "") for s in rows["status"]], "size": 6, "fillmode": "replace"}},
         text=[f"{us} ({text})" for us, text in zip(change, what, strict=True)],
         textposition="outside",
+        textfont={"size": 11},
+        constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack([
             rows[by].map(style.safe), detail.map(style.safe), what, change,
@@ -167,16 +174,16 @@ def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str,
     result = style.figure(
         f"Self time on {place} by {by}",
         f"share of each run's {place} self time; a run's bars add up to 100 %",
-        height=style.bars_height(len(shares), bars_per_row=2),
+        height=style.rows_height(len(shares), bars_in_a_row=2),
         legend_rows=2,
-        bargap=0.28,
-        bargroupgap=0.05,
+        barmode="overlay",
     )
-    for role, side in zip(ROLES, sides, strict=True):
-        result.add_trace(_share_bars(shares, role, side))
+    places, width = style.bar_places(2)
+    for role, side, below in zip(ROLES, sides, places, strict=True):
+        result.add_trace(_share_bars(shares, role, side).update(y=np.arange(len(shares)) + below, width=width))
     largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0
     result.update_xaxes(range=[0, min(1.15, largest * 1.18)], tickformat=".0%", title_text="Share of self time")
-    result.update_yaxes(**style.row_ticks(labels), autorange="reversed")
+    style.name_rows(result, labels)
     return result
 
 
@@ -186,10 +193,11 @@ def _share_bars(shares: pd.DataFrame, role: str, side: Side) -> go.Bar:
         name=side.label,
         orientation="h",
         x=shares[f"share_{role}"],
-        y=list(range(len(shares))),
         marker={"color": side.colour},
         text=texts,
         textposition="outside",
+        textfont={"size": 11},
+        constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack(
             [shares["group"].map(style.safe), texts, shares[f"self_time_us_{role}"].map(format_time_us)]

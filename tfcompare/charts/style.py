@@ -29,9 +29,8 @@ UNCHANGED = "#8C96A3"
 BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
 
-LABEL_LENGTH = 36
-WIDE_LABEL_LENGTH = 56
-ROW_PIXELS = 27
+LABEL_LENGTH = 56
+BAR_PIXELS = 15
 LEGEND_ROW_PIXELS = 20
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 """How the page shows every figure: no logo, and no tools that do nothing here."""
@@ -136,41 +135,49 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
 
     The legend is never left to wrap, since it would grow over the title: one row of short entries, or a row an entry.
     """
-    result = go.Figure()
-    result.update_layout(
-        title={
-            "text": title,
-            "subtitle": {"text": subtitle} if subtitle else None,
-            "x": 0,
-            "xref": "container",
-            "y": 1,
-            "yref": "container",
-            "yanchor": "top",
-            "pad": {"t": 8},
-        },
-        height=height + LEGEND_ROW_PIXELS * legend_rows,
-        margin={"l": 8, "r": 16, "t": 62 + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
-        legend={
-            "orientation": "v" if legend_rows > 1 else "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "bottom",
-        },
-        hoverlabel={"namelength": -1, "align": "left"},
-        barcornerradius=2,
+    texts = {"text": title, "subtitle": {"text": subtitle}} if subtitle else {"text": title}
+    place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8}}
+    orientation = "v" if legend_rows > 1 else "h"
+    axis = {"automargin": True}
+    return go.Figure(
+        layout={
+            "title": texts | place,
+            "height": height + LEGEND_ROW_PIXELS * legend_rows,
+            "margin": {"l": 8, "r": 16, "t": 62 + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
+            "legend": {"orientation": orientation, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"},
+            "hoverlabel": {"namelength": -1, "align": "left"},
+            "barcornerradius": 2,
+            "xaxis": axis,
+            "yaxis": axis,
+            **layout,
+        }
     )
-    result.update_xaxes(automargin=True)
-    result.update_yaxes(automargin=True)
-    result.update_layout(**layout)
-    return result
 
 
-def bars_height(rows: int, bars_per_row: int = 1) -> int:
-    """Pixels that let `rows` rows of horizontal bars breathe, title and axis included."""
-    return 110 + max(rows, 3) * (ROW_PIXELS + 14 * (bars_per_row - 1))
+def rows_height(rows: int, bars_in_a_row: int = 1) -> int:
+    """Pixels for rows of a name with its bars below, title and axis included."""
+    return 118 + max(rows, 2) * _row_pixels(bars_in_a_row)
 
 
-def row_ticks(labels: list[str]) -> dict[str, Any]:
-    """An axis that names its rows 0, 1, … by `labels`."""
-    return {"tickvals": list(range(len(labels))), "ticktext": [safe(label) for label in labels]}
+def bar_places(bars_in_a_row: int = 1) -> tuple[list[float], float]:
+    """(how far below a row's name the middle of each of its bars is, how thick they are), in rows."""
+    row = _row_pixels(bars_in_a_row)
+    return [(BAR_PIXELS * (i + 1)) / row for i in range(bars_in_a_row)], (BAR_PIXELS - 2) / row
+
+
+def name_rows(result: go.Figure, labels: list[str], *, above: float = 0.0, **place: Any) -> None:
+    """Make the y axis one of rows 0, 1, … from the top, each with its name above its bars.
+
+    So a long name takes no room from the bars. `above` leaves room for so many rows more on top; `place` are an
+    annotation's `x` and its like, by default the left end.
+    """
+    shared = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "middle", "showarrow": False} | place
+    names = [{"text": safe(label), "y": row, **shared} for row, label in enumerate(labels)]
+    result.layout.annotations = [*result.layout.annotations, *names]
+    result.update_yaxes(
+        showticklabels=False, showgrid=False, zeroline=False, range=[len(labels) - 0.3, -0.4 - above], fixedrange=True
+    )
+
+
+def _row_pixels(bars: int) -> int:
+    return 26 + BAR_PIXELS * bars

@@ -56,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.table is not None and arguments.table not in diffable():
         raise Unknown("table with a diff", arguments.table, diffable())
-    comparison = compare(*load_runs([arguments.baseline, *arguments.candidates]), per=arguments.per, host=arguments.host)
+    comparison = compare(
+        *load_runs([arguments.baseline, *arguments.candidates]), per=arguments.per, host=arguments.host
+    )
     if arguments.out is not None:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:

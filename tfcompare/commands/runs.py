@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import add_format, emit
 from tfcompare.commands.reading import say_if_compiling
-from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
+from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
 from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     found = find_runs(*arguments.paths)
     frame = listing(found, _read_all(found))
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
+    if arguments.format == "table":
+        _print_remarks(frame)
     if not (frame["state"] == READ).any():
         raise TfcompareError(f"none of the {len(frame)} runs can be read; the listing says why")
     return 0
@@ -69,8 +71,8 @@ def _progress(message: str) -> None:
 def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
     step_time = scale("ms", frame["step_time_ms_median"])
     size = scale("bytes", frame["size_bytes"])
-    columns = [
-        text_column("run", frame["run"]),
+    return [
+        text_column("run", frame["name"]),
         text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S")),
         number_column("hosts", frame["hosts"], 0),
         text_column("device", frame["device"]),
@@ -79,7 +81,11 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
             f"median step ({step_time.unit})", frame["step_time_ms_median"] * step_time.factor, step_time.decimals
         ),
         number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals),
+        text_column("path", frame["path"]),
     ]
-    if (frame["remarks"] != "").any():
-        columns.append(text_column("remarks", frame["remarks"]))
-    return columns
+
+
+def _print_remarks(frame: pd.DataFrame) -> None:
+    remarked = frame[frame["remarks"] != ""]
+    for name, remark in zip(remarked["name"], remarked["remarks"], strict=True):
+        print(f"\n{printable(name)}: {printable(remark)}")

@@ -7,29 +7,26 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.op_names import UNKNOWN, Op, parse_op
+from tfcompare.frames.launches import launches, stream_events
+from tfcompare.frames.op_names import UNKNOWN, Op
 from tfcompare.frames.op_parts import OpEvents
-from tfcompare.frames.planes import METADATA_PLANE, events_of_lines, recorded_lines
 from tfcompare.xspace import Plane, XSpace
-from tfcompare.xspace.hlo import Instruction, instructions
-from tfcompare.xspace.space import StringStat
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_HLO_PROTO = ("Hlo Proto", "hlo_proto")
-_ANNOTATIONS = ("level 0", "annotation")
-
 
 def gpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) -> list[OpEvents]:
     """The ops of each GPU, one element a plane with events."""
-    programs = _Programs(space)
-    part_of_event, parts = _parts(space, planes, programs)
-    return [_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in planes if plane.event_count]
+    used = [plane for plane in planes if plane.event_count]
+    if not used:
+        return []
+    part_of_event, parts = _parts(space, used)
+    return [_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in used]
 
 
 def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int64, is_eager: Bools) -> OpEvents:
-    every = _stream_events(space, plane)
+    every = stream_events(space, plane)
     rows = every[part[every] >= 0]
     events = space.events
     duration = events.duration_ps[rows]
@@ -51,74 +48,19 @@ def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, ste
     )
 
 
-def _stream_events(space: XSpace, plane: Plane) -> Int64:
-    recorded = recorded_lines(space)
-    return events_of_lines(space, [i for i in plane.lines if recorded[i]])
-
-
-class _Programs:
-    """The HLO instructions of the XLA programs in the file, read when first asked for."""
-
-    def __init__(self, space: XSpace) -> None:
-        metadata = {p.index for p in space.planes if p.name == METADATA_PLANE}
-        self._protos = {
-            int(space.metadata_ids[row]): proto
-            for name in _HLO_PROTO
-            for row, proto in space.metadata_bytes(name).items()
-            if int(space.metadata_plane[row]) in metadata
-        }
-        self._read: dict[int, dict[str, Instruction]] = {}
-
-    def instruction(self, program: int, name: str) -> Instruction | None:
-        if program not in self._read:
-            proto = self._protos.get(program)
-            self._read[program] = instructions(proto) if proto is not None else {}
-        return self._read[program].get(name)
-
-
-def _parts(space: XSpace, planes: list[Plane], programs: _Programs) -> tuple[Int64, pd.DataFrame]:
-    """(part of each event, −1 for none; the parts): decided once for each distinct combination of what names an op."""
-    size = len(space.events)
-    stats = {name: space.strings(name) for name in ("hlo_op", "tf_op", *_ANNOTATIONS)}
-    columns = [stats[name].spread(size) for name in stats]
-    program = space.number_of_each("program_id", 0)
-    rows = np.concatenate([_stream_events(space, p) for p in planes]) if planes else np.zeros(0, np.int64)
-    keys = np.stack([c[rows] for c in (*columns, program, space.events.metadata.astype(np.int64))], axis=1)
-    distinct, code = np.unique(keys, axis=0, return_inverse=True) if len(rows) else (keys, np.zeros(0, np.int64))
-    named = [_name(space, programs, stats, key) for key in distinct.tolist()]
-    out = np.full(size, -1, np.int64)
-    out[rows] = np.array([i if part is not None else -1 for i, part in enumerate(named)], np.int64)[code.reshape(-1)]
-    op = [part if part is not None else (Op("", ""), "") for part in named]
+def _parts(space: XSpace, planes: list[Plane]) -> tuple[Int64, pd.DataFrame]:
+    """(part of each event, −1 for none; the parts). An instruction of a program that the file does not hold is none."""
+    rows = np.concatenate([stream_events(space, plane) for plane in planes])
+    launch, launched = launches(space, rows)
+    out = np.full(len(space.events), -1, np.int64)
+    out[rows] = np.array([i if it.in_file else -1 for i, it in enumerate(launched)], np.int64)[launch]
+    ops = [it.op or Op(it.own_name, UNKNOWN) for it in launched]
     parts = pd.DataFrame(
-        {"op_type": [o.type for o, _ in op], "op_name": [o.name for o, _ in op], "part": [p for _, p in op]},
+        {
+            "op_type": [op.type for op in ops],
+            "op_name": [op.name for op in ops],
+            "part": [it.part for it in launched],
+        },
         dtype="str",
     )
     return out, parts
-
-
-def _name(space: XSpace, programs: _Programs, stats: dict[str, StringStat], key: list[int]) -> tuple[Op, str] | None:
-    """(op, part) by `hlo_op` and the program it is part of, else by `tf_op`, else by what annotates the launch."""
-    *codes, program, metadata = key
-    text = {
-        name: stat.labels[code] if code >= 0 else "" for (name, stat), code in zip(stats.items(), codes, strict=True)
-    }
-    kernel = str(space.metadata_names[metadata])
-    if text["hlo_op"]:
-        instruction = programs.instruction(program, text["hlo_op"].rpartition("::")[2])
-        if instruction is None:
-            return None
-        op = parse_op(instruction.tf_op) if instruction.tf_op else None
-        return op or Op(instruction.name, UNKNOWN), f"{program}/{instruction.name}"
-    if text["tf_op"]:
-        op = parse_op(text["tf_op"]) or Op(text["tf_op"], UNKNOWN)
-        return op, f"{op.name}/{kernel}"
-    for name in _ANNOTATIONS:
-        op = parse_op(_without_details(text[name])) if text[name] else None
-        if op is not None:
-            return op, f"{op.name}/{kernel}"
-    return Op(kernel, UNKNOWN), kernel
-
-
-def _without_details(annotation: str) -> str:
-    """The outermost name of `name:type#shape=(…)#::#edge_name=…#`, without what follows it."""
-    return annotation.partition("::")[0].partition("#")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +62,9 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     explicit, source = _explicit_roots(space, np.where(by_nature, 0, flags), marker)
     levels = np.where(flags > 0, flags, 1)
     levels[space.named(_TRACE_CONTEXT)] = 2
-    implicit = by_nature & ~explicit & ~_of_tf_data(space)
-    roots = np.flatnonzero(explicit | implicit)
+    implicit = np.flatnonzero(by_nature & ~explicit)
+    roots = np.concatenate([np.flatnonzero(explicit), implicit[~_of_tf_data(space, implicit)]])
+    roots.sort()
     roots = roots[np.lexsort((space.events.start_ps[roots], -levels[roots]))]
     group, taken = spread_groups(links, roots, levels[roots])
     markers = taken[explicit[taken]]
@@ -82,9 +84,25 @@ def stored_groups(space: XSpace) -> Groups | None:
     on_host = np.zeros(len(group), np.bool_)
     if host is not None:
         on_host[host.events] = True
-    markers = np.flatnonzero(named & on_host)
-    markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
-    return Groups(group, markers, _step_numbers(space, markers), STORED if len(markers) else "")
+    markers = _longest_of_each(space, group, np.flatnonzero(named & on_host))
+    numbers = _numbers_in(_step_names(space, markers))
+    if numbers is None:
+        numbers = _step_numbers(space, markers)
+    return Groups(group, markers, numbers, STORED if len(markers) else "")
+
+
+def _longest_of_each(space: XSpace, group: Int64, markers: Int64) -> Int64:
+    """The longest of the markers of each group, the earliest of several as long, in time order."""
+    start, duration = space.events.start_ps[markers], space.events.duration_ps[markers]
+    order = markers[np.lexsort((-start, duration, group[markers]))]
+    longest = order[np.append(np.diff(group[order]) != 0, True)] if len(order) else order
+    return longest[np.argsort(space.events.start_ps[longest], kind="stable")]
+
+
+def _step_names(space: XSpace, markers: Int64) -> list[str]:
+    stored = space.strings("step_name")
+    codes = stored.spread(len(space.events))[markers].tolist()
+    return [stored.labels[code] if code >= 0 else "" for code in codes]
 
 
 def eager_events(space: XSpace, links: Links | None) -> Bools:
@@ -123,7 +141,7 @@ def _explicit_roots(space: XSpace, flags: Int64, marker: str | None) -> tuple[Bo
     contexts = space.named(_TRACE_CONTEXT)
     flagged = flags > 0
     if flagged.any() or contexts.any():
-        if (flagged & numbered).any() or not numbered.any():
+        if ((flagged | contexts) & numbered).any() or not numbered.any():
             return flagged | contexts, FLAGGED
         return flagged | contexts | numbered, UNFLAGGED
     if numbered.any():
@@ -131,11 +149,11 @@ def _explicit_roots(space: XSpace, flags: Int64, marker: str | None) -> tuple[Bo
     return matching(space, _OLD_MARKER), OLD
 
 
-def _of_tf_data(space: XSpace) -> Bools:
-    """Executions of functions that belong to tf.data: known by the step id of the run that started them."""
-    ids = space.number_of_each("id", 0)
-    runs = space.named(*_TF_DATA_RUNS) & space.has("id")
-    return np.isin(ids, np.unique(ids[runs])) & space.has("id") if runs.any() else np.zeros(len(ids), np.bool_)
+def _of_tf_data(space: XSpace, rows: Int64) -> Bools:
+    """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
+    ids, known = space.number_of_each("id", 0), space.has("id")
+    started = np.unique(ids[space.named(*_TF_DATA_RUNS) & known])
+    return known[rows] & np.isin(ids[rows], started)
 
 
 def _step_numbers(space: XSpace, markers: Int64) -> Int64:
@@ -147,10 +165,15 @@ def _step_numbers(space: XSpace, markers: Int64) -> Int64:
         if len(markers) and (known[markers] >= 0).all():
             return distinct_numbers(known[markers])
     names = space.metadata_names[space.events.metadata[markers]]
-    digits = [re.search(r"(\d{1,18})$", name) for name in names]
-    if len(markers) and all(digits):
-        return distinct_numbers(np.array([int(d.group(1)) for d in digits if d], np.int64))
-    return np.arange(len(markers), dtype=np.int64)
+    numbers = _numbers_in(names)
+    return np.arange(len(markers), dtype=np.int64) if numbers is None else numbers
+
+
+def _numbers_in(names: Iterable[str]) -> Int64 | None:
+    """The numbers at the end of these names; None unless every one has one, and there is any."""
+    digits = [re.search(r"([0-9]{1,18})$", name) for name in names]
+    found = [int(d.group(1)) for d in digits if d]
+    return distinct_numbers(np.array(found, np.int64)) if digits and len(found) == len(digits) else None
 
 
 def distinct_numbers(numbers: Int64) -> Int64:

@@ -5,52 +5,56 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.errors import Unknown
 from tfcompare.frames import groups as grouping
-from tfcompare.frames import op_parts
 from tfcompare.frames.gpu_ops import gpu_ops
 from tfcompare.frames.host_ops import host_ops
-from tfcompare.frames.op_parts import OpEvents
+from tfcompare.frames.op_parts import OpEvents, OpParts, together
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.steps import Steps, find_steps, steps_frame
 from tfcompare.frames.tpu_ops import tpu_ops
 from tfcompare.xspace import XSpace
 
+Bools = npt.NDArray[np.bool_]
+
 
 @dataclass(frozen=True, eq=False)
 class HostFrames:
-    """What is kept of one host file. `parts`: columns of `op_parts.COLUMNS`; `idle`: device, host_or_device, idle_ps;
-    `steps`: columns of `schema.STEPS`."""
+    """What is kept of one host file. `idle`: columns device, host_or_device, idle_ps; `steps`: columns
+    of `schema.STEPS`."""
 
     host: str
     digest: str
     origin: Origin
     step_source: str
     steps: pd.DataFrame = field(repr=False)
-    parts: pd.DataFrame = field(repr=False)
+    parts: OpParts = field(repr=False)
     idle: pd.DataFrame = field(repr=False)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the frames take in memory."""
+        others = sum(int(frame.memory_usage(deep=True).sum()) for frame in (self.steps, self.idle))
+        return self.parts.memory_bytes + others
 
 
 def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:
     """The tables of one host. Raises `Unknown` if `step_marker` is given and names no event of it."""
     if step_marker is not None and not space.named(step_marker).any():
         raise Unknown(f"step marker for host {host}", step_marker, _likely_markers(space))
-    links = grouping.make_links(space)
-    stored = grouping.stored_groups(space) if links is None and step_marker is None else None
-    groups = stored or grouping.group_events(space, links, step_marker)
-    steps = find_steps(space, groups, marker_chosen=step_marker is not None)
-    ops = _ops(space, steps, grouping.eager_events(space, links))
-    frames = [part.frame(steps.number) for part in ops if len(part.part)]
+    steps, is_eager = _steps(space, step_marker)
+    ops = _ops(space, steps, is_eager)
     return HostFrames(
         host=host,
         digest=digest,
         origin=origin_of(space),
         step_source=steps.source,
         steps=steps_frame(steps, host),
-        parts=pd.concat(frames, ignore_index=True) if frames else op_parts.empty_frame(),
+        parts=together(part.op_parts(steps.number) for part in ops),
         idle=pd.DataFrame(
             {
                 "device": pd.Series([part.device for part in ops], dtype="str"),
@@ -61,7 +65,16 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
     )
 
 
-def _ops(space: XSpace, steps: Steps, is_eager: np.ndarray) -> list[OpEvents]:
+def _steps(space: XSpace, step_marker: str | None) -> tuple[Steps, Bools]:
+    """(the steps; whether each event ran eagerly): both come from what led to what, which is not needed beyond."""
+    links = grouping.make_links(space)
+    stored = grouping.stored_groups(space) if links is None and step_marker is None else None
+    groups = stored or grouping.group_events(space, links, step_marker)
+    steps = find_steps(space, groups, marker_chosen=step_marker is not None)
+    return steps, grouping.eager_events(space, links)
+
+
+def _ops(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
     on_host = host_ops(space, steps.of_event, is_eager)
     find = tpu_ops if device_kind(space) == "TPU" else gpu_ops
     on_devices = find(space, device_planes(space), steps.of_event, is_eager)

@@ -76,6 +76,8 @@ def _ops_by_name(space: XSpace) -> tuple[Int64, list[Op]]:
 
 def _add_stages(space: XSpace, part: Int64, ops: list[Op]) -> None:
     """Input pipeline stages that a program marks itself: named by the event, of their category, kept apart by id."""
+    if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
+        return
     ids, categories = space.number_of_each("_ipl_stage_id", -1), space.strings("_ipl_stage_cat")
     category = categories.spread(len(space.events))
     rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.frames.combinations import combinations
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, Int, compiled
-from tfcompare.xspace.lookup import SEED, intern_pairs
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -125,7 +125,7 @@ def _executors(space: XSpace) -> tuple[Int64, Int64]:
         return _no_edges()
     rows, run, iteration = _with_both(space, "id", "iter_num")
     used = is_executor[rows] | is_get_next[rows]
-    rows, codes = rows[used], _codes_of_pairs(run[used], iteration[used])[0]
+    rows, codes = rows[used], combinations(run[used], iteration[used])[1]
     above = is_executor[rows]
     return _join(rows[above], codes[above], rows[~above], codes[~above])
 
@@ -136,7 +136,8 @@ def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], 
         return _no_edges(), _no_edges(), 0
     above, made_kind, made = _with_both(space, "_pt", "_p")
     below, used_kind, used = _with_both(space, "_ct", "_c")
-    codes, count = _codes_of_pairs(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
+    pairs, codes = combinations(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
+    count = len(pairs)
     code_above, code_below = codes[: len(above)], codes[len(above) :]
     crowded = (np.bincount(code_above, minlength=count) >= _CROWD) & (
         np.bincount(code_below, minlength=count) >= _CROWD
@@ -163,12 +164,6 @@ def _last_of_each(rows: Int64, values: Int64) -> tuple[Int64, Int64]:
     return rows[last], values[last]
 
 
-def _codes_of_pairs(left: Int64, right: Int64) -> tuple[Int64, int]:
-    """(a code for each pair, the same for equal ones; how many there are)."""
-    codes = np.empty(len(left), np.int64)
-    return codes, int(intern_pairs(left, right, SEED, codes))
-
-
 def _join(above: Int64, above_key: Int64, below: Int64, below_key: Int64) -> tuple[Int64, Int64]:
     """Edges from each of `below` to the last of `above` with its key."""
     order = np.argsort(above_key, kind="stable")
@@ -184,9 +179,21 @@ def _no_edges() -> tuple[Int64, Int64]:
 
 
 def _grouped(by: Int64, what: Int64, nodes: int) -> tuple[Int64, Int64]:
+    """(where each node's elements of `what` begin, and the end; `what` node by node, in its order)."""
     first = np.zeros(nodes + 1, np.int64)
     np.cumsum(np.bincount(by, minlength=nodes), out=first[1:])
-    return first, what[np.argsort(by, kind="stable")]
+    out = np.empty(len(what), np.int64)
+    _put_by_group(by, what, first.copy(), out)
+    return first, out
+
+
+@compiled
+def _put_by_group(by: Array, what: Array, place: Array, out: Array) -> None:
+    """`place` says where the elements of each group begin in `out`."""
+    for i in range(by.size):
+        at = place[by[i]]
+        out[at] = what[i]
+        place[by[i]] = at + 1
 
 
 @compiled

@@ -5,12 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from tfcompare.xspace.compilation import Array, Int, compiled
+from tfcompare.xspace.space import MOST_PS
+
+
+def order_by_start(line: Array, start: Array, end: Array, order: Array) -> None:
+    """Sort `order` (rows, line by line) within each line by start, the longer first; file order decides ties."""
+    first, last = _unsorted_line(line, start, end, order, 0)
+    while first < last:
+        rows = order[first:last]
+        order[first:last] = rows[np.lexsort((-end[rows], start[rows]))]
+        first, last = _unsorted_line(line, start, end, order, last)
 
 
 @compiled
-def order_by_start(line: Array, start: Array, end: Array, order: Array) -> None:
-    """Sort `order` (rows, line by line) within each line by start, the longer first; file order decides ties."""
-    first = 0
+def _unsorted_line(line: Array, start: Array, end: Array, order: Array, first: Int) -> tuple[Int, Int]:
+    """Where in `order` the next line from `first` on with rows out of order begins and ends; nowhere at its end."""
     while first < order.size:
         last = first + 1
         is_sorted = True
@@ -20,10 +29,9 @@ def order_by_start(line: Array, start: Array, end: Array, order: Array) -> None:
                 is_sorted = False
             last += 1
         if not is_sorted:
-            rows = order[first:last].copy()
-            rows = rows[np.argsort(-end[rows], kind="mergesort")]
-            order[first:last] = rows[np.argsort(start[rows], kind="mergesort")]
+            return first, last
         first = last
+    return order.size, order.size
 
 
 @compiled
@@ -55,7 +63,7 @@ def self_times(start: Array, end: Array, order: Array, parent: Array, self_time:
 @compiled
 def idle_by_line(line: Array, start: Array, end: Array, order: Array, self_time: Array) -> Int:
     """Time of each line (rows of one line stand together) between its first start and last end that no event covers,
-    summed over lines."""
+    summed over lines (at most `MOST_PS`)."""
     idle = np.int64(0)
     first = 0
     while first < order.size:
@@ -66,6 +74,6 @@ def idle_by_line(line: Array, start: Array, end: Array, order: Array, self_time:
             begin, until = min(begin, start[row]), max(until, end[row])
             busy += self_time[row]
             last += 1
-        idle += max(busy, until - begin) - busy
+        idle = min(idle + max(busy, until - begin) - busy, np.int64(MOST_PS))
         first = last
     return idle

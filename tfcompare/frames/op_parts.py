@@ -7,32 +7,44 @@ three kernels that ran five times ran five times.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare import schema
+
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-COLUMNS = {
-    "device": "str",
-    "host_or_device": "str",
-    "op_type": "str",
-    "op_name": "str",
-    "part": "str",
-    "step": "int64",
-    "occurrences": "int64",
-    "total_time_ps": "int64",
-    "self_time_ps": "int64",
-    "is_eager": "bool",
-}
-"""`device` is the plane's name; `step` the number of the step, `NO_STEP` outside of all."""
-
 NO_STEP = -1
 
-KEYS = ["device", "host_or_device", "op_type", "op_name", "part"]
+_TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
+_DENSE = 4  # a table of all combinations is taken if it has at most so many elements for each row
+
+
+@dataclass(frozen=True, eq=False)
+class OpParts:
+    """Parts, and what they took in each step.
+
+    `parts`: columns device (the plane's name), host_or_device, op_type, op_name, part; `cells`: columns part (a row of
+    `parts`), step (its number, `NO_STEP` outside of all), occurrences, total_time_ps, self_time_ps, is_eager.
+    """
+
+    parts: pd.DataFrame
+    cells: pd.DataFrame
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the frames take in memory."""
+        return sum(int(frame.memory_usage(deep=True).sum()) for frame in (self.parts, self.cells))
+
+    def on_device(self, device: str) -> OpParts:
+        """The parts of one device."""
+        is_chosen = (self.parts["device"] == device).to_numpy()
+        return OpParts(self.parts, self.cells[is_chosen[self.cells["part"]]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,30 +63,90 @@ class OpEvents:
     is_eager: Bools
     idle_ps: int
 
-    def frame(self, step_numbers: Int64) -> pd.DataFrame:
-        """One row for each part in each step, columns as `COLUMNS`; `step_numbers`: the number at each position."""
+    def op_parts(self, step_numbers: Int64) -> OpParts:
+        """The parts that have events, by step; `step_numbers`: the number at each position."""
         width = len(step_numbers) + 1
-        cell = self.part * width + self.step + 1
-        cells, code = np.unique(cell, return_inverse=True)
-        parts = self.parts.iloc[cells // width].reset_index(drop=True)
-        rows: pd.DataFrame = parts.assign(
-            device=self.device,
-            host_or_device=self.host_or_device,
-            step=np.append(NO_STEP, step_numbers)[cells % width],
-            occurrences=_sums(code, self.occurrences, len(cells)),
-            total_time_ps=_sums(code, self.total_ps, len(cells)),
-            self_time_ps=_sums(code, self.self_ps, len(cells)),
-            is_eager=np.bincount(code, weights=self.is_eager, minlength=len(cells)) > 0,
+        cells, code = distinct(self.part * width + self.step + 1, len(self.parts) * width)
+        used, part = distinct(cells // width, len(self.parts))
+        parts = self.parts.iloc[used].assign(device=self.device, host_or_device=self.host_or_device)
+        return OpParts(
+            parts[_TEXTS].astype("str").reset_index(drop=True),
+            pd.DataFrame(
+                {
+                    "part": part,
+                    "step": np.append(NO_STEP, step_numbers)[cells % width],
+                    "occurrences": sums(code, self.occurrences, len(cells)),
+                    "total_time_ps": sums(code, self.total_ps, len(cells)),
+                    "self_time_ps": sums(code, self.self_ps, len(cells)),
+                    "is_eager": any_of(code, self.is_eager, len(cells)),
+                }
+            ),
         )
-        return rows[list(COLUMNS)].astype(COLUMNS)
 
 
-def empty_frame() -> pd.DataFrame:
-    """No parts, with the columns of `COLUMNS`."""
-    return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in COLUMNS.items()})
+def together(several: Iterable[OpParts]) -> OpParts:
+    """The parts of several planes of one host."""
+    every = list(several)
+    first = np.cumsum([0, *(len(p.parts) for p in every)])
+    nothing = pd.DataFrame({name: pd.Series(dtype="str") for name in _TEXTS})
+    cells = [p.cells.assign(part=p.cells["part"] + offset) for p, offset in zip(every, first, strict=False)]
+    return OpParts(
+        pd.concat([nothing, *(p.parts for p in every)], ignore_index=True),
+        pd.concat(cells, ignore_index=True) if cells else _NO_CELLS,
+    )
 
 
-def _sums(code: Int64, values: Int64, size: int) -> Int64:
+def of_hosts(hosts: Sequence[OpParts]) -> OpParts:
+    """The parts of all hosts; of several, an op on the host side is known by its name alone, of whatever type."""
+    every = together(hosts)
+    if len(hosts) < 2:
+        return every
+    on_host = every.parts["host_or_device"] == schema.HOST
+    first_type = every.parts[on_host].groupby("op_name", sort=False)["op_type"].first()
+    names = every.parts["op_name"]
+    return OpParts(
+        every.parts.assign(op_type=every.parts["op_type"].where(~on_host, names.map(first_type))), every.cells
+    )
+
+
+def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
+    """(the distinct ones of these keys from 0 to `size`, in order; for each key its position among them)."""
+    if size > _DENSE * len(keys) + 1024:
+        found, position = np.unique(keys, return_inverse=True)
+        return found, position
+    is_used = np.zeros(size, np.bool_)
+    is_used[keys] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]
+
+
+def sums(code: Int64, values: Int64, size: int) -> Int64:
+    """The sum of the values of each code."""
     out = np.zeros(size, np.int64)
     np.add.at(out, code, values)
     return out
+
+
+def largest(code: Int64, values: Int64, size: int) -> Int64:
+    """The largest of the values of each code."""
+    out = np.full(size, np.iinfo(np.int64).min)
+    np.maximum.at(out, code, values)
+    return out
+
+
+def any_of(code: Int64, flags: Bools, size: int) -> Bools:
+    """Whether any of the flags of each code is set."""
+    out = np.zeros(size, np.bool_)
+    out[code[flags]] = True
+    return out
+
+
+_NO_CELLS = pd.DataFrame(
+    {
+        "part": pd.Series(dtype="int64"),
+        "step": pd.Series(dtype="int64"),
+        "occurrences": pd.Series(dtype="int64"),
+        "total_time_ps": pd.Series(dtype="int64"),
+        "self_time_ps": pd.Series(dtype="int64"),
+        "is_eager": pd.Series(dtype="bool"),
+    }
+)

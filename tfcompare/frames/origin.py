@@ -11,6 +11,7 @@ from tfcompare.frames.steps import PS_PER_US, profile_span_ps
 from tfcompare.xspace import Plane, XSpace
 
 _COMPUTE_UNITS = "core_count"
+_LONGEST_REMARK = 300
 
 
 @dataclass(frozen=True)
@@ -41,13 +42,21 @@ def origin_of(space: XSpace) -> Origin:
         device_count=len(used),
         start_ns=started if isinstance(started, int) else 0,
         duration_us=(end - start) / PS_PER_US,
-        remarks=(*space.errors, *space.warnings, *_remarks(space)),
+        remarks=(*(_one_line(text) for text in (*space.errors, *space.warnings)), *_remarks(space)),
     )
+
+
+def _one_line(text: str) -> str:
+    """What the profiler remarked, in a line that can be shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REMARK else f"{line[:_LONGEST_REMARK]} …"
 
 
 def _framework(space: XSpace) -> str:
     """`JAX` or `TensorFlow` by what only one of them records."""
-    names: list[str] = space.metadata_names[np.unique(space.events.metadata)].tolist()
+    is_used = np.zeros(len(space.metadata_names), np.bool_)
+    is_used[space.events.metadata] = True
+    names: list[str] = space.metadata_names[is_used].tolist()
     if any(n.startswith(("PjitFunction", "PyClient", "jit_", "$api.py")) or "xla_pmap" in n for n in names):
         return "JAX"
     if any(n.startswith(("EagerExecute", "EagerLocalExecute", "ExecutorState", "FunctionRun")) for n in names):
@@ -82,8 +91,10 @@ def _remarks(space: XSpace) -> list[str]:
         out.append("the profile holds no host threads")
     unnamed = int((space.events.metadata == len(space.metadata_names) - 1).sum())
     if unnamed:
-        out.append(f"{unnamed:,} events have no name in the file")
+        out.append(f"events without a name in the file: {unnamed:,}")
+    if space.events.odd_times:
+        out.append(f"events with times that cannot be: {space.events.odd_times:,}; do not trust their place and length")
     if not device_planes(space) or device_kind(space) != "CPU":
         return out
-    out.append(f"{len(device_planes(space))} devices are named, none has events: host times only")
+    out.append(f"devices without any events: {len(device_planes(space))}; the times are those of the host only")
     return out

@@ -48,7 +48,8 @@ def is_derived(line_id: int) -> bool:
 
 def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
     """For every line, whether it was recorded rather than derived."""
-    return np.array([not is_derived(i) for i in space.lines.id], np.bool_)
+    short = space.lines.id.astype(np.int32)
+    return (short < _FIRST_DERIVED_LINE) | (short > _LAST_DERIVED_LINE)
 
 
 def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int64]:

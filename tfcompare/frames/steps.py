@@ -90,7 +90,6 @@ def steps_frame(steps: Steps, host: str) -> pd.DataFrame:
 
 def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     """A step is as long as the longest marker in its group; one in which nothing was computed is none."""
-    events = space.events
     markers = groups.markers
     if not len(markers):
         return None
@@ -101,9 +100,7 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     candidates = np.unique(np.concatenate([markers, named]))
     step = of_group[groups.group[candidates]]
     candidates, step = candidates[step >= 0], step[step >= 0]
-    order = np.lexsort((events.duration_ps[candidates], step))
-    candidates, step = candidates[order], step[order]
-    longest = candidates[np.append(step[1:] != step[:-1], True)]
+    longest = _longest_of_each(space, candidates, step)
     keep = _has_compute(space, groups, of_group, candidates)
     if not keep.any():
         return None
@@ -163,8 +160,7 @@ def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int64, keys: I
     """A step is as long as on the device that takes longest for it; an event belongs to the step of its own device."""
     events = space.events
     numbers, code = np.unique(keys, return_inverse=True)
-    order = np.lexsort((events.duration_ps[rows], code))
-    longest = rows[order[np.append(np.diff(code[order]) != 0, True)]]
+    longest = _longest_of_each(space, rows, code)
     in_time = np.argsort(events.start_ps[longest], kind="stable")
     position = np.empty(len(numbers), np.int64)
     position[in_time] = np.arange(len(numbers))
@@ -202,6 +198,13 @@ def _counted_events(space: XSpace) -> Int64:
     planes: list[Plane] = [*device_planes(space), *([host] if host is not None else [])]
     rows = [np.arange(p.first_event, p.first_event + p.event_count) for p in planes]
     return np.concatenate(rows) if rows else np.zeros(0, np.int64)
+
+
+def _longest_of_each(space: XSpace, rows: Int64, step: Int64) -> Int64:
+    """The longest of the events of each step, in the order of steps; of several as long, the earliest."""
+    order = np.lexsort((-space.events.start_ps[rows], space.events.duration_ps[rows], step))
+    longest: Int64 = rows[order[np.append(np.diff(step[order]) != 0, True)]]
+    return longest
 
 
 def _position_on_line(space: XSpace, rows: Int64) -> Int64:

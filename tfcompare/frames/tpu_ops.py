@@ -12,6 +12,7 @@ from tfcompare.frames.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.op_parts import OpEvents
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace.space import LONGEST_PS, MOST_PS
 
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -66,16 +67,22 @@ def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int64:
 
 
 def _device_times(space: XSpace) -> tuple[Int64, Int64]:
-    """(start, end) of every event by the device's own clock where the event has it."""
+    """(start, end) of every event by the device's own clock where the event has it, and that can be right."""
     offsets, durations = space.numbers("device_offset_ps"), space.numbers("device_duration_ps")
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     known = np.zeros((2, len(start)), np.bool_)
     own_start, own_duration = start.copy(), duration.copy()
     own_start[offsets[0]], known[0, offsets[0]] = offsets[1], True
     own_duration[durations[0]], known[1, durations[0]] = durations[1], True
-    both = known.all(axis=0)
+    both = known.all(axis=0) & _can_be(own_start, -LONGEST_PS) & _can_be(own_duration, 0)
+    if own_duration[both].sum(dtype=np.float64) > MOST_PS:
+        return start, start + duration
     start[both], duration[both] = own_start[both], own_duration[both]
     return start, start + duration
+
+
+def _can_be(times: Int64, least: int) -> Bools:
+    return (times >= least) & (times <= LONGEST_PS)
 
 
 def _parts(space: XSpace) -> tuple[Int64, pd.DataFrame]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import replace
 from time import monotonic
@@ -26,6 +26,7 @@ _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"
 
 Requests = Mapping[FoundRun, Future[Run]]
+_Outcome = Run | TfcompareError | None
 Outcomes = Mapping[str, Run | TfcompareError]
 
 
@@ -40,6 +41,8 @@ def show(view: View) -> None:
                   help="Look for runs that were recorded since")  # fmt: skip
         page = runs_table.controls(view.found)
     counted.caption(_count(page, view), width="content")
+    for problem in view.search.problems:
+        st.error(as_markdown(problem))
     progress_slot = st.empty()
     table_slot = st.container()
     places(view)
@@ -92,7 +95,14 @@ def headline(view: View, outcomes: Outcomes) -> None:
         st.info("Choose a baseline and at least one run to compare: in the table, or in the sidebar.")
         return
     baseline, candidates = outcomes.get(selection.baseline), [outcomes.get(c) for c in selection.candidates]
-    with st.container(border=True):
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        _what_changed(view, baseline, candidates)
+        if st.button("See what changed", icon=":material/arrow_forward:", icon_position="right", type="primary"):
+            st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
+
+
+def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome]) -> None:
+    with st.container():
         for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
             st.error(as_markdown(bad))
         runs = [run for run in candidates if isinstance(run, Run)]
@@ -100,8 +110,6 @@ def headline(view: View, outcomes: Outcomes) -> None:
             _sentences(view, baseline, runs)
         if None in (baseline, *candidates):
             st.caption("Reading the chosen runs …")
-        if st.button("See what changed", icon=":material/arrow_forward:", icon_position="right", type="primary"):
-            st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
 
 
 def _sentences(view: View, baseline: Run, candidates: list[Run]) -> None:
@@ -117,8 +125,6 @@ def _sentences(view: View, baseline: Run, candidates: list[Run]) -> None:
 def places(view: View) -> None:
     """Where runs are looked for, and, for a browser on this machine, a field to name another place."""
     st.subheader("Places")
-    for problem in view.search.problems:
-        st.error(as_markdown(problem))
     for given in view.settings.places:
         st.markdown(as_code(str(given)))
     for number, place in enumerate(view.selection.places):

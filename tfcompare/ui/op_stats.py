@@ -10,11 +10,11 @@ import streamlit as st
 
 from tfcompare import schema, step_series, tf_stats
 from tfcompare.charts import ops, scopes, steps
-from tfcompare.compare.movers import Grouping, group_diff, largest_changes, metric_in
+from tfcompare.compare.movers import Grouping, largest_changes, metric_in
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.ui import tables
 from tfcompare.ui.downloads import csv_buttons
-from tfcompare.ui.pair import Pair, has_steps, show, steps_of
+from tfcompare.ui.pair import Pair, has_steps, show, steps_of, two_charts
 from tfcompare.ui.text import as_code
 from tfcompare.units import format_percent
 
@@ -79,12 +79,11 @@ def coverage(pair: Pair) -> None:
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
     """The rows that the table shows: ops or groups of them, on the chosen side, with the words of the filter."""
-    ops_of_pair = pair.ops(idle=choice.idle)
-    here = ops_of_pair[ops_of_pair["host_or_device"].isin(choice.places)]
     if choice.by == "op_name":
-        return tf_stats.with_words(here, choice.text, ["op_name", "op_type", "op_name_candidate", "op_type_candidate"])
-    groups = tf_stats.with_shares(group_diff(here, choice.by))
-    return tf_stats.with_words(groups, choice.text, [choice.by])
+        rows, columns = pair.ops(idle=choice.idle), ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
+    else:
+        rows, columns = pair.groups(choice.by, idle=choice.idle), [choice.by]
+    return tf_stats.with_words(rows[rows["host_or_device"].isin(choice.places)], choice.text, columns)
 
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
@@ -110,15 +109,9 @@ def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
             names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
             names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     else:
-        names = [
-            choice.by,
-            *side,
-            *self_time,
-            *shares,
-            *occurrences,
-            "status",
-            *(["match", "verdict"] if every else []),
-        ]
+        names = [choice.by, *side, *self_time, *shares, "status"]
+        if every:
+            names += [*occurrences, "match", "verdict"]
     return [tables.shown(name, schema.OP_STATS) for name in names]
 
 
@@ -188,20 +181,23 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
 def distributions(pair: Pair, choice: Choice) -> None:
     """Where the self time goes, by op and by op type, for both sides."""
     st.subheader("Where the time goes")
-    every = pair.ops(idle=choice.idle)
-    metric = metric_in(every, "self_time_us")
-    took_time = every[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
+    groupings: tuple[Grouping, ...] = ("op_name", "op_type")
     for place in choice.places:
-        here = every[took_time & (every["host_or_device"] == place)]
-        if here.empty:
+        groups = {by: _that_took_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
+        if groups["op_type"].empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
-        groupings: tuple[Grouping, ...] = ("op_name", "op_type")
-        for column, by in zip(st.columns(2), groupings, strict=True):
-            shares = tf_stats.time_shares(group_diff(here, by), by)
-            with column:
+        with two_charts():
+            for by, rows in groups.items():
+                shares = tf_stats.time_shares(rows, by)
                 figure = ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
                 show(figure, f"shares_{place}_{by}")
+
+
+def _that_took_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
+    metric = metric_in(rows, "self_time_us")
+    took_time = rows[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
+    return rows[took_time & (rows["host_or_device"] == place)]
 
 
 def by_scope(pair: Pair, choice: Choice) -> None:

@@ -7,7 +7,6 @@ from typing import Literal
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.charts import ops, steps
 from tfcompare.compare import Comparison
@@ -16,7 +15,7 @@ from tfcompare.environment import differences, environment
 from tfcompare.key_figures import KeyFigure, key_figures
 from tfcompare.run import Run
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
-from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of
+from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of, two_charts
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
 
@@ -66,13 +65,14 @@ def figures(pair: Pair) -> None:
     times = [figure for figure in numbers if figure.unit != "share"]
     shares = [figure for figure in numbers if figure.unit == "share"]
     for row in (times, shares):
-        for column, figure in zip(st.columns(CARDS_IN_A_ROW) if row else [], row, strict=False):
-            _metric(column, figure)
+        with st.grid(CARDS_IN_A_ROW):
+            for figure in row:
+                _metric(figure)
 
 
-def _metric(column: DeltaGenerator, figure: KeyFigure) -> None:
+def _metric(figure: KeyFigure) -> None:
     change = figure.candidate - figure.baseline
-    column.metric(
+    st.metric(
         figure.label,
         _text(figure, figure.candidate),
         _change(figure),
@@ -114,10 +114,8 @@ def step_times(pair: Pair) -> None:
         return
     frames = [_drawn(pair, run, position) for position, run in enumerate(runs)]
     series = list(zip(sides(pair.comparison), frames, strict=True))
-    left, right = st.columns([3, 2])
-    with left:
+    with two_charts():
         show(steps.step_times(series), "step_times")
-    with right:
         if max(int(frame["included"].sum()) for frame in frames) >= FEWEST_STEPS:
             show(steps.step_distribution(series), "step_distribution")
         else:
@@ -136,12 +134,12 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 def top_ops(pair: Pair) -> None:
     """The ten ops with the largest share of each run, side by side."""
     st.subheader("Where the time goes")
-    for column, side, run in zip(st.columns(2), pair.sides, pair.runs, strict=True):
-        stats = run.table("op_stats", host=pair.host_of(run))
-        place = main_side(stats)
-        ranked = own_side_shares(op_table(stats, idle=False))
-        ranked = ranked[ranked["host_or_device"] == place]
-        with column:
+    with two_charts():
+        for side, run in zip(pair.sides, pair.runs, strict=True):
+            stats = run.table("op_stats", host=pair.host_of(run))
+            place = main_side(stats)
+            ranked = own_side_shares(op_table(stats, idle=False))
+            ranked = ranked[ranked["host_or_device"] == place]
             if ranked.empty:
                 st.info(f"{as_code(run.name)} holds no ops: the profiler recorded no op events.")
                 continue

@@ -7,15 +7,20 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.elements.lib.grid_container import GridContainer
 
 from tfcompare import step_series
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
 from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
 from tfcompare.run import Run
-from tfcompare.tf_stats import side_by_side
+from tfcompare.tf_stats import side_by_side, with_shares
 from tfcompare.ui.shell import View
+
+CHART_PIXELS = 420
+"""A chart that is narrower cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,10 @@ class Pair:
         """The diff with each side's ranks, averages and shares; kept for the next rerun."""
         return _ops(self._key, idle, self)
 
+    def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
+        """The ops added up by name, type or scope, with each side's shares; kept for the next rerun."""
+        return _groups(self._key, by, idle, self)
+
     def scopes(self) -> pd.DataFrame:
         """The diff as a tree of name scopes; kept for the next rerun."""
         return _scopes(self._key, self)
@@ -69,6 +78,12 @@ class Pair:
 def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
     del key
     return side_by_side(_pair.diff(), idle=idle)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
+    del key
+    return with_shares(group_diff(_pair.ops(idle=idle), by))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -125,6 +140,11 @@ def has_steps(run: Run) -> bool:
 def show(figure: Any, key: str) -> None:
     """A figure as every page shows it."""
     st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
+
+
+def two_charts() -> GridContainer:
+    """Charts side by side where the window is wide enough for two, else below one another."""
+    return st.grid(2, min_column_width=CHART_PIXELS)
 
 
 def sides(comparison: Comparison) -> list[style.Side]:

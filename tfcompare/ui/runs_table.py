@@ -12,17 +12,20 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
-from tfcompare.listing import UNREADABLE, listing
+from tfcompare.listing import UNREAD, UNREADABLE, listing
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.ui import state
 from tfcompare.ui.selection import Selection
+from tfcompare.ui.text import as_code, as_markdown
+from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ROWS_ON_PAGE = 25
 _MOST_BARS = 60
+_NAME_LENGTH = 30
 
 _FILTER = "tfcompare.filter"
 _PAGE = "tfcompare.page"
@@ -86,7 +89,9 @@ def _searchable(run: FoundRun) -> str:
 def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], selection: Selection) -> None:
     """The table. A click on a button changes the selection."""
     zone = browser_zone()
-    frame = rows(listing(runs, outcomes), selection, zone)
+    runs = newest_first(runs, outcomes)
+    listed = listing(runs, outcomes)
+    frame = rows(listed, selection, zone)
     st.dataframe(
         frame,
         column_order=[name for name in frame.columns if name != "remarks" or frame["remarks"].ne("").any()],
@@ -97,6 +102,21 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
         key="tfcompare.runs",
         alt="Runs",
     )
+    unreadable = listed.loc[listed["state"] == UNREADABLE, ["name", "remarks"]]
+    if len(unreadable):
+        with st.expander(f"⚠ {len(unreadable)} of these cannot be read: why, and what to do"):
+            for name, why in zip(unreadable["name"], unreadable["remarks"], strict=True):
+                st.markdown(f"- {as_code(name)}: {as_markdown(why)}")
+
+
+def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError]) -> list[FoundRun]:
+    """The runs by when they were recorded. Of one that was read, the profile tells that better than its folder."""
+
+    def recorded(run: FoundRun) -> datetime:
+        outcome = outcomes.get(run.id)
+        return outcome.info.start_time if isinstance(outcome, Run) else run.recorded
+
+    return sorted(runs, key=recorded, reverse=True)
 
 
 def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo) -> pd.DataFrame:
@@ -104,22 +124,26 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo) -> pd.DataFra
     readable = listed["state"] != UNREADABLE
     baseline = [BASELINE_ON if run == selection.baseline else BASELINE_OFF for run in listed["run"]]
     candidate = [CANDIDATE_ON if run in selection.candidates else CANDIDATE_OFF for run in listed["run"]]
+    times = zip(listed["recorded"], listed["recorded_source"], listed["state"], strict=True)
     return listed.assign(
         baseline=[button if r else "" for button, r in zip(baseline, readable, strict=True)],
         candidate=[button if r else "" for button, r in zip(candidate, readable, strict=True)],
-        recorded=[
-            recorded_text(when, source, zone)
-            for when, source in zip(listed["recorded"], listed["recorded_source"], strict=True)
-        ],
+        name=[name_text(name, is_readable=r) for name, r in zip(listed["name"], readable, strict=True)],
+        recorded=[recorded_text(when, zone, is_sure=s == "profile" or state == UNREAD) for when, s, state in times],
         step_times_ms=listed["step_times_ms"].map(bars, na_action="ignore"),
-        remarks=[text if r else f"⚠ {text}" for text, r in zip(listed["remarks"], readable, strict=True)],
+        hosts=listed["hosts"].where(readable).astype("Int64"),
+        size_bytes=listed["size_bytes"].where(readable).astype("Int64"),
     )[list(COLUMNS)]
 
 
-def recorded_text(when: datetime, source: str, zone: tzinfo) -> str:
-    """When a run was recorded, on the browser's clock, with a mark where only the file's time tells."""
-    mark = " (file time)" if source == "file time" else ""
-    return f"{when.astimezone(zone):%Y-%m-%d %H:%M:%S}{mark}"
+def name_text(name: str, *, is_readable: bool) -> str:
+    """A run's name as it fits into its column, with a sign where the run cannot be read."""
+    return middle_ellipsis(name, _NAME_LENGTH) if is_readable else f"⚠ {middle_ellipsis(name, _NAME_LENGTH - 3)}"
+
+
+def recorded_text(when: datetime, zone: tzinfo, *, is_sure: bool) -> str:
+    """When a run was recorded, on the browser's clock; a star where its folder or file has to tell."""
+    return f"{when.astimezone(zone):%Y-%m-%d %H:%M:%S}{'' if is_sure else ' *'}"
 
 
 def browser_zone() -> tzinfo:
@@ -131,7 +155,12 @@ def browser_zone() -> tzinfo:
 
 
 def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
-    """`values` as at most `most` bars: where there are more, each bar is the largest of its neighbours."""
+    """`values` as at most `most` bars: where there are more, each bar is the largest of its neighbours.
+
+    A single value has none: it would fill the cell.
+    """
+    if len(values) == 1:
+        return []
     size = ceil(len(values) / most)
     return [max(values[i : i + size]) for i in range(0, len(values), size)] if size > 1 else list(values)
 
@@ -156,15 +185,18 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo) -> dict[str, Any]:
             "Compare", type="tertiary", width=72, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
             help="The candidates: runs that are held against the baseline",
         ),
-        "name": kind.TextColumn("Run", width=230),
-        "recorded": kind.TextColumn("Recorded", help=f"When the profile was started; time zone {zone}"),
+        "name": kind.TextColumn("Run", width=208),
+        "recorded": kind.TextColumn(
+            "Recorded", width=150,
+            help=f"When the profile was started ({zone}). * No time in the profile: its folder's or file's",
+        ),
         "device": kind.TextColumn("Device", width=75),
         "steps": kind.NumberColumn("Steps", width=55, help="Empty where the profile marks no steps"),
         "step_time_ms_median": kind.NumberColumn(
-            "Median step", format="%.3f ms", width=100, help="Without the first and last of more than five steps"
+            "Median step", format="%.3f ms", width=95, help="Without the first and last of more than five steps"
         ),
-        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=130, help="A bar for each step, from 0 on"),
+        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=110, help="A bar for each step, from 0 on"),
         "hosts": kind.NumberColumn("Hosts", width=55),
-        "size_bytes": kind.NumberColumn("Size", format="bytes", width=75),
+        "size_bytes": kind.NumberColumn("Size", format="bytes", width=70),
         "remarks": kind.TextColumn("Remarks", width="large"),
     }  # fmt: skip

@@ -76,8 +76,9 @@ def setup(title: str, *, needs: Needs) -> View:
     What is compared comes from the address, else from the session, and is written to both. Where a page cannot be
     shown, this says why and what to do, and ends the page.
     """
-    st.set_page_config(page_title=f"{title} · tfcompare", page_icon=ICON, layout="wide")
+    st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     st.logo(LOGO, icon_image=ICON, size="large")
+    st.title(title)
     try:
         view, complaints = _begin()
     except TfcompareError as error:
@@ -86,7 +87,6 @@ def setup(title: str, *, needs: Needs) -> View:
     sidebar.links(view.selection)
     sidebar.choices(view.selection, view.found)
     host_slot = st.sidebar.container()
-    st.title(title)
     for complaint in complaints:
         st.error(complaint)
     if needs == "runs":
@@ -178,6 +178,6 @@ def _compare(selection: Selection, baseline: Run, candidates: Sequence[Run]) -> 
 def _tell_what_is_compared(comparison: Comparison) -> None:
     candidates = ", ".join(as_code(run.name) for run in comparison.candidates)
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
-    st.markdown(f"{candidates} against the baseline {as_code(comparison.baseline.name)}, per {comparison.per}{where}")
+    st.caption(f"{candidates} against the baseline {as_code(comparison.baseline.name)}, per {comparison.per}{where}")
     for note in comparison.notes:
         st.caption(as_markdown(note))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,11 @@ from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.ui import state
 from tfcompare.ui.selection import PER, Selection
+from tfcompare.units import middle_ellipsis
 
 HOME = "app.py"
+WIDTH = 320
+_FIELD_LENGTH, _CHIP_LENGTH = 27, 20
 _ICONS = {"Overview": ":material/speed:", "Op stats": ":material/table_chart:"}
 
 _BASELINE = "tfcompare.baseline"
@@ -37,7 +41,7 @@ def page_title(path: Path) -> str:
 
 def links(selection: Selection) -> None:
     """A link to each page that takes the selection along."""
-    with st.sidebar.container(gap=None):
+    with st.sidebar.container(gap="xxsmall"):
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
@@ -55,7 +59,8 @@ def link(page: str, label: str, selection: Selection, *, icon: str | None = None
 
 def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
     """The widgets that change baseline, candidates, and what sums are given for."""
-    names = {run.id: run.name for run in found if run.is_readable}
+    full_names = {run.id: run.name for run in found if run.is_readable}
+    names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
     st.session_state[_BASELINE] = selection.baseline
     st.session_state[_CANDIDATES] = list(selection.candidates)
     st.session_state[_PER] = selection.per
@@ -66,7 +71,7 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
         )  # fmt: skip
         st.multiselect(
             "Candidates", [i for i in names if i != selection.baseline], key=_CANDIDATES,
-            format_func=lambda run_id: names.get(run_id, run_id), placeholder="Choose runs", select_all=False,
+            format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
             on_change=_candidates_changed,
         )  # fmt: skip
         st.button(
@@ -78,6 +83,13 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
             help="Runs rarely hold the same number of steps, so sums are divided by them unless you say otherwise",
             on_change=_per_changed, width="stretch",
         )  # fmt: skip
+
+
+def short_names(names: dict[str, str], width: int) -> dict[str, str]:
+    """The names cut in their middle to fit into a widget, but for those that would then read alike."""
+    short = {run_id: middle_ellipsis(name, width) for run_id, name in names.items()}
+    count = Counter(short.values())
+    return {run_id: name if count[name] == 1 else names[run_id] for run_id, name in short.items()}
 
 
 def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candidates: Sequence[Run]) -> None:

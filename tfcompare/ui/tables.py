@@ -25,21 +25,23 @@ PAGE_ROWS = 500
 ROW_PIXELS = 35
 VISIBLE_ROWS = 15
 MISSING = "–"
-NAMES = ("op_name", "op_name_candidate", "scope")
-"""Columns of long names: the first takes what the others leave of the page, its texts are cut to fit."""
-
-PAGE_PIXELS = 975
+PAGE_PIXELS = 950
 """The width of a table in a window of 1440."""
 
-TEXT_PIXELS = {"op_type": 150, "op_type_candidate": 150, "host_or_device": 70, "status": 80}
-NAME_PIXELS = (220, 420)
-CHARACTER_PIXELS = 7.2
+TEXT_PIXELS = {"op_type": 150, "op_type_candidate": 150, "op_name_candidate": 400, "host_or_device": 70, "status": 80}
+NAME_PIXELS = (180, 420)
+DIGIT_PIXELS = 7.2
+LETTER_PIXELS = 6.7
 MARKER_PIXELS = 40
+MOST_DIGITS = 4
+MOST_DIGITS_OF_COUNTS = 2
 
 SORTED = {True: " ▼", False: " ▲"}
 
 ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
 """What the last part of a diff's column name says, as a label."""
+
+SHORT_LABELS = {"host_or_device": "Where"}
 
 OF_A_DIFF = {
     c.name: c
@@ -81,15 +83,16 @@ def shown(name: str, table: schema.Table) -> Shown:
     """How the column `name` of a diff of `table`, or of the table itself, is shown; raises `Unknown`."""
     base, per, role = _parts(name, table)
     column = OF_A_DIFF.get(base) or table.column(base)
-    unit = {"share": "", "": ""}.get(column.unit, column.unit)
-    unit = "/".join(part for part in (unit, "step" if per else "") if part)
-    heading = f"{column.label} ({unit})" if unit else column.label
+    unit = "" if column.unit == "share" else column.unit
+    unit = f"{unit}/step" if unit and per else "per step" if per else unit
+    name_and_unit = f"{column.label} ({unit})" if unit else column.label
     if not column.is_number and column.kind != "flag":
-        label = f"{column.label}, candidate" if role == "candidate" and column.kind == "key" else column.label
+        label = SHORT_LABELS.get(name, column.label)
+        label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
         return Shown(name, "", label, column.meaning, "text")
     if not role:
-        return Shown(name, "", heading, column.meaning, _format(column, role), column.unit == "µs")
-    return Shown(name, heading, ROLES[role], column.meaning, _format(column, role), column.unit == "µs")
+        return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit == "µs")
+    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit == "µs")
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:
@@ -119,7 +122,7 @@ def decimals(values: pd.DataFrame) -> int:
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size or bool((numbers == np.round(numbers)).all()):
         return 0
-    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, 4))
+    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, MOST_DIGITS))
 
 
 @dataclass(frozen=True)
@@ -131,27 +134,30 @@ class Layout:
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
-    """Columns under one heading have the same digits; the first column of names takes the width that is left."""
+    """Columns under one heading have the same digits; the first column, of names, takes the width that is left."""
     of_heading: dict[str, list[str]] = {}
     for column in columns:
         if column.format in ("number", "change"):
             of_heading.setdefault(column.heading or column.name, []).append(column.name)
     digits: dict[str, int] = {}
+    times = {column.name for column in columns if column.is_time}
     for names in of_heading.values():
-        digits |= dict.fromkeys(names, decimals(frame[names]))
-    pixels = {column.name: _pixels(frame, column, digits) for column in columns if column.name not in NAMES}
+        most = MOST_DIGITS if names[0] in times else MOST_DIGITS_OF_COUNTS
+        digits |= dict.fromkeys(names, min(decimals(frame[names]), most))
+    first, *others = columns
+    pixels = {column.name: _pixels(frame, column, digits) for column in others}
     left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
-    return Layout(pixels | dict.fromkeys(NAMES, int(np.clip(left, *NAME_PIXELS))), digits)
+    return Layout(pixels | {first.name: int(np.clip(left, *NAME_PIXELS))}, digits)
 
 
 def _pixels(frame: pd.DataFrame, column: Shown, digits: dict[str, int]) -> int:
-    header = int(len(column.label + SORTED[True]) * CHARACTER_PIXELS)
+    header = int(len(column.label + SORTED[True]) * DIGIT_PIXELS)
     if column.format == "text":
         return max(TEXT_PIXELS.get(column.name, 0), min(header, 150)) + 16
     if column.format in ("number", "change"):
         largest = frame[column.name].astype("float64").abs().max()
         text = f"+{largest if largest == largest else 0:,.{digits[column.name]}f}"
-        header = max(header, int(len(text) * CHARACTER_PIXELS))
+        header = max(header, int(len(text) * DIGIT_PIXELS))
     return header + 20
 
 
@@ -164,7 +170,7 @@ def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
     if column.format == "flag":
         return st.column_config.CheckboxColumn(label, help=column.help, width=width)
     digits = laid_out.digits.get(column.name, 0)
-    formats = {"number": f"%,.{digits}f", "change": f"%+,.{digits}f", "ratio": "%.3f×", "share": "percent"}
+    formats = {"number": f"%,.{digits}f", "change": f"%+,.{digits}f", "ratio": "%.3f×", "share": "%.1f %%"}
     return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format], width=width)
 
 
@@ -220,15 +226,17 @@ def sortable(
     row_names = row_name(page).tolist() if row_name else []
     chosen = st.query_params.get("row")
     position = [row_names.index(chosen)] if chosen in row_names else []
-    st.session_state[key] = {"selection": {"rows": position, "columns": []}}
+    # A grid of its own for each order: a header that was clicked stays chosen in the browser until its grid is replaced.
+    grid = f"{key} {order.to_text()}"
+    st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(
-        _styled(page, columns, laid_out),
-        key=key,
+        styled(page, columns, laid_out),
+        key=grid,
         hide_index=True,
         height=min(len(page), VISIBLE_ROWS) * ROW_PIXELS + 2 * ROW_PIXELS + 2,
         placeholder=MISSING,
         column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
-        on_select=partial(_on_select, key, columns, order, row_names),
+        on_select=partial(_on_select, grid, columns, order, row_names),
         selection_mode=["single-row", "single-column"] if row_name else "single-column",
     )
     return rows, chosen if row_name is not None else None
@@ -248,12 +256,14 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
     return rows.iloc[first:last].reset_index(drop=True)
 
 
-def _styled(page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout) -> pd.DataFrame | Styler:
+def styled(page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout) -> pd.DataFrame | Styler:
     """The page with two levels of headers, and changes of time in the colours of better and worse."""
     cells = for_spreadsheet(page[[column.name for column in columns]])
-    for name in cells.columns.intersection(list(NAMES)):
-        fitting = int((laid_out.pixels[name] - 16) / CHARACTER_PIXELS)
-        cells[name] = style.shorten_apart(cells[name].fillna("").astype("str").tolist(), fitting)
+    shares = [column.name for column in columns if column.format == "share"]
+    cells[shares] *= 100  # the format `percent` drops zeros at the end, so that the points would not stand in line
+    names = columns[0].name
+    fitting = int((laid_out.pixels[names] - 16) / LETTER_PIXELS)
+    cells[names] = style.shorten_apart(cells[names].astype("str").tolist(), fitting)
     cells.columns = pd.MultiIndex.from_tuples([(column.heading, column.name) for column in columns])
     changes: list[Hashable] = [(c.heading, c.name) for c in columns if c.format == "change" and c.is_time]
     return cells.style.apply(_change_colours, subset=changes) if changes else cells
@@ -272,8 +282,8 @@ def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[i
     }
 
 
-def _on_select(key: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str]) -> None:
-    selection = st.session_state[key]["selection"]
+def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str]) -> None:
+    selection = st.session_state[grid]["selection"]
     if selection["columns"]:
         clicked = next(column for column in columns if column.name == selection["columns"][0])
         st.query_params["sort"] = order.after_click(clicked.name, clicked.format != "text").to_text()

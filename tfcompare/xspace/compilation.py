@@ -7,6 +7,7 @@ be written, the code is compiled anew in each process instead of failing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -17,7 +18,6 @@ Array = npt.NDArray[Any]
 Int = Any  # a 64-bit integer, of Python or of numpy: compiled code does not tell them apart
 F = TypeVar("F", bound=Callable[..., Any])
 
-_COMPILED: list[Any] = []
 EXPECTED_SECONDS = 10
 """What compiling everything takes on two slow cores, for messages to the user."""
 
@@ -43,24 +43,37 @@ def _compiled(function: F, **options: Any) -> F:
         dispatcher = numba.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # numba: "no locator available": neither the source folder nor a cache folder is writable
         dispatcher = numba.njit(nogil=True, **options)(function)
-    _COMPILED.append(dispatcher)
+    cache = getattr(dispatcher, "_cache", None)
+    if cache is not None:
+        cache.save_overload = _saved_if_possible(cache.save_overload)
     return cast(F, dispatcher)
 
 
+def _saved_if_possible(save: Callable[..., None]) -> Callable[..., None]:
+    """A full disk shows only when numba saves what it has compiled, which must not be the end of reading a profile."""
+
+    def save_overload(*args: Any) -> None:
+        with suppress(OSError):
+            save(*args)
+
+    return save_overload
+
+
 def needs_compilation() -> bool:
-    """Whether the loops imported so far still have to be compiled; import what uses them before asking."""
-    return any(not dispatcher.signatures and not _is_cached(dispatcher) for dispatcher in _COMPILED)
+    """Whether reading the first profile of this process will have to compile, which takes a while.
+
+    Told by the loop over a file's bytes: it takes the most, and every profile needs it.
+    """
+    from tfcompare.xspace import wire
+
+    is_compiled = numba.config.DISABLE_JIT or wire.scan.signatures  # type: ignore[attr-defined]
+    return not is_compiled and not _is_cached(wire.scan)
 
 
 def _is_cached(dispatcher: Any) -> bool:
-    stats = getattr(dispatcher, "stats", None)
-    cache_path = getattr(stats, "cache_path", None)
-    if cache_path is None:
-        return False
-    source = Path(dispatcher.py_func.__code__.co_filename)
-    name = f"{source.stem}.{dispatcher.py_func.__qualname__}-*.nbi"
+    """Whether numba will find code on disk: its own index, which goes by source and version, lists some."""
+    index = getattr(dispatcher._cache, "_cache_file", None)
     try:
-        stamp = source.stat().st_mtime
-        return any(index.stat().st_mtime >= stamp for index in Path(cache_path).glob(name))
+        return index is not None and any(Path(index._data_path(n)).exists() for n in index._load_index().values())
     except OSError:
         return False

@@ -53,33 +53,6 @@ def intern_bytes(buffer: Array, starts: Array, lengths: Array, seed: Int, codes:
 
 
 @compiled
-def intern_pairs(left: Array, right: Array, seed: Int, codes: Array) -> Int:
-    """Give equal pairs of numbers equal codes, by first appearance: fills `codes`; returns how many there are."""
-    size = 16
-    while size < 2 * left.size:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    firsts = np.empty(left.size, np.int64)
-    found = 0
-    for row in range(left.size):
-        hashed = (np.uint64(left[row]) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
-        hashed = (hashed ^ (hashed >> np.uint64(32)) ^ np.uint64(right[row])) * np.uint64(0xBF58476D1CE4E5B9)
-        hashed = (hashed ^ (hashed >> np.uint64(32))) * np.uint64(0x94D049BB133111EB)
-        slot = np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(size - 1))
-        while slots[slot] >= 0:
-            other = firsts[slots[slot]]
-            if left[other] == left[row] and right[other] == right[row]:
-                break
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot] = found
-            firsts[found] = row
-            found += 1
-        codes[row] = slots[slot]
-    return found
-
-
-@compiled
 def dense_rows(ids: Array, rows: Array, first: Int, last: Int, wanted: Array, missing: Int, out: Array) -> None:
     """For `wanted[first:last]`, the row of the entry with that id (`ids` sorted, `rows` along); `missing` for none."""
     low, high = (ids[0], ids[-1]) if ids.size else (np.int64(0), np.int64(-1))

@@ -14,10 +14,15 @@ from tfcompare.xspace import lookup, wire
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.object_]
 StatValue = int | float | str | bytes
 
 PS_PER_NS = 1_000
+LONGEST_PS = 1 << 58
+"""Three days: no profile is that long, what a file claims beyond it is damage."""
+MOST_PS = 1 << 62
+"""What times may add up to; sums that a damaged file makes absurd end here rather than turn negative."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +65,15 @@ class Lines:
 @dataclass(frozen=True, eq=False)
 class Events:
     """Events in file order: `line` and `metadata` are rows of those tables; `start_ps` counts from the XSpace's origin
-    (the earliest line timestamp); `occurrences` is above 0 for aggregated events only, which have no start."""
+    (the earliest line timestamp); `occurrences` is above 0 for aggregated events only, which have no start; `odd_times`
+    is the number of events whose recorded times cannot be."""
 
     line: Int32
     metadata: Int32
     start_ps: Int64
     duration_ps: Int64
     occurrences: Int64
+    odd_times: int
 
     def __len__(self) -> int:
         return len(self.line)

@@ -291,14 +291,18 @@ def _plane(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int]
                 name, name_length = start, content
             elif number == 3:
                 error, at = _line(buffer, start, following, row, tables)
-            elif number == 4:
+            elif number == 4:  # np.int64: a plain constant would have the function compiled anew for its value
                 entries = tables.event_metadata
-                error, at = _metadata(buffer, start, following, row, EVENT_METADATA, counts, entries, other_stats)
+                error, at = _metadata(
+                    buffer, start, following, row, np.int64(EVENT_METADATA), counts, entries, other_stats
+                )
             elif number == 5:
                 entries = tables.stat_metadata
-                error, at = _metadata(buffer, start, following, row, STAT_METADATA, counts, entries, other_stats)
+                error, at = _metadata(
+                    buffer, start, following, row, np.int64(STAT_METADATA), counts, entries, other_stats
+                )
             elif number == 6:
-                error, at = _other_stat(buffer, start, following, -1, row, counts, other_stats)
+                error, at = _other_stat(buffer, start, following, np.int64(-1), row, counts, other_stats)
         if error != OK:
             return error, at
         pos = following

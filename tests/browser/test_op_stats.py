@@ -1,0 +1,130 @@
+"""Op stats in a real browser: filter, sort, choose a row, and take the numbers home."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ROW_PIXELS, Serve, opened, query, settled, table_texts
+from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
+from tfcompare import compare, load
+
+HEADERS = 2
+LEFT_END, OP, BASELINE = 18, 80, 545
+CONVOLUTION = "autoencoder_1/image_1/convolution"
+
+
+@pytest.fixture(scope="module")
+def diff() -> pd.DataFrame:
+    runs = [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    frame = compare(*runs).table("op_stats")
+    return frame[frame["op_type"] != "IDLE"].reset_index(drop=True)
+
+
+def click(page: Page, x: float, row: int, then: str | re.Pattern[str]) -> None:
+    """Click into the table (row 0 is the first, -1 the header), and wait until `then` is in the address."""
+    settled(page)
+    table = page.locator("[data-testid=stDataFrame]")
+    table.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + x, box["y"] + (HEADERS + row + 0.5) * ROW_PIXELS)
+    page.wait_for_url(then)
+    settled(page)
+
+
+def search(page: Page, words: str) -> None:
+    page.get_by_role("textbox", name="Filter").fill(words)
+    page.get_by_role("textbox", name="Filter").press("Enter")
+    page.wait_for_url("**filter=**")
+    settled(page)
+
+
+def downloaded(page: Page, button: str) -> pd.DataFrame:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig")
+
+
+def test_filter_sort_choose_and_download(page: Page, samples_url: str, diff: pd.DataFrame) -> None:
+    opened(page, f"{samples_url}/Op_stats")
+    assert len(table_texts(page)) >= 10
+    expect(page.locator(".gtitle").first).to_have_text("The 15 largest changes of self time")
+
+    search(page, "conv2d backprop")
+    found = diff[diff["op_name"].str.contains("Conv2DBackprop") | diff["op_type"].str.contains("Conv2DBackprop")]
+    expect(page.get_by_role("button", name=f"CSV of these {len(found)} rows")).to_be_visible()
+
+    click(page, BASELINE, -1, "**sort=-self_time_us_per_step_baseline**")
+    click(page, BASELINE, -1, "**sort=self_time_us_per_step_baseline**")
+    expected = found.sort_values("self_time_us_per_step_baseline", kind="stable")
+    assert float(table_texts(page)[0][2]) == expected["self_time_us_per_step_baseline"].iloc[0]
+
+    shown = downloaded(page, "CSV of these")
+    assert shown["op_name"].tolist() == expected["op_name"].tolist()
+    for column in shown.columns[2:6]:
+        assert shown[column].tolist() == pytest.approx(expected[column].tolist(), rel=1e-12)
+
+
+def test_the_csv_of_everything_is_the_whole_diff(page: Page, samples_url: str, diff: pd.DataFrame) -> None:
+    opened(page, f"{samples_url}/Op_stats?filter=relu")
+    everything = downloaded(page, "CSV of everything")
+    busy = everything[everything["op_type"] != "IDLE"].reset_index(drop=True)
+    assert set(diff.columns) < set(busy.columns)
+    assert busy["op_name"].tolist() == diff["op_name"].tolist()
+    assert busy["self_time_us_per_step_candidate"].tolist() == pytest.approx(
+        diff["self_time_us_per_step_candidate"].tolist(), rel=1e-12
+    )
+
+
+def test_a_chosen_row_shows_the_op_in_every_step(page: Page, samples_url: str) -> None:
+    opened(page, f"{samples_url}/Op_stats")
+    names = [cells[0] for cells in table_texts(page)]
+    row = names.index(CONVOLUTION)
+    click(page, LEFT_END, row, "**row=**")
+    expect(page.get_by_role("heading", name=f"{CONVOLUTION} in every step")).to_be_visible()
+    assert query(page)["row"] == [f"Host:Conv2D:{CONVOLUTION}"]
+
+    page.reload()  # a link shows a colleague the same
+    expect(page.get_by_role("heading", name=f"{CONVOLUTION} in every step")).to_be_visible()
+
+    click(page, OP, -1, "**sort=op_name**")  # sorting keeps the choice
+    expect(page.get_by_role("heading", name=f"{CONVOLUTION} in every step")).to_be_visible()
+
+    click(page, OP, -1, "**sort=-op_name**")
+    click(page, OP, -1, re.compile("^(?!.*sort=)"))
+    click(page, LEFT_END, row, re.compile("^(?!.*row=)"))  # and a second click gives it up
+    expect(page.get_by_text("Choose a row, at its left end")).to_be_visible()
+    assert "row" not in query(page)
+
+
+def test_groups_are_linked(page: Page, samples_url: str) -> None:
+    opened(page, f"{samples_url}/Op_stats")
+    page.get_by_role("radio", name="op type").click()
+    expect(page.get_by_role("heading", name="Every op type")).to_be_visible()
+    settled(page)
+    assert query(page)["by"] == ["op type"]
+    assert table_texts(page)[0][0] == "Conv2DBackpropFilter"
+
+
+@pytest.mark.parametrize("by", ["op", "op type", "name scope"])
+def test_the_columns_shown_first_need_no_sideways_scrolling(page: Page, samples_url: str, by: str) -> None:
+    opened(page, f"{samples_url}/Op_stats?idle=true&{urlencode({'by': by})}")
+    scroller = page.locator("[data-testid=stDataFrame] .dvn-scroller")
+    assert scroller.evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_a_deep_link_on_a_fresh_server_shows_both_places(page: Page, serve: Serve) -> None:
+    names = {"baseline": "tf_gpu", "candidate": "tf_cpu_base"}
+    ids = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
+    opened(page, f"{serve(CORPUS)}/Op_stats?{urlencode(ids)}")
+    expect(page.locator(".gtitle", has_text="Self time on device by op type")).to_be_visible()
+    expect(page.locator(".gtitle", has_text="Self time on host by name scope")).to_be_visible()
+    expect(page.get_by_text("Rows 1 to 500 of")).to_be_visible()

@@ -1,0 +1,69 @@
+"""Runs made from tiny XSpaces, and their tables as text."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tfcompare.run import Run, load
+
+
+def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
+    """The run of these host files, named a, b, c, …"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in zip("abcdefgh", hosts, strict=False):
+            (Path(folder) / f"{name}.xplane.pb").write_bytes(data)
+        return load(folder, step_marker=step_marker)
+
+
+def lines(text: str) -> list[str]:
+    """Lines of expected text, without regard to how wide its columns are."""
+    return [" ".join(line.split()) for line in text.strip().splitlines()]
+
+
+def rows(frame: pd.DataFrame, *columns: str) -> list[str]:
+    """A line for each row, in order."""
+    return [" ".join(_cell(v) for v in row) for row in frame[list(columns)].itertuples(index=False, name=None)]
+
+
+def ops(run: Run, **choice: str) -> list[str]:
+    """`op_stats`: side, type, name, occurrences, total µs, self µs, and whether it ran eagerly."""
+    columns = ("host_or_device", "op_type", "op_name", "occurrences", "total_time_us", "self_time_us")
+    frame = run.table("op_stats", **choice)
+    flags = frame["is_eager"].map({True: " eager", False: ""})
+    return [row + flag for row, flag in zip(rows(frame, *columns), flags, strict=True)]
+
+
+def host_ops(run: Run) -> list[str]:
+    """`ops` of the host, the side left out."""
+    return [row.removeprefix("Host ") for row in ops(run) if row.startswith("Host ")]
+
+
+def device_ops(run: Run, **choice: str) -> list[str]:
+    """`ops` of the devices, the side left out."""
+    return [row.removeprefix("Device ") for row in ops(run, **choice) if row.startswith("Device ")]
+
+
+def eager(run: Run) -> dict[str, bool]:
+    """Whether each op ran eagerly, IDLE left out."""
+    frame = run.table("op_stats").query("op_type != 'IDLE'")
+    return dict(zip(frame["op_name"], frame["is_eager"].tolist(), strict=True))
+
+
+def op_steps(run: Run) -> list[str]:
+    """`op_steps`: name, step, occurrences, self µs."""
+    return rows(run.table("op_steps"), "op_name", "step", "occurrences", "self_time_us")
+
+
+def steps(run: Run) -> list[str]:
+    """`steps`: host, number, start and length in µs, and whether it counts."""
+    return rows(run.table("steps"), "host", "step", "start_us", "duration_us", "included")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "counted" if value else "set aside"
+    return f"{value:g}" if isinstance(value, float) else str(value)

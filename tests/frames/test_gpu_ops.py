@@ -1,0 +1,156 @@
+"""Ops on GPU streams, by hand."""
+
+from __future__ import annotations
+
+from tests.frames.tables import device_ops, host_ops, lines, ops, run_of
+from tests.xspace.fuzz_inputs import hlo_proto
+from tests.xspace_builder import Event, Plane, Ref, event, line, meta, plane, space
+
+
+def gpu(*events: Event, number: int = 0, at_us: float = 0) -> Plane:
+    return plane(f"/device:GPU:{number}", line("Stream #13(Compute)", *events, id=13, at_us=at_us))
+
+
+def test_what_names_the_op_of_a_kernel() -> None:
+    run = run_of(
+        space(
+            gpu(
+                event("k", 0, 1, tf_op="by/tf_op:A", annotation="not:B"),
+                event("k", 1, 2, tf_op=Ref("by/ref:A"), name="not:C"),
+                event("k", 3, 3, {"level 0": "by/level:Level#shape=(4)#::#edge=x#"}, annotation="not:D"),
+                event("k", 6, 4, annotation="by/annotation:Note#id=3#"),
+                event("k", 10, 5, tf_op=""),
+                event("MemcpyH2D", 15, 6, tf_op="no op but a name"),
+                event("Memset 4", 21, 7, annotation="prose"),
+                event("jax", 28, 8, tf_op="jit(f)/dot_general:"),
+            )
+        )
+    )
+    assert device_ops(run) == lines("""
+        dot_general  jit(f)/dot_general  1  8  8
+        Unknown      Memset 4            1  7  7
+        Unknown      no op but a name    1  6  6
+        Unknown      k                   1  5  5
+        Note         by/annotation       1  4  4
+        Level        by/level            1  3  3
+        A            by/ref              1  2  2
+        A            by/tf_op            1  1  1
+        IDLE         IDLE                0  0  0
+    """)
+
+
+def test_an_op_of_several_kernels_ran_as_often_as_the_one_that_ran_most() -> None:
+    kernels = [event(name, 10 * i, 2, tf_op="op:A") for i, name in enumerate(["k1", "k2", "k1", "k2", "k1"])]
+    assert device_ops(run_of(space(gpu(*kernels)))) == lines("""
+        IDLE  IDLE  0  32  32
+        A     op    3  10  10
+    """)
+
+
+def test_kernels_of_all_devices_and_hosts_add_up_before_the_largest_is_taken() -> None:
+    one = space(gpu(event("k1", 0, 1, tf_op="op:A")), gpu(event("k1", 0, 2, tf_op="op:A"), number=1))
+    two = space(gpu(event("k1", 0, 4, tf_op="op:A"), event("k2", 4, 8, tf_op="op:A"), number=1))
+    run = run_of(one, two)
+    assert device_ops(run) == lines("""
+        A     op    3  15  15
+        IDLE  IDLE  0  0   0
+    """)
+    assert device_ops(run, device="/device:GPU:1") == lines("""
+        A     op    2  14  14
+        IDLE  IDLE  0  0   0
+    """)
+    assert device_ops(run, host="a", device="/device:GPU:0") == lines("""
+        A     op    1  1   1
+        IDLE  IDLE  0  0   0
+    """)
+
+
+def test_idle_time_is_that_of_each_device_on_one_clock() -> None:
+    """From the first start to the last end over all streams, whose own starts count; xprof leaves those out."""
+    run = run_of(
+        space(
+            plane(
+                "/device:GPU:0",
+                line("Stream #1", event("k", 5, 10, tf_op="op:A"), at_us=100),
+                line("Stream #2", event("k", 0, 10, tf_op="op:A"), at_us=150),
+                line("Stream #3", event("MemcpyH2D", 0, 1, hlo_op="of a program that is not there"), at_us=170),
+            ),
+            gpu(event("k", 0, 10, tf_op="op:A"), event("k", 5, 10, tf_op="op:A"), number=1),
+        )
+    )
+    assert device_ops(run) == lines("""
+        IDLE  IDLE  0  46  46
+        A     op    4  40  40
+    """)
+
+
+def test_instructions_of_programs_that_the_profile_holds() -> None:
+    program = hlo_proto(
+        ("dot.1", "MatMul", "model/dense/MatMul"), ("copy.2", "", ""), ("odd.3", "", "no op at all?:(x)")
+    )
+    other = hlo_proto(("dot.1", "", "jit(f)/dot_general"))
+    run = run_of(
+        space(
+            gpu(
+                event("gemm", 0, 1, hlo_op="dot.1", program_id=7, tf_op="not:This"),
+                event("gemm2", 1, 2, hlo_op="main::dot.1", program_id=7),
+                event("copy", 3, 4, hlo_op=Ref("copy.2"), program_id=7),
+                event("gemm", 7, 8, hlo_op="dot.1", program_id=8),
+                event("odd", 15, 16, hlo_op="odd.3", program_id=7),
+                event("gone", 31, 32, hlo_op="gone.9", program_id=7),
+                event("gone", 63, 64, hlo_op="dot.1", program_id=9),
+            ),
+            plane(
+                "/host:metadata",
+                line("", event(meta("jit_f", "", {"Hlo Proto": program}), 0, 0)),
+                line("", event(meta("jit_g", "", hlo_proto=other), 0, 0)),
+                ids={"jit_f": 7, "jit_g": 8},
+            ),
+            plane("elsewhere", line("", event(meta("jit_h", "", hlo_proto=other), 0, 0)), ids={"jit_h": 9}),
+        )
+    )
+    assert device_ops(run) == lines("""
+        IDLE         IDLE                0  96  96
+        Unknown      odd.3               1  16  16
+        dot_general  jit(f)/dot_general  1  8   8
+        Unknown      copy.2              1  4   4
+        MatMul       model/dense/MatMul  2  3   3
+    """)
+
+
+def test_derived_lines_are_left_out_by_their_id() -> None:
+    kernel = event("k", 0, 10, tf_op="op:A")
+    derived = [line("TensorFlow Ops", event("op:A", 0, 10), id=-559038737 + i) for i in range(3)]
+    named_so = line("TensorFlow Ops", kernel, id=14)
+    assert device_ops(run_of(space(plane("/device:GPU:0", *derived, named_so)))) == lines("""
+        A     op    1  10  10
+        IDLE  IDLE  0  0   0
+    """)
+
+
+def test_device_before_host_and_devices_without_events_are_none() -> None:
+    run = run_of(
+        space(
+            plane("/host:CPU", line("t", event("op:A", 0, 5))),
+            gpu(event("k", 0, 1, tf_op="op:A")),
+            plane("/device:GPU:1"),
+            plane("/device:CUSTOM:0", line("x", event("k", 0, 50, tf_op="other:B"))),
+        )
+    )
+    assert ops(run) == lines("""
+        Device  A     op    1  1  1
+        Device  IDLE  IDLE  0  0  0
+        Host    A     op    1  5  5
+        Host    IDLE  IDLE  0  0  0
+    """)
+    assert (run.devices, run.info.device_type, run.info.device_count) == (("/device:GPU:0",), "GPU", 1)
+
+
+def test_a_gpu_that_recorded_nothing_is_told_of() -> None:
+    run = run_of(space(plane("/host:CPU", line("t", event("op:A", 0, 5))), plane("/device:GPU:0", line("Stream"))))
+    assert host_ops(run) == lines("""
+        A     op    1  5  5
+        IDLE  IDLE  0  0  0
+    """)
+    assert run.info.device_type == "CPU"
+    assert run.remarks == ("devices without any events: 1; the times are those of the host only",)

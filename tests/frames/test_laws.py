@@ -1,0 +1,151 @@
+"""What must hold of any profile: how the file is laid out says nothing, and time is only ever a difference.
+
+`LAW_EXAMPLES=200 pytest tests/frames/test_laws.py` looks harder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.frames.tables import run_of
+from tests.xspace_builder import Event, Line, Plane, event, line, plane, space
+from tfcompare.run import Run
+
+HOST_EVENTS = (
+    lambda at, n: event("train", at, n, _r=1, step_num=at),
+    lambda at, n: event("EagerExecute", at, n, is_func=n % 2),
+    lambda at, n: event("a:A", at, n),
+    lambda at, n: event("b:B", at, n),
+    lambda at, n: event("Iterator::Root", at, n),
+    lambda at, n: event("python code", at, n),
+    lambda at, n: event("made", at, n, _pt=1, _p=at % 3),
+    lambda at, n: event("used:C", at, n, _ct=1, _c=at % 3),
+    lambda at, n: event("cuLaunchKernel", at, n, correlation_id=at % 5),
+)
+KERNELS = (
+    lambda at, n: event(f"k{n % 2}", at, n, tf_op="a:A", correlation_id=at % 5),
+    lambda at, n: event("k", at, n, {"level 0": "b:B#x#"}),
+    lambda at, n: event("MemcpyH2D", at, n),
+)
+Maker = Callable[[int, int], Event]
+laws = settings(max_examples=int(os.environ.get("LAW_EXAMPLES", "8")), deadline=None, derandomize=True)
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> list[Plane]:
+    """A host with some threads and up to two GPUs with some streams; no two events begin at the same time."""
+    starts = iter(draw(st.permutations(range(60))))
+
+    def events(makers: tuple[Maker, ...], most: int) -> list[Event]:
+        chosen = draw(st.lists(st.tuples(st.sampled_from(makers), st.integers(0, 40)), max_size=most))
+        return [make(next(starts), length) for make, length in chosen]
+
+    def plane_of(name: str, makers: tuple[Maker, ...]) -> Plane:
+        counts = range(draw(st.integers(1, 3)))
+        lines = [line(f"line {i}", *events(makers, 6), id=i, at_us=100 * draw(st.integers(0, 2))) for i in counts]
+        return plane(name, *lines)
+
+    gpus = draw(st.integers(0, 2))
+    return [plane_of("/host:CPU", HOST_EVENTS), *(plane_of(f"/device:GPU:{i}", KERNELS) for i in range(gpus))]
+
+
+def with_lines(planes: list[Plane], change: Callable[[Line], Line]) -> list[Plane]:
+    return [dataclasses.replace(p, contents=tuple(change(c) for c in p.contents)) for p in planes]
+
+
+def with_events(planes: list[Plane], change: Callable[[Event], Event]) -> list[Plane]:
+    return with_lines(planes, lambda c: dataclasses.replace(c, contents=tuple(change(e) for e in c.contents)))
+
+
+def tables(run: Run) -> dict[str, pd.DataFrame]:
+    return {name: run.table(name) for name in ("op_stats", "op_steps", "steps")}
+
+
+def same(one: Run, other: Run, times: float = 1) -> None:
+    """Equal tables, but for all times of `one` being multiplied first."""
+    assert one.info.step_source == other.info.step_source
+    for name, frame in tables(one).items():
+        in_us = {c: frame[c] * times for c in frame if c.endswith("_us")}
+        pd.testing.assert_frame_equal(frame.assign(**in_us), tables(other)[name], obj=name)
+
+
+@laws
+@given(profiles(), st.randoms(use_true_random=False))
+def test_the_order_of_planes_lines_and_events_in_the_file_does_not_matter(planes: list[Plane], random) -> None:
+    def shuffled(items: tuple) -> tuple:
+        return tuple(random.sample(items, len(items)))
+
+    moved = with_lines(planes, lambda c: dataclasses.replace(c, contents=shuffled(c.contents)))
+    moved = [dataclasses.replace(p, contents=shuffled(p.contents), metadata="before") for p in moved]
+    same(run_of(space(*planes)), run_of(space(*shuffled(tuple(moved)))))
+
+
+@laws
+@given(profiles(), profiles())
+def test_the_order_of_host_files_does_not_matter(one: list[Plane], two: list[Plane]) -> None:
+    forth, back = run_of(space(*one), space(*two)), run_of(space(*two), space(*one))
+    for name in ("op_stats", "op_steps"):
+        pd.testing.assert_frame_equal(forth.table(name), back.table(name), obj=name)
+    pd.testing.assert_frame_equal(forth.steps, back.steps)
+    assert forth.content_id == back.content_id
+
+
+@laws
+@given(profiles(), st.integers(0, 10**9))
+def test_when_a_profile_was_recorded_does_not_matter(planes: list[Plane], later_us: int) -> None:
+    moved = with_lines(planes, lambda c: dataclasses.replace(c, timestamp_ns=c.timestamp_ns + 1000 * later_us))
+    same(run_of(space(*planes)), run_of(space(*moved)))
+
+
+@laws
+@given(profiles(), st.integers(0, 10**6))
+def test_a_later_begin_of_all_events_moves_nothing_but_the_steps(planes: list[Plane], later_us: int) -> None:
+    moved = with_events(planes, lambda e: dataclasses.replace(e, offset_ps=e.offset_ps + later_us * 10**6))
+    run, later = run_of(space(*planes)), run_of(space(*moved))
+    for name in ("op_stats", "op_steps"):
+        pd.testing.assert_frame_equal(run.table(name), later.table(name), obj=name)
+    steps = run.table("steps")
+    pd.testing.assert_frame_equal(steps.assign(start_us=steps["start_us"] + later_us), later.table("steps"))
+
+
+@laws
+@given(profiles())
+def test_twice_as_slow_takes_twice_as_long(planes: list[Plane]) -> None:
+    slower = with_events(
+        planes, lambda e: dataclasses.replace(e, offset_ps=2 * e.offset_ps, duration_ps=2 * e.duration_ps)
+    )
+    slower = with_lines(slower, lambda c: dataclasses.replace(c, timestamp_ns=2 * c.timestamp_ns))
+    same(run_of(space(*planes)), run_of(space(*slower)), times=2)
+
+
+@laws
+@given(profiles())
+def test_the_steps_of_a_profile_that_steps_cover_add_up_to_the_whole(planes: list[Plane]) -> None:
+    halves = [e for at in (-50, 150) for e in (event("half", at, 200), event("in_half:H", at + 1, 1))]
+    host = dataclasses.replace(planes[0], contents=(*planes[0].contents, line("markers", *halves)))
+    run = run_of(space(host, *planes[1:]), step_marker="half")
+    keys = ["host_or_device", "op_type", "op_name"]
+    whole = run.table("op_stats").query("op_type != 'IDLE'").groupby(keys)["self_time_us"].sum()
+    by_step = run.table("op_steps").groupby(keys)["self_time_us"].sum()
+    pd.testing.assert_series_equal(by_step, whole)
+
+
+@laws
+@given(profiles())
+def test_busy_and_idle_time_of_a_thread_make_up_its_span(planes: list[Plane]) -> None:
+    """Of each thread alone: its ops' self times and its idle time are its span, or the ops' own sum if that is more."""
+    for thread in planes[0].contents:
+        ops = [e for e in thread.contents if ":" in e.name and e.name != "python code"]
+        run = run_of(space(plane("/host:CPU", thread)))
+        if not ops:
+            continue
+        busy = run.table("op_stats").query("op_type != 'IDLE'")["self_time_us"].sum()
+        whole = run.table("op_stats")["self_time_us"].sum()
+        span = (max(e.offset_ps + e.duration_ps for e in ops) - min(e.offset_ps for e in ops)) / 1e6
+        assert abs(whole - max(busy, span)) < 1e-6

@@ -1,0 +1,153 @@
+"""`tf_data` and `tf_data_pipelines` by hand, on tiny XSpaces."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.frames.tf_data_calls import ROOT, A, B, C, D, as_text, call, consume, of_threads, produce
+from tests.xspace_builder import U64, Event, Ref, Value, event, line, plane, space
+from tfcompare.frames.tf_data import TfData, tf_data
+from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
+from tfcompare.xspace import parse
+
+
+def test_a_call_longer_than_50_us_is_slow() -> None:
+    durations = [50, 50.001, 10, 200]
+    found = of_threads([call("Root", 1000 * i, d, ROOT) for i, d in enumerate(durations)])
+    row = found.pipelines.iloc[0]
+    assert (row["calls"], row["slow_calls"]) == (4, 2)
+    assert (row["min_latency_us"], row["mean_latency_us"], row["max_latency_us"]) == (10, pytest.approx(77.50025), 200)
+    assert found.executions["execution"].to_list() == [0, 1, 2, 3]
+    assert found.executions["total_duration_us"].to_list() == [200, 50.001, 50, 10]
+
+
+def test_pipelines_are_numbered_by_their_first_call() -> None:
+    found = of_threads(
+        [call("Root", 10, 5, 20), call("Root", 30, 5, 10)],
+        [call("Root", 0, 2, 30), call("Root", 50, 90, 20)],
+    )
+    columns = "pipeline,calls,max_latency_us"
+    assert as_text(found.pipelines, columns) == f"{columns}\nHost:0,1,2.0\nHost:1,2,90.0\nHost:2,1,5.0"
+    columns = "pipeline,execution,iterator_id"
+    assert as_text(found.executions, columns) == f"{columns}\nHost:0,0,30\nHost:1,0,20\nHost:1,1,20\nHost:2,0,10"
+
+
+@pytest.mark.parametrize(
+    ("device", "generator", "above"),
+    [
+        ([call("Prefetch", 0, 90, A)], "Prefetch::Generator", A),  # TensorFlow 2.0 to 2.4
+        ([call("Root", 0, 90, A), call("Root::Prefetch", 1, 80, B, A)], "Root::Prefetch::Generator", B),  # 2.21
+    ],
+)
+def test_a_pipeline_that_only_takes_elements_to_a_device_is_not_to_blame(
+    device: list[Event], generator: str, above: int
+) -> None:
+    found = of_threads(
+        [*device, consume("Prefetch", 70, 1)],
+        [produce("Prefetch", 5, 60, 1), call(generator, 6, 50, C, above)],
+        [call("Root", 10, 45, ROOT), call("Root::Map", 11, 40, D, ROOT)],
+    )
+    columns = "pipeline,feeds_device,bottleneck"
+    assert as_text(found.pipelines, columns) == f"{columns}\nDevice:0,True,\nHost:0,False,Iterator::Root::Map"
+    assert found.executions.query("is_bottleneck")["pipeline"].to_list() == ["Host:0"]
+    assert "Generator" in set(found.executions["iterator"])
+
+
+def many(executions: int, most_rows: int) -> TfData:
+    """Executions of two iterators each, the last one the slowest, and one of another pipeline."""
+    calls = [
+        c
+        for i in range(executions)
+        for c in (call("Root", 1000 * i, 100 + i, ROOT), call("Root::Map", 1000 * i + 1, 90, A, ROOT))
+    ]
+    return of_threads([*calls, call("Root", 10**6, 1, B)], most_rows=most_rows)
+
+
+def test_beyond_so_many_rows_the_slowest_executions_are_kept_and_that_is_said() -> None:
+    found = many(1500, most_rows=8)
+    assert as_text(found.pipelines, "pipeline,calls,slow_calls,executions_kept,max_latency_us") == (
+        "pipeline,calls,slow_calls,executions_kept,max_latency_us\nHost:0,1500,1500,3,1599.0\nHost:1,1,0,1,1.0"
+    )
+    kept = found.executions.query("iterator == 'Root'")
+    assert kept["total_duration_us"].to_list() == [1599, 1598, 1597, 1]
+    assert found.remarks == ["tf.data, pipeline Host:0: of 1,500 executions the slowest 3 are kept"]
+
+
+def test_where_all_executions_are_kept_nothing_is_said() -> None:
+    found = many(1500, most_rows=3001)
+    assert found.remarks == []
+    assert len(found.executions) == 3001
+
+
+def test_a_bound_that_leaves_no_execution_leaves_the_pipelines() -> None:
+    found = many(3, most_rows=0)
+    assert found.executions.empty
+    assert found.pipelines["calls"].to_list() == [3, 1]
+    assert found.pipelines["bottleneck"].to_list() == ["", ""]
+    assert found.remarks == ["tf.data, 2 pipelines: of 4 executions the slowest 0 are kept"]
+
+
+def test_what_newer_profiles_tell_besides() -> None:
+    prefetch = {"name": Ref("PrefetchDataset:9"), "shapes": "[64,256] [64]", "types": Ref("float int64")}
+    tuned: dict[str, Value] = {"autotune": "true", "buffer_size": 256, "ratio": 0.5, "weight": U64(1 << 63)}
+    found = of_threads(
+        [
+            event("IteratorGetNextOp::DoCompute", 0, 100, element_size=66048),
+            call("Root", 1, 98, ROOT, algorithm=Ref("DEFAULT"), ram_usage_megabytes="1 out of 2"),
+            call("Root::Prefetch", 2, 30, A, ROOT, parallelism="unavailable", **prefetch, **tuned),
+            call("Root::Prefetch", 40, 30, A, ROOT, parallelism=2, buffer_limit=4, buffered_elements=3),
+            call("Root::Prefetch", 80, 10, A, ROOT, parallelism=1, buffer_limit=8, buffered_elements=3),
+            call("Root::Shuffle", 92, 1, B, ROOT, buffer_size=9),
+        ]
+    )
+    told = found.executions.set_index("iterator").loc[:, "parallelism":]  # type: ignore[misc]
+    assert told.to_csv(lineterminator="\n").strip() == (
+        "iterator,parallelism,buffer_limit,buffered_elements,element_size_bytes,autotune,dataset,shapes,types,settings\n"
+        "Root,,,,66048,,,,,algorithm=DEFAULT\n"
+        'Prefetch,2,8,2.0,,true,PrefetchDataset:9,"[64,256] [64]",float int64,'
+        '"buffer_size=256, ratio=0.5, weight=9223372036854775808"\n'
+        "Shuffle,,,0.0,,,,,,buffer_size=9"
+    )
+
+
+def test_a_buffer_of_which_nothing_is_told_is_unknown_where_tf_data_does_not_model_the_pipeline() -> None:
+    found = of_threads([call("Root", 0, 9, ROOT), call("Root::Prefetch", 1, 5, A, ROOT, buffer_limit=2)])
+    assert found.executions["buffered_elements"].isna().all()
+    assert found.executions["buffer_limit"].to_list() == [pd.NA, 2]
+
+
+def test_texts_are_bounded() -> None:
+    found = of_threads(
+        [
+            call("Root", 0, 9, ROOT, shapes="[1]" * 5000),
+            call("Root::" + "x" * 3000, 1, 5, A, ROOT, note=Ref("y" * 5000)),
+        ]
+    )
+    lengths = found.executions[["long_name", "shapes", "settings"]].map(len).max()
+    assert lengths.to_list() == [1001, 301, 301]
+    assert found.executions["long_name"].iloc[1].endswith("…")
+
+
+def test_only_the_hosts_own_threads_count() -> None:
+    data = space(
+        plane("/host:CPU", line("a", call("Root", 0, 9, ROOT)), line("Steps", call("Root", 0, 9, ROOT), id=0xDEADBEEF)),
+        plane("/device:GPU:0", line("b", call("Root", 0, 9, ROOT))),
+    )
+    assert tf_data(parse(data), "a").pipelines["calls"].to_list() == [1]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        space(plane("/host:CPU", line("a", event("MatMul:MatMul", 0, 9)))),
+        space(plane("/host:CPU", line("a", call("Root::Map", 0, 9, A), event("Iterator::Root", 0, 9)))),
+        space(plane("/device:GPU:0", line("a", call("Root", 0, 9, ROOT)))),
+        space(plane("/host:CPU")),
+    ],
+)
+def test_without_calls_of_a_pipeline_both_tables_are_empty(data: bytes) -> None:
+    found = tf_data(parse(data), "a")
+    pd.testing.assert_frame_equal(found.pipelines, TF_DATA_PIPELINES.empty())
+    pd.testing.assert_frame_equal(found.executions, TF_DATA.empty())
+    assert found.remarks == []

@@ -1,0 +1,38 @@
+"""Calls of tf.data, written by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tests.xspace_builder import Event, Value, event, line, plane, space
+from tfcompare.frames.tf_data import TfData, tf_data
+from tfcompare.frames.tf_data_executions import MOST_ROWS
+from tfcompare.xspace import parse
+
+ROOT, A, B, C, D, E = 1, 2, 3, 4, 5, 6
+"""Ids of iterators."""
+
+
+def call(
+    path: str, start_us: float, duration_us: float, id: int, parent_id: int | None = None, **stats: Value
+) -> Event:
+    """A call of the iterator `Iterator::<path>`."""
+    parent: dict[str, Value] = {} if parent_id is None else {"parent_id": parent_id}
+    return event(f"Iterator::{path}", start_us, duration_us, parent | stats, id=id)
+
+
+def produce(stage: str, start_us: float, duration_us: float, element: int) -> Event:
+    return event(f"{stage}Produce", start_us, duration_us, element_id=element)
+
+
+def consume(stage: str, start_us: float, element: int) -> Event:
+    return event(f"{stage}Consume", start_us, 1, element_id=element)
+
+
+def of_threads(*threads: list[Event], most_rows: int = MOST_ROWS) -> TfData:
+    lines = [line(f"thread {i}", *events, id=i + 1) for i, events in enumerate(threads)]
+    return tf_data(parse(space(plane("/host:CPU", *lines))), "a", most_rows)
+
+
+def as_text(frame: pd.DataFrame, columns: str) -> str:
+    return frame[columns.split(",")].to_csv(index=False, lineterminator="\n").strip()

@@ -1,0 +1,40 @@
+"""A run's steps as one series."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tests.charts import chart_samples as samples
+from tfcompare import schema
+from tfcompare.frames.step_times import run_steps
+from tfcompare.step_series import op_by_step, with_host
+
+OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
+
+
+def op_steps(*rows: tuple[str, int, float]) -> pd.DataFrame:
+    """An `op_steps` frame of MatMuls from op names, steps and self times."""
+    frame = pd.DataFrame(rows, columns=["op_name", "step", "self_time_us"])
+    return schema.OP_STEPS.conform(frame.assign(host="all", host_or_device="Host", op_type="MatMul", occurrences=1))
+
+
+def test_each_step_names_the_host_that_took_longest():
+    steps = pd.concat([samples.steps([10.0, 30.0, 10.0], "b"), samples.steps([20.0, 20.0, 10.0], "a")])
+    series = with_host(run_steps(steps), steps)
+    assert series["duration_us"].tolist() == [20.0, 30.0, 10.0]
+    assert series["host"].tolist() == ["a", "b", "a"]
+
+
+def test_an_op_has_zero_in_steps_in_which_it_did_not_run():
+    steps = samples.steps([1e3] * 4)
+    frame = op_steps(
+        ("dense/MatMul", 10, 5.0), ("dense/MatMul", 12, 7.0), ("dense/MatMul", 12, 1.0), ("other", 11, 9.0)
+    )
+    series = op_by_step(frame, steps, OP)
+    assert series["self_time_us"].tolist() == [5.0, 0.0, 8.0, 0.0]
+    assert series["occurrences"].tolist() == [1, 0, 2, 0]
+    assert series["step"].tolist() == steps["step"].tolist()
+
+
+def test_an_op_that_no_step_holds_is_zero_throughout():
+    assert op_by_step(schema.OP_STEPS.empty(), samples.steps([1e3] * 2), OP)["self_time_us"].tolist() == [0.0, 0.0]

@@ -1,0 +1,123 @@
+"""The overview page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
+from tfcompare import compare, load, settings
+from tfcompare.logdir import find_runs
+from tfcompare.settings import Settings
+from tfcompare.units import format_ms
+
+IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90)
+
+
+def shown(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception
+    return page
+
+
+def headings(page: AppTest) -> list[str]:
+    return [heading.value for heading in page.subheader]
+
+
+def metrics(page: AppTest) -> dict[str, tuple[str, str]]:
+    return {metric.label: (metric.value, metric.delta) for metric in page.metric}
+
+
+def of_corpus(page: AppTest, baseline: str, *candidates: str) -> AppTest:
+    """The page on two runs of the corpus."""
+    ids = [f"corpus/{run_path(name).relative_to(CORPUS)}" for name in (baseline, *candidates)]
+    page.query_params["baseline"] = ids[0]
+    page.query_params["candidate"] = ids[1:]
+    with settings.override(Settings(places=(CORPUS,))):
+        return shown(page)
+
+
+def test_the_headline_and_the_key_figures_are_those_of_the_frames(page):
+    shown(page)
+    slow, fast = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    headline = compare(slow, fast).headline()
+    assert "times as fast" in headline
+    assert f"#### {headline}" in [element.value for element in page.markdown]
+    value, delta = metrics(page)["Step time (median)"]
+    assert value == format_ms(fast.info.step_time_ms_median)
+    assert delta.startswith("−9")
+    assert metrics(page)["Time matched"][0] == "100 %"
+
+
+def test_the_parts_come_in_the_order_of_their_weight(page):
+    assert headings(shown(page)) == [
+        "Step times",
+        "Where the time goes",
+        "What changed the most",
+        "How they were recorded",
+    ]
+    assert not page.warning, "nothing to warn of between two recordings on one machine"
+
+
+def test_the_environments_stand_side_by_side(page):
+    facts = shown(page).dataframe[0].value.set_index("")
+    assert list(facts.columns) == ["Baseline: filters_512_128", "Candidate: filters_16_8", "Differs"]
+    assert facts.loc["Device type"].tolist() == ["CPU", "CPU", ""]
+
+
+def test_several_candidates_have_a_headline_each_and_one_is_shown_in_detail(page):
+    page.query_params["baseline"] = IDS["filters_512_128"]
+    page.query_params["candidate"] = [IDS["filters_16_8"], IDS["filters_16_8_better_input"]]
+    shown(page)
+    assert sum(element.value.startswith("#### ") for element in page.markdown) == 2
+    first = metrics(page)
+    page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
+    assert metrics(shown(page)) != first
+
+
+def test_a_run_against_itself_changes_nothing(page, tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(run_path("filters_16_8"), tmp_path / name)
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
+    assert any("byte for byte" in element.value for element in page.markdown)
+    assert metrics(page)["Step time (median)"][1] == "unchanged"
+    assert "No op's self time differs between these runs." in [info.value for info in page.info]
+
+
+def test_runs_without_steps_say_so_and_what_to_do(page):
+    of_corpus(page, "jax_conv_legacy", "jax_conv_08")
+    assert any("jax.profiler.StepTraceAnnotation" in info.value for info in page.info)
+    assert "Step time (median)" not in metrics(page)
+    assert "Device op time per run" in metrics(page)
+
+
+def test_what_makes_runs_hard_to_compare_comes_first(page):
+    of_corpus(page, "tf_gpu", "tf_cpu_base")
+    warnings = [warning.value.replace("\\", "") for warning in page.warning]
+    assert any("one recording is counted 2 times" in text for text in warnings)
+    assert any("device type: GPU and CPU" in text for text in warnings)
+    assert metrics(page)["Device op time per step"][0] == "–"
+
+
+@pytest.mark.parametrize("name", ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "jax_elementwise", "jax_tpu", "tf_gpu"])
+def test_every_kind_of_profile_is_shown(page, name):
+    of_corpus(page, name, "jax_conv_08")
+    assert metrics(page)
+
+
+def test_one_run_has_nothing_to_compare(page):
+    with settings.override(Settings(places=(Path(run_path("filters_16_8")),))):
+        shown(page)
+    assert any("nothing to compare" in info.value for info in page.info)
+    assert not page.metric

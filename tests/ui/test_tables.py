@@ -1,0 +1,127 @@
+"""Tables: named by the schema, formatted to be read, sorted where Python knows of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.charts import chart_samples as samples
+from tfcompare import schema
+from tfcompare.errors import Unknown
+from tfcompare.export.csv import csv_text
+from tfcompare.tf_stats import side_by_side
+from tfcompare.ui.downloads import file_stem
+from tfcompare.ui.tables import PAGE_PIXELS, Order, decimals, layout, shown, styled
+
+ROWS = side_by_side(samples.diff(), idle=True)
+DEFAULT = [
+    "op_name",
+    "op_type",
+    *(f"{samples.METRIC}_{r}" for r in ("baseline", "candidate", "delta", "ratio")),
+    "status",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "label", "format_"),
+    [
+        ("op_name", "", "Op", "text"),
+        ("op_name_candidate", "", "Op, candidate", "text"),
+        ("self_time_us_per_step_baseline", "Self time (µs/step)", "Baseline", "number"),
+        ("self_time_us_candidate", "Self time (µs)", "Candidate", "number"),
+        ("total_time_us_per_step_delta", "Total time (µs/step)", "Change", "change"),
+        ("self_time_us_ratio", "Self time (µs)", "Ratio", "ratio"),
+        ("occurrences_per_step_baseline", "Occurrences (per step)", "Baseline", "number"),
+        ("occurrences_candidate", "Occurrences", "Candidate", "number"),
+        ("is_eager_baseline", "Eager", "Baseline", "flag"),
+        ("self_share_candidate", "Share", "Candidate", "share"),
+        ("rank_baseline", "Rank", "Baseline", "number"),
+        ("status", "", "Status", "text"),
+    ],
+)
+def test_a_column_is_named_by_what_the_schema_says(name, heading, label, format_):
+    column = shown(name, schema.OP_STATS)
+    assert (column.heading, column.label, column.format) == (heading, label, format_)
+    assert column.help
+
+
+def test_every_column_of_the_diff_can_be_shown():
+    for name in ROWS.columns:
+        assert shown(name, schema.OP_STATS).label
+
+
+def test_a_column_there_is_not_is_an_error():
+    with pytest.raises(Unknown):
+        shown("nonsense_baseline", schema.OP_STATS)
+
+
+@pytest.mark.parametrize(
+    ("values", "digits"),
+    [([351234.5], 1), ([1234.5, 2.0], 2), ([12.5], 4), ([0.001234], 4), ([1.0, 2.0], 0), ([np.nan], 0), ([], 0)],
+)
+def test_digits_follow_the_largest_number(values, digits):
+    assert decimals(pd.DataFrame({"a": values, "b": values})) == digits
+
+
+def test_columns_under_one_heading_have_the_same_digits():
+    laid_out = layout(ROWS, [shown(name, schema.OP_STATS) for name in DEFAULT])
+    assert len({laid_out.digits[name] for name in DEFAULT if name in laid_out.digits}) == 1
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
+def test_the_columns_shown_first_fit_the_page(factor):
+    rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})
+    columns = [shown(name, schema.OP_STATS) for name in [*DEFAULT, "host_or_device"]]
+    assert sum(layout(rows, columns).pixels[c.name] for c in columns) + 40 <= PAGE_PIXELS
+
+
+def test_a_click_sorts_a_second_turns_round_a_third_gives_up():
+    order = Order().after_click("self_time_us", first_falling=True)
+    assert order == Order("self_time_us", falling=True)
+    order = order.after_click("self_time_us", first_falling=True)
+    assert order == Order("self_time_us", falling=False)
+    assert order.after_click("self_time_us", first_falling=True) == Order()
+    assert order.after_click("op_name", first_falling=False) == Order("op_name", falling=False)
+
+
+@pytest.mark.parametrize("order", [Order(), Order("a", True), Order("a", False)])
+def test_an_order_can_stand_in_an_address(order):
+    assert Order.from_text(order.to_text(), ["a", "b"]) == order
+
+
+@pytest.mark.parametrize("text", ["c", "-c", "-", "--a", "; drop table"])
+def test_an_address_that_names_no_column_sorts_nothing(text):
+    assert Order.from_text(text, ["a"]) == Order()
+
+
+def test_missing_values_come_last_either_way():
+    frame = pd.DataFrame({"a": [2.0, np.nan, 3.0]})
+    assert Order("a", True).of(frame)["a"].tolist()[:2] == [3.0, 2.0]
+    assert Order("a", False).of(frame)["a"].tolist()[:2] == [2.0, 3.0]
+    assert frame["a"].tolist()[0] == 2.0
+
+
+def test_changes_have_the_colours_of_better_and_worse_and_nothing_else_has():
+    columns = [shown(name, schema.OP_STATS) for name in [*DEFAULT, "occurrences_per_step_delta"]]
+    rows = ROWS.sort_values(f"{samples.METRIC}_delta", ignore_index=True)
+    html = styled(rows, columns, layout(rows, columns)).to_html()
+    assert html.count("color: #2B7BD6") == html.count("color: #DD6B00") == 1, "one rule each"
+    assert "-116000" in html
+
+
+def test_names_in_the_grid_cannot_run_in_a_spreadsheet_either():
+    """The grid's own download button writes its cells as they are."""
+    rows = ROWS.head(1).assign(op_name="=cmd()")
+    columns = [shown("op_name", schema.OP_STATS), shown("op_type", schema.OP_STATS)]
+    cells = styled(rows, columns, layout(rows, columns))
+    assert cells.iloc[0, 0] == "'=cmd()"
+    assert csv_text(rows[["op_name"]]) == "op_name\n=cmd()\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [("op_stats a/b c", "op_stats_a_b_c"), ("../..", "tfcompare"), ("ünï", "ünï"), ("x" * 300, "x" * 120)],
+)
+def test_a_download_has_a_name_that_every_system_takes(name, stem):
+    assert file_stem(name) == stem

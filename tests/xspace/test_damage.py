@@ -1,0 +1,185 @@
+"""Damaged and foreign files: refused with the byte at which they stop making sense, in words for a user."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import CORPUS, SAMPLE_RUNS
+from tests.xspace import fuzz
+from tests.xspace_builder import U64, Ref, chunk, event, fixed64, integer, line, plane, space, tag, varint
+from tfcompare.errors import NoSuchPlace, NotAProfile
+from tfcompare.xspace import parse, read
+
+TINY = space(
+    plane("/host:CPU", line("t", event("a:A", 1, 2, s=Ref("r"), u=U64(1 << 63), d=1.5, text="x" * 200), at_us=1)),
+    hostnames=["vm"],
+    errors=["e"],
+)  # fmt: skip
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(NotAProfile) as refused:
+        parse(data)
+    assert 0 <= refused.value.offset <= len(data)
+    before, _, rest = str(refused.value).partition(": not a readable profile: ")
+    assert before == "the data"
+    advice = "; record the profile again or copy the file anew"
+    assert rest.endswith(advice)
+    return rest.removesuffix(advice)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", "at byte 0 expected an XSpace with at least one plane, found an empty file"),
+        (chunk(4, "vm"), "at byte 0 expected an XSpace with at least one plane, found 4 bytes without any"),
+        (b"PK\x03\x04", "at byte 2 expected the beginning of a field, found byte 0x03, which begins none"),
+        (b"<html>", "at byte 0 expected the beginning of a field, found byte 0x3c, which begins none"),
+        (b"\0" * 1024, "at byte 0 expected the beginning of a field, found byte 0x00, which begins none"),
+        (TINY[:50], "at byte 0 expected a field of 350 bytes, found 47: the file breaks off at byte 50"),
+        (TINY[:1], "at byte 0 expected a number, found the end of the file in the middle of it"),
+        (
+            space(plane("p", line("t", chunk(4, tag(4, 2) + b"\x7f")), chunk(2, "x" * 200))),
+            "at byte 19 expected a field of 127 bytes, found fewer up to the end of the message that it belongs to",
+        ),
+        (
+            space(plane("p", line("t", chunk(4, tag(2, 0) + b"\x80")), chunk(2, "x" * 200))),
+            "at byte 19 expected a number, found the end of the message that it belongs to in the middle of it",
+        ),
+        (TINY + tag(1, 2), "at byte 360 expected a number, found the end of the file in the middle of it"),
+        (
+            TINY + fixed64(9, b"12345678")[:-1],
+            "at byte 360 expected a field of 8 bytes, found 7: the file breaks off at byte 368",
+        ),
+        (
+            TINY + tag(9, 0) + b"\xff" * 10 + b"\1",
+            "at byte 360 expected a number of at most ten bytes, found a longer one",
+        ),
+        (b"\xff" * 1024, "at byte 0 expected a number of at most ten bytes, found a longer one"),
+        (
+            TINY + tag(1, 2) + varint((1 << 63) - 1),
+            "at byte 360 expected a field of 9,223,372,036,854,775,807 bytes, found 0: the file breaks off at byte 370",
+        ),
+        (
+            TINY + tag(1, 2) + varint(-1) + b"x",
+            "at byte 360 expected a field of 18,446,744,073,709,551,615 bytes, found 1: "
+            "the file breaks off at byte 372",
+        ),
+        (TINY + tag(0, 0) + b"\1", "at byte 360 expected the beginning of a field, found byte 0x00, which begins none"),
+        (TINY + tag(5, 3), "at byte 360 expected the beginning of a field, found byte 0x2b, which begins none"),
+        (
+            TINY + varint(1 << 36) + b"\1",
+            "at byte 360 expected the beginning of a field, found byte 0x80, which begins none",
+        ),
+        (
+            space(plane("p", line("t", *[event("e", 0, (1 << 58) / 1e6)] * 17))),
+            "at byte 0 expected events that take some days in all, found times that add up to many years",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_damage(data: bytes, expected: str) -> None:
+    assert refusal(data) == expected
+
+
+def test_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(b"<html>")
+    with pytest.raises(NotAProfile) as refused:
+        read(path)
+    assert str(refused.value) == (
+        f"{path}: not a readable profile: at byte 0 expected the beginning of a field, found byte 0x3c, "
+        "which begins none; record the profile again or copy the file anew"
+    )
+    assert (refused.value.path, refused.value.offset) == (path, 0)
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.xplane.pb", tmp_path):
+        with pytest.raises(NoSuchPlace, match="cannot be opened"):
+            read(path)
+
+
+def test_a_tiny_profile_cut_anywhere_is_refused_but_between_its_fields() -> None:
+    whole = {end for end in range(len(TINY) + 1) if readable(TINY[:end])}
+    assert whole == {353, 356, len(TINY)}
+
+
+def readable(data: bytes) -> bool:
+    try:
+        parse(data)
+    except NotAProfile:
+        return False
+    return True
+
+
+def test_a_real_profile_cut_short_is_refused() -> None:
+    (path,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
+    real = fuzz.cut_down(path.read_bytes(), events_per_line=100, lines_per_plane=8)
+    assert readable(real)
+    field_ends, at = set(), 0
+    for node in fuzz.take_apart(real):
+        at += len(node.encode())
+        field_ends.add(at)
+    cuts = [end for end in range(0, len(real), 97) if end not in field_ends]
+    assert len(cuts) > 250
+    assert not any(readable(real[:end]) for end in cuts)
+
+
+def test_the_corrupt_profile_of_the_corpus_is_refused() -> None:
+    if not CORPUS.is_dir():
+        pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
+    (path,) = (CORPUS / "corrupt").rglob("*.xplane.pb")
+    with pytest.raises(NotAProfile) as refused:
+        read(path)
+    assert str(refused.value).startswith(f"{path}: not a readable profile: at byte ")
+
+
+def test_random_bytes_are_no_profile() -> None:
+    rng = random.Random(1)
+    assert sum(readable(rng.randbytes(1024)) for _ in range(300)) == 0
+
+
+def test_every_single_byte_of_a_tiny_profile_may_be_any_other() -> None:
+    """Reading ends, one way or the other; what is read can be looked at."""
+    data = bytearray(TINY)
+    for at in range(len(TINY)):
+        for value in {0, 1, 0x7F, 0x80, 0xFF, TINY[at] ^ 1, TINY[at] ^ 8}:
+            data[at] = value
+            try:
+                space_ = parse(bytes(data))
+            except NotAProfile:
+                continue
+            space_.strings("text"), space_.numbers("u"), space_.plane_of_event
+        data[at] = TINY[at]
+
+
+@pytest.mark.parametrize(
+    ("offset_ps", "duration_ps", "expected"),
+    [
+        (5, 7, (1_000_005, 7, 0)),
+        (-5, 7, (999_995, 7, 0)),
+        (5, -7, (1_000_005, 0, 0)),
+        (1 << 58, 1 << 58, (1_000_000 + (1 << 58), 1 << 58, 0)),
+        ((1 << 58) + 1, 7, (1_000_000, 0, 1)),
+        (-(1 << 63), 7, (1_000_000, 0, 1)),
+        (5, (1 << 63) - 1, (1_000_000, 0, 1)),
+        (5, -(1 << 63), (1_000_005, 0, 0)),
+    ],
+)
+def test_times_that_cannot_be(offset_ps: int, duration_ps: int, expected: tuple[int, int, int]) -> None:
+    odd = chunk(4, integer(2, offset_ps) + integer(3, duration_ps))
+    events = parse(space(plane("p", line("first", event("e", 0, 1)), line("t", odd, at_us=1)))).events
+    assert (int(events.start_ps[1]), int(events.duration_ps[1]), events.odd_times) == expected
+
+
+def test_a_clock_that_cannot_be() -> None:
+    """Lines of one recording lie close together; one that is years off says nothing, and moves none of the others."""
+    day_us = 86_400_000_000
+    lines = [line(str(i), event("e", 2, 1), at_us=20_000 * day_us + i) for i in range(3)]
+    wrong = [line("0", event("e", 2, 1)), line("end", event("e", 2, 1), at_us=90_000 * day_us), line("empty", at_us=5)]
+    events = parse(space(plane("p", *lines, *wrong))).events
+    assert events.start_ps.tolist() == [2_000_000, 3_000_000, 4_000_000, 2_000_000, 2_000_000]
+    assert events.odd_times == 2

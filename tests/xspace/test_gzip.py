@@ -1,0 +1,98 @@
+"""Gzipped profiles: whatever gzip can have written, nothing that grows without end."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.xspace_builder import event, line, plane, space
+from tfcompare.errors import NotAProfile
+from tfcompare.xspace import HostProfile, read, reader
+
+PROFILE = space(plane("/host:CPU", line("python", *(event(f"op_{i}:MatMul", i, 1, n=i) for i in range(300)))))
+PACKED = gzip.compress(PROFILE)
+
+
+def read_bytes(folder: Path, data: bytes) -> HostProfile:
+    path = folder / "vm.xplane.pb.gz"
+    path.write_bytes(data)
+    return read(path)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        PROFILE,
+        PACKED,
+        gzip.compress(PROFILE, 0),
+        gzip.compress(PROFILE[:100]) + gzip.compress(PROFILE[100:]),
+        gzip.compress(b"") + PACKED + gzip.compress(b""),
+        b"".join(gzip.compress(PROFILE[i : i + 1]) for i in range(len(PROFILE))),
+        PACKED + b"\0" * 100_000,
+        gzip.compress(PROFILE[:9]) + b"\0" * 512 + gzip.compress(PROFILE[9:]) + b"\0",
+    ],
+    ids=[
+        "not packed",
+        "packed",
+        "stored",
+        "two members",
+        "empty members",
+        "a member a byte",
+        "padded",
+        "padding between",
+    ],
+)
+def test_the_profile_within(tmp_path: Path, data: bytes) -> None:
+    profile = read_bytes(tmp_path, data)
+    assert len(profile.space.events) == 300
+    assert profile.digest == read_bytes(tmp_path, PROFILE).digest
+
+
+def test_a_packed_file_cut_short_says_so(tmp_path: Path) -> None:
+    for length in range(2, len(PACKED), 7):
+        with pytest.raises(NotAProfile, match=r"expected the rest of the gzipped data, found the end of the file"):
+            read_bytes(tmp_path, PACKED[:length])
+
+
+@pytest.mark.parametrize("at", [2, 3, 40, len(PACKED) // 2, len(PACKED) - 5, len(PACKED) - 1])
+def test_a_damaged_packed_file_is_refused(tmp_path: Path, at: int) -> None:
+    damaged = bytearray(PACKED)
+    damaged[at] ^= 0x55
+    with pytest.raises(NotAProfile) as refusal:
+        read_bytes(tmp_path, bytes(damaged))
+    assert refusal.value.path == tmp_path / "vm.xplane.pb.gz"
+    assert "\n" not in str(refusal.value)
+
+
+def test_garbage_after_the_packed_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotAProfile, match=r"expected gzipped data, found damaged data \(.*incorrect header check\)"):
+        read_bytes(tmp_path, PACKED + b"garbage")
+
+
+def test_a_packed_nothing_is_an_empty_file(tmp_path: Path) -> None:
+    with pytest.raises(NotAProfile, match=r"at byte 0 expected .* at least one plane, found an empty file"):
+        read_bytes(tmp_path, gzip.compress(b""))
+
+
+def test_what_is_within_is_looked_at_once_only(tmp_path: Path) -> None:
+    with pytest.raises(NotAProfile, match="found byte 0x1f, which begins none"):
+        read_bytes(tmp_path, gzip.compress(PACKED))
+
+
+def test_a_file_that_grows_beyond_the_limit_is_refused_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_EXPANDED_BYTES", 1 << 20)
+    bomb = gzip.compress(bytes(64 << 20))
+    with pytest.raises(NotAProfile) as refusal:
+        read_bytes(tmp_path, bomb)
+    assert "expected a profile of at most 1,048,576 bytes, found a gzipped file that grows beyond" in str(refusal.value)
+    assert refusal.value.offset < 2 << 20
+
+
+def test_many_small_members_take_time_in_proportion(tmp_path: Path) -> None:
+    began = time.perf_counter()
+    with pytest.raises(NotAProfile):
+        read_bytes(tmp_path, gzip.compress(b"") * 100_000)
+    assert time.perf_counter() - began < 5

@@ -1,0 +1,321 @@
+"""What the reader makes of each peculiarity of the wire format that a profile may have."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+
+import numpy as np
+import pytest
+
+from tests.xspace.plain import Plain, by_columns, by_protobuf
+from tests.xspace_builder import (
+    U64,
+    Ref,
+    aggregated,
+    chunk,
+    double,
+    event,
+    fixed32,
+    fixed64,
+    integer,
+    line,
+    meta,
+    plane,
+    space,
+    varint,
+)
+from tfcompare.xspace import parse
+
+UNKNOWN_FIELDS = b"".join(
+    [integer(99, 7), integer(100, -1), fixed64(101, b"\xff" * 8), fixed32(102, b"\xff" * 4), chunk(103, b"\xff" * 300)]
+)
+
+
+def read_like_protobuf(data: bytes) -> Plain:
+    """What both readers make of `data`."""
+    ours = by_columns(parse(data))
+    assert ours == by_protobuf(data)
+    return ours
+
+
+def only_line(data: bytes) -> Plain:
+    (plane_,) = read_like_protobuf(data)["planes"]
+    (line_,) = plane_["lines"]
+    return line_
+
+
+def test_everything_a_profile_holds() -> None:
+    data = space(
+        plane(
+            "/host:CPU",
+            line(
+                "python",
+                event("train", 0, 100, _r=1, step_num=-7),
+                event(
+                    meta("MatMul:MatMul", "mm", {"tf_op": Ref("x")}),
+                    10,
+                    20.5,
+                    {"an odd name": "text"},
+                    u=U64((1 << 64) - 1),
+                    d=-1.5,
+                    b=b"\0\xff",
+                    r=Ref("referred"),
+                    empty="",
+                ),
+                aggregated("copy", 12, 3),
+                id=-3,
+                at_us=1.5,
+            ),
+            stats={"cores": 3, "vendor": "A", "memory": U64(1 << 63), "clock": 0.5, "raw": b"\1", "kind": Ref("k")},
+            id=4,
+        ),
+        hostnames=["vm", ""],
+        errors=["lost"],
+        warnings=["late", "é"],
+    )
+    (plane_,) = (read := read_like_protobuf(data))["planes"]
+    assert (read["hostnames"], read["errors"], read["warnings"]) == (("vm", ""), ("lost",), ("late", "é"))
+    assert plane_["stats"] == {
+        "cores": 3, "vendor": "A", "memory": 1 << 63, "clock": 0.5, "raw": b"\1", "kind": "k"
+    }  # fmt: skip
+    (line_,) = plane_["lines"]
+    assert (line_["id"], line_["name"], line_["timestamp_ns"]) == (-3, "python", 1500)
+    assert line_["events"] == [
+        ("train", 0, 100_000_000, 0, [("_r", "int64_value", 1), ("step_num", "int64_value", -7)]),
+        (
+            "MatMul:MatMul",
+            10_000_000,
+            20_500_000,
+            0,
+            [
+                ("an odd name", "str_value", "text"),
+                ("u", "uint64_value", (1 << 64) - 1),
+                ("d", "double_value", -1.5),
+                ("b", "bytes_value", b"\0\xff"),
+                ("r", "ref_value", "referred"),
+                ("empty", "str_value", ""),
+            ],
+        ),
+        ("copy", 0, 3_000_000, 12, []),
+    ]
+    assert plane_["metadata"][2] == ("MatMul:MatMul", "mm", [("tf_op", "ref_value", "x")])
+
+
+def test_unknown_fields_are_skipped_wherever_they_stand() -> None:
+    strange = dataclasses.replace(event("a:A", 1, 2, s=5), extra=UNKNOWN_FIELDS)
+    entry = chunk(4, integer(1, 9) + chunk(2, UNKNOWN_FIELDS + chunk(2, "b:B")))
+    stat = chunk(6, UNKNOWN_FIELDS + integer(1, 1) + integer(4, 3))
+    data = space(
+        plane("/host:CPU", UNKNOWN_FIELDS, line("t", UNKNOWN_FIELDS, strange, UNKNOWN_FIELDS), entry, stat),
+        UNKNOWN_FIELDS,
+    )
+    assert only_line(data)["events"] == [("a:A", 1_000_000, 2_000_000, 0, [("s", "int64_value", 5)])]
+
+
+def test_an_entry_with_unknown_fields_of_its_own_is_kept() -> None:
+    """xprof, in C++, keeps it as well; protobuf in Python does not."""
+    entry = chunk(4, UNKNOWN_FIELDS + integer(1, 9) + UNKNOWN_FIELDS + chunk(2, chunk(2, "b:B")) + UNKNOWN_FIELDS)
+    assert parse(space(plane("p", entry, line("t", chunk(4, integer(1, 9)))))).named("b:B").all()
+
+
+def test_a_known_number_in_another_form_is_an_unknown_field() -> None:
+    odd_event = integer(1, 1) + chunk(2, b"x") + fixed64(3, b"12345678") + integer(4, 9)
+    odd_stat = chunk(4, integer(1, 1) + integer(2, 1) + chunk(3, b"x") + fixed32(4, b"1234") + integer(5, 2))
+    odd_line = integer(2, 5) + chunk(1, "x") + fixed32(4, b"abcd") + chunk(3, "x")
+    data = space(plane("p", integer(3, 1), integer(4, 1), line("t", odd_line, chunk(4, odd_event + odd_stat))))
+    assert only_line(data)["events"] == [("", 0, 0, 0, [("", None, None)])]
+
+
+def test_of_a_field_that_is_there_twice_the_last_counts() -> None:
+    twice = dataclasses.replace(event("a:A", 1, 2), extra=integer(2, 77) + integer(3, 88) + integer(1, 2))
+    stat = chunk(4, integer(1, 9) + integer(1, 1) + integer(3, 5) + chunk(5, "s") + double(2, 0.25))
+    data = space(
+        plane("first", chunk(2, "last"), line("t", integer(1, 5), twice, event("b:B", 0, 0, d=1), chunk(4, stat), id=4))
+    )
+    assert only_line(data)["events"] == [
+        ("b:B", 77, 88, 0, []),
+        ("b:B", 0, 0, 0, [("d", "int64_value", 1)]),
+        ("", 0, 0, 0, [("d", "double_value", 0.25)]),
+    ]
+
+
+def test_offset_and_occurrences_exclude_each_other() -> None:
+    offset, occurrences = integer(2, 9), integer(5, 3)
+    data = space(plane("p", line("t", chunk(4, offset + occurrences), chunk(4, occurrences + offset))))
+    assert [e[1:4] for e in only_line(data)["events"]] == [(0, 0, 3), (9, 0, 0)]
+
+
+@pytest.mark.parametrize("metadata", ["before", "between", "after"])
+def test_metadata_before_and_after_the_lines_that_refer_to_it(metadata: str) -> None:
+    lines = [line(f"t{i}", event("a:A", i, 1, s=Ref("one")), event(f"b{i}:B", i, 1, s=Ref("two"))) for i in range(3)]
+    (plane_,) = read_like_protobuf(space(plane("p", *lines, metadata=metadata)))["planes"]
+    assert [[e[0] for e in t["events"]] for t in plane_["lines"]] == [["a:A", f"b{i}:B"] for i in range(3)]
+    assert {e[4][0][2] for t in plane_["lines"] for e in t["events"]} == {"one", "two"}
+
+
+def test_an_id_means_what_its_own_plane_says() -> None:
+    planes = [plane(f"p{i}", line("t", event(f"name{i}", 0, 1, {f"stat{i}": Ref(f"text{i}")}))) for i in range(3)]
+    bare = plane("bare", line("t", chunk(4, integer(1, 1) + chunk(4, integer(1, 1) + integer(7, 2)))))
+    read = read_like_protobuf(space(*planes, bare))
+    assert [p["lines"][0]["events"][0][0] for p in read["planes"]] == ["name0", "name1", "name2", ""]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        {"a": -1, "b": 0, "c": 1},
+        {"a": -(1 << 63), "b": (1 << 63) - 1, "c": 0},
+        {"a": 1 << 31, "b": 1 << 32, "c": (1 << 32) + 1},
+        {"a": (1 << 31) - 1, "b": 4_000_000_000, "c": -4_000_000_000},
+        {"a": 0, "b": 3000, "c": 100_000},
+        {"a": 3, "b": 2, "c": 1},
+    ],
+    ids=str,
+)
+def test_ids_of_any_size(ids: dict[str, int]) -> None:
+    for_stats = {f"{name} stat": number for name, number in ids.items()}
+    refs = {f"{name} ref": number + 7 if number < 1 << 62 else number - 7 for name, number in ids.items()}
+    events = [event(name, i, 1, {f"{name} stat": Ref(f"{name} ref")}) for i, name in enumerate(ids)]
+    events.append(event("d", 9, 1))
+    found = only_line(space(plane("p", line("t", *events), ids={**ids, **for_stats, **refs, "d": 77})))["events"]
+    assert [(e[0], e[4]) for e in found] == [
+        *((name, [(f"{name} stat", "ref_value", f"{name} ref")]) for name in ids),
+        ("d", []),
+    ]
+
+
+def test_ids_without_an_entry_are_names_without_letters() -> None:
+    missing = [0, 2, -1, 1 << 31, 1 << 62, -(1 << 63)]
+    nameless = [chunk(4, integer(1, i) + chunk(4, integer(1, i) + integer(7, i))) for i in missing]
+    named = event("there", 0, 1, s=Ref("t"))
+    data = space(plane("p", line("t", *nameless, named), ids={"there": 50, "s": 50, "t": 51}))
+    assert [e[0] for e in only_line(data)["events"]] == [""] * 6 + ["there"]
+
+
+def test_an_entry_of_the_map_that_is_there_twice() -> None:
+    entries = [chunk(4, integer(1, 5) + chunk(2, integer(1, 5) + chunk(2, name))) for name in ("old", "new")]
+    data = space(plane("p", *entries, line("t", chunk(4, integer(1, 5)))))
+    assert by_columns(parse(data))["planes"][0]["lines"] == by_protobuf(data)["planes"][0]["lines"]
+
+
+def test_a_key_without_value_and_a_value_without_key() -> None:
+    entries = [chunk(4, integer(1, 5)), chunk(4, chunk(2, chunk(2, "no key"))), chunk(5, b"")]
+    data = space(plane("p", *entries, line("t", chunk(4, b""), chunk(4, integer(1, 5)))))
+    assert [e[0] for e in only_line(data)["events"]] == ["no key", ""]
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1e-320, float("inf"), 1.7976931348623157e308])
+def test_doubles_keep_their_bits(value: float) -> None:
+    read = by_columns(parse(space(plane("p", line("t", event("e", 0, 0, d=value)), stats={"d": value}))))
+    (found,) = read["planes"][0]["lines"][0]["events"][0][4]
+    assert struct.pack("<d", found[2]) == struct.pack("<d", value)
+    assert struct.pack("<d", read["planes"][0]["stats"]["d"]) == struct.pack("<d", value)
+
+
+@pytest.mark.parametrize("value", [0, 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_unsigned_numbers_up_to_64_bits(value: int) -> None:
+    data = space(plane("p", line("t", event("e", 0, 0, u=U64(value))), stats={"u": U64(value)}))
+    assert only_line(data)["events"][0][4] == [("u", "uint64_value", value)]
+    rows, bits = parse(data).numbers("u")
+    assert rows.tolist() == [0]
+    assert bits.astype(np.uint64).tolist() == [value]
+
+
+def test_numbers_may_be_written_longer_than_they_need() -> None:
+    long_two = b"\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00"
+    assert only_line(space(plane("p", line("t", chunk(4, b"\x10" + long_two + b"\x98\x00\x83\x00")))))["events"] == [
+        ("", 2, 3, 0, [])
+    ]
+
+
+def test_the_tenth_byte_of_a_number_adds_one_bit() -> None:
+    assert only_line(space(plane("p", line("t", chunk(4, b"\x10" + b"\xff" * 9 + b"\x01")))))["events"][0][1] == -1
+
+
+def test_invalid_utf8_becomes_a_mark_in_the_text() -> None:
+    stat = chunk(4, chunk(4, integer(1, 1) + chunk(5, b"\xc3")))
+    lines = line("t", chunk(2, b"th\xffread"), event("e", 0, 0, s="x"), stat)
+    read = parse(space(plane("p", lines), chunk(4, b"h\xed\xa0\x80")))
+    assert read.lines.name[0] == "th\ufffdread"
+    assert read.hostnames == ("h\ufffd\ufffd\ufffd",)
+    assert read.strings("s").labels == ["x", "\ufffd"]
+
+
+def test_names_of_any_kind() -> None:
+    names = ["", "\0", "a\nb", "x" * (1 << 20), "é\U0001f600", "a\tb", "Iterator::Root::Map[0]::\u2028"]
+    found = only_line(space(plane("p", line("t", *(event(n, i, 1, s=n) for i, n in enumerate(names))))))["events"]
+    assert [(e[0], e[4][0][2]) for e in found] == [(n, n) for n in names]
+
+
+def test_lines_and_planes_without_contents() -> None:
+    data = space(plane(""), plane("p", *(line("", id=i) for i in range(3000))), plane("p", line("t", event("e", 0, 1))))
+    read = read_like_protobuf(data)
+    assert [len(p["lines"]) for p in read["planes"]] == [0, 3000, 1]
+    space_ = parse(data)
+    assert space_.plane_of_event.tolist() == [2]
+    assert [(p.first_line, p.line_count, p.first_event, p.event_count) for p in space_.planes] == [
+        (0, 0, 0, 0),
+        (0, 3000, 0, 0),
+        (3000, 1, 0, 1),
+    ]
+
+
+def test_more_of_everything_than_room_was_made_for() -> None:
+    """A first scan only counts what does not fit; the second must have room for all of it."""
+    planes = [plane(f"p{i}", stats={f"s{j}": j for j in range(90)}) for i in range(100)]
+    nothing = chunk(4, b"")
+    crowded = plane("crowded", line("t", *[nothing] * 9000), *[line("u", nothing, nothing)] * 2000)
+    stats = plane("stats", line("t", chunk(4, nothing * 4000)))
+    read = parse(space(*planes, crowded, stats, hostnames=["h"] * 100))
+    assert (len(read.planes), len(read.lines.id)) == (102, 2002)
+    assert (len(read.events), len(read.event_stats.owner)) == (13001, 4000)
+    assert [p.stats["s89"] for p in read.planes[:100]] == [89] * 100
+    assert len(read.hostnames) == 100
+
+
+def test_times_count_from_the_earliest_line_with_events() -> None:
+    late, early = line("a", event("e", 5, 1), at_us=30), line("b", event("e", 1, 1), at_us=20)
+    read = parse(space(plane("p", line("empty", at_us=1), late), plane("q", early)))
+    assert read.events.start_ps.tolist() == [15_000_000, 1_000_000]
+
+
+def test_the_kinds_of_a_stat_that_other_readers_ask_for() -> None:
+    read = parse(
+        space(
+            plane(
+                "p",
+                line(
+                    "t",
+                    event("a", 0, 1, n=1, s="x"),
+                    event("b", 0, 1, n=U64(2), s=Ref("x")),
+                    event("c", 0, 1, n="3", s=4),
+                    event("d", 0, 1),
+                    event("e", 0, 1, s="y"),
+                ),
+            )
+        )
+    )
+    assert [a.tolist() for a in read.numbers("n")] == [[0, 1], [1, 2]]
+    assert read.number_of_each("n", -1).tolist() == [1, 2, -1, -1, -1]
+    assert read.has("n").tolist() == [True, True, True, False, False]
+    text = read.strings("s")
+    codes = text.spread(5).tolist()
+    assert [text.labels[c] if c >= 0 else None for c in codes] == ["x", "x", None, None, "y"]
+    assert sorted(text.labels) == ["x", "y"]
+    assert read.named("a", "e", "absent").tolist() == [True, False, False, False, True]
+    for absent in (read.numbers("absent")[0], read.strings("absent").owners, read.metadata_numbers("absent")[0]):
+        assert absent.tolist() == []
+
+
+def test_of_a_stat_that_an_event_has_twice_the_last_counts() -> None:
+    pair = [chunk(4, integer(1, 1) + integer(4, 5)), chunk(4, integer(1, 1) + integer(4, 6))]
+    read = parse(space(plane("p", line("t", event("a", 0, 0, s=1), chunk(4, b"".join(pair))))))
+    assert read.number_of_each("s", -1).tolist() == [1, 6]
+
+
+def test_lengths_and_varints_are_written_by_the_builder_as_by_protobuf() -> None:
+    for number in (0, 1, 127, 128, 300, (1 << 63) - 1, -1, 1 << 63):
+        message = chunk(1, integer(1, number))
+        assert by_protobuf(message)["planes"][0]["id"] % (1 << 64) == number % (1 << 64)
+    assert varint(300) == b"\xac\x02"

@@ -1,0 +1,33 @@
+"""Columns of codes put together, so that what depends on all of them is decided once for each combination there is."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+Int64 = npt.NDArray[np.int64]
+
+
+_DENSE = 4  # codes are taken as they are if there are at most so many possible ones for each row
+
+
+def combinations(*columns: Int64) -> tuple[Int64, Int64]:
+    """(the first row of each distinct combination, in order of appearance; the combination of each row)."""
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        codes, size = _codes(column)
+        if size > 1:
+            code = pd.factorize(code * size + codes)[0].astype(np.int64, copy=False)
+    rows = np.empty(code.max(initial=-1) + 1, np.int64)
+    rows[code[::-1]] = np.arange(len(code))[::-1]
+    return rows, code
+
+
+def _codes(column: Int64) -> tuple[Int64, int]:
+    """(a code from 0 for each row, how many there may be)."""
+    least, most = int(column.min(initial=0)), int(column.max(initial=0))
+    if most - least <= _DENSE * len(column):
+        return column - least, most - least + 1
+    codes, found = pd.factorize(column)
+    return codes.astype(np.int64, copy=False), len(found)

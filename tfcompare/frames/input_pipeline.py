@@ -1,0 +1,53 @@
+"""`input_pipeline`: host ops that read, prepare and hand over the input, by what they do."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.op_names import DATASET
+from tfcompare.frames.op_parts import OpParts
+from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_PIPELINE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
+
+_ENQUEUE, _COPY_TO_DEVICE = "InfeedEnqueue", "memcpyhtod"
+_FILE_READERS = tuple(
+    f"::{name}" for name in ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
+)
+_READS_AHEAD = tuple(f"::{name}" for name in ("MemoryReader", "MemoryWriter", "Interleave", "Prefetch", "ParallelMap"))
+_OF_STAGE = {"enqueue": ENQUEUING, "read": ON_DEMAND, "preprocessing": PREPROCESSING, "unknown": OTHER_INPUT}
+_PS_PER_US = 1e6
+
+
+def category(op_name: str, op_type: str) -> str | None:
+    """One of `INPUT_CATEGORIES`; None for an op that is no input op.
+
+    The rules are those of xprof (`docs/numbers.md`, "Input pipeline"). `IteratorGetNext` is none: it waits for input.
+    """
+    if op_type.startswith(_ENQUEUE) or op_type.lower().startswith(_COPY_TO_DEVICE):
+        return ENQUEUING
+    if op_type != DATASET:
+        return _OF_STAGE.get(op_type.lower())
+    if not op_name.endswith(_FILE_READERS):
+        return PREPROCESSING
+    return IN_ADVANCE if any(part in op_name for part in _READS_AHEAD) else ON_DEMAND
+
+
+def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
+    """Columns of `schema.INPUT_PIPELINE` for the ops of one host: self time descending, then name."""
+    ops = parts.parts
+    named = zip(ops["op_name"], ops["op_type"], ops["host_or_device"], strict=True)
+    found = [category(name, kind) if side == schema.HOST else None for name, kind, side in named]
+    of_part = ops[["op_name"]].assign(category=pd.Series(found, index=ops.index, dtype="object"))
+    of_part = of_part[of_part["category"].notna()]
+    cells = parts.cells.merge(of_part, left_on="part", right_index=True)
+    rows = cells.groupby(["op_name", "category"], as_index=False)[
+        ["occurrences", "total_time_ps", "self_time_ps"]
+    ].sum()
+    rows = rows.sort_values(["self_time_ps", "op_name", "category"], ascending=[False, True, True], kind="stable")
+    return INPUT_PIPELINE.conform(
+        rows.reset_index(drop=True).assign(
+            host=host,
+            total_time_us=lambda r: r["total_time_ps"] / _PS_PER_US,
+            self_time_us=lambda r: r["self_time_ps"] / _PS_PER_US,
+        )
+    )

@@ -1,0 +1,66 @@
+"""How a kernel was launched, read from its `kernel_details` text.
+
+NVIDIA: `regs:32 static_shared:0 dynamic_shared:16384 grid:1,1,1 block:64,1,1 occ_pct:25`, in files of 2020 and before
+`regs:16 shm:0 grid:1,1,1 block:1024,1,1`; AMD: `grid:16,1,1 block:512,1,1 private_mem:0 group_mem:2112 occ_pct:0`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.xspace import XSpace
+
+KERNEL_DETAILS = "kernel_details"
+
+_SEPARATOR = re.compile(r"[ \n]")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_LARGEST = 2**32 - 1
+_SHARED_MEMORY = ("static_shared", "dynamic_shared", "shm", "group_mem")
+_MOST_REGISTERS = 1024
+_NO_DIM = "1,1,1"
+
+
+class KernelDetails(NamedTuple):
+    """A launch; what its text does not tell is None, or `1,1,1`."""
+
+    block_dim: str
+    grid_dim: str
+    registers_per_thread: int | None
+    shared_memory_bytes: int | None
+
+
+def is_kernel(space: XSpace) -> npt.NDArray[np.bool_]:
+    """Whether each event tells how it was launched: copies and memory sets do not."""
+    details = space.strings(KERNEL_DETAILS)
+    return np.array([*map(bool, details.labels), False])[details.spread(len(space.events))]
+
+
+def parse_kernel_details(details: str) -> KernelDetails:
+    """The launch that `details` describes; the last of several values of one kind counts."""
+    tokens = [token.split(":") for token in _SEPARATOR.split(details)]
+    values = {token[0]: token[1] for token in tokens if len(token) == 2}
+    registers = _number(values.get("regs", ""))
+    shared = [number for key in _SHARED_MEMORY if (number := _number(values.get(key, ""))) is not None]
+    if registers is not None and registers > _MOST_REGISTERS:
+        # Old AMD profilers wrote the halves of an address here, the lower as `regs`, the upper as `static_shared`.
+        registers, shared = None, []
+    return KernelDetails(
+        block_dim=_dim(values.get("block", "")),
+        grid_dim=_dim(values.get("grid", "")),
+        registers_per_thread=registers,
+        shared_memory_bytes=sum(shared) if shared else None,
+    )
+
+
+def _dim(text: str) -> str:
+    numbers = [_number(part) for part in text.split(",")]
+    return ",".join(map(str, numbers)) if len(numbers) == 3 and None not in numbers else _NO_DIM
+
+
+def _number(text: str) -> int | None:
+    number = int(text) if _NUMBER.fullmatch(text) else _LARGEST + 1
+    return number if number <= _LARGEST else None

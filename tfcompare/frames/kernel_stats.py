@@ -1,0 +1,98 @@
+"""`kernel_stats`: the kernels of one host's GPUs, by op and launch."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.frames.combinations import combinations
+from tfcompare.frames.kernel_details import KERNEL_DETAILS, KernelDetails, is_kernel, parse_kernel_details
+from tfcompare.frames.launches import Launch, launches, stream_events
+from tfcompare.frames.planes import device_planes
+from tfcompare.frames.tensor_cores import is_eligible, uses_tensor_cores
+from tfcompare.schema.kernels import KERNEL_STATS
+from tfcompare.xspace import XSpace
+
+Int64 = npt.NDArray[np.int64]
+
+_VENDOR = "device_vendor"
+_PS_PER_US = 1e6
+_KEYS = [name for name in KERNEL_STATS.keys if name != "host"]
+_FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
+
+
+def kernel_stats(space: XSpace, host: str) -> pd.DataFrame:
+    """Columns of `schema.KERNEL_STATS`, the longest total first; no rows where no GPU recorded a kernel.
+
+    A kernel is an event on a recorded stream that tells how it was launched and took any time at all, as in xprof.
+    """
+    rows = _kernels(space)
+    if not len(rows):
+        return KERNEL_STATS.empty()
+    of_launch, combination = _launches(space, rows)
+    durations = pd.DataFrame({"combination": combination, "ps": space.events.duration_ps[rows]})
+    times = durations.groupby("combination")["ps"].agg(occurrences="size", total_ps="sum", min_ps="min", max_ps="max")
+    return _table(pd.concat([of_launch, times], axis=1), host)
+
+
+def _kernels(space: XSpace) -> Int64:
+    planes = [plane for plane in device_planes(space) if plane.event_count]
+    rows = np.concatenate([stream_events(space, plane) for plane in planes]) if planes else np.zeros(0, np.int64)
+    took_time = space.events.duration_ps[rows] > 0
+    kernels: Int64 = rows[is_kernel(space)[rows] & took_time]
+    return kernels
+
+
+def _launches(space: XSpace, rows: Int64) -> tuple[pd.DataFrame, Int64]:
+    """(what tells rows apart, decided once for each distinct combination; the combination of each event)."""
+    size = len(space.events)
+    details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
+    launch, launched = launches(space, rows)
+    columns = [launch, details.spread(size)[rows], equations.spread(size)[rows], space.plane_of_event[rows]]
+    firsts, combination = combinations(space.events.metadata[rows].astype(np.int64), *columns)
+    parsed = [parse_kernel_details(label) for label in details.labels]
+    vendors = [str(plane.stats.get(_VENDOR, "")) for plane in space.planes]
+    cells = []
+    for i in firsts.tolist():
+        of_launch, of_details, of_equation, of_plane = (int(column[i]) for column in columns)
+        equation = equations.labels[of_equation] if of_equation >= 0 else ""
+        kernel = str(space.metadata_names[space.events.metadata[rows[i]]])
+        cells.append(_cells(kernel, launched[of_launch], parsed[of_details], equation, vendors[of_plane]))
+    return pd.DataFrame(cells), combination
+
+
+def _cells(kernel: str, launch: Launch, details: KernelDetails, equation: str, vendor: str) -> dict[str, object]:
+    op_name = launch.op.name if launch.op is not None else launch.xla_name
+    is_used = uses_tensor_cores(kernel, vendor)
+    return {
+        "kernel_name": kernel,
+        "op_name": op_name,
+        **details._asdict(),
+        "is_op_tensor_core_eligible": is_used or is_eligible(op_name, equation),
+        "is_kernel_using_tensor_core": is_used,
+    }
+
+
+def _table(of_launch: pd.DataFrame, host: str) -> pd.DataFrame:
+    """One row for each distinct launch, from one for each combination with its count and times in picoseconds."""
+    of_launch = of_launch.astype({name: KERNEL_STATS.column(name).dtype for name in _KEYS})
+    rows = of_launch.groupby(_KEYS, sort=False, dropna=False, as_index=False).agg(
+        occurrences=("occurrences", "sum"),
+        total_ps=("total_ps", "sum"),
+        min_ps=("min_ps", "min"),
+        max_ps=("max_ps", "max"),
+        **{flag: (flag, "any") for flag in _FLAGS},
+    )
+    rows = rows.sort_values(
+        ["total_ps", "kernel_name", "grid_dim", "block_dim", "op_name"], ascending=[False, *[True] * 4]
+    )
+    return KERNEL_STATS.conform(
+        rows.assign(
+            host=host,
+            total_duration_us=rows["total_ps"] / _PS_PER_US,
+            avg_duration_us=rows["total_ps"] / rows["occurrences"] / _PS_PER_US,
+            min_duration_us=rows["min_ps"] / _PS_PER_US,
+            max_duration_us=rows["max_ps"] / _PS_PER_US,
+        ).reset_index(drop=True)
+    )

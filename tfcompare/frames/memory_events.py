@@ -1,0 +1,238 @@
+"""The allocations and deallocations that one host recorded, allocator by allocator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.frames.data_types import data_type_name
+from tfcompare.frames.planes import host_plane
+from tfcompare.frames.steps import Steps
+from tfcompare.xspace import XSpace, wire
+from tfcompare.xspace.compilation import Array, compiled
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
+NOT_RECORDED = -1
+_MOST_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """One text for each event: `labels[code[i]]`; the last label, empty, is that of code −1."""
+
+    code: Int64
+    labels: tuple[str, ...]
+
+    def at(self, positions: Int64) -> pd.Series:
+        """The texts of those events."""
+        return pd.Series(pd.array(self.labels, dtype="str").take(self.code[positions]))
+
+    def taken_from(self, source: Int64) -> Texts:
+        """Each event's text, or that of event `source[i]` where this is none of −1."""
+        return Texts(np.where(source >= 0, self.code[source], self.code), self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryEvents:
+    """Events sorted by memory id, then time, then place in the file.
+
+    Those of `memory_ids[m]` are `first[m]:first[m + 1]`, and `memory` holds m for each. `following`: the next event at
+    the same address of the same memory, −1 for none. A deallocation has the op, region, data type, shape and, where it
+    has none recorded, the sizes of the allocation that it ends. Sizes may be `NOT_RECORDED`; `step` is a step's number,
+    valid where `in_step`.
+    """
+
+    memory_ids: tuple[str, ...]
+    first: Int64
+    memory: Int64
+    row: Int64
+    time_ps: Int64
+    is_allocation: Bools
+    following: Int64
+    stack_bytes: Int64
+    heap_bytes: Int64
+    free_bytes: Int64
+    lifetime_peak_bytes: Int64
+    fragmentation: Floats
+    requested_bytes: Int64
+    allocation_bytes: Int64
+    op_name: Texts
+    region_type: Texts
+    data_type: Texts
+    shape: Texts
+    step: Int64
+    in_step: Bools
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def in_use_bytes(self) -> Int64:
+        """Stack and heap together."""
+        return self.stack_bytes + self.heap_bytes
+
+    def peaks(self) -> Int64:
+        """For each memory id the position of its peak: of the events with the most memory in use, the one that stands
+        last in the file."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        begin, in_use = self.first[:-1], self.in_use_bytes
+        is_largest = in_use == np.maximum.reduceat(in_use, begin)[self.memory]
+        last = np.maximum.reduceat(np.where(is_largest, self.row, -1), begin)
+        return np.flatnonzero(self.row == last[self.memory])
+
+
+def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
+    """The memory events of the host plane; none where nothing recorded any."""
+    rows = _rows(space)
+    memory_ids, memory = _memory_ids(space, rows)
+    order = np.lexsort((space.events.start_ps[rows], memory))
+    rows, memory = rows[order], memory[order]
+    numbers = _numbers_of(space, rows)
+    is_allocation = space.named(ALLOCATION)[rows]
+    previous, following = _neighbours(memory, numbers.integers("addr", 0))
+    opened_by = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
+    return MemoryEvents(
+        memory_ids=memory_ids,
+        first=np.searchsorted(memory, np.arange(len(memory_ids) + 1)).astype(np.int64),
+        memory=memory,
+        row=rows,
+        time_ps=space.events.start_ps[rows],
+        is_allocation=is_allocation,
+        following=following,
+        stack_bytes=numbers.amounts("bytes_reserved", 0),
+        heap_bytes=numbers.amounts("bytes_allocated", 0),
+        free_bytes=numbers.amounts("bytes_available", 0),
+        lifetime_peak_bytes=numbers.amounts("peak_bytes_in_use", 0),
+        fragmentation=numbers.floats("fragmentation"),
+        requested_bytes=_sizes(numbers.amounts("requested_bytes", NOT_RECORDED), opened_by),
+        allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), opened_by),
+        op_name=_texts(space, "tf_op", rows).taken_from(opened_by),
+        region_type=_texts(space, "region_type", rows).taken_from(opened_by),
+        data_type=_data_types(numbers).taken_from(opened_by),
+        shape=_texts(space, "shape", rows).taken_from(opened_by),
+        step=steps.number[steps.of_event[rows]],
+        in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
+    )
+
+
+def _rows(space: XSpace) -> Int64:
+    """Rows of the memory events, in file order."""
+    host = host_plane(space)
+    if host is None:
+        return np.zeros(0, np.int64)
+    wanted = np.isin(space.metadata_names, (ALLOCATION, DEALLOCATION))
+    return host.first_event + np.flatnonzero(wanted[space.events.metadata[host.events]])
+
+
+_NUMBERS = (
+    "addr", "data_type", "bytes_reserved", "bytes_allocated", "bytes_available", "peak_bytes_in_use", "fragmentation",
+    "requested_bytes", "allocation_bytes",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """Number stats of some events, a row for each of `_NUMBERS`: `kind` is 0 where an event has none."""
+
+    kind: npt.NDArray[np.uint8]
+    value: Int64
+
+    def has_integer(self, name: str) -> Bools:
+        kind = self.kind[_NUMBERS.index(name)]
+        is_integer: Bools = (kind == wire.INT64) | (kind == wire.UINT64)
+        return is_integer
+
+    def integers(self, name: str, absent: int) -> Int64:
+        """Unsigned numbers beyond 2^63 are their bits as signed."""
+        return np.where(self.has_integer(name), self.value[_NUMBERS.index(name)], absent)
+
+    def amounts(self, name: str, absent: int) -> Int64:
+        """Bytes, recorded as integer or double; what no memory can have is cut."""
+        out = np.clip(self.integers(name, absent), min(absent, 0), _MOST_BYTES)
+        is_double = self.kind[_NUMBERS.index(name)] == wire.DOUBLE
+        out[is_double] = np.clip(np.nan_to_num(self.floats(name)[is_double]), 0, _MOST_BYTES)
+        return out
+
+    def floats(self, name: str) -> Floats:
+        """Numbers recorded as double or integer; NaN where there is none."""
+        value, is_double = self.value[_NUMBERS.index(name)], self.kind[_NUMBERS.index(name)] == wire.DOUBLE
+        return np.where(is_double, value.view(np.float64), np.where(self.has_integer(name), value, np.nan))
+
+
+def _numbers_of(space: XSpace, rows: Int64) -> _Numbers:
+    stats = space.event_stats
+    position = np.full(len(space.events), -1, np.int64)
+    position[rows] = np.arange(len(rows))
+    column = np.full(len(space.stat_names), -1, np.int64)
+    for i, name in enumerate(_NUMBERS):
+        if name in space.stat_names:
+            column[space.stat_names[name]] = i
+    kind, value = np.zeros((len(_NUMBERS), len(rows)), np.uint8), np.zeros((len(_NUMBERS), len(rows)), np.int64)
+    _spread_stats(stats.owner, stats.name, stats.kind, stats.value, position, column, kind, value)
+    return _Numbers(kind, value)
+
+
+@compiled
+def _spread_stats(
+    owner: Array, name: Array, kind: Array, value: Array, position: Array, column: Array, kinds: Array, values: Array
+) -> None:
+    """Put each stat in its column and its owner's position, where it has both; the last of several counts."""
+    for i in range(owner.size):
+        at = position[owner[i]]
+        if at >= 0:
+            to = column[name[i]]
+            if to >= 0:
+                kinds[to, at] = kind[i]
+                values[to, at] = value[i]
+
+
+def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
+    """(the memory ids, sorted; which of them each event is of): the allocator's name, else the device's number."""
+    names = _texts(space, "allocator_name", rows)
+    code, labels = names.code, list(names.labels[:-1])
+    for stat in ("index_on_host", "device_ordinal"):
+        unnamed = (code < 0) & space.has(stat)[rows]
+        distinct, which = np.unique(space.number_of_each(stat, 0)[rows[unnamed]], return_inverse=True)
+        code[unnamed] = len(labels) + which
+        labels += map(str, distinct.tolist())
+    in_order = sorted({*labels, ""})
+    place = {label: i for i, label in enumerate(in_order)}
+    used, code = np.unique(np.array([place[label] for label in (*labels, "")])[code], return_inverse=True)
+    return tuple(in_order[i] for i in used), code
+
+
+def _neighbours(memory: Int64, address: Int64) -> tuple[Int64, Int64]:
+    """(the previous, the next event of the same memory and address), −1 for none."""
+    order = np.lexsort((address, memory))
+    here, after = order[:-1], order[1:]
+    same = (memory[here] == memory[after]) & (address[here] == address[after])
+    previous, following = np.full((2, len(order)), -1, np.int64)
+    previous[after[same]] = here[same]
+    following[here[same]] = after[same]
+    return previous, following
+
+
+def _sizes(recorded: Int64, opened_by: Int64) -> Int64:
+    """The sizes; of a deallocation that has none, that of its allocation (TPU profiles record only those)."""
+    return np.where((recorded == NOT_RECORDED) & (opened_by >= 0), recorded[opened_by], recorded)
+
+
+def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
+    found = space.strings(name)
+    return Texts(found.spread(len(space.events))[rows], (*found.labels, ""))
+
+
+def _data_types(numbers: _Numbers) -> Texts:
+    known = numbers.has_integer("data_type")
+    distinct, which = np.unique(numbers.integers("data_type", 0)[known], return_inverse=True)
+    code = np.full(len(known), -1, np.int64)
+    code[known] = which
+    return Texts(code, (*(data_type_name(number) for number in distinct.tolist()), ""))

@@ -1,0 +1,40 @@
+"""Whether a kernel uses tensor cores (AMD: matrix cores), and whether its op could, by their names.
+
+No profile says so; these are the names that xprof 2.24 goes by, found by trying it.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NVIDIA = re.compile(
+    r"16816|c1688|h1688|s1688|h884|s884|i8816|i16832|hmma|xmma_gemm|xmma_implicit_gemm|xmma_sparse_conv|xmma_sparse_gemm"
+    r"|xmma_warp_specialized_implicit_gemm|conv1x1|conv2d_c1_k1|dgrad_1x1_stride_2x2|direct_group"
+    r"|first_layer_wgrad_kernel"
+)
+_AMD = re.compile(
+    r"_xdl|mfma|wmma|_MI\d+x\d+x\d+|Custom_Cijk_|gemm_fusion|gtcx|moe_gemm|moe_mxgemm|miopenSp3AsmConvRage|aiter|attn_fwd"
+    r"|FMHA_FWD|bwd_kernel_",
+    re.ASCII,
+)
+_OF_VENDOR = {"nvidia": (_NVIDIA,), "amd": (_AMD,), "": (_NVIDIA, _AMD)}
+
+_ELIGIBLE = re.compile(
+    r"(Conv2D|Conv2DBackpropFilter|Conv2DBackpropInput|Conv3D|DepthwiseConv2dNative"
+    r"|DepthwiseConv2dNativeBackpropFilter|DepthwiseConv2dNativeBackpropInput|/MatMul|FusedMatMul|/CudnnRNN|XlaDot|XlaDotV2)\Z"
+    r"|BatchMatMul|CudnnRNNV|CudnnRNNForward|CudnnRNNBackprop|dot_general|conv_general_dilated"
+)
+
+
+def uses_tensor_cores(kernel_name: str, vendor: str) -> bool:
+    """`vendor` as the device's plane has it; the names of both count where it has none."""
+    patterns = _OF_VENDOR.get(vendor.casefold(), ())
+    return any(pattern.search(kernel_name) for pattern in patterns)
+
+
+def is_eligible(op_name: str, equation: str) -> bool:
+    """Whether the op multiplies matrices: by its name, or by an einsum `equation` of two operands."""
+    if _ELIGIBLE.search(op_name):
+        return True
+    sides = equation.split("->")
+    return len(sides) == 2 and len(sides[0].split(",")) == 2

@@ -1,0 +1,203 @@
+"""Calls of tf.data iterators, and which call led to which.
+
+A call is an event `Iterator::…` with an `id`. It was led to by the call directly around it on its thread. Where a stage
+works ahead on threads of its own, the call lies in a `<X>Produce` event there, and belongs to the call around the
+`<X>Consume` that took the element: the one with the same `element_id`, in the iterator that the call names as its
+parent (`docs/numbers.md`, "tf.data").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.combinations import combinations
+from tfcompare.frames.links import span_ends
+from tfcompare.frames.nesting import order_by_start, parents_in_time
+from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.compilation import Array, compiled
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_PREFIX, _SEPARATOR = "Iterator::", "::"
+_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
+_CALL, _PRODUCE, _CONSUME = 1, 2, 3
+_KIND = {f"{x}Produce": _PRODUCE for x in _STAGES} | {f"{x}Consume": _CONSUME for x in _STAGES}
+_UNKNOWN, _NONE = -2, -1
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """Calls of iterators in order of their start, one element each.
+
+    `row`: the event's; `around`: the row of the event directly around it, −1 for none; `iterator`: a code, whose id (as
+    signed) is `ids[code]`; `above`: the call that led to it, −1 for none; `root`: the call of a pipeline that it
+    belongs to in the end, −1 for none, itself for those; `depth`: how far below its root; `is_waited_for`: whether it,
+    and all up to its root, ran while the call above did; `self_ps`: time in which nothing that it led to ran.
+    """
+
+    row: Int64
+    around: Int64
+    iterator: Int64
+    ids: Int64
+    start_ps: Int64
+    end_ps: Int64
+    self_ps: Int64
+    above: Int64
+    root: Int64
+    depth: Int64
+    is_waited_for: Bools
+
+    @property
+    def roots(self) -> Int64:
+        """The calls of pipelines, in order of their start."""
+        return np.flatnonzero(self.root == np.arange(len(self.root)))
+
+
+def is_pipeline(long_name: str) -> bool:
+    """Whether an iterator of this name is what a program asks for elements: no other iterator stands above it."""
+    return long_name.startswith(_PREFIX) and long_name.count(_SEPARATOR) == 1
+
+
+def find_calls(space: XSpace) -> Calls | None:
+    """All calls on the threads of the host; None where the profile has none."""
+    kinds = np.array([_kind(name) for name in space.metadata_names], np.int8)
+    host = host_plane(space)
+    if host is None or not (kinds == _CALL).any():
+        return None
+    id_of, has_id = numbers_of_events(space, "id")
+    kind = kinds[space.events.metadata]
+    kind[(kind == _CALL) & ~has_id] = 0
+    order, parent = _nested(space, kind, list(host.lines))
+    rows = order[kind[order] == _CALL]
+    if not len(rows):
+        return None
+    rows = rows[np.argsort(space.events.start_ps[rows], kind="stable")]
+    led_to_by = np.where(parent >= 0, np.where(kind[parent] == _CALL, parent, _NONE), _NONE)
+    _link_threads(space, order, parent, kind, id_of, led_to_by)
+    index = np.full(len(space.events) + 1, _NONE, np.int64)  # the spare last element answers for −1
+    index[rows] = np.arange(len(rows))
+    return _calls(space, rows, parent[rows], id_of[rows], index[led_to_by[rows]])
+
+
+def numbers_of_events(space: XSpace, name: str) -> tuple[Int64, Bools]:
+    """(the integer stat of every event, whether it has one)."""
+    values, known = np.zeros(len(space.events), np.int64), np.zeros(len(space.events), np.bool_)
+    owners, found = space.numbers(name)
+    values[owners], known[owners] = found, True
+    return values, known
+
+
+def _kind(name: str) -> int:
+    return _CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)
+
+
+def _nested(space: XSpace, kind: npt.NDArray[np.int8], host_lines: list[int]) -> tuple[Int64, Int64]:
+    """(rows of the lines with calls, line by line in order of start; for every event the one directly around it)."""
+    recorded = recorded_lines(space)
+    used = np.bincount(space.events.line[kind > 0], minlength=len(recorded)) > 0
+    order = events_of_lines(space, [i for i in host_lines if recorded[i] and used[i]])
+    order = order[~space.has("_a")[order]]
+    line, start, end = space.events.line, space.events.start_ps, span_ends(space)
+    order_by_start(line, start, end, order)
+    parent = np.full(len(space.events), _NONE, np.int64)
+    parents_in_time(line, end, order, parent)
+    return order, parent
+
+
+def _link_threads(
+    space: XSpace, order: Int64, parent: Int64, kind: npt.NDArray[np.int8], id_of: Int64, led_to_by: Int64
+) -> None:
+    """Fill `led_to_by` of calls that were made ahead: by the call that took the element."""
+    parent_id, has_parent_id = numbers_of_events(space, "parent_id")
+    element, has_element = numbers_of_events(space, "element_id")
+    inside = order[parent[order] >= 0]
+    outer = parent[inside]
+    is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE) & has_parent_id[inside] & has_element[outer]
+    is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & has_element[inside]
+    made, producer = inside[is_made], outer[is_made]
+    consumer, taker = inside[is_taken], outer[is_taken]
+    ends = space.events.start_ps + space.events.duration_ps
+    at = _first_not_before(
+        (parent_id[made], element[producer], ends[made]), (id_of[taker], element[consumer], ends[consumer])
+    )
+    led_to_by[made[at >= 0]] = taker[at[at >= 0]]
+
+
+def _first_not_before(made: tuple[Int64, Int64, Int64], taken: tuple[Int64, Int64, Int64]) -> Int64:
+    """For each (id, element, time) of `made` the place in `taken` of the first one with the same id and element that is
+    not before it, else of the last such one; −1 for none. Ids and elements are used again once an iterator is gone."""
+    ids, elements = (np.concatenate([made[i], taken[i]]) for i in (0, 1))
+    key = combinations(ids, elements)[1]
+    key_made, key_taken = key[: len(made[0])], key[len(made[0]) :]
+    order = np.lexsort((taken[2], key_taken))
+    first, last = (np.searchsorted(key_taken[order], key_made, side) for side in ("left", "right"))
+    place = np.empty(len(key_made), np.int64)
+    _search(taken[2][order], first, last, made[2], place)
+    return np.append(order, _NONE)[place]
+
+
+def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) -> Calls:
+    start = space.events.start_ps[rows]
+    end = start + space.events.duration_ps[rows]
+    distinct, iterator = np.unique(ids, return_inverse=True)
+    starts_pipeline = np.array([is_pipeline(name) for name in space.metadata_names], np.bool_)
+    own = end - start
+    _take_off(start, end, above, own)
+    root, depth = np.full(len(rows), _UNKNOWN), np.zeros(len(rows), np.int64)
+    is_waited_for = np.zeros(len(rows), np.bool_)
+    _climb(start, end, above, starts_pipeline[space.events.metadata[rows]], root, depth, is_waited_for)
+    return Calls(rows, around, iterator, distinct, start, end, own, above, root, depth, is_waited_for)
+
+
+@compiled
+def _search(times: Array, first: Array, last: Array, wanted: Array, place: Array) -> None:
+    """`place[i]`: the first of `times[first[i]:last[i]]` (in order) from `wanted[i]` on, else the last; −1 for none."""
+    for i in range(wanted.size):
+        low, high = first[i], last[i]
+        if low >= high:
+            place[i] = _NONE
+        else:
+            place[i] = min(low + np.searchsorted(times[low:high], wanted[i]), high - 1)
+
+
+@compiled
+def _take_off(start: Array, end: Array, above: Array, own: Array) -> None:
+    """Take from `own` (the durations) the time that the calls below cover, that which several cover once. Calls are in
+    order of their start."""
+    covered = start.copy()
+    for call in range(start.size):
+        upper = above[call]
+        if upper >= 0:
+            begin, until = max(start[call], covered[upper]), min(end[call], end[upper])
+            if until > begin:
+                own[upper] -= until - begin
+                covered[upper] = until
+
+
+@compiled
+def _climb(
+    start: Array, end: Array, above: Array, is_root: Array, root: Array, depth: Array, is_waited_for: Array
+) -> None:
+    """Fill `root` (all `_UNKNOWN`), `depth` and `is_waited_for`: from each call up to what is known, and down again."""
+    path = np.empty(start.size, np.int64)
+    for call in range(start.size):
+        length, at = 0, call
+        while at >= 0 and root[at] == _UNKNOWN:
+            root[at] = at if is_root[at] else _NONE  # a circle ends where it began, at none
+            is_waited_for[at] = is_root[at]
+            path[length] = at
+            length += 1
+            at = _NONE if is_root[at] else above[at]
+        for i in range(length - 1, -1, -1):
+            lower = path[i]
+            upper = above[lower]
+            if not is_root[lower] and upper >= 0 and root[upper] >= 0:
+                overlap = min(end[lower], end[upper]) - max(start[lower], start[upper])
+                root[lower] = root[upper]
+                depth[lower] = depth[upper] + 1
+                is_waited_for[lower] = is_waited_for[upper] and overlap > 0
