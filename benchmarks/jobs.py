@@ -9,12 +9,13 @@ from collections.abc import Callable
 
 
 def tfcompare_tables(file: str) -> Callable[[], None]:
-    """Read the file and make the tables of its ops and steps: import now, work when called."""
+    """Read the file and make every table there is of it: import now, work when called."""
     import tfcompare.run
+    from tfcompare.schema import TABLES
 
     def work() -> None:
         run = tfcompare.run.load(file)
-        for table in ("op_stats", "op_steps", "steps", "run_info"):
+        for table in TABLES:
             run.table(table)
 
     return work

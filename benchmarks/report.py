@@ -9,6 +9,7 @@ from statistics import median
 
 from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_AGAIN
 from benchmarks.measure import Cost
+from tfcompare.schema import TABLES
 
 _NOTES = Path(__file__).with_name("notes.md")
 Metric = Callable[[Cost], float]
@@ -20,9 +21,9 @@ Each cell is the median (least–most) of {runs} rounds. In a round each job run
 fresh process on its own copy of the file; the file is in the page cache and numba's compiled code on disk, nothing else
 is cached. In brackets: how many times as much as tfcompare in the same round, the median of the rounds.
 
-tfcompare makes `op_stats`, `op_steps`, `steps` and `run_info`; xprof its overview page, its framework op stats, or both
-in one process, where the second uses what the first left behind. "Not the first profile": in a process that has read
-one before, as the app's server."""
+tfcompare makes all its tables ({tables}); xprof its overview page, its framework op stats, or both in one process,
+where the second uses what the first left behind. "Not the first profile": in a process that has read one before, as
+the app's server."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,9 @@ def report(measured: Sequence[Measured], first_use: Sequence[Cost], machine: Seq
     whole = [job for job in JOBS if job != TFCOMPARE_AGAIN]
     sections = [
         "# tfcompare beside xprof",
-        _HOW.format(runs=len(measured[0].costs[TFCOMPARE]), command=command),
+        _HOW.format(
+            runs=len(measured[0].costs[TFCOMPARE]), command=command, tables=", ".join(f"`{t}`" for t in TABLES)
+        ),
         "\n".join(f"- {line}" for line in machine),
         "## Time from the file to the tables, in seconds",
         _table(measured, JOBS, work_s, "{:.2f}"),

@@ -17,6 +17,7 @@ from tfcompare.commands import serve
 
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
+AUTOENCODER = str(SAMPLES / "autoencoder")
 COMMANDS = ("runs", "show", "diff", "serve")
 
 Outcome = tuple[int, str, str]
@@ -46,7 +47,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def test_runs_lists_the_samples(tfcompare) -> None:
-    status, out, err = tfcompare("runs", str(SAMPLES))
+    status, out, err = tfcompare("runs", AUTOENCODER)
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert " ".join(lines[0].split()) == "run recorded hosts device steps median step (ms) size (MB) path"
@@ -225,7 +226,7 @@ def test_bad_input_ends_with_status_2_and_one_line(tfcompare, tmp_path: Path, ki
     [
         (["show", BASELINE, "op_stat"], "unknown table 'op_stat'; must be one of: "),
         (["show", BASELINE, "op_stats", "--host", "h"], "unknown host of filters_512_128 'h'"),
-        (["show", str(SAMPLES), "steps"], "holds 4 runs; name one of them"),
+        (["show", AUTOENCODER, "steps"], "holds 4 runs; name one of them"),
         (["diff", BASELINE, CANDIDATE, "--table", "op_steps"], "unknown table with a diff 'op_steps'"),
         (["diff", BASELINE], "the following arguments are required: CANDIDATE (see `tfcompare diff --help`)"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),

@@ -553,6 +553,8 @@ def test_a_thousand_runs(tmp_path):
         (["mi300/plugins/profile/conv_08", "mi300/plugins/profile/conv_legacy"], ["conv_08", "conv_legacy"]),
         (["logs/my/plugins/x", "logs/profile/x"], ["my/plugins", "profile"]),
         (["logs/train"], ["logs"]),
+        (["ae/cpu/f_16/A", "ae/gpu/f_16_sim/A", "ae/gpu/f_8_sim/A"], ["f_16", "f_16_sim", "f_8_sim"]),
+        (["lr_1/seed_1", "lr_2/seed_1", "lr_2/seed_2"], ["lr_1/seed_1", "lr_2/seed_1", "lr_2/seed_2"]),
         (["A"], ["A"]),
         ([], []),
     ],
@@ -606,16 +608,16 @@ def test_the_corpus():
     runs = {run.id: run for run in find_runs(CORPUS)}
     told = {i.split("/", 1)[1].replace("/plugins/profile", ""): (len(r.files), r.name) for i, r in runs.items()}
     assert told == {
-        "corrupt/tpu_inference_2_corrupt_utf8": (0, "corrupt/tpu_inference_2_corrupt_utf8"),
-        "jax_mi300/jax08_elementwise": (1, "jax_mi300/jax08_elementwise"),
-        "jax_mi300/jax_conv_minimal_08": (1, "jax_mi300/jax_conv_minimal_08"),
-        "jax_mi300/jax_conv_minimal_legacy": (1, "jax_mi300/jax_conv_minimal_legacy"),
-        "jax_tpu_v6e/tpu_inference_2": (1, "jax_tpu_v6e/tpu_inference_2"),
-        "tf_cpu/base/2026_11_20_10_17_24": (1, "tf_cpu/base"),
-        "tf_cpu/sleepy/2026_11_20_10_17_20": (1, "tf_cpu/sleepy"),
-        "tf_cpu/zoo/2026_11_20_10_17_16": (1, "tf_cpu/zoo"),
-        "tf_gpu_multi_worker/GPU-multi-worker": (2, "tf_gpu_multi_worker/GPU-multi-worker"),
-        "tool_files_only/profile_demo": (0, "tool_files_only/profile_demo"),
+        "corrupt/tpu_inference_2_corrupt_utf8": (0, "tpu_inference_2_corrupt_utf8"),
+        "jax_mi300/jax08_elementwise": (1, "jax08_elementwise"),
+        "jax_mi300/jax_conv_minimal_08": (1, "jax_conv_minimal_08"),
+        "jax_mi300/jax_conv_minimal_legacy": (1, "jax_conv_minimal_legacy"),
+        "jax_tpu_v6e/tpu_inference_2": (1, "tpu_inference_2"),
+        "tf_cpu/base/2026_11_20_10_17_24": (1, "base"),
+        "tf_cpu/sleepy/2026_11_20_10_17_20": (1, "sleepy"),
+        "tf_cpu/zoo/2026_11_20_10_17_16": (1, "zoo"),
+        "tf_gpu_multi_worker/GPU-multi-worker": (2, "GPU-multi-worker"),
+        "tool_files_only/profile_demo": (0, "profile_demo"),
     }
     assert find_run(CORPUS / "tf_cpu/base").name == "base"
     with pytest.raises(NoRuns, match="holds only tool files of an older profiler"):

@@ -8,8 +8,8 @@
     )
 
 Times are microseconds. A stat's kind follows from its value: int, float, str and bytes are `int64_value`,
-`double_value`, `str_value` and `bytes_value`; `U64(…)` and `Ref("…")` are the other two. Metadata maps are made from the
-names in use. Bytes among the contents of a space, plane or line are written as they are.
+`double_value`, `str_value` and `bytes_value`; `U64(…)` and `Ref("…")` are the other two. Metadata maps are made from
+the names in use. Bytes among the contents of a space, plane or line are written as they are.
 """
 
 from __future__ import annotations

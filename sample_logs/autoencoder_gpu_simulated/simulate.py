@@ -8,21 +8,24 @@ No GPU recorded these. Step time, its parts and the shares of the convolutions f
 from __future__ import annotations
 
 import argparse
+import math
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from device_memory import DeviceMemory
-from host_and_device import StepParts, Steps
+from steps import COPIED_TO_DEVICE_NS, StepParts, Steps
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
-from training_step import Op, layers, training_step, weights_bytes
-from xspace_writer import Plane
+from training_step import Kernel, Op, layers, training_step, weights_bytes
+from xspace_writer import Plane, Value
 
 STEPS = 21
 FIRST_STEP = 100
 HOST = "simulated"
-WARNING = "simulated: written by simulate.py after figures published for this example on an AMD GPU, not recorded on one"
+WARNING = (
+    "simulated: written by simulate.py after figures published for this example on an AMD GPU, not recorded on one"
+)
 
 _NS_PER_MS = 1_000_000
 _NS_PER_S = 1_000_000_000
@@ -30,7 +33,7 @@ _SHORTEST_KERNEL_NS = 1900
 _KERNEL_SPREAD = 0.04
 _BETWEEN_STEPS_NS = 25_000
 _BEGIN_NS = 40_000
-_GPU = {
+_GPU: dict[str, Value] = {
     "device_vendor": "AMD",
     "clock_rate": 1_700_000,
     "core_count": 104,
@@ -87,6 +90,7 @@ RUNS = {
 _SPREADS = {"launch": 0.05, "compute": 0.02, "input": 0.04, "output": 0.06, "other": 0.10}
 _PERSISTENCE = 0.4
 _FIRST_IS_LONGER = 0.15
+_ANY_OTHER = "any other"
 
 
 def main() -> None:
@@ -145,36 +149,36 @@ def _jitter(spread: float, rng: random.Random) -> list[float]:
     for _ in range(STEPS):
         value = _PERSISTENCE * value + _noise(rng)
         values.append(value)
-    mean = sum(values[1:-1]) / (STEPS - 2)
+    mean = math.fsum(values[1:-1]) / (STEPS - 2)
     factors = [1 + spread * (value - mean) for value in values]
     factors[0] += _FIRST_IS_LONGER
     return factors
 
 
 def _noise(rng: random.Random) -> float:
-    """About normal, with a variance of 1; `random` alone promises the same numbers in every Python."""
-    return sum(rng.random() for _ in range(12)) - 6
+    """About normal, with a variance of 1; of its methods only `random` gives the same numbers in every Python."""
+    return math.fsum(rng.random() for _ in range(12)) - 6
 
 
 def _kernel_times_ns(ops: list[Op], run: Simulated) -> list[float]:
-    """What each kernel takes in a typical step: a least time and a share of its work, such that the shares hold."""
-    compute, all_op_time = run.compute * _NS_PER_MS, (run.compute + run.output + run.input) * _NS_PER_MS
-    time_of_type = {kind: share * all_op_time for kind, share in run.shares.items()}
-    time_of_type[""] = compute - sum(time_of_type.values())
-    kinds = [op.type if op.type in run.shares else "" for op in ops for _ in op.kernels]
-    works = [kernel.work for op in ops for kernel in op.kernels]
+    """What each kernel takes in a typical step: a least time and some for its work, such that the shares hold."""
+    compute_ns, copied_ns = run.compute * _NS_PER_MS, run.output * _NS_PER_MS + COPIED_TO_DEVICE_NS
+    type_ns = {kind: share * (compute_ns + copied_ns) for kind, share in run.shares.items()}
+    type_ns[_ANY_OTHER] = compute_ns - math.fsum(type_ns.values())
+    kernels = [(op.type, work.work) for op in ops for work in op.work if isinstance(work, Kernel)]
+    kinds = [kind if kind in run.shares else _ANY_OTHER for kind, _ in kernels]
     ns_per_work = {
-        kind: (time_of_type[kind] - kinds.count(kind) * _SHORTEST_KERNEL_NS)
-        / sum(work for work, of in zip(works, kinds, strict=True) if of == kind)
-        for kind in time_of_type
+        kind: (of_kind - kinds.count(kind) * _SHORTEST_KERNEL_NS)
+        / math.fsum(work for (_, work), of in zip(kernels, kinds, strict=True) if of == kind)
+        for kind, of_kind in type_ns.items()
     }
-    return [_SHORTEST_KERNEL_NS + ns_per_work[kind] * work for kind, work in zip(kinds, works, strict=True)]
+    return [_SHORTEST_KERNEL_NS + ns_per_work[kind] * work for kind, (_, work) in zip(kinds, kernels, strict=True)]
 
 
 def _varied(typical_ns: list[float], sum_ns: int, rng: random.Random) -> list[int]:
     """Times that differ a little from the typical ones and have that sum."""
     times = [time * (1 + _KERNEL_SPREAD * (2 * rng.random() - 1)) for time in typical_ns]
-    scale = sum_ns / sum(times)
+    scale = sum_ns / math.fsum(times)
     out = [int(time * scale) for time in times]
     out[out.index(max(out))] += sum_ns - sum(out)
     return out

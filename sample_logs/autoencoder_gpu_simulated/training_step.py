@@ -32,8 +32,8 @@ _KERNEL_OF_TYPE = {
     "BiasAdd": "void tensorflow::BiasNHWCKernel<float>(int, float const*, float const*, float*, int)",
     "BiasAddGrad": "void tensorflow::BiasGradNHWC_SharedAtomics<float>(int, float const*, float*, int)",
     "Cast": "Cast_GPU_DT_INT64_DT_FLOAT_kernel",
-    "Mean": "void tensorflow::functor::ColumnReduceKernel<float const*, float*, hipcub::Sum>(float const*, float*, int, "
-    "int, hipcub::Sum, std::iterator_traits<float const*>::value_type)",
+    "Mean": "void tensorflow::functor::ColumnReduceKernel<float const*, float*, hipcub::Sum>(float const*, float*, "
+    "int, int, hipcub::Sum, std::iterator_traits<float const*>::value_type)",
     "ReluGrad": _EIGEN.replace("{}", "Eigen::internal::scalar_cmp_op<float const, float const, 6>"),
     "SigmoidGrad": _EIGEN.replace("{}", "Eigen::internal::scalar_logistic_gradient_op<float const>"),
     "Sum": "void tensorflow::functor::BlockReduceKernel<float const*, float*, 256, hipcub::Sum>(float const*, float*, "
@@ -51,7 +51,8 @@ _SHUFFLE = (
 _ZERO = "SubTensorOpWithScalar1d"
 # The convolution library picks matrix cores where there are channels enough to fill them, else a Winograd kernel.
 _MATRIX_CORES = {
-    "Conv2D": "igemm_fwd_gtcx_nhwc_fp32_bx0_ex0_bt128x64x16_wt32x32x2_ws1x1_wr2x1_ta1x4x2x1_1x4x1x64_tb1x4x1x1_1x4x1x64",
+    "Conv2D": "igemm_fwd_gtcx_nhwc_fp32_bx0_ex0_bt128x64x16_wt32x32x2_ws1x1_wr2x1_ta1x4x2x1_1x4x1x64"
+    "_tb1x4x1x1_1x4x1x64",
     "Conv2DBackpropInput": "igemm_bwd_gtcx_nhwc_fp32_bx0_ex0_bt128x64x16_wt32x32x2_ws1x1_wr2x1_ta1x1x8x1_1x16x1x16"
     "_tb1x1x4x1_1x16x1x16",
     "Conv2DBackpropFilter": "igemm_wrw_gtcx_nhwc_fp32_bx0_ex0_bt64x64x16_wt16x16x4_ws1x1_wr2x2_ta1x1x1x4_1x16x1x16"
@@ -67,7 +68,7 @@ _LEAST_CHANNELS = 128
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel launch; `work` is what its duration grows with, about a microsecond a unit."""
+    """A kernel; `work` is what its duration grows with, about a microsecond a unit."""
 
     name: str
     work: float
@@ -75,10 +76,25 @@ class Kernel:
     group_mem: int = 0
 
     @property
-    def details(self) -> str:
-        """The launch as the profiler writes it for AMD GPUs, leading blank included."""
+    def details(self) -> dict[str, str]:
+        """The stat that tells how it is launched, as profilers write it for AMD GPUs: with a leading blank."""
         grid, block = f"{self.blocks},1,1", f"{_THREADS},1,1"
-        return f" grid:{grid} block:{block} private_mem:0 group_mem:{self.group_mem} occ_pct:0"
+        text = f" grid:{grid} block:{block} private_mem:0 group_mem:{self.group_mem} occ_pct:0"
+        return {"kernel_details": text}
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy between host and device, `MemcpyH2D` or `MemcpyD2H`."""
+
+    name: str
+    size_bytes: int
+    kind: str = "pinned"
+
+    @property
+    def details(self) -> dict[str, str]:
+        """The stat that tells what is copied."""
+        return {"memcpy_details": f"kind:{self.kind} size:{self.size_bytes} dest:0 async:1"}
 
 
 @dataclass(frozen=True)
@@ -96,16 +112,18 @@ class Tensor:
 
 IMAGES = Tensor((BATCH, PIXELS, PIXELS, CHANNELS))
 DECODED, LOSS = "autoencoder_1/image_1/convolution", "mean_squared_error/div_no_nan"
-"""The ops whose outputs outlive the step."""
+"""The ops whose outputs live until the host has them."""
+_NOISY, _CLEAN = "noisy/_1", "clean/_3"
 
 
 @dataclass(frozen=True)
 class Op:
-    """An op of the step: what it allocates (`temporary` for as long as it runs) and whose outputs are freed after it."""
+    """An op of the step: what it has the device do, what it allocates (`temporary` for as long as it runs) and whose
+    outputs are freed after it."""
 
     name: str
     type: str
-    kernels: tuple[Kernel, ...]
+    work: tuple[Kernel | Copy, ...]
     output: Tensor | None = None
     temporary: Tensor | None = None
     frees: tuple[str, ...] = ()
@@ -186,12 +204,23 @@ def training_step(model: list[Layer]) -> list[Op]:
     ]
     scalars = [op for i in range(len(variables)) for op in _adam_scalars(i)]
     updates = [op for i, (variable, gradient) in enumerate(variables) for op in _adam_update(i, variable, gradient)]
-    return [*scalars, *forward, *_loss(model[-1].output), *backward, *updates]
+    return [*_receive(), *scalars, *forward, *_loss(model[-1].output), *backward, *updates, _send()]
 
 
 def weights_bytes(model: list[Layer]) -> int:
     """What is allocated before any step: weights, and Adam's two moments of each."""
     return 3 * sum(layer.filter.size_bytes + layer.bias.size_bytes for layer in model)
+
+
+def _receive() -> list[Op]:
+    """Both halves of the batch come from the host."""
+    copies = (Copy("MemcpyH2D", IMAGES.size_bytes),)
+    return [Op(name, "_Recv", copies, IMAGES) for name in (_NOISY, _CLEAN)]
+
+
+def _send() -> Op:
+    """The decoded images go to the host."""
+    return Op("Identity_1/_5", "_HostRecv", (Copy("MemcpyD2H", IMAGES.size_bytes, "pageable"),))
 
 
 def _elementwise(kind: str, tensor: Tensor, passes: int = 2, name: str = "") -> Kernel:
@@ -248,7 +277,7 @@ def _loss(images: Tensor) -> list[Op]:
     rows = Tensor(images.shape[:-1])
     tape = f"gradient_tape/{path}"
     return [
-        Op(f"{path}/sub", "Sub", (_elementwise("Sub", images, 3),), images),
+        Op(f"{path}/sub", "Sub", (_elementwise("Sub", images, 3),), images, frees=(_CLEAN,)),
         Op(f"{path}/Square", "Square", (_elementwise("Square", images),), images),
         Op(f"{path}/Mean", "Mean", (_elementwise("Mean", images, 1),), rows, frees=(f"{path}/Square",)),
         Op(f"{path}/Sum", "Sum", (_elementwise("Sum", rows, 1),), one, frees=(f"{path}/Mean",)),
@@ -299,7 +328,7 @@ def _backward(model: list[Layer], position: int) -> list[Op]:
             _convolve("Conv2DBackpropFilter", layer),
             layer.filter,
             _workspace(layer),
-            frees=(arriving,) if is_first else (),
+            frees=(arriving, _NOISY) if is_first else (),
         ),
     ]
     if not is_first:
@@ -328,7 +357,13 @@ def _adam_scalars(i: int) -> list[Op]:
     ]
     done = {"Cast": _numbered("Add", 2 * i), "truediv": _numbered("Cast", 6 * i + 2)}
     return [
-        Op(_numbered(name, number), kind, (_elementwise(kind, one),), output, frees=(done[name],) if name in done else ())
+        Op(
+            _numbered(name, number),
+            kind,
+            (_elementwise(kind, one),),
+            output,
+            frees=(done[name],) if name in done else (),
+        )
         for name, number, kind, output in ops
     ]
 

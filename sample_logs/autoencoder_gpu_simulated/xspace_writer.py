@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
 
 Value = int | float | str
 
 PS_PER_NS = 1000
-_UNSIGNED = {"correlation_id", "device_id", "memory_bandwidth", "memory_size", "profile_start_time", "profile_stop_time"}
+_UNSIGNED = {
+    "correlation_id",
+    "device_id",
+    "memory_bandwidth",
+    "memory_size",
+    "profile_start_time",
+    "profile_stop_time",
+}
 _LARGEST_SIGNED = 2**63 - 1
 
 
 class Plane:
     """A plane under construction; `add_to` puts it into an XSpace."""
 
-    def __init__(self, name: str, number: int = 0, **stats: Value) -> None:
+    def __init__(self, name: str, /, **stats: Value) -> None:
         self.name = name
-        self.number = number
         self.stats = stats
         self.lines: list[Line] = []
         self.event_ids: dict[str, int] = {}
@@ -29,7 +37,7 @@ class Plane:
 
     def add_to(self, space: xplane_pb2.XSpace) -> None:
         """Append this plane to `space`."""
-        out = space.planes.add(id=self.number, name=self.name)
+        out = space.planes.add(name=self.name)
         self._write_stats(out.stats, self.stats)
         for line in self.lines:
             self._write_line(out.lines.add(), line)
@@ -51,7 +59,7 @@ class Plane:
             )
             self._write_stats(event.stats, stats)
 
-    def _write_stats(self, out: list[xplane_pb2.XStat], stats: dict[str, Value]) -> None:
+    def _write_stats(self, out: Any, stats: dict[str, Value]) -> None:
         for name, value in stats.items():
             stat = out.add(metadata_id=self._stat_id(name))
             if isinstance(value, str):

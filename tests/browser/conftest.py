@@ -18,7 +18,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
-from tests.profiles import ROOT
+from tests.profiles import ROOT, SAMPLES
 
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -71,6 +71,12 @@ def serve(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def samples_url(serve: Serve) -> str:
     """A server on the sample runs that all tests share."""
     return serve()
+
+
+@pytest.fixture(scope="session")
+def autoencoder_url(serve: Serve) -> str:
+    """A server on the recorded samples alone, whatever other samples there are."""
+    return serve(SAMPLES / "autoencoder")
 
 
 @contextmanager

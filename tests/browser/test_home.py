@@ -11,7 +11,8 @@ from tests.browser.conftest import Serve, click_table, opened, query, settled, t
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tfcompare.logdir import find_runs
 
-IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+AUTOENCODER = SAMPLES / "autoencoder"
+IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}
 BASELINE_X, CANDIDATE_X = 36, 108
 HEADLINE = "[data-testid=stMain] h4"
 
@@ -20,8 +21,8 @@ def row_of(page: Page, name: str) -> int:
     return next(i for i, cells in enumerate(table_texts(page)) if name in cells)
 
 
-def test_the_choice_is_made_in_the_table_and_stands_in_the_address(page: Page, samples_url: str) -> None:
-    opened(page, samples_url)
+def test_the_choice_is_made_in_the_table_and_stands_in_the_address(page: Page, autoencoder_url: str) -> None:
+    opened(page, autoencoder_url)
     assert query(page) == {"baseline": [IDS["filters_512_128"]], "candidate": [IDS["filters_16_8"]]}
     expect(page.locator(HEADLINE)).to_contain_text("times as fast")
 
@@ -36,8 +37,8 @@ def test_the_choice_is_made_in_the_table_and_stands_in_the_address(page: Page, s
     assert query(page)["baseline"] == [IDS["filters_16_8_again"]]
 
 
-def test_clicks_hit_the_right_run_after_sorting(page: Page, samples_url: str) -> None:
-    opened(page, samples_url)
+def test_clicks_hit_the_right_run_after_sorting(page: Page, autoencoder_url: str) -> None:
+    opened(page, autoencoder_url)
     click_table(page, 230, -1)  # by name: filters_16_8 comes first, and shown last before
     page.wait_for_timeout(500)
     click_table(page, BASELINE_X, 0)
@@ -46,8 +47,8 @@ def test_clicks_hit_the_right_run_after_sorting(page: Page, samples_url: str) ->
     assert query(page)["baseline"] == [IDS["filters_16_8"]]
 
 
-def test_the_choice_survives_reloading_and_going_to_another_page(page: Page, samples_url: str) -> None:
-    opened(page, samples_url)
+def test_the_choice_survives_reloading_and_going_to_another_page(page: Page, autoencoder_url: str) -> None:
+    opened(page, autoencoder_url)
     page.get_by_test_id("stSidebar").get_by_text("per run").click()
     page.wait_for_url("**per=run**")
     settled(page)
@@ -65,8 +66,8 @@ def test_the_choice_survives_reloading_and_going_to_another_page(page: Page, sam
     assert query(page)["candidate"] == [IDS["filters_16_8"]]
 
 
-def test_going_back_brings_the_choice_before(page: Page, samples_url: str) -> None:
-    opened(page, samples_url)
+def test_going_back_brings_the_choice_before(page: Page, autoencoder_url: str) -> None:
+    opened(page, autoencoder_url)
     click_table(page, CANDIDATE_X, row_of(page, "filters_16_8_again"))
     expect(page.locator(HEADLINE)).to_have_count(2)
     settled(page)
@@ -76,18 +77,18 @@ def test_going_back_brings_the_choice_before(page: Page, samples_url: str) -> No
     assert query(page)["candidate"] == [IDS["filters_16_8"]]
 
 
-def test_links_in_the_sidebar_can_be_copied(page: Page, context: BrowserContext, samples_url: str) -> None:
-    opened(page, samples_url)
+def test_links_in_the_sidebar_can_be_copied(page: Page, context: BrowserContext, autoencoder_url: str) -> None:
+    opened(page, autoencoder_url)
     address = page.get_by_test_id("stSidebar").get_by_role("link", name="Overview").get_attribute("href")
     assert address is not None
-    other = opened(context.new_page(), f"{samples_url}/{address.lstrip('./')}")
+    other = opened(context.new_page(), f"{autoencoder_url}/{address.lstrip('./')}")
     assert query(other) == query(page)
 
 
 def test_deep_links_work_on_a_fresh_server(page: Page, serve: Serve) -> None:
     wanted = [("baseline", IDS["filters_16_8"])]
     wanted += [("candidate", IDS[name]) for name in ("filters_512_128", "filters_16_8_again")]
-    opened(page, f"{serve()}/Overview?{urlencode([*wanted, ('per', 'run')])}")
+    opened(page, f"{serve(AUTOENCODER)}/Overview?{urlencode([*wanted, ('per', 'run')])}")
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
     expect(page.get_by_test_id("stMain")).to_contain_text(
         "filters_512_128, filters_16_8_again against the baseline filters_16_8, per run"
@@ -95,8 +96,8 @@ def test_deep_links_work_on_a_fresh_server(page: Page, serve: Serve) -> None:
     assert query(page)["candidate"] == [IDS["filters_512_128"], IDS["filters_16_8_again"]]
 
 
-def test_an_unknown_run_in_a_link_is_told(page: Page, samples_url: str) -> None:
-    opened(page, f"{samples_url}/Overview?baseline=gone&candidate={IDS['filters_16_8']}")
+def test_an_unknown_run_in_a_link_is_told(page: Page, autoencoder_url: str) -> None:
+    opened(page, f"{autoencoder_url}/Overview?baseline=gone&candidate={IDS['filters_16_8']}")
     expect(page.get_by_test_id("stAlert").first).to_contain_text("There is no run gone here")
     page.get_by_test_id("stMain").get_by_role("link", name="Home").click()
     expect(page.get_by_role("heading", name="Compare profile runs")).to_be_visible()
@@ -111,14 +112,14 @@ def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserCon
     page.wait_for_url("**dir=**")
     settled(page)
     assert query(page)["dir"] == [place]
-    assert len(table_texts(page)) == 1
+    assert len(table_texts(page)) == 1, "the samples make room"
     other = opened(context.new_page(), page.url)
     assert [cells[2] for cells in table_texts(other)] == ["filters_16_8"]
 
 
 def test_broken_runs_are_listed_with_their_reason(page: Page, serve: Serve, tmp_path: Path) -> None:
     (tmp_path / "vm.xplane.pb").touch()
-    opened(page, serve(SAMPLES, tmp_path))
+    opened(page, serve(AUTOENCODER, tmp_path))
     cells = next(cells for cells in table_texts(page) if any(cell.startswith("⚠") for cell in cells))
     assert cells[:2] == ["", ""]
     page.get_by_text("1 of these cannot be read").click()
@@ -126,12 +127,12 @@ def test_broken_runs_are_listed_with_their_reason(page: Page, serve: Serve, tmp_
 
 
 def test_the_users_files_are_left_as_they_are(page: Page, serve: Serve) -> None:
-    before = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(SAMPLES.rglob("*"))]
-    opened(page, serve(SAMPLES / "autoencoder"))
+    before = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(AUTOENCODER.rglob("*"))]
+    opened(page, serve(AUTOENCODER))
     page.get_by_role("button", name="See what changed").click()
     page.wait_for_url("**/Overview?**")
     settled(page)
-    after = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(SAMPLES.rglob("*"))]
+    after = [(path, path.stat().st_mtime_ns, path.stat().st_atime_ns) for path in sorted(AUTOENCODER.rglob("*"))]
     files = [(now, then) for now, then in zip(after, before, strict=True) if now[0].is_file()]
     assert [path for (path, *now), (_, *then) in files if now != then] == []
     assert [now[:2] for now in after] == [then[:2] for then in before]

@@ -8,12 +8,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Serve, opened, settled, table_texts
-from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
+from tests.profiles import CORPUS, SAMPLES, run_path
 from tfcompare import compare, load
 from tfcompare.logdir import find_runs
 from tfcompare.units import format_ms
 
-IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
+IDS = {name: run.id for name, run in RUNS.items()}
+NAMES = {name: run.name for name, run in RUNS.items()}
 FIGURES = ".js-plotly-plot"
 MAIN = "[data-testid=stMain]"
 
@@ -24,7 +26,7 @@ def metric(page: Page, label: str) -> str:
 
 def test_the_headline_and_the_figures_read_right(page: Page, samples_url: str) -> None:
     opened(page, f"{samples_url}/Overview")
-    slow, fast = load(SAMPLE_RUNS["filters_512_128"]), load(SAMPLE_RUNS["filters_16_8"])
+    slow, fast = load(RUNS["filters_512_128"]), load(RUNS["filters_16_8"])
     expected = compare(slow, fast).headline().replace("`", "")
     assert " ".join(page.locator(f"{MAIN} h4").first.inner_text().split()) == expected
     step_time = metric(page, "Step time (median)")
@@ -40,13 +42,13 @@ def test_every_part_is_drawn_and_names_what_it_compares(page: Page, samples_url:
         [
             "Step time of every step",
             "Distribution of step times",
-            "Top 10 ops on host: filters_512_128",
-            "Top 10 ops on host: filters_16_8",
+            f"Top 10 ops on host: {NAMES['filters_512_128']}",
+            f"Top 10 ops on host: {NAMES['filters_16_8']}",
             "The 10 largest changes of self time",
         ]
     )
     legend = page.locator(FIGURES).first.locator(".legendtext")
-    expect(legend).to_have_text(["Baseline · filters_512_128", "Candidate · filters_16_8"])
+    expect(legend).to_have_text([f"Baseline · {NAMES['filters_512_128']}", f"Candidate · {NAMES['filters_16_8']}"])
     facts = {row[0]: row[1:] for row in table_texts(page)}
     assert facts["Device type"] == ["CPU", "CPU", ""]
     assert facts["Recorded"][0].endswith(("CET", "CEST")), "in the time zone of the browser"
@@ -64,12 +66,12 @@ def test_the_candidate_in_detail_is_chosen_and_linked(page: Page, samples_url: s
     query += [("candidate", IDS[name]) for name in ("filters_16_8", "filters_16_8_better_input")]
     opened(page, f"{samples_url}/Overview?{urlencode(query)}")
     expect(page.locator(f"{MAIN} h4")).to_have_count(2)
-    page.get_by_role("radio", name="filters_16_8_better_input").click()
-    expect(page.locator(".gtitle", has_text="Top 10 ops on host: filters_16_8_better_input")).to_be_visible()
+    page.get_by_role("radio", name=NAMES["filters_16_8_better_input"]).click()
+    expect(page.locator(".gtitle", has_text="_better_input")).to_be_visible()
     settled(page)
     assert "detail=" in page.url
     page.reload()
-    expect(page.locator(".gtitle", has_text="Top 10 ops on host: filters_16_8_better_input")).to_be_visible()
+    expect(page.locator(".gtitle", has_text="_better_input")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [1440, 900])

@@ -14,7 +14,7 @@ from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.ui.test_selection import found
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.logdir import FoundRun
+from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.settings import Settings, app_folder
 from tfcompare.ui import runs_table
 from tfcompare.ui.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
@@ -25,21 +25,43 @@ PATH_FIELD = "tfcompare.path"
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """The app on the sample runs, for a browser on the same machine."""
+    """The app on the recorded samples, for a browser on the same machine."""
     monkeypatch.setattr("tfcompare.ui.shell.is_same_machine", lambda _: True)
-    with settings.override(Settings()):
+    with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
+
+
+@pytest.fixture
+def bare_home(home: AppTest) -> Iterator[AppTest]:
+    """The app as it shows itself where no place was named."""
+    with settings.override(Settings()):
+        yield home
 
 
 def table(home: AppTest) -> dict[str, list[object]]:
     return home.dataframe[0].value.to_dict("list")
 
 
+def run_id(name: str) -> str:
+    return next(run.id for run in find_runs(SAMPLES / "autoencoder") if run.name == name)
+
+
 def texts(home: AppTest) -> str:
     return "\n".join(element.value for element in (*home.markdown, *home.caption, *home.error, *home.info))
 
 
-def test_the_samples_are_shown_and_their_pair_is_chosen(home: AppTest) -> None:
+def test_without_a_place_the_samples_are_shown_and_the_guiding_example_is_chosen(bare_home: AppTest) -> None:
+    bare_home.run()
+    assert not bare_home.exception
+    assert "sample runs that come with tfcompare" in texts(bare_home)
+    assert "/filters_512_128/" in bare_home.query_params["baseline"]
+    assert "/filters_16_8/" in bare_home.query_params["candidate"]
+    assert "times as fast" in texts(bare_home)
+
+
+def test_runs_and_choice_stand_in_the_table(home: AppTest) -> None:
+    home.query_params["baseline"] = run_id("filters_512_128")
+    home.query_params["candidate"] = run_id("filters_16_8")
     home.run()
     assert not home.exception
     runs = table(home)
@@ -48,8 +70,6 @@ def test_the_samples_are_shown_and_their_pair_is_chosen(home: AppTest) -> None:
     assert chosen["filters_512_128"] == (BASELINE_ON, CANDIDATE_OFF)
     assert chosen["filters_16_8"] == (BASELINE_OFF, CANDIDATE_ON)
     assert set(runs["steps"]) == {22}
-    assert "times as fast" in texts(home)
-    assert "sample runs that come with tfcompare" in texts(home)
 
 
 def test_another_candidate_chosen_in_the_sidebar_changes_the_headline(home: AppTest) -> None:
@@ -78,16 +98,16 @@ def test_filtering(home: AppTest) -> None:
     assert "0 of 4" in texts(home)
 
 
-def test_a_typed_place_takes_the_samples_place_and_can_be_removed(home: AppTest) -> None:
-    home.run()
+def test_a_typed_place_takes_the_samples_place_and_can_be_removed(bare_home: AppTest) -> None:
+    bare_home.run()
     place = str(SAMPLE_RUNS["filters_16_8"])
-    home.text_input(key=PATH_FIELD).set_value(place).run()
-    assert home.query_params["dir"] == place
-    assert table(home)["name"] == ["filters_16_8"]
-    assert home.text_input(key=PATH_FIELD).value == ""
-    home.button(key="tfcompare.remove.0").click().run()
-    assert "dir" not in home.query_params
-    assert len(table(home)["name"]) == 4
+    bare_home.text_input(key=PATH_FIELD).set_value(place).run()
+    assert bare_home.query_params["dir"] == place
+    assert table(bare_home)["name"] == ["filters_16_8"]
+    assert bare_home.text_input(key=PATH_FIELD).value == ""
+    bare_home.button(key="tfcompare.remove.0").click().run()
+    assert "dir" not in bare_home.query_params
+    assert "sample runs that come with tfcompare" in texts(bare_home)
 
 
 def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None:
@@ -99,11 +119,11 @@ def test_a_place_that_is_not_there_is_named_and_not_taken(home: AppTest) -> None
     assert not home.error
 
 
-def test_a_link_with_places_works(home: AppTest) -> None:
-    home.query_params["dir"] = [str(SAMPLE_RUNS["filters_16_8"]), str(SAMPLE_RUNS["filters_16_8_again"])]
-    home.run()
-    assert sorted(table(home)["name"]) == ["filters_16_8", "filters_16_8_again"]
-    assert home.selectbox[0].value.startswith("filters_16_8/"), "the first place is the baseline"
+def test_a_link_with_places_works(bare_home: AppTest) -> None:
+    bare_home.query_params["dir"] = [str(SAMPLE_RUNS["filters_16_8"]), str(SAMPLE_RUNS["filters_16_8_again"])]
+    bare_home.run()
+    assert sorted(table(bare_home)["name"]) == ["filters_16_8", "filters_16_8_again"]
+    assert bare_home.selectbox[0].value.startswith("filters_16_8/"), "the first place is the baseline"
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

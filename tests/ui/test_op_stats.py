@@ -14,7 +14,9 @@ from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
 from tfcompare.ui.tables import PAGE_ROWS
 
-IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
+IDS = {name: run.id for name, run in RUNS.items()}
+NAMES = {name: run.name for name, run in RUNS.items()}
 CONVOLUTION = "Host:Conv2D:autoencoder_1/image_1/convolution"
 
 

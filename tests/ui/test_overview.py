@@ -15,7 +15,9 @@ from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
 from tfcompare.units import format_ms
 
-IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
+IDS = {name: run.id for name, run in RUNS.items()}
+NAMES = {name: run.name for name, run in RUNS.items()}
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ def of_corpus(page: AppTest, baseline: str, *candidates: str) -> AppTest:
 
 def test_the_headline_and_the_key_figures_are_those_of_the_frames(page):
     shown(page)
-    slow, fast = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    slow, fast = load(RUNS["filters_512_128"]), load(RUNS["filters_16_8"])
     headline = compare(slow, fast).headline()
     assert "times as fast" in headline
     assert f"#### {headline}" in [element.value for element in page.markdown]
@@ -71,7 +73,11 @@ def test_the_parts_come_in_the_order_of_their_weight(page):
 
 def test_the_environments_stand_side_by_side(page):
     facts = shown(page).dataframe[0].value.set_index("")
-    assert list(facts.columns) == ["Baseline: filters_512_128", "Candidate: filters_16_8", "Differs"]
+    assert list(facts.columns) == [
+        f"Baseline: {NAMES['filters_512_128']}",
+        f"Candidate: {NAMES['filters_16_8']}",
+        "Differs",
+    ]
     assert facts.loc["Device type"].tolist() == ["CPU", "CPU", ""]
 
 

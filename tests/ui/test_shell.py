@@ -27,15 +27,16 @@ st.session_state["seen"] = (
 )
 """
 
-IDS = {run.name: run.id for run in find_runs(SAMPLES)}
+AUTOENCODER = SAMPLES / "autoencoder"
+IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}
 
 
 @pytest.fixture
 def page(tmp_path: Path) -> Iterator[AppTest]:
-    """A page that only says what it was given, on the sample runs."""
+    """A page that only says what it was given, on the recorded samples."""
     script = tmp_path / "page.py"
     script.write_text(PAGE, encoding="utf-8")
-    with settings.override(Settings()):
+    with settings.override(Settings(places=(AUTOENCODER,))):
         yield AppTest.from_file(str(script), default_timeout=90)
 
 
@@ -134,7 +135,7 @@ def test_one_run_alone_cannot_be_compared(page: AppTest) -> None:
 
 
 def test_one_bad_place_does_not_hide_the_others(page: AppTest) -> None:
-    showing(page, Path("/no/such/place"), SAMPLES)
+    showing(page, Path("/no/such/place"), AUTOENCODER)
     assert seen(page)[0] == "filters_512_128"
 
 
@@ -172,7 +173,9 @@ def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monke
 
     monkeypatch.setattr("tfcompare.ui.loading.load", slowly)
     monkeypatch.setattr("streamlit.delta_generator.DeltaGenerator.progress", record)
-    with settings.override(Settings(cache_bytes=54_321)):  # a size of its own: a cache of its own
+    with settings.override(
+        Settings(places=(AUTOENCODER,), cache_bytes=54_321)
+    ):  # a size of its own: a cache of its own
         page.run()
     assert seen(page)[0] == "filters_512_128"
     assert said_meanwhile[0].startswith("0.00 Reading run 1 of 2: filters_512_128 (1.57 MB)")

@@ -95,6 +95,7 @@ def _gpu(is_grouped: bool) -> bytes:
     group = {"group_id": 3, "is_eager": 1} if is_grouped else {}
     named = {"step_name": "3"} if is_grouped else {}
     launches = [event("cudaLaunchKernel", 10 * i, 5, group, correlation_id=i) for i in range(5)]
+    launches += [event("train", 100, 20, named, group_id=4, step_num=2), event("mul:Mul", 101, 2, group_id=4)]
     kernels = [
         event("void gemm<float>()", 12, 8, group, correlation_id=0, tf_op=Ref("dense/MatMul:MatMul"),
               kernel_details="regs:16 shm:0 grid:1,1,1 block:1024,1,1"),
@@ -106,7 +107,7 @@ def _gpu(is_grouped: bool) -> bytes:
     steps = event("1", 0, 50, group_id=3) if is_grouped else event("1", 0, 50)
     proto = hlo_proto(("fusion.1", "MatMul", "model/dense/MatMul"), ("copy.2", "", ""))
     return space(
-        plane("/host:CPU", line("python", event("train", 0, 60, group | named, _r=1, step_num=1), *launches), id=1),
+        plane("/host:CPU", line("python", event("train", 0, 60, group | named, _r=1, step_num=1), *launches)),
         plane(
             "/device:GPU:0",
             line("Stream #13(Compute)", *kernels, id=13),

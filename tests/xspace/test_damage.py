@@ -183,3 +183,10 @@ def test_a_clock_that_cannot_be() -> None:
     events = parse(space(plane("p", *lines, *wrong))).events
     assert events.start_ps.tolist() == [2_000_000, 3_000_000, 4_000_000, 2_000_000, 2_000_000]
     assert events.odd_times == 2
+
+
+def test_more_planes_than_any_host_has_are_refused() -> None:
+    assert len(parse(space(*[plane("p")] * 1000)).planes) == 1000
+    assert refusal(space(*[plane("p")] * 1001)) == (
+        "at byte 0 expected an XSpace of at most 1,000 planes, found one of 1,001"
+    )  # fmt: skip

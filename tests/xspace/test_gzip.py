@@ -87,8 +87,15 @@ def test_a_file_that_grows_beyond_the_limit_is_refused_early(tmp_path: Path, mon
     bomb = gzip.compress(bytes(64 << 20))
     with pytest.raises(NotAProfile) as refusal:
         read_bytes(tmp_path, bomb)
-    assert "expected a profile of at most 1,048,576 bytes, found a gzipped file that grows beyond" in str(refusal.value)
+    told = f"expected a profile of at most 1,048,576 bytes in a gzipped file of {len(bomb):,}, found more"
+    assert told in str(refusal.value)
     assert refusal.value.offset < 2 << 20
+
+
+def test_a_file_that_grows_many_times_more_than_profiles_do_is_refused(tmp_path: Path) -> None:
+    bomb = gzip.compress(bytes(128 << 20))
+    with pytest.raises(NotAProfile, match="expected a profile of at most"):
+        read_bytes(tmp_path, bomb)
 
 
 def test_many_small_members_take_time_in_proportion(tmp_path: Path) -> None:

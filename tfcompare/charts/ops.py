@@ -30,7 +30,7 @@ def top_ops(side: Side, ranked: pd.DataFrame, place: str, count: int = TOP) -> g
     """
     ops = ranked.head(count)
     result = style.figure(
-        f"Top {len(ops)} ops on {place}: {style.safe(middle_ellipsis(side.name, 28))}",
+        f"Top {len(ops)} ops on {place}: {style.safe(middle_ellipsis(side.name, 32))}",
         f"bars: share of the {side.role.lower()}'s {place} self time; hollow: cumulative share",
         height=style.rows_height(len(ops) + 1),
         legend_rows=0,
@@ -128,7 +128,7 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
 def _room(change: pd.Series) -> tuple[float, float]:
     """A range that holds the bars and, beyond their ends, what is written there."""
     low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
-    margin = 0.28 * (high - low)
+    margin = 0.4 * (high - low)
     return low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0
 
 

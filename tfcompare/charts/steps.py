@@ -49,7 +49,7 @@ def _over_steps(series: Series, column: str, title: str, quantity: str, about: s
     scale = style.time_scale(float(frame[column].max()) for _, frame in shown)
     excluded = any(not frame["included"].all() for _, frame in shown)
     subtitle = " · ".join(part for part in (about, EXCLUDED_NOTE if excluded else "") if part)
-    result = style.figure(title, subtitle, height=320, legend_rows=len(shown))
+    result = style.figure(title, subtitle, height=320, legend_rows=len(shown), showlegend=True)
     result.add_traces([_step_trace(side, frame, column, scale) for side, frame in shown])
     result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")

@@ -41,13 +41,8 @@ def short_id(line_id: int) -> int:
     return (int(line_id) + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def is_derived(line_id: int) -> bool:
-    """Whether a line was computed from others by the profiler instead of recorded (`Steps`, `TensorFlow Ops`, …)."""
-    return _FIRST_DERIVED_LINE <= short_id(line_id) <= _LAST_DERIVED_LINE
-
-
 def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
-    """For every line, whether it was recorded rather than derived."""
+    """For every line, whether it was recorded: others (`Steps`, `TensorFlow Ops`, …) were computed from those."""
     short = space.lines.id.astype(np.int32)
     return (short < _FIRST_DERIVED_LINE) | (short > _LAST_DERIVED_LINE)
 

@@ -159,10 +159,13 @@ def _search(times: Array, first: Array, last: Array, wanted: Array, place: Array
     """`place[i]`: the first of `times[first[i]:last[i]]` (in order) from `wanted[i]` on, else the last; −1 for none."""
     for i in range(wanted.size):
         low, high = first[i], last[i]
-        if low >= high:
-            place[i] = _NONE
-        else:
-            place[i] = min(low + np.searchsorted(times[low:high], wanted[i]), high - 1)
+        while low < high:
+            middle = (low + high) // 2
+            if times[middle] < wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        place[i] = min(low, last[i] - 1) if first[i] < last[i] else _NONE
 
 
 @compiled

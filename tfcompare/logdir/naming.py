@@ -59,6 +59,8 @@ def display_names(runs: Sequence[Address]) -> list[str]:
     choices = [
         list(_choices(run, own, telling)) for run, own, telling in zip(runs, words, _without_common(words), strict=True)
     ]
+    if all(last := _telling_last_words(words)):
+        choices = [[word, *longer] for word, longer in zip(last, choices, strict=True)]
     picked = [0] * len(runs)
     while True:
         names = [choice[i] for choice, i in zip(choices, picked, strict=True)]
@@ -83,6 +85,13 @@ def _words(run: Address) -> list[_Word]:
         is_weak = parts[i] in _WEAK or (run.in_run_folder and i == len(parts) - 1)
         words.append(_Word(parts[i], "stamp" if _is_stamp(parts[i]) else "weak" if is_weak else "strong"))
     return words[::-1]
+
+
+def _telling_last_words(lists: list[list[_Word]]) -> list[str]:
+    """The last folder of each run that is no stamp and the like, empty where another run has it anywhere in its path."""
+    strong = [[w.text for w in words if w.kind == "strong"] for words in lists]
+    holders = Counter(text for words in strong for text in set(words))
+    return [words[-1] if words and holders[words[-1]] == 1 else "" for words in strong]
 
 
 def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:

@@ -44,7 +44,8 @@ class Choice:
 
 def controls(pair: Pair) -> Choice:
     """The widgets that say which ops are shown, and how."""
-    present = [place for place in (DEVICE, HOST) if bool((pair.diff()["host_or_device"] == place).any())]
+    ran_on = set(tf_stats.without_idle(pair.diff())["host_or_device"])
+    present = [place for place in (DEVICE, HOST) if place in ran_on]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.segmented_control(
             "Group by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
@@ -151,12 +152,13 @@ def row_name(rows: pd.DataFrame) -> pd.Series:
     return rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
 
 
-def chosen_op(pair: Pair, chosen: str | None) -> None:
+def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
     """The chosen op in every step of both runs."""
     every = pair.ops(idle=True)
     rows = every[row_name(every) == chosen]
-    if rows.empty:
+    if rows.empty and choice.by == "op_name":
         st.caption("Choose a row, at its left end, to see that op in every step of both runs.")
+    if rows.empty:
         return
     row = rows.iloc[0]
     st.markdown(f"#### {as_code(str(row['op_name']))} in every step")

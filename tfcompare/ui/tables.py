@@ -226,7 +226,7 @@ def sortable(
     row_names = row_name(page).tolist() if row_name else []
     chosen = st.query_params.get("row")
     position = [row_names.index(chosen)] if chosen in row_names else []
-    # A grid of its own for each order: a header that was clicked stays chosen in the browser until its grid is replaced.
+    # A grid of its own for each order: in the browser, a clicked header stays chosen for as long as its grid lives.
     grid = f"{key} {order.to_text()}"
     st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(

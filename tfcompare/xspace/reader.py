@@ -36,8 +36,12 @@ from tfcompare.xspace.tables import EventColumns, StatColumns, Tables
 MAX_EXPANDED_BYTES = 8 << 30
 """A gzipped file that grows beyond this is refused."""
 
+MOST_PLANES = 1_000
+"""Hosts with their devices have some dozens; each costs time of its own, so a file of very many is refused."""
+
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
+_USUAL_GROWTH, _FREE_GROWTH_BYTES = 100, 64 << 20  # profiles grow by three to eight times
 _MOST_OCCURRENCES = 1 << 31
 
 
@@ -79,13 +83,17 @@ def parse(data: bytes | memoryview) -> XSpace:
         raise NotAProfile(None, 0, "an XSpace with at least one plane", "an empty file")
     buffer = np.frombuffer(data, np.uint8)
     tables = _scan(buffer)
-    if not tables.counts[wire.PLANES]:
+    planes = int(tables.counts[wire.PLANES])
+    if not planes:
         raise NotAProfile(None, 0, "an XSpace with at least one plane", f"{len(data):,} bytes without any")
+    if planes > MOST_PLANES:
+        raise NotAProfile(None, 0, f"an XSpace of at most {MOST_PLANES:,} planes", f"one of {planes:,}")
     return _Builder(buffer, tables).build()
 
 
 def _expand(data: bytes) -> bytes:
-    """gunzip, member by member, never beyond `MAX_EXPANDED_BYTES`."""
+    """gunzip, member by member, never beyond `MAX_EXPANDED_BYTES` nor many times what profiles grow by."""
+    limit = min(MAX_EXPANDED_BYTES, _FREE_GROWTH_BYTES + _USUAL_GROWTH * len(data))
     out = bytearray()
     member = zlib.decompressobj(wbits=31)
     is_between = False
@@ -100,9 +108,9 @@ def _expand(data: bytes) -> bytes:
                 out += member.decompress(piece, _CHUNK)
             except zlib.error as error:
                 raise NotAProfile(None, len(out), "gzipped data", f"damaged data ({error})") from error
-            if len(out) > MAX_EXPANDED_BYTES:
-                expected = f"a profile of at most {MAX_EXPANDED_BYTES:,} bytes"
-                raise NotAProfile(None, len(out), expected, "a gzipped file that grows beyond them")
+            if len(out) > limit:
+                expected = f"a profile of at most {limit:,} bytes in a gzipped file of {len(data):,}"
+                raise NotAProfile(None, len(out), expected, "more")
             is_between = member.eof
             piece = member.unused_data if member.eof else member.unconsumed_tail
     if not is_between:
