@@ -37,5 +37,5 @@ def test_run_info_has_the_declared_fields() -> None:
 
 
 def test_an_unknown_table_is_answered_with_those_there_are() -> None:
-    with pytest.raises(Unknown, match="unknown table 'op_stat'; must be one of: .*'op_stats'"):
+    with pytest.raises(Unknown, match=r"unknown table 'op_stat'; must be one of: .*'op_stats'"):
         load(SAMPLE_RUNS["filters_16_8"]).table("op_stat")

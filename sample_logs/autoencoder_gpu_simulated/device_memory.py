@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from training_step import Op, Tensor
+from kernels import Tensor
+from training_step import Op
 from xspace_writer import Line, Value
 
 _LIMIT_BYTES = 61 << 30

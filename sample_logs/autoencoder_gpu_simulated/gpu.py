@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from training_step import Copy, Kernel
+from kernels import Copy, Kernel
 from xspace_writer import Line, Plane, Value
 
 _BEGIN_NS = 21_300

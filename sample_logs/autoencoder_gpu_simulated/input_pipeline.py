@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from training_step import IMAGES
+from kernels import IMAGES
 from xspace_writer import Line, Value
 
 _SHAPE = f"[{','.join(map(str, IMAGES.shape))}]"

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from device_memory import DeviceMemory
+from kernels import Kernel
 from steps import COPIED_TO_DEVICE_NS, StepParts, Steps
 from tensorflow.tsl.profiler.protobuf import xplane_pb2
-from training_step import Kernel, Op, layers, training_step, weights_bytes
+from training_step import Op, layers, training_step, weights_bytes
 from xspace_writer import Plane, Value
 
 STEPS = 21
@@ -27,6 +28,7 @@ WARNING = (
     "simulated: written by simulate.py after figures published for this example on an AMD GPU, not recorded on one"
 )
 
+_NS_PER_US = 1_000
 _NS_PER_MS = 1_000_000
 _NS_PER_S = 1_000_000_000
 _SHORTEST_KERNEL_NS = 1900
@@ -163,16 +165,26 @@ def _noise(rng: random.Random) -> float:
 def _kernel_times_ns(ops: list[Op], run: Simulated) -> list[float]:
     """What each kernel takes in a typical step: a least time and some for its work, such that the shares hold."""
     compute_ns, copied_ns = run.compute * _NS_PER_MS, run.output * _NS_PER_MS + COPIED_TO_DEVICE_NS
-    type_ns = {kind: share * (compute_ns + copied_ns) for kind, share in run.shares.items()}
-    type_ns[_ANY_OTHER] = compute_ns - math.fsum(type_ns.values())
-    kernels = [(op.type, work.work) for op in ops for work in op.work if isinstance(work, Kernel)]
-    kinds = [kind if kind in run.shares else _ANY_OTHER for kind, _ in kernels]
-    ns_per_work = {
-        kind: (of_kind - kinds.count(kind) * _SHORTEST_KERNEL_NS)
-        / math.fsum(work for (_, work), of in zip(kernels, kinds, strict=True) if of == kind)
-        for kind, of_kind in type_ns.items()
-    }
-    return [_SHORTEST_KERNEL_NS + ns_per_work[kind] * work for kind, (_, work) in zip(kinds, kernels, strict=True)]
+    rest_ns = {kind: share * (compute_ns + copied_ns) for kind, share in run.shares.items()}
+    rest_ns[_ANY_OTHER] = compute_ns - math.fsum(rest_ns.values())
+    work = dict.fromkeys(rest_ns, 0.0)
+    kernels = [(_kind(op, run), kernel) for op in ops for kernel in op.work if isinstance(kernel, Kernel)]
+    for kind, kernel in kernels:
+        rest_ns[kind] -= _least_ns(kernel)
+        work[kind] += 0 if kernel.is_layout else kernel.work
+    return [
+        _least_ns(kernel) + (0 if kernel.is_layout else kernel.work * rest_ns[kind] / work[kind])
+        for kind, kernel in kernels
+    ]
+
+
+def _kind(op: Op, run: Simulated) -> str:
+    """The op's type if its share is known."""
+    return op.type if op.type in run.shares else _ANY_OTHER
+
+
+def _least_ns(kernel: Kernel) -> float:
+    return _SHORTEST_KERNEL_NS + (_NS_PER_US * kernel.work if kernel.is_layout else 0)
 
 
 def _varied(typical_ns: list[float], sum_ns: int, rng: random.Random) -> list[int]:

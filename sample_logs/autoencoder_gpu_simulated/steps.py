@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from device_memory import DeviceMemory
 from gpu import Gpu, Launch, launch_all
 from input_pipeline import InputPipeline
-from training_step import DECODED, IMAGES, LOSS, Copy, Kernel, Op
+from kernels import IMAGES, Copy, Kernel
+from training_step import DECODED, LOSS, Op
 from xspace_writer import Line, Plane
 
 _FUNCTION = "__inference_train_step_7020"

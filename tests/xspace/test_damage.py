@@ -96,6 +96,13 @@ def test_the_file_is_named(tmp_path: Path) -> None:
     assert (refused.value.path, refused.value.offset) == (path, 0)
 
 
+def test_a_file_whose_name_is_no_plain_text_is_named_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "a\nb.xplane.pb"
+    path.write_bytes(b"<html>")
+    with pytest.raises(NotAProfile, match=r"^[^\n]*a\\nb\.xplane\.pb: not a readable profile"):
+        read(path)
+
+
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.xplane.pb", tmp_path):
         with pytest.raises(NoSuchPlace, match="cannot be opened"):

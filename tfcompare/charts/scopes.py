@@ -9,29 +9,30 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.units import format_percent_change, format_time_us
+from tfcompare.units import format_percent_change, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DEPTH = 5
-SMALLEST_SHARE = 0.001
-"""Scopes below this share of the whole are drawn as one: they would be thinner than a pixel."""
+LABEL_LENGTH = 24
+SMALLEST_SHARE = 0.005
+"""Scopes below this share of the whole are drawn as one: they would be hairlines."""
 
 SMALLER = "smaller"
 CLIP = 3.0
 """Colours end at 8 (2³) times as long and an eighth as long."""
 
 NEUTRAL_TILE = "#6B7380"
-COLOURS = [[0.0, "#1B5FB4"], [0.5, NEUTRAL_TILE], [1.0, "#B25000"]]
-"""Darker than the bars' blue and orange, for white letters on them."""
+COLOURS = [[0.0, "#12509E"], [1 / 3, "#2C6DB8"], [0.5, NEUTRAL_TILE], [2 / 3, "#AD5A14"], [1.0, "#A34700"]]
+"""Darker than the bars' blue and orange, for white letters on them, and strong from half and twice the time on."""
 
 
 def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
     """Name scopes from the left to the right, each as high as its self time in both runs together, coloured by change.
 
     `tree` are the rows below one root of a `compare.tree.scope_tree`, and that root: `node`, `parent`, `label`,
-    `<metric>_baseline`, `_candidate`, `status`. `place` says where the ops ran (`host`). What is thinner than a pixel
+    `<metric>_baseline`, `_candidate`, `status`. `place` says where the ops ran (`host`). What would be a hairline
     is drawn together, so that the parts always add up to the whole.
     """
     nodes = with_chains_folded(with_small_ones_merged(tree, metric))
@@ -41,19 +42,20 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
         f"height: self time per {per} of both runs together; colour: change; click a scope to look into it",
         height=460,
         legend_rows=0,
+        uniformtext={"minsize": 9, "mode": "hide"},
     )
     result.add_trace(
         go.Icicle(
             ids=nodes["node"],
             parents=nodes["parent"],
-            labels=nodes["label"].map(style.safe),
+            labels=[style.safe(middle_ellipsis(label, LABEL_LENGTH)) for label in nodes["label"]],
             values=sides[0] + sides[1],
             branchvalues="total",
             maxdepth=DEPTH,
             sort=True,
             tiling={"orientation": "h", "pad": 1},
             pathbar={"visible": True, "thickness": 22},
-            texttemplate="%{label}<br>%{customdata[0]}",
+            texttemplate="%{label}  %{customdata[0]}",
             textfont={"color": "white"},
             customdata=np.column_stack(_texts(nodes, metric)),
             hovertemplate=(
@@ -122,6 +124,7 @@ def with_chains_folded(tree: pd.DataFrame) -> pd.DataFrame:
     parents = dict(zip(tree["node"], tree["parent"], strict=True))
     labels = dict(zip(tree["node"], tree["label"], strict=True))
     only_child = tree.drop_duplicates("parent", keep=False)
+    only_child = only_child[~only_child["node"].str.endswith(f"/({SMALLER})")]
     for parent, node in zip(only_child["parent"], only_child["node"], strict=True):
         if parents.get(parent):  # roots stay: `Host` and `Device` are no names of scopes
             labels[node] = f"{labels[parent]}/{labels[node]}"

@@ -171,7 +171,7 @@ def _step_numbers(space: XSpace, markers: Int64) -> Int64:
 
 def _numbers_in(names: Iterable[str]) -> Int64 | None:
     """The numbers at the end of these names; None unless every one has one, and there is any."""
-    digits = [re.search(r"([0-9]{1,18})$", name) for name in names]
+    digits = [re.search(r"(?<![0-9])([0-9]{1,18})$", name) for name in names]
     found = [int(d.group(1)) for d in digits if d]
     return distinct_numbers(np.array(found, np.int64)) if digits and len(found) == len(digits) else None
 

@@ -43,7 +43,7 @@ def host_ops(space: XSpace, step: Int64, is_eager: Bools) -> OpEvents | None:
         ),
         part=part[rows],
         step=step[rows],
-        occurrences=np.ones(len(rows), np.int64),
+        occurrences=np.broadcast_to(np.int64(1), len(rows)),
         total_ps=events.duration_ps[rows],
         self_ps=self_ps[rows],
         is_eager=is_eager[rows] & _can_be_eager(ops)[part[rows]],

@@ -65,14 +65,9 @@ def has_loops(space: XSpace) -> bool:
 
 def link(space: XSpace) -> Links:
     """The graph of what led to what."""
-    nested_parent, nested_child = _nesting(space)
-    edges = [(nested_parent, nested_child), _launches(space), _executors(space)]
+    edges = [_nesting(space), _launches(space), _executors(space)]
     producers, consumers, meetings = _contexts(space)
-    edges += [producers, consumers]
-    parent = np.concatenate([p for p, _ in edges])
-    child = np.concatenate([c for _, c in edges])
-    nodes = len(space.events) + meetings
-    return Links(*_grouped(parent, child, nodes))
+    return Links(*_grouped([*edges, producers, consumers], len(space.events) + meetings))
 
 
 def nearest_source(links: Links, sources: Int64) -> Int64:
@@ -178,13 +173,18 @@ def _no_edges() -> tuple[Int64, Int64]:
     return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _grouped(by: Int64, what: Int64, nodes: int) -> tuple[Int64, Int64]:
-    """(where each node's elements of `what` begin, and the end; `what` node by node, in its order)."""
+def _grouped(edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int64, Int64]:
+    """(where each node's children begin, and the end; the children node by node, in the order of `edges`)."""
     first = np.zeros(nodes + 1, np.int64)
-    np.cumsum(np.bincount(by, minlength=nodes), out=first[1:])
-    out = np.empty(len(what), np.int64)
-    _put_by_group(by, what, first.copy(), out)
-    return first, out
+    for parent, _ in edges:
+        if len(parent):
+            first[1:] += np.bincount(parent, minlength=nodes)
+    np.cumsum(first, out=first)
+    children = np.empty(first[-1], np.int64)
+    place = first.copy()
+    for parent, child in edges:
+        _put_by_group(parent, child, place, children)
+    return first, children
 
 
 @compiled

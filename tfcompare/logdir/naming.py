@@ -88,7 +88,7 @@ def _words(run: Address) -> list[_Word]:
 
 
 def _telling_last_words(lists: list[list[_Word]]) -> list[str]:
-    """The last folder of each run that is no stamp and the like, empty where another run has it anywhere in its path."""
+    """The last folder of each run that is no stamp and the like, empty where another run has it in its path."""
     strong = [[w.text for w in words if w.kind == "strong"] for words in lists]
     holders = Counter(text for words in strong for text in set(words))
     return [words[-1] if words and holders[words[-1]] == 1 else "" for words in strong]

@@ -31,7 +31,7 @@ PAGE_PIXELS = 950
 TEXT_PIXELS = {"op_type": 150, "op_type_candidate": 150, "op_name_candidate": 400, "host_or_device": 70, "status": 80}
 NAME_PIXELS = (180, 420)
 DIGIT_PIXELS = 7.2
-LETTER_PIXELS = 6.7
+LETTER_PIXELS = 7.0
 MARKER_PIXELS = 40
 MOST_DIGITS = 4
 MOST_DIGITS_OF_COUNTS = 2
@@ -134,7 +134,10 @@ class Layout:
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
-    """Columns under one heading have the same digits; the first column, of names, takes the width that is left."""
+    """Columns under one heading have the same digits; the first column, of names, takes the width that is left.
+
+    Where next to nothing is left the table is scrolled sideways anyway, and names are as wide as they like.
+    """
     of_heading: dict[str, list[str]] = {}
     for column in columns:
         if column.format in ("number", "change"):
@@ -147,7 +150,8 @@ def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
     first, *others = columns
     pixels = {column.name: _pixels(frame, column, digits) for column in others}
     left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
-    return Layout(pixels | {first.name: int(np.clip(left, *NAME_PIXELS))}, digits)
+    least, most = NAME_PIXELS
+    return Layout(pixels | {first.name: min(left, most) if left >= least else most}, digits)
 
 
 def _pixels(frame: pd.DataFrame, column: Shown, digits: dict[str, int]) -> int:
@@ -252,7 +256,7 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
     last = min(first + PAGE_ROWS, len(rows))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Rows {first + 1:,} to {last:,} of {len(rows):,}")
-        st.pagination(pages, key=f"{key}_page")
+        st.pagination(pages, key=f"{key}_page", width="stretch")
     return rows.iloc[first:last].reset_index(drop=True)
 
 

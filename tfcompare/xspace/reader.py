@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tfcompare.errors import NoSuchPlace, NotAProfile
-from tfcompare.logdir.files import cannot_be_opened, open_untouched
+from tfcompare.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.space import (
     LONGEST_PS,
@@ -68,7 +68,7 @@ def read(path: Path) -> HostProfile:
             data = _expand(bytes(data))
         return HostProfile(parse(data), blake2b(data, digest_size=16).hexdigest())
     except NotAProfile as error:
-        raise error.at(path) from None
+        raise error.at(Path(text_of(str(path)))) from None
 
 
 def _content(file: BufferedReader) -> memoryview:

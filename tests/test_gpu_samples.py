@@ -1,0 +1,388 @@
+"""The simulated GPU pair: what was published for this example, said the same by xprof and by tfcompare."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from tests import xprof_oracle
+from tfcompare import schema
+from tfcompare.compare import compare
+from tfcompare.frames import groups as grouping
+from tfcompare.frames.kernel_stats import kernel_stats
+from tfcompare.frames.launches import stream_events
+from tfcompare.frames.planes import device_planes, host_plane
+from tfcompare.frames.steps import find_steps
+from tfcompare.run import Run, load
+from tfcompare.xspace import read
+
+SAMPLES = Path(__file__).parents[1] / "sample_logs"
+SIMULATED = SAMPLES / "autoencoder_gpu_simulated"
+STEPS = 21
+
+
+@dataclass(frozen=True)
+class Published:
+    """Milliseconds of an average step, as published with one decimal; `copies` is what the other parts leave of it."""
+
+    step: float
+    launch: float
+    compute: float
+    input: float
+    copies: float
+    other: float
+    shares: dict[str, float]
+
+
+PUBLISHED = {
+    "filters_512_128_simulated": Published(
+        9.5, 0.7, 8.1, 0.1, 0.3, 0.3, {"Conv2DBackpropFilter": 0.258, "Conv2D": 0.198}
+    ),
+    "filters_16_8_simulated": Published(4.5, 2.8, 1.1, 0.0, 0.2, 0.4, {"Conv2DBackpropFilter": 0.162, "Conv2D": 0.148}),
+}
+LOGDIRS = list(PUBLISHED)
+each_run = pytest.mark.parametrize("logdir", LOGDIRS)
+
+
+def sample(logdir: str) -> Path:
+    (path,) = (SIMULATED / logdir).glob("plugins/profile/*/*.xplane.pb")
+    return path
+
+
+@cache
+def run(logdir: str) -> Run:
+    return load(SIMULATED / logdir)
+
+
+@cache
+def space(logdir: str) -> Any:
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    return xplane_pb2.XSpace.FromString(sample(logdir).read_bytes())
+
+
+class Event(NamedTuple):
+    """An event as recorded, in nanoseconds."""
+
+    line: str
+    name: str
+    start_ns: int
+    end_ns: int
+    stats: dict[str, Any]
+
+
+@cache
+def events(logdir: str, plane_name: str) -> list[Event]:
+    (plane,) = (plane for plane in space(logdir).planes if plane.name == plane_name)
+
+    def value(stat: Any) -> Any:
+        kind = stat.WhichOneof("value")
+        return plane.stat_metadata[stat.ref_value].name if kind == "ref_value" else getattr(stat, kind)
+
+    out = []
+    for line in plane.lines:
+        for event in line.events:
+            start_ps = line.timestamp_ns * 1000 + event.offset_ps
+            assert start_ps % 1000 == event.duration_ps % 1000 == 0
+            stats = {plane.stat_metadata[stat.metadata_id].name: value(stat) for stat in event.stats}
+            name = plane.event_metadata[event.metadata_id].name
+            out.append(Event(line.name, name, start_ps // 1000, (start_ps + event.duration_ps) // 1000, stats))
+    return out
+
+
+def host_events(logdir: str) -> list[Event]:
+    return events(logdir, "/host:CPU")
+
+
+def device_events(logdir: str) -> list[Event]:
+    return events(logdir, "/device:GPU:0")
+
+
+def markers(logdir: str) -> list[Event]:
+    return [event for event in host_events(logdir) if event.name == "train"]
+
+
+# What the files are
+
+
+def test_simulating_them_again_gives_the_same_bytes(tmp_path: Path) -> None:
+    command = [sys.executable, str(SIMULATED / "simulate.py"), "--out", str(tmp_path)]
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    written = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {sample(logdir).relative_to(SIMULATED): sample(logdir).read_bytes() for logdir in LOGDIRS}
+
+
+@each_run
+def test_sample_is_small(logdir: str) -> None:
+    assert sample(logdir).stat().st_size < 1_500_000
+
+
+@each_run
+def test_sample_says_that_it_is_simulated(logdir: str) -> None:
+    assert logdir.endswith("_simulated")
+    assert list(space(logdir).hostnames) == ["simulated"]
+    (warning,) = space(logdir).warnings
+    assert warning.startswith("simulated: ")
+    assert run(logdir).info.warnings == warning
+    assert run(logdir).info.host_names == "simulated"
+
+
+@each_run
+def test_readme_tells_of_every_sample(logdir: str) -> None:
+    assert f"`{logdir}`" in (SAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+@each_run
+def test_events_of_a_thread_or_stream_nest(logdir: str) -> None:
+    for plane_events in (host_events(logdir), device_events(logdir)):
+        open_until: dict[str, list[int]] = {}
+        for event in plane_events:
+            ends = open_until.setdefault(event.line, [])
+            while ends and ends[-1] <= event.start_ns:
+                ends.pop()
+            assert not ends or event.end_ns <= ends[-1], event
+            ends.append(event.end_ns)
+
+
+@each_run
+def test_device_does_one_thing_at_a_time(logdir: str) -> None:
+    in_time = sorted(device_events(logdir), key=lambda event: event.start_ns)
+    assert all(before.end_ns <= after.start_ns for before, after in pairwise(in_time))
+
+
+# Steps and their parts
+
+
+@each_run
+def test_steps_take_what_was_published(logdir: str) -> None:
+    info = run(logdir).info
+    assert (info.device_type, info.device_count, info.step_source) == ("GPU", 1, "step markers")
+    assert (info.step_count, info.steps_included) == (STEPS, STEPS - 2)
+    assert info.step_time_ms_mean == pytest.approx(PUBLISHED[logdir].step, rel=1e-4)
+    assert info.step_time_ms_median == pytest.approx(PUBLISHED[logdir].step, rel=0.02)
+
+
+@each_run
+def test_steps_differ_by_a_few_percent(logdir: str) -> None:
+    steps = run(logdir).steps.query("included")["duration_us"]
+    assert 0.01 < steps.std() / steps.mean() < 0.06
+    assert steps.is_unique
+
+
+@each_run
+def test_xprof_sees_the_same_steps(logdir: str) -> None:
+    ours = run(logdir).steps.query("included")["duration_us"].to_numpy()
+    xprof = xprof_oracle.step_table(sample(logdir))
+    assert xprof["step"].to_list() == [str(n) for n in run(logdir).steps.query("included")["step"]]
+    assert xprof["duration_us"].to_numpy() == pytest.approx(ours, rel=0.005)  # theirs lack the host's first and last µs
+    assert xprof["duration_us"].mean() / 1000 == pytest.approx(PUBLISHED[logdir].step, rel=0.01)
+
+
+@each_run
+def test_device_compute_of_xprof_is_compute_and_copies(logdir: str) -> None:
+    table = xprof_oracle.tool_data("overview_page", sample(logdir))[1]  # type: ignore[index]
+    ids = [column["id"] for column in table["cols"]]
+    steps = pd.DataFrame([[cell["v"] for cell in row["c"]] for row in table["rows"]], columns=ids)
+    published = PUBLISHED[logdir]
+    assert steps["deviceComputeTimeMs"].mean() == pytest.approx(published.compute + published.copies, rel=0.05)
+    others = {"hostComputeTimeMs", "kernelLaunchTimeMs", "infeedTimeMs", "outfeedTimeMs", "deviceToDeviceTimeMs"}
+    assert not steps[list(others)].to_numpy().any(), "xprof shows no other part on GPU"
+
+
+def spans(found: list[Event]) -> npt.NDArray[np.int64]:
+    return np.array([(event.start_ns, event.end_ns) for event in found], np.int64)
+
+
+PARTS = ["compute", "output", "waiting", "launch", "to_device", "other"]
+
+
+def activities(logdir: str) -> dict[str, npt.NDArray[np.int64]]:
+    """The parts of `PARTS` but the last, the first of which wins where several are at once."""
+    host, device = host_events(logdir), device_events(logdir)
+    return {
+        "compute": spans([event for event in device if "(Compute)" in event.line]),
+        "output": spans([event for event in device if event.name == "MemcpyD2H"]),
+        "waiting": spans([event for event in host if event.name.startswith("IteratorGetNext")]),
+        "launch": spans([event for event in host if "correlation_id" in event.stats]),
+        "to_device": spans([event for event in device if event.name == "MemcpyH2D"]),
+    }
+
+
+@cache
+def parts_ms(logdir: str) -> pd.Series:
+    """The mean of every part of a step, painted nanosecond by nanosecond."""
+    of_part = activities(logdir)
+    out = []
+    for marker in markers(logdir)[1:-1]:
+        begin, length = marker.start_ns, marker.end_ns - marker.start_ns
+        doing = np.full(length, PARTS.index("other"), np.int8)
+        for part in reversed(PARTS[:-1]):
+            near = of_part[part][(of_part[part][:, 1] > begin) & (of_part[part][:, 0] < marker.end_ns)] - begin
+            for start, end in near.clip(0, length).tolist():
+                doing[start:end] = PARTS.index(part)
+        out.append(np.bincount(doing, minlength=len(PARTS)) / 1e6)
+    return pd.DataFrame(out, columns=PARTS).mean()
+
+
+@each_run
+def test_parts_of_a_step_are_those_published(logdir: str) -> None:
+    found, published = parts_ms(logdir), PUBLISHED[logdir]
+    assert round(found["launch"], 1) == published.launch
+    assert round(found["compute"], 1) == published.compute
+    assert round(found["waiting"] + found["to_device"], 1) == published.input
+    assert round(found["output"], 1) == published.copies
+    assert round(found["other"], 1) == published.other
+
+
+@each_run
+def test_the_host_is_in_the_executor_when_it_launches_kernels(logdir: str) -> None:
+    """What the device waits for is within the function's run, however one counts launching."""
+    runs = spans([event for event in host_events(logdir) if event.name == "ExecutorState::Process"])
+    calls = spans([event for event in host_events(logdir) if event.name == "hipModuleLaunchKernel"])
+    of_call = np.searchsorted(runs[:, 0], calls[:, 0], side="right") - 1
+    assert len(runs) == STEPS
+    assert (calls[:, 1] <= runs[of_call, 1]).all()
+
+
+# Ops and kernels
+
+
+@each_run
+def test_kernels_belong_to_the_step_that_launched_them(logdir: str) -> None:
+    xspace = read(sample(logdir).resolve()).space
+    links = grouping.make_links(xspace)
+    steps = find_steps(xspace, grouping.group_events(xspace, links, None))
+    (device,), host = device_planes(xspace), host_plane(xspace)
+    assert host is not None
+    on_device = stream_events(xspace, device)
+    rows, ids = xspace.numbers("correlation_id")
+    call = dict(zip(ids[rows < device.first_event].tolist(), rows[rows < device.first_event].tolist(), strict=True))
+    launched_in = [steps.of_event[call[i]] for i in ids[np.isin(rows, on_device)].tolist()]
+    assert np.isin(on_device, rows).all(), "every event on a stream has a call"
+    assert steps.of_event[rows[np.isin(rows, on_device)]].tolist() == launched_in
+    assert np.bincount(launched_in).tolist() == [len(on_device) // STEPS] * STEPS
+
+
+@each_run
+def test_shares_of_ops_are_those_published(logdir: str) -> None:
+    ops = run(logdir).table("op_stats").query("host_or_device == 'Device' and op_type != 'IDLE'")
+    shares = ops.groupby("op_type")["self_time_us"].sum() / ops["self_time_us"].sum()
+    for op_type, share in PUBLISHED[logdir].shares.items():
+        assert shares[op_type] == pytest.approx(share, abs=0.01)
+
+
+@each_run
+def test_ops_are_xprofs(logdir: str) -> None:
+    """xprof cannot name the copies that Python makes, and counts an allocation for an op as the op's occurrence."""
+    keys = ["host_or_device", "op_name", "op_type"]
+    ours, xprof = run(logdir).table("op_stats"), xprof_oracle.framework_op_stats(sample(logdir))
+    rows = ours.merge(xprof, on=keys, how="outer", suffixes=("", "_xprof"), indicator=True)
+    rows = rows[rows["op_type"] != schema.IDLE]
+    unnamed = rows[rows["_merge"] != "both"]
+    assert set(zip(unnamed["host_or_device"], unnamed["op_name"], strict=True)) == {
+        (schema.DEVICE, "MemcpyH2D"), (schema.DEVICE, "MemcpyD2H"),
+    }  # fmt: skip
+    both = rows[rows["_merge"] == "both"]
+    assert len(both) > 500
+    for metric in ("self_time_us", "total_time_us"):
+        assert both[metric].to_numpy() == pytest.approx(both[f"{metric}_xprof"].to_numpy(), rel=1e-6)
+    assert (both["is_eager"] == (both["eager"] == "Eager")).all()
+    on_device = both[both["host_or_device"] == schema.DEVICE]
+    assert (on_device["occurrences"] == on_device["occurrences_xprof"]).all()
+    assert (on_device["occurrences"] % STEPS == 0).all()
+
+
+@each_run
+def test_kernels_are_xprofs(logdir: str) -> None:
+    """But for shared memory, which xprof does not read from AMD's details."""
+    table: Any = xprof_oracle.tool_data("kernel_stats", sample(logdir))
+    ids = [column["id"] for column in table["cols"]]
+    xprof = pd.DataFrame([[cell["v"] for cell in row["c"]] for row in table["rows"]], columns=ids)
+    ours = kernel_stats(read(sample(logdir)).space, "simulated")
+    keys = ["kernel_name", "op_name", "block_dim", "grid_dim"]
+    both = ours.merge(xprof, on=keys, how="outer", suffixes=("", "_xprof"), indicator=True)
+    assert (both["_merge"] == "both").all()
+    assert len(both) == len(ours) == len(xprof) > 200
+    for column in ("occurrences", "is_op_tensor_core_eligible", "is_kernel_using_tensor_core"):
+        assert (both[column] == both[f"{column}_xprof"]).all()
+    for column in ("total_duration_us", "avg_duration_us", "min_duration_us", "max_duration_us"):
+        assert both[column].to_numpy() == pytest.approx(both[f"{column}_xprof"].to_numpy(), abs=0.001)
+    assert both["shared_memory_bytes"].max() > 0
+
+
+def test_wide_convolutions_use_matrix_cores_and_narrow_ones_do_not() -> None:
+    wide, narrow = (kernel_stats(read(sample(logdir)).space, "simulated") for logdir in LOGDIRS)
+    assert wide["is_kernel_using_tensor_core"].sum() == 14
+    assert not narrow["is_kernel_using_tensor_core"].any()
+
+
+def test_the_same_ops_ran_in_both() -> None:
+    diff = compare(run(LOGDIRS[0]), run(LOGDIRS[1])).table("op_stats")
+    assert (diff["status"] == "matched").all()
+    assert (diff["match"] == "exact").all()
+
+
+# Memory and input
+
+
+@each_run
+def test_memory_is_freed_that_was_allocated_and_is_in_use_as_before_after_each_step(logdir: str) -> None:
+    in_time = sorted(
+        (event for event in host_events(logdir) if event.name.startswith("Memory")), key=lambda event: event.start_ns
+    )
+    held: dict[int, int] = {}
+    in_use = None
+    for event in in_time:
+        stats = event.stats
+        assert stats["allocator_name"] == "GPU_0_bfc"
+        change = stats["allocation_bytes"] if event.name == "MemoryAllocation" else -stats["allocation_bytes"]
+        assert in_use is None or stats["bytes_allocated"] == in_use + change
+        in_use = stats["bytes_allocated"]
+        if event.name == "MemoryAllocation":
+            assert stats["addr"] not in held
+            held[stats["addr"]] = stats["allocation_bytes"]
+        else:
+            assert held.pop(stats["addr"]) == stats["allocation_bytes"]
+        assert in_use <= stats["peak_bytes_in_use"]
+    assert not held
+    assert len(in_time) % STEPS == 0
+
+
+def test_peak_of_memory_falls_with_the_filters() -> None:
+    wide, narrow = (
+        max(event.stats["bytes_allocated"] for event in host_events(logdir) if event.name == "MemoryAllocation")
+        for logdir in LOGDIRS
+    )
+    assert 20 < wide / narrow < 40
+
+
+@each_run
+def test_batches_that_are_taken_were_made_on_another_thread(logdir: str) -> None:
+    made = {e.stats["element_id"]: e for e in host_events(logdir) if e.name == "PrefetchProduce"}
+    taken = {e.stats["element_id"]: e for e in host_events(logdir) if e.name == "PrefetchConsume"}
+    assert len(taken) == len(made) == STEPS
+    assert len(taken.keys() & made.keys()) == STEPS - 2, "two were made before the profile"
+    for element in taken.keys() & made.keys():
+        assert made[element].end_ns < taken[element].start_ns
+        assert made[element].line != taken[element].line
+
+
+@each_run
+def test_iterators_have_ids_beyond_the_signed_range(logdir: str) -> None:
+    iterators = [event.stats for event in host_events(logdir) if event.name.startswith("Iterator::")]
+    ids = {stats["id"] for stats in iterators}
+    assert len(ids) == 4
+    assert all(i > 2**63 for i in ids)
+    assert {stats["parent_id"] for stats in iterators if "parent_id" in stats} < ids
