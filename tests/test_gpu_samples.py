@@ -185,7 +185,7 @@ def test_steps_differ_by_a_few_percent(logdir: str) -> None:
 def test_xprof_sees_the_same_steps(logdir: str) -> None:
     ours = run(logdir).steps.query("included")["duration_us"].to_numpy()
     xprof = xprof_oracle.step_table(sample(logdir))
-    assert xprof["step"].to_list() == [str(n) for n in run(logdir).steps.query("included")["step"]]
+    assert xprof["step"].to_list() == [str(n) for n in range(1, STEPS - 1)], "on GPU it counts them instead"
     assert xprof["duration_us"].to_numpy() == pytest.approx(ours, rel=0.005)  # theirs lack the host's first and last µs
     assert xprof["duration_us"].mean() / 1000 == pytest.approx(PUBLISHED[logdir].step, rel=0.01)
 

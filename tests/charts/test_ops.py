@@ -27,16 +27,16 @@ def test_top_ops_show_share_and_cumulative_share():
     assert bars.customdata[0].tolist()[:3] == [OPS[0][1], "Conv2DBackpropFilter", "2.40 s"]
 
 
-def test_movers_point_left_for_faster_and_right_for_slower():
+def test_movers_point_left_for_less_and_right_for_more():
     changes = largest_changes(samples.diff())
     figure = ops.movers(changes, METRIC, per="step")
-    faster, slower = figure.data
-    assert (faster.name, slower.name) == ("▼ faster", "▲ slower")
-    assert (faster.marker.color, slower.marker.color) == (style.BETTER, style.WORSE)
-    assert faster.x[0] == pytest.approx(-116.0)
-    assert faster.text[0] == "−116 ms (−96.7 %)"
-    assert slower.x[0] == pytest.approx(1.2)
-    assert slower.text[0] == "+1.20 ms (+150 %)"
+    less, more = figure.data
+    assert (less.name, more.name) == ("▼ less time", "▲ more time")
+    assert (less.marker.color, more.marker.color) == (style.BETTER, style.WORSE)
+    assert less.x[0] == pytest.approx(-116.0)
+    assert less.text[0] == "−116 ms (−96.7 %)"
+    assert more.x[0] == pytest.approx(1.2)
+    assert more.text[0] == "+1.20 ms (+150 %)"
     assert figure.layout.title.text == "The 10 largest changes of self time"
     assert figure.layout.xaxis.title.text == "Change of self time (ms per step)"
 
@@ -45,12 +45,12 @@ def test_what_only_one_side_has_is_hatched_and_named():
     diff = samples.diff(samples.op_stats(SLOW, without="Prefetch"), samples.op_stats(FAST, without="conv2d_1/Conv2D"))
     figure = ops.movers(largest_changes(diff), METRIC, per="step")
     traces = {(trace.name, bool(trace.marker.pattern.shape[0])): trace for trace in figure.data}
-    removed, added = traces["▼ faster", True], traces["▲ slower", True]
+    removed, added = traces["▼ less time", True], traces["▲ more time", True]
     assert set(removed.marker.pattern.shape) == {"x"}
     assert removed.text[0] == "−120 ms (removed)"
     assert list(added.marker.pattern.shape) == ["/"]
     assert added.text[0] == "+2.00 ms (added)"
-    assert [t.name for t in figure.data if t.showlegend] == ["▼ faster", "▲ slower"]
+    assert [t.name for t in figure.data if t.showlegend] == ["▼ less time", "▲ more time"]
     assert "hatched" in figure.layout.title.subtitle.text
 
 

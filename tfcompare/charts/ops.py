@@ -92,7 +92,7 @@ def _text_column(shares: pd.Series, x: float) -> go.Scatter:
 
 
 def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name") -> go.Figure:
-    """The rows of `changes` as bars from 0: to the left and blue what got faster, to the right and orange what slower.
+    """The rows of `changes` as bars from 0: left and blue what takes less time, right and orange what more.
 
     `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
     absent side counting as 0) in microseconds. What only one side has is hatched and says so.
@@ -107,8 +107,8 @@ def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name")
         height=style.rows_height(len(changes)),
         barmode="overlay",
     )
-    faster = change < 0
-    for name, tint, chosen in (("▼ faster", style.BETTER, faster), ("▲ slower", style.WORSE, ~faster)):
+    less = change < 0
+    for name, tint, chosen in (("▼ less time", style.BETTER, less), ("▲ more time", style.WORSE, ~less)):
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))

@@ -72,7 +72,7 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
                 "colorbar": {
                     "title": {"text": "candidate ÷ baseline", "side": "right"},
                     "tickvals": [-3, -2, -1, 0, 1, 2, 3],
-                    "ticktext": ["÷8 faster", "÷4", "÷2", "same", "×2", "×4", "×8 slower"],
+                    "ticktext": ["÷8 less time", "÷4", "÷2", "equal", "×2", "×4", "×8 more time"],
                     "thickness": 12,
                     "outlinewidth": 0,
                 },

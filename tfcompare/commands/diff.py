@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import as_text
-from tfcompare.commands.output import add_format, csv_text, emit, note
+from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.reading import load_runs
 from tfcompare.errors import Unknown
+from tfcompare.export.csv import csv_text
 from tfcompare.units import format_percent
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.commands.text_table import TextColumn, render, terminal_width
+from tfcompare.export.csv import csv_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,11 +53,6 @@ def emit(
     sys.stdout.writelines(text.splitlines(keepends=True))
     if len(shown) < len(frame):
         note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """`frame` as CSV: its own column names, full precision, empty cells for what is absent."""
-    return frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def json_text(frame: pd.DataFrame) -> str:

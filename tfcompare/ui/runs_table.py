@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
+from tfcompare.export.csv import for_spreadsheet
 from tfcompare.listing import UNREAD, UNREADABLE, listing
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROWS_ON_PAGE = 25
-_MOST_BARS = 60
+_MOST_BARS = 30
 _NAME_LENGTH = 30
 
 _FILTER = "tfcompare.filter"
@@ -91,7 +92,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     zone = browser_zone()
     runs = newest_first(runs, outcomes)
     listed = listing(runs, outcomes)
-    frame = rows(listed, selection, zone)
+    frame = for_spreadsheet(rows(listed, selection, zone))
     st.dataframe(
         frame,
         column_order=[name for name in frame.columns if name != "remarks" or frame["remarks"].ne("").any()],

@@ -180,4 +180,4 @@ def _tell_what_is_compared(comparison: Comparison) -> None:
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
     st.caption(f"{candidates} against the baseline {as_code(comparison.baseline.name)}, per {comparison.per}{where}")
     for note in comparison.notes:
-        st.caption(as_markdown(note))
+        st.info(as_markdown(note), icon=":material/info:")

@@ -27,6 +27,7 @@ _BASELINE = "tfcompare.baseline"
 _CANDIDATES = "tfcompare.candidates"
 _PER = "tfcompare.per"
 _HOST = "tfcompare.host"
+_EVERY_HOST = ""
 
 
 def page_files() -> list[Path]:
@@ -96,9 +97,9 @@ def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candi
     """The host selector, where any of the runs has several hosts."""
     if all(len(run.host_names) < 2 for run in (baseline, *candidates)):
         return
-    st.session_state[_HOST] = selection.host
+    st.session_state[_HOST] = selection.host or _EVERY_HOST
     slot.selectbox(
-        "Host", [None, *baseline.host_names], key=_HOST, format_func=lambda host: host or "all hosts",
+        "Host", [_EVERY_HOST, *baseline.host_names], key=_HOST, format_func=lambda host: host or "all hosts",
         help="The baseline's hosts; a candidate's counterpart is shown beside the one chosen", on_change=_host_changed,
     )  # fmt: skip
 
@@ -120,4 +121,4 @@ def _per_changed() -> None:
 
 
 def _host_changed() -> None:
-    state.choose(replace(state.chosen(), host=st.session_state[_HOST]))
+    state.choose(replace(state.chosen(), host=st.session_state[_HOST] or None))
