@@ -99,7 +99,7 @@ def test_the_report_has_a_figure_for_every_job(tmp_path: Path, capsys: pytest.Ca
         "Peak memory, in MB",
         "Growth",
         "First use",
-        "Notes",
+        "What bounds it",
     ]
     header, _, row = [line for line in page.splitlines() if line.startswith("|")][:3]
     assert header.count("|") == row.count("|") == len(JOBS) + 3

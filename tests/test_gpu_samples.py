@@ -358,6 +358,7 @@ def test_memory_is_freed_that_was_allocated_and_is_in_use_as_before_after_each_s
         assert in_use <= stats["peak_bytes_in_use"]
     assert not held
     assert len(in_time) % STEPS == 0
+    assert len({event.start_ns for event in in_time}) == len(in_time)
 
 
 def test_peak_of_memory_falls_with_the_filters() -> None:

@@ -40,7 +40,11 @@ def total_ms(logdir: str) -> Counter[str]:
 
 
 def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
-    expected = {SAMPLES / "README.md", SAMPLES / "autoencoder" / "record.py", *map(sample, LOGDIRS)}
+    simulated = SAMPLES / "autoencoder_gpu_simulated"
+    scripts = {SAMPLES / "autoencoder" / "record.py", *simulated.glob("*.py")}
+    profiles = {*map(sample, LOGDIRS), *simulated.glob("*_simulated/plugins/profile/*/simulated.xplane.pb")}
+    expected = {SAMPLES / "README.md", *scripts, *profiles}
+    assert len(profiles) == len(LOGDIRS) + 2
     found = {path for path in SAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert found == expected
 

@@ -8,6 +8,7 @@ from xspace_writer import Line, Value
 
 _LIMIT_BYTES = 61 << 30
 _GRANULE_BYTES = 256
+_APART_NS = 40
 _FIRST_ADDRESS = 0x7F12_4000_0000
 
 
@@ -36,14 +37,14 @@ class DeviceMemory:
             self.allocate(line, now_ns, op.name, op.output.size_bytes, **_described(op, op.output, "output", run_id))
         if op.temporary is not None:
             size = op.temporary.size_bytes
-            self.allocate(line, now_ns, _temporary(op), size, **_described(op, op.temporary, "temp", run_id))
+            described = _described(op, op.temporary, "temp", run_id)
+            self.allocate(line, now_ns + _APART_NS, _temporary(op), size, **described)
 
     def end(self, line: Line, now_ns: int, op: Op) -> None:
         """Free what nothing needs once `op` has been launched."""
-        if op.temporary is not None:
-            self.free(line, now_ns, _temporary(op))
-        for name in op.frees:
-            self.free(line, now_ns, name)
+        temporary = () if op.temporary is None else (_temporary(op),)
+        for i, name in enumerate((*temporary, *op.frees)):
+            self.free(line, now_ns + i * _APART_NS, name)
 
     def allocate(self, line: Line, now_ns: int, name: str, size_bytes: int, **described: Value) -> None:
         """Allocate a chunk; `described` are the stats that tell what it is for."""

@@ -28,7 +28,7 @@ def test_the_headline_and_the_figures_read_right(page: Page, samples_url: str) -
     opened(page, f"{samples_url}/Overview")
     slow, fast = load(RUNS["filters_512_128"]), load(RUNS["filters_16_8"])
     expected = compare(slow, fast).headline().replace("`", "")
-    assert " ".join(page.locator(f"{MAIN} h4").first.inner_text().split()) == expected
+    assert " ".join(page.locator(f"{MAIN} h2").first.inner_text().split()) == expected
     step_time = metric(page, "Step time (median)")
     assert format_ms(fast.info.step_time_ms_median) in step_time
     assert f"from {format_ms(slow.info.step_time_ms_median)}" in step_time
@@ -57,7 +57,7 @@ def test_every_part_is_drawn_and_names_what_it_compares(page: Page, samples_url:
 def test_a_deep_link_on_a_fresh_server_shows_that_pair(page: Page, serve: Serve) -> None:
     query = urlencode({"baseline": IDS["filters_16_8"], "candidate": IDS["filters_512_128"], "per": "run"})
     opened(page, f"{serve()}/Overview?{query}")
-    expect(page.locator(f"{MAIN} h4").first).to_contain_text("times as long")
+    expect(page.locator(f"{MAIN} h2").first).to_contain_text("times as long")
     assert "per run" in metric(page, "Host op time")
 
 
@@ -65,7 +65,7 @@ def test_the_candidate_in_detail_is_chosen_and_linked(page: Page, samples_url: s
     query = [("baseline", IDS["filters_512_128"])]
     query += [("candidate", IDS[name]) for name in ("filters_16_8", "filters_16_8_better_input")]
     opened(page, f"{samples_url}/Overview?{urlencode(query)}")
-    expect(page.locator(f"{MAIN} h4")).to_have_count(2)
+    expect(page.locator(f"{MAIN} h2")).to_have_count(2)
     page.get_by_role("radio", name=NAMES["filters_16_8_better_input"]).click()
     expect(page.locator(".gtitle", has_text="_better_input")).to_be_visible()
     settled(page)

@@ -54,7 +54,7 @@ def test_the_headline_and_the_key_figures_are_those_of_the_frames(page):
     slow, fast = load(RUNS["filters_512_128"]), load(RUNS["filters_16_8"])
     headline = compare(slow, fast).headline()
     assert "times as fast" in headline
-    assert f"#### {headline}" in [element.value for element in page.markdown]
+    assert f"## {headline}" in [element.value for element in page.markdown]
     value, delta = metrics(page)["Step time (median)"]
     assert value == format_ms(fast.info.step_time_ms_median)
     assert delta.startswith("−9")
@@ -85,7 +85,7 @@ def test_several_candidates_have_a_headline_each_and_one_is_shown_in_detail(page
     page.query_params["baseline"] = IDS["filters_512_128"]
     page.query_params["candidate"] = [IDS["filters_16_8"], IDS["filters_16_8_better_input"]]
     shown(page)
-    assert sum(element.value.startswith("#### ") for element in page.markdown) == 2
+    assert sum(element.value.startswith("## ") for element in page.markdown) == 2
     first = metrics(page)
     page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
     assert metrics(shown(page)) != first

@@ -57,16 +57,15 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     whatever the profile has."""
     if links is None:
         links = link(space)
-    flags = space.number_of_each("_r", 0)
     by_nature = space.named(*_IMPLICIT_ROOTS)
-    explicit, source = _explicit_roots(space, np.where(by_nature, 0, flags), marker)
-    levels = np.where(flags > 0, flags, 1)
-    levels[space.named(_TRACE_CONTEXT)] = 2
+    explicit, source = _explicit_roots(space, by_nature, marker)
     implicit = np.flatnonzero(by_nature & ~explicit)
     roots = np.concatenate([np.flatnonzero(explicit), implicit[~_of_tf_data(space, implicit)]])
     roots.sort()
-    roots = roots[np.lexsort((space.events.start_ps[roots], -levels[roots]))]
-    group, taken = spread_groups(links, roots, levels[roots])
+    levels = np.maximum(space.number_of("_r", roots, 1), 1)
+    levels[space.named(_TRACE_CONTEXT)[roots]] = 2
+    order = np.lexsort((space.events.start_ps[roots], -levels))
+    group, taken = spread_groups(links, roots[order], levels[order])
     markers = taken[explicit[taken]]
     markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
     return Groups(group[: len(space.events)], markers, _step_numbers(space, markers), source if len(markers) else "")
@@ -117,11 +116,11 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
         return out
     if has_loops(space):
         return np.zeros(len(space.events), np.bool_)
-    executions = space.named(_EAGER_EXECUTE)
-    nearest = nearest_source(links, np.flatnonzero(executions | space.named(*_TF_DATA_RUNS)))[: len(space.events)]
-    of_one_op = executions & (space.number_of_each("is_func", -1) == 0)
-    is_eager: Bools = (nearest >= 0) & of_one_op[nearest]
-    return is_eager
+    executions = np.flatnonzero(space.named(_EAGER_EXECUTE))
+    of_one_op = np.zeros(len(space.events) + 1, np.bool_)  # the spare last one: −1, under none
+    of_one_op[executions[space.number_of("is_func", executions, -1) == 0]] = True
+    sources = np.union1d(executions, np.flatnonzero(space.named(*_TF_DATA_RUNS)))
+    return of_one_op[nearest_source(links, sources)[: len(space.events)]]
 
 
 def make_links(space: XSpace) -> Links | None:
@@ -134,12 +133,16 @@ def is_marker_name(space: XSpace) -> Bools:
     return matching(space, _MARKER)
 
 
-def _explicit_roots(space: XSpace, flags: Int64, marker: str | None) -> tuple[Bools, str]:
+def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tuple[Bools, str]:
+    """(which events are step markers; by what). What is a root `by_nature` is flagged, and yet no marker."""
     if marker is not None:
         return space.named(marker), NAMED
     numbered = space.has("step_num")
     contexts = space.named(_TRACE_CONTEXT)
-    flagged = flags > 0
+    rows, flags = space.numbers("_r")
+    flagged = np.zeros(len(space.events), np.bool_)
+    flagged[rows] = flags > 0
+    flagged &= ~by_nature
     if flagged.any() or contexts.any():
         if ((flagged | contexts) & numbered).any() or not numbered.any():
             return flagged | contexts, FLAGGED
@@ -151,22 +154,20 @@ def _explicit_roots(space: XSpace, flags: Int64, marker: str | None) -> tuple[Bo
 
 def _of_tf_data(space: XSpace, rows: Int64) -> Bools:
     """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
-    ids, known = space.number_of_each("id", 0), space.has("id")
-    started = np.unique(ids[space.named(*_TF_DATA_RUNS) & known])
-    return known[rows] & np.isin(ids[rows], started)
+    known = space.has("id")
+    runs = np.flatnonzero(space.named(*_TF_DATA_RUNS) & known)
+    ids = space.number_of("id", np.concatenate([runs, rows]), 0)
+    return known[rows] & np.isin(ids[len(runs) :], np.unique(ids[: len(runs)]))
 
 
 def _step_numbers(space: XSpace, markers: Int64) -> Int64:
     """The number each marker carries (`step_num`, `iter_num`, or one in its name), else its position."""
     for stat in ("step_num", "iter_num"):
-        rows, values = space.numbers(stat)
-        known = np.full(len(space.events), -1, np.int64)
-        known[rows] = values
-        if len(markers) and (known[markers] >= 0).all():
-            return distinct_numbers(known[markers])
-    names = space.metadata_names[space.events.metadata[markers]]
-    numbers = _numbers_in(names)
-    return np.arange(len(markers), dtype=np.int64) if numbers is None else numbers
+        numbers = space.number_of(stat, markers, -1)
+        if len(markers) and (numbers >= 0).all():
+            return distinct_numbers(numbers)
+    in_names = _numbers_in(space.metadata_names[space.events.metadata[markers]])
+    return np.arange(len(markers), dtype=np.int64) if in_names is None else in_names
 
 
 def _numbers_in(names: Iterable[str]) -> Int64 | None:

@@ -19,6 +19,7 @@ from tfcompare.frames import groups as grouping
 from tfcompare.frames.groups import Groups
 from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
 from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace.compilation import Array, compiled
 
 Int64 = npt.NDArray[np.int64]
 
@@ -232,9 +233,27 @@ def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: 
 def _within(start: Int64, end: Int64, step: Int64, times: Int64) -> Int64:
     """The step of the span that each of `times` lies in: of the latest one begun, −1 if that has ended."""
     order = np.argsort(start, kind="stable")
-    at = np.searchsorted(start[order], times, side="right") - 1
-    latest = order[np.maximum(at, 0)]
-    return np.where((at >= 0) & (times < end[latest]), step[latest], -1)
+    out = np.empty(len(times), np.int64)
+    _find_spans(start[order], end[order], step[order], times, out)
+    return out
+
+
+@compiled
+def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array) -> None:
+    """`_within` for spans in the order of `start`. Times that follow one another mostly lie in the same span."""
+    at = -1
+    for i in range(times.size):
+        time = times[i]
+        if (at >= 0 and time < start[at]) or (at + 1 < start.size and start[at + 1] <= time):
+            low, high = 0, start.size
+            while low < high:
+                middle = (low + high) // 2
+                if start[middle] <= time:
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low - 1
+        out[i] = step[at] if at >= 0 and time < end[at] else -1
 
 
 def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> Int64:
@@ -244,4 +263,5 @@ def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> Int6
         if group >= 0:
             table[group] = step
     by_group = table[groups.group]  # −1, no group, is the spare last element
-    return np.where(by_group >= 0, by_group, of_event)
+    np.copyto(by_group, of_event, where=by_group < 0)
+    return by_group

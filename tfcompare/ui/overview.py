@@ -53,7 +53,7 @@ def remarks(comparison: Comparison) -> None:
 def headlines(comparison: Comparison) -> None:
     """A sentence on each candidate."""
     for run in comparison.candidates:
-        st.markdown(f"#### {comparison.headline(run.id)}")
+        st.markdown(f"## {comparison.headline(run.id)}")
 
 
 def figures(pair: Pair) -> None:
@@ -62,12 +62,9 @@ def figures(pair: Pair) -> None:
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
         return
-    times = [figure for figure in numbers if figure.unit != "share"]
-    shares = [figure for figure in numbers if figure.unit == "share"]
-    for row in (times, shares):
-        with st.grid(CARDS_IN_A_ROW):
-            for figure in row:
-                _metric(figure)
+    with st.grid(CARDS_IN_A_ROW):
+        for figure in numbers:
+            _metric(figure)
 
 
 def _metric(figure: KeyFigure) -> None:

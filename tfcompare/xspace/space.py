@@ -132,9 +132,7 @@ class XSpace:
 
     def numbers(self, name: str) -> tuple[Int64, Int64]:
         """(event rows, values) of the integer stat `name`; unsigned values beyond 2^63 are their bits as signed."""
-        rows = self._rows(self.event_stats, name)
-        rows = rows[np.isin(self.event_stats.kind[rows], (wire.UINT64, wire.INT64))]
-        return self.event_stats.owner[rows].astype(np.int64), self.event_stats.value[rows]
+        return _numbers(self.event_stats, self._rows(self.event_stats, name))
 
     def number_of_each(self, name: str, absent: int) -> Int64:
         """The integer stat `name` of every event, `absent` where it has none."""
@@ -142,6 +140,14 @@ class XSpace:
         owners, values = self.numbers(name)
         out[owners] = values
         return out
+
+    def number_of(self, name: str, rows: Int64, absent: int) -> Int64:
+        """The integer stat `name` of the events `rows`, `absent` where one has none."""
+        owners, values = self.numbers(name)
+        if not len(owners):
+            return np.full(len(rows), absent, np.int64)
+        at = np.searchsorted(owners, rows, side="right") - 1
+        return np.where((at >= 0) & (owners[at] == rows), values[at], absent)
 
     def has(self, name: str) -> npt.NDArray[np.bool_]:
         """Whether each event has a stat `name`, of whatever kind."""
@@ -159,10 +165,7 @@ class XSpace:
 
     def metadata_numbers(self, name: str) -> tuple[Int64, Int64]:
         """(event metadata rows, values) of the integer stat `name`."""
-        stats = self.metadata_stats
-        rows = self._rows(stats, name)
-        rows = rows[np.isin(stats.kind[rows], (wire.UINT64, wire.INT64))]
-        return stats.owner[rows].astype(np.int64), stats.value[rows]
+        return _numbers(self.metadata_stats, self._rows(self.metadata_stats, name))
 
     def metadata_bytes(self, name: str) -> dict[int, memoryview]:
         """The bytes stat `name` by event metadata row."""
@@ -205,6 +208,12 @@ class XSpace:
             codes[refs] = _code_of_each(labels, self.stat_labels[used])[own]
         known = codes >= 0
         return StringStat(stats.owner[rows[known]].astype(np.int64), codes[known], list(labels))
+
+
+def _numbers(stats: Stats, rows: Int64) -> tuple[Int64, Int64]:
+    kind = stats.kind[rows]
+    rows = rows[(kind == wire.UINT64) | (kind == wire.INT64)]
+    return stats.owner[rows].astype(np.int64), stats.value[rows]
 
 
 def decode(buffer: UInt8, start: int, length: int) -> str:
