@@ -22,7 +22,7 @@ CORPUS_RUNS = {
     "jax_tpu": "jax_tpu_v6e/plugins/profile/tpu_inference_2",
 }
 
-SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
+SAMPLE_RUNS = {run.name: run for run in sorted(SAMPLES.glob("autoencoder*/filters_*"))}
 
 ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS]
 

@@ -41,6 +41,8 @@ filters_16_8, bfc_cpu_allocator_for_gpu: 16, 14, 0
 filters_16_8_again, bfc_cpu_allocator_for_gpu: 24, 21, 32
 filters_16_8_better_input, bfc_cpu_allocator_for_gpu: 49, 26, 0
 filters_512_128, bfc_cpu_allocator_for_gpu: 26, 23, 25
+filters_512_128_simulated, GPU_0_bfc: 22, 22, 0
+filters_16_8_simulated, GPU_0_bfc: 22, 22, 0
 """
 
 

@@ -71,6 +71,19 @@ def test_trace_contexts() -> None:
     """)
 
 
+def test_a_trace_context_within_a_marker_is_a_step_of_its_own() -> None:
+    context = [event("TraceContext", 20, 60, step_num=9), event("inner:B", 30, 5)]
+    run = run_of(host(*marked("train", [(0, 100)], _r=1), *context))
+    assert steps(run) == lines("""
+        a  7  0   100  counted
+        a  9  20  60   counted
+    """)
+    assert op_steps(run) == lines("""
+        op     7  1  5
+        inner  9  1  5
+    """)
+
+
 @pytest.mark.parametrize("name", ["train 7", "test_7", "eval 7", "predict 7"])
 def test_old_names(name: str) -> None:
     run = run_of(host(event(name, 0, 50), event("op:A", 5, 5), event(name[:-1] + "8", 60, 50), event("op:A", 65, 5)))
@@ -307,6 +320,26 @@ def test_functions_begin_groups_of_their_own() -> None:
         early  7  1  2
         op     7  1  5
     """)
+
+
+@pytest.mark.parametrize(
+    ("started", "expected"), [([event("InstantiatedCapturedFunction::Run", 500, 1, id=3)], 7), ([], None)]
+)
+def test_functions_of_tf_data_begin_none(started: list[Event], expected: int | None) -> None:
+    """An op that both a function and a step led to belongs to the function, which came first, unless that is tf.data's:
+    known by the id of the run that started it."""
+    handed = {"_pt": 1, "_p": 1}
+    run = run_of(
+        space(
+            plane(
+                "/host:CPU",
+                line("python", *marked("train", [(100, 100)], _r=1), event("Schedule", 120, 1, handed)),
+                line("tf.data", event("FunctionRun", 0, 50, id=3), event("Schedule", 10, 1, handed), *started),
+                line("pool", event("both:B", 300, 5, _ct=1, _c=1)),
+            )
+        )
+    )
+    assert (f"both {expected} 1 5" in op_steps(run)) == (expected is not None)
 
 
 def test_the_steps_of_several_hosts() -> None:

@@ -339,6 +339,8 @@ def _child(first: int, count: int, with_corpus: bool, memory_limit: int, log: Pa
         warnings.filterwarnings("ignore", "overflow encountered in scalar multiply", RuntimeWarning)
     with log.open("a", buffering=1) as out, tempfile.TemporaryDirectory(dir=_fast_folder()) as folder:
         path = Path(folder) / "vm.xplane.pb"
+        for data in fuzz_inputs.built():  # compiles what has to be
+            attempt(-1, data, path)
         for seed in range(first, first + count):
             out.write(f"{seed}\n")
             faulthandler.dump_traceback_later(every_seconds, exit=True)
