@@ -63,6 +63,17 @@ def test_nothing_is_lost_where_spans_overlap_in_part() -> None:
     """)
 
 
+def test_what_two_children_cover_together_is_taken_off_once() -> None:
+    """Taken off twice, the 80 µs that b and c share would leave a with −80."""
+    run = run_of(host(event("a:A", 0, 100), event("b:B", 0, 90), event("c:C", 10, 90)))
+    assert host_ops(run) == lines("""
+        B     b     1  90  90
+        C     c     1  90  90
+        A     a     1  100 0
+        IDLE  IDLE  0  0   0
+    """)
+
+
 def test_events_may_stand_in_any_order() -> None:
     events = [event("inner:Sub", 50, 10), event("outer:While", 0, 100), event("second:Mul", 40, 50)]
     assert (

@@ -53,11 +53,16 @@ def parents_in_time(line: Array, end: Array, order: Array, parent: Array) -> Non
 
 @compiled
 def self_times(start: Array, end: Array, order: Array, parent: Array, self_time: Array) -> None:
-    """Duration less the durations of direct children."""
+    """Duration less the time in which a direct child ran: what two of them cover together counts once."""
+    covered_until = start.copy()
     for row in order:
         self_time[row] += end[row] - start[row]
-        if parent[row] >= 0:
-            self_time[parent[row]] -= end[row] - start[row]
+        above = parent[row]
+        if above >= 0:
+            begin = max(start[row], covered_until[above])
+            if end[row] > begin:
+                self_time[above] -= end[row] - begin
+                covered_until[above] = end[row]
 
 
 @compiled
