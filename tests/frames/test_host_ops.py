@@ -69,8 +69,8 @@ def test_what_two_children_cover_together_is_taken_off_once() -> None:
     assert host_ops(run) == lines("""
         B     b     1  90  90
         C     c     1  90  90
-        A     a     1  100 0
         IDLE  IDLE  0  0   0
+        A     a     1  100 0
     """)
 
 
