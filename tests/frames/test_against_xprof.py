@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, SAMPLE_RUNS, run_path
 from tfcompare import schema
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.run import Run, load
@@ -16,7 +16,12 @@ KEYS = ["host_or_device", "op_name", "op_type"]
 XPROF_ROWS = 500
 TOLERANCE = 0.001
 
-STEPS_LIKE_XPROF = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *(name for name in ALL_RUNS if name.startswith("filters") and not name.endswith("simulated"))]
+STEPS_LIKE_XPROF = [
+    "tf_cpu_base",
+    "tf_cpu_zoo",
+    "tf_cpu_sleepy",
+    *(name for name in SAMPLE_RUNS if not name.endswith("simulated")),
+]
 
 
 @pytest.fixture(scope="module", params=ALL_RUNS)

@@ -14,6 +14,7 @@ import numpy as np
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
+from tfcompare.xspace.compilation import collector_paused
 from tfcompare.xspace.space import (
     LONGEST_PS,
     MOST_PS,
@@ -66,7 +67,8 @@ def read(path: Path) -> HostProfile:
     try:
         if bytes(data[:2]) == _GZIP_MAGIC:
             data = _expand(bytes(data))
-        return HostProfile(parse(data), blake2b(data, digest_size=16).hexdigest())
+        with collector_paused():
+            return HostProfile(parse(data), blake2b(data, digest_size=16).hexdigest())
     except NotAProfile as error:
         raise error.at(Path(text_of(str(path)))) from None
 
