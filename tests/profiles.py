@@ -22,15 +22,17 @@ CORPUS_RUNS = {
     "jax_tpu": "jax_tpu_v6e/plugins/profile/tpu_inference_2",
 }
 
-SAMPLE_RUNS = {run.name: run for run in sorted(SAMPLES.glob("autoencoder*/filters_*"))}
+SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
+SIMULATED_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_gpu_simulated").glob("filters_*"))}
 
-ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS]
+ALL_RUNS = [*CORPUS_RUNS, *SAMPLE_RUNS, *SIMULATED_RUNS]
 
 
 def run_path(name: str) -> Path:
     """The run folder or logdir of that name; skips the test where the corpus is not at hand."""
-    if name in SAMPLE_RUNS:
-        return SAMPLE_RUNS[name]
+    shipped = SAMPLE_RUNS | SIMULATED_RUNS
+    if name in shipped:
+        return shipped[name]
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
     return CORPUS / CORPUS_RUNS[name]

@@ -335,17 +335,14 @@ def test_the_order_of_the_rows_does_not_matter(one, two, seed):
     pd.testing.assert_frame_equal(*diffs)
 
 
-def test_twenty_thousand_rows_diff_at_once():
-    import time
-
+def test_twenty_thousand_renamed_rows_all_find_their_partner():
     def model(first: int) -> pd.DataFrame:
         names = [f"model/block_{first + i // 100}/part_{i % 100 // 10}/op_{i % 10}" for i in range(20_000)]
         return op_stats([("Host", "MatMul", name, 1, float(i)) for i, name in enumerate(names)])
 
     before, after = run("before", model(0)), run("after", model(50))
-    begin = time.perf_counter()
     diff = compare(before, after).table("op_stats")
-    assert time.perf_counter() - begin < 2.0  # 0.4 s at rest
+    assert len(diff) == 20_000
     assert (diff["match"] == "canonical").all()
 
 

@@ -20,7 +20,7 @@ STEPS_LIKE_XPROF = [
     "tf_cpu_base",
     "tf_cpu_zoo",
     "tf_cpu_sleepy",
-    *(name for name in SAMPLE_RUNS if not name.endswith("simulated")),
+    *SAMPLE_RUNS,
 ]
 
 

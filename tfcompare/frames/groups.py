@@ -13,6 +13,7 @@ from tfcompare.frames.links import Links, has_loops, link, nearest_source, sprea
 from tfcompare.frames.planes import host_plane
 from tfcompare.xspace import XSpace
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -40,7 +41,7 @@ class Groups:
     """`group` of every event (−1: none); `markers`: rows of the explicit step markers that began a group, each with a
     `step_number`; `source`: what kind of marker that was (empty where there is none)."""
 
-    group: Int64
+    group: Int32 | Int64
     markers: Int64
     step_number: Int64
     source: str

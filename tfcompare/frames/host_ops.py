@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.nesting import idle_by_line, order_by_start, parents_in_time, self_times
+from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
 from tfcompare.frames.op_names import DATASET, Op, parse_op
 from tfcompare.frames.op_parts import OpEvents
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
@@ -31,10 +31,7 @@ def host_ops(space: XSpace, step: Int64, is_eager: Bools) -> OpEvents | None:
     events = space.events
     line, start, end = events.line, events.start_ps, events.start_ps + events.duration_ps
     order_by_start(line, start, end, rows)
-    parent = np.full(len(events), -1, np.int64)
-    self_ps = np.zeros(len(events), np.int64)
-    parents_in_time(line, end, rows, parent)
-    self_times(start, end, rows, parent, self_ps)
+    self_ps = self_times(line, start, end, rows)
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
@@ -45,7 +42,7 @@ def host_ops(space: XSpace, step: Int64, is_eager: Bools) -> OpEvents | None:
         step=step[rows],
         occurrences=np.broadcast_to(np.int64(1), len(rows)),
         total_ps=events.duration_ps[rows],
-        self_ps=self_ps[rows],
+        self_ps=self_ps,
         is_eager=is_eager[rows] & _can_be_eager(ops)[part[rows]],
         idle_ps=int(idle_by_line(line, start, end, rows, self_ps)),
     )

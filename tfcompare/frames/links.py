@@ -18,6 +18,7 @@ from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, 
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, Int, compiled
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -37,7 +38,7 @@ class Links:
     """
 
     child_first: Int64
-    child: Int64
+    child: Int32
 
     @property
     def nodes(self) -> int:
@@ -70,14 +71,14 @@ def link(space: XSpace) -> Links:
     return Links(*_grouped([*edges, producers, consumers], len(space.events) + meetings))
 
 
-def nearest_source(links: Links, sources: Int64) -> Int64:
+def nearest_source(links: Links, sources: Int64) -> Int32:
     """For every node the nearest of `sources` above it (itself included), −1 where none is."""
-    out = np.full(links.nodes, -1, np.int64)
+    out = np.full(links.nodes, -1, np.int32)
     _spread_all(links.child_first, links.child, sources, out)
     return out
 
 
-def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int64, Int64]:
+def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int64]:
     """(group of every node or −1, the root of each group): each of `roots` in turn, unless an ancestor of its own level
     is a root as well, takes the next number and gives it to all below it that have none."""
     ranks = np.minimum(np.unique(levels, return_inverse=True)[1], _LEVELS - 1)
@@ -86,7 +87,7 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int64, Int
         below = np.zeros(links.nodes, np.bool_)
         _mark_below(links.child_first, links.child, roots[ranks == rank], below)
         is_topmost &= (ranks != rank) | ~below[roots]
-    group = np.full(links.nodes, -1, np.int64)
+    group = np.full(links.nodes, -1, np.int32)
     taken = np.full(len(roots), -1, np.int64)
     count = _spread_each(links.child_first, links.child, roots[is_topmost], group, taken)
     return group, taken[:count]
@@ -173,14 +174,14 @@ def _no_edges() -> tuple[Int64, Int64]:
     return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _grouped(edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int64, Int64]:
+def _grouped(edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int64, Int32]:
     """(where each node's children begin, and the end; the children node by node, in the order of `edges`)."""
     first = np.zeros(nodes + 1, np.int64)
     for parent, _ in edges:
         if len(parent):
             first[1:] += np.bincount(parent, minlength=nodes)
     np.cumsum(first, out=first)
-    children = np.empty(first[-1], np.int64)
+    children = np.empty(first[-1], np.int32)
     place = first.copy()
     for parent, child in edges:
         _put_by_group(parent, child, place, children)
@@ -198,7 +199,7 @@ def _put_by_group(by: Array, what: Array, place: Array, out: Array) -> None:
 
 @compiled
 def _spread_all(first: Array, child: Array, sources: Array, out: Array) -> None:
-    queue = np.empty(out.size, np.int64)
+    queue = np.empty(out.size, np.int32)
     head, tail = 0, 0
     for source in sources:
         if out[source] < 0:
@@ -219,7 +220,7 @@ def _spread_all(first: Array, child: Array, sources: Array, out: Array) -> None:
 @compiled
 def _mark_below(first: Array, child: Array, sources: Array, below: Array) -> None:
     """Set `below` for everything strictly below any of `sources`."""
-    queue = np.empty(below.size + 1, np.int64)
+    queue = np.empty(below.size + 1, np.int32)
     head, tail = 0, 0
     for source in sources:
         queue[0] = source
@@ -237,7 +238,7 @@ def _mark_below(first: Array, child: Array, sources: Array, below: Array) -> Non
 
 @compiled
 def _spread_each(child_first: Array, child: Array, roots: Array, group: Array, taken: Array) -> Int:
-    queue = np.empty(group.size, np.int64)
+    queue = np.empty(group.size, np.int32)
     count = 0
     for root in roots:
         if group[root] >= 0:

@@ -52,23 +52,35 @@ def parents_in_time(line: Array, end: Array, order: Array, parent: Array) -> Non
 
 
 @compiled
-def self_times(start: Array, end: Array, order: Array, parent: Array, self_time: Array) -> None:
-    """Duration less the time in which a direct child ran: what two of them cover together counts once."""
-    covered_until = start.copy()
-    for row in order:
-        self_time[row] += end[row] - start[row]
-        above = parent[row]
-        if above >= 0:
+def self_times(line: Array, start: Array, end: Array, order: Array) -> Array:
+    """Duration of each row of `order` (sorted as by `order_by_start`) less the time in which a direct child ran: what
+    two of them cover together counts once. As long as `order`."""
+    own, covered_until = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
+    stack = np.empty(order.size, np.int64)  # places in `order`
+    depth = 0
+    for i in range(order.size):
+        row = order[i]
+        while depth > 0:
+            top = order[stack[depth - 1]]
+            if line[top] == line[row] and end[row] <= end[top]:
+                break
+            depth -= 1
+        own[i], covered_until[i] = end[row] - start[row], start[row]
+        if depth > 0:
+            above = stack[depth - 1]
             begin = max(start[row], covered_until[above])
             if end[row] > begin:
-                self_time[above] -= end[row] - begin
+                own[above] -= end[row] - begin
                 covered_until[above] = end[row]
+        stack[depth] = i
+        depth += 1
+    return own
 
 
 @compiled
-def idle_by_line(line: Array, start: Array, end: Array, order: Array, self_time: Array) -> Int:
+def idle_by_line(line: Array, start: Array, end: Array, order: Array, own: Array) -> Int:
     """Time of each line (rows of one line stand together) between its first start and last end that no event covers,
-    summed over lines (at most `MOST_PS`)."""
+    summed over lines (at most `MOST_PS`). `own`: the self time of each row of `order`."""
     idle = np.int64(0)
     first = 0
     while first < order.size:
@@ -77,7 +89,7 @@ def idle_by_line(line: Array, start: Array, end: Array, order: Array, self_time:
         while last < order.size and line[order[last]] == line[order[first]]:
             row = order[last]
             begin, until = min(begin, start[row]), max(until, end[row])
-            busy += self_time[row]
+            busy += own[last]
             last += 1
         idle = min(idle + max(busy, until - begin) - busy, np.int64(MOST_PS))
         first = last

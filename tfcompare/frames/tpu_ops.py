@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.nesting import order_by_start, parents_in_time, self_times
+from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.op_names import UNKNOWN, Op, parse_op
 from tfcompare.frames.op_parts import OpEvents
 from tfcompare.frames.planes import events_of_lines
@@ -40,14 +40,11 @@ def _on_plane(
     step: Int64, is_eager: Bools
 ) -> OpEvents:  # fmt: skip
     events = space.events
-    parent = np.full(len(events), -1, np.int64)
-    self_ps = np.zeros(len(events), np.int64)
     order_by_start(events.line, start, end, rows)
-    parents_in_time(events.line, end, rows, parent)
-    self_times(start, end, rows, parent, self_ps)
+    self_ps = self_times(events.line, start, end, rows)
     spanned = np.concatenate([rows, _on_lines(space, plane, (_STEPS_LINE,))])
     span = int(end[spanned].max() - start[spanned].min()) if len(spanned) else 0
-    busy = int(self_ps[rows].sum())
+    busy = int(self_ps.sum())
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
@@ -56,7 +53,7 @@ def _on_plane(
         step=step[rows],
         occurrences=np.maximum(1, events.occurrences[rows]),
         total_ps=(end - start)[rows],
-        self_ps=self_ps[rows],
+        self_ps=self_ps,
         is_eager=is_eager[rows],
         idle_ps=max(busy, span) - busy,
     )
