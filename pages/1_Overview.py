@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tfcompare import ui
 from tfcompare.ui import overview
-from tfcompare.ui.pair import choose_pair, comparison_of
+from tfcompare.ui.pair import choose_pair, comparison_of, remarks
 
 view = ui.setup("Overview", needs="pair")
 comparison = comparison_of(view)
-overview.remarks(comparison)
+remarks(comparison)
 overview.headlines(comparison)
 pair = choose_pair(comparison)
 overview.figures(pair)

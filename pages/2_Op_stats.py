@@ -6,10 +6,12 @@ import streamlit as st
 
 from tfcompare import ui
 from tfcompare.ui import op_stats
-from tfcompare.ui.pair import choose_pair, comparison_of
+from tfcompare.ui.pair import choose_pair, comparison_of, remarks
 
 view = ui.setup("Op stats", needs="pair")
-pair = choose_pair(comparison_of(view))
+comparison = comparison_of(view)
+remarks(comparison)
+pair = choose_pair(comparison)
 op_stats.coverage(pair)
 choice = op_stats.controls(pair)
 rows = op_stats.rows_of(pair, choice)

@@ -103,18 +103,22 @@ def time_shares(groups: pd.DataFrame, by: str, *, count: int = 9) -> pd.DataFram
 
     `groups` are rows of `compare.movers.group_diff`, of one of host and device, so that the times add up; `by` is the
     column that names them. Returns `group`, `self_time_us_<role>` (per step where the diff is), `share_<role>` (each
-    side's add up to 1) and `others`, the number of groups that a row named `OTHER` stands for, the largest first.
+    side's add up to 1), `is_absent_<role>` (that side has no such group) and `others`, the number of groups that a row
+    named `OTHER` stands for, the largest first.
     """
     metric = metric_in(groups, "self_time_us")
     times = pd.DataFrame({"group": groups[by].astype("str"), "others": 0})
     for role in ROLES:
+        times[f"is_absent_{role}"] = groups[f"{metric}_{role}"].isna()
         times[f"self_time_us_{role}"] = groups[f"{metric}_{role}"].astype("float64").fillna(0.0)
         times[f"share_{role}"] = share_of_whole(times[f"self_time_us_{role}"].to_numpy())
     largest = times[["share_baseline", "share_candidate"]].max(axis=1).sort_values(ascending=False, kind="stable")
     top, rest = times.loc[largest.index[:count]], times.loc[largest.index[count:]]
     if rest.empty:
         return top.reset_index(drop=True)
-    other = pd.DataFrame([{"group": OTHER, **rest.drop(columns="group").sum(), "others": len(rest)}])
+    absent = {f"is_absent_{role}": rest[f"is_absent_{role}"].all() for role in ROLES}
+    sums = rest.drop(columns=["group", *absent]).sum()
+    other = pd.DataFrame([{"group": OTHER, **sums, **absent, "others": len(rest)}])
     return pd.concat([top, other], ignore_index=True)
 
 

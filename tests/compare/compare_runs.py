@@ -77,13 +77,21 @@ def run(
     step_ms: float = 25.0,
     has_steps: bool = True,
     framework: str = "TensorFlow",
+    device_type: str = "CPU",
+    steps_included: int = 20,
     content: str | None = None,
     step_frame: pd.DataFrame | None = None,
     hosts: tuple[str, ...] = ("worker",),
     by_host: dict[str, dict[str, pd.DataFrame]] | None = None,
 ) -> FakeRun:
     info = SimpleNamespace(
-        run=run_id, step_count=step_count, step_time_ms_median=step_ms, has_steps=has_steps, framework=framework
+        run=run_id,
+        step_count=step_count,
+        steps_included=steps_included,
+        step_time_ms_median=step_ms,
+        has_steps=has_steps,
+        framework=framework,
+        device_type=device_type,
     )
     defaults = {"int64": 0, "float64": 0.0, "str": ""}
     row = {c.name: defaults.get(c.dtype, pd.Timestamp("2026-01-01", tz="UTC")) for c in schema.RUN_INFO.columns}

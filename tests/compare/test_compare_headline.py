@@ -71,3 +71,16 @@ def test_each_candidate_has_its_own():
     assert comparison.headline() == comparison.headline("b")
     with pytest.raises(Unknown, match="unknown candidate 'z'; must be one of: 'b', 'c'"):
         comparison.headline("z")
+
+
+def test_runs_of_different_devices_are_told_apart_from_a_change_of_the_program():
+    before, after = run("before", step_ms=784.0, device_type="TPU"), run("after", step_ms=10.6)
+    assert compare(before, after).headline() == (
+        "`after` takes 10.6 ms a step against 784 ms of `before`: 74 times as fast. They ran on different devices (TPU "
+        "and CPU), which alone can make that difference."
+    )
+
+
+def test_a_run_with_hardly_any_steps_is_named():
+    before, after = run("before", step_ms=21.3, steps_included=1), run("after", step_ms=10.6)
+    assert compare(before, after).headline().endswith("2.0 times as fast. `before` has fewer than 3 steps to go by.")

@@ -165,9 +165,8 @@ def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: st
 def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:
     """Where the self time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` has a row a group in the order to be shown: `group`, and `self_time_us_<role>`, `share_<role>` for
-    `baseline` and `candidate`, and `others`, as `tf_stats.time_shares` has them. `by` names the groups (`op`,
-    `op type`), `place` where they ran (`host`).
+    `shares` has a row a group in the order to be shown, with the columns of `tf_stats.time_shares`. `by` names the
+    groups (`op`, `op type`), `place` where they ran (`host`).
     """
     labels = style.shorten_apart([str(group) for group in shares["group"]])
     labels = [f"{label} ({n:,} more)" if n else label for label, n in zip(labels, shares["others"], strict=True)]
@@ -188,7 +187,7 @@ def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str,
 
 
 def _share_bars(shares: pd.DataFrame, role: str, side: Side) -> go.Bar:
-    texts = shares[f"share_{role}"].map(format_percent)
+    texts = shares[f"share_{role}"].map(format_percent).mask(shares[f"is_absent_{role}"].astype(bool), "not there")
     return go.Bar(
         name=side.label,
         orientation="h",

@@ -30,8 +30,9 @@ def add_format(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="N",
-        type=int,
-        help=f"rows to print at most, 0: all (default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
+        type=_at_least_0,
+        help="rows to print at most (of several candidates, of each), 0: all "
+        f"(default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
     )
 
 
@@ -42,7 +43,7 @@ def emit(
     limit = arguments.limit
     if limit is None:
         limit = ROWS_ON_SCREEN if arguments.format == "table" and sys.stdout.isatty() else 0
-    shown = frame.head(limit) if limit else frame
+    shown = _first(frame, limit) if limit else frame
     if arguments.format == "csv":
         text = csv_text(shown)
     elif arguments.format == "json":
@@ -53,6 +54,18 @@ def emit(
     sys.stdout.writelines(text.splitlines(keepends=True))
     if len(shown) < len(frame):
         note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
+
+
+def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
+    """The first rows, of a diff of several candidates those of each."""
+    return frame.groupby("candidate", sort=False).head(limit) if "candidate" in frame else frame.head(limit)
+
+
+def _at_least_0(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
 
 
 def json_text(frame: pd.DataFrame) -> str:

@@ -21,7 +21,11 @@ def load_runs(places: Sequence[str]) -> list[Run]:
 
     found = [find_run(place) for place in places]
     say_if_compiling()
-    return [load(run) for run in found]
+    runs = [load(run) for run in found]
+    for run in runs:
+        for remark in run.remarks:
+            note(f"note: {run.name}: {remark}")
+    return runs
 
 
 def say_if_compiling() -> None:

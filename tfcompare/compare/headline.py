@@ -14,6 +14,7 @@ BETWEEN_RECORDINGS = 0.15
 """Two recordings of one program may well differ by as much: the medians of ten spread by 5 %, and 2·√2·5 % is 15 %."""
 
 _IN_MULTIPLES_FROM = 1.5
+_FEW_STEPS = 3
 _TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
 _JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 
@@ -38,7 +39,22 @@ def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, 
             f". Two recordings of the same program often differ by up to {BETWEEN_RECORDINGS:.0%}".replace("%", " %")
             + ", so one recording of each does not prove a change"
         )
-    return f"{sentence}."
+    return " ".join([f"{sentence}.", *_reservations(baseline, candidate, (ours, theirs))])
+
+
+def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str]) -> list[str]:
+    """What keeps the sentence from telling of a change to the program."""
+    out = []
+    for what, ours, theirs in (
+        ("devices", baseline.device_type, candidate.device_type),
+        ("frameworks", baseline.framework, candidate.framework),
+    ):
+        if ours and theirs and ours != theirs:
+            out.append(f"They ran on different {what} ({ours} and {theirs}), which alone can make that difference.")
+    few = [name for name, info in zip(names, (baseline, candidate), strict=True) if info.steps_included < _FEW_STEPS]
+    if few:
+        out.append(f"{' and '.join(few)} {'have' if len(few) > 1 else 'has'} fewer than {_FEW_STEPS} steps to go by.")
+    return out
 
 
 def has_steps(info: RunInfo) -> bool:

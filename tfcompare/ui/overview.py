@@ -11,12 +11,12 @@ import streamlit as st
 from tfcompare.charts import ops, steps
 from tfcompare.compare import Comparison
 from tfcompare.compare.movers import largest_changes, metric_in
-from tfcompare.environment import differences, environment
+from tfcompare.environment import environment
 from tfcompare.key_figures import KeyFigure, key_figures
 from tfcompare.run import Run
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
 from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of, two_charts
-from tfcompare.ui.text import as_code, as_markdown
+from tfcompare.ui.text import as_code
 from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
 
 DRAWN = 4
@@ -32,22 +32,6 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
     "same": "gray",
     "neither": "gray",
 }
-
-
-def remarks(comparison: Comparison) -> None:
-    """What to know before trusting any number: of each run, and of the runs beside each other."""
-    baseline = comparison.baseline
-    for run in (baseline, *comparison.candidates):
-        for remark in run.remarks:
-            st.warning(f"{as_code(run.name)}: {as_markdown(remark)}", icon=":material/warning:")
-    for run in comparison.candidates:
-        if differing := differences(baseline.info, run.info):
-            text = as_markdown("; ".join(differing))
-            st.warning(
-                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike ({text}), "
-                "so their times differ for more reasons than the program.",
-                icon=":material/balance:",
-            )
 
 
 def headlines(comparison: Comparison) -> None:

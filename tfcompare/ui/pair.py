@@ -15,9 +15,11 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.matching import pair_hosts
 from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
+from tfcompare.environment import differences
 from tfcompare.run import Run
 from tfcompare.tf_stats import side_by_side, with_shares
 from tfcompare.ui.shell import View
+from tfcompare.ui.text import as_code, as_markdown
 
 CHART_PIXELS = 420
 """A chart that is narrower cannot be read."""
@@ -151,3 +153,19 @@ def sides(comparison: Comparison) -> list[style.Side]:
     """The runs as charts show them, baseline first."""
     runs = (comparison.baseline, *comparison.candidates)
     return [style.Side(run.name, position, len(runs)) for position, run in enumerate(runs)]
+
+
+def remarks(comparison: Comparison) -> None:
+    """What to know before trusting any number: of each run, and of the runs beside each other."""
+    baseline = comparison.baseline
+    for run in (baseline, *comparison.candidates):
+        for remark in run.remarks:
+            st.warning(f"{as_code(run.name)}: {as_markdown(remark)}", icon=":material/warning:")
+    for run in comparison.candidates:
+        if differing := differences(baseline.info, run.info):
+            text = as_markdown("; ".join(differing))
+            st.warning(
+                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike ({text}), "
+                "so their times differ for more reasons than the program.",
+                icon=":material/balance:",
+            )
