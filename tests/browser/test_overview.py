@@ -61,6 +61,16 @@ def test_a_deep_link_on_a_fresh_server_shows_that_pair(page: Page, serve: Serve)
     assert "per run" in metric(page, "Host op time")
 
 
+def test_back_after_swapping_leads_to_the_pair_before(page: Page, samples_url: str) -> None:
+    query = urlencode({"baseline": IDS["filters_512_128"], "candidate": IDS["filters_16_8"]})
+    opened(page, f"{samples_url}/Overview?{query}")
+    expect(page.locator(f"{MAIN} h2").first).to_contain_text("times as fast")
+    page.get_by_role("button", name="Swap").click()
+    expect(page.locator(f"{MAIN} h2").first).to_contain_text("times as long")
+    page.go_back()
+    expect(page.locator(f"{MAIN} h2").first).to_contain_text("times as fast")
+
+
 def test_the_candidate_in_detail_is_chosen_and_linked(page: Page, samples_url: str) -> None:
     query = [("baseline", IDS["filters_512_128"])]
     query += [("candidate", IDS[name]) for name in ("filters_16_8", "filters_16_8_better_input")]
