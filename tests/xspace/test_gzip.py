@@ -9,7 +9,7 @@ import pytest
 
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.errors import NotAProfile
-from tfcompare.xspace import HostProfile, read, reader
+from tfcompare.xspace import HostProfile, gzipped, read
 
 PROFILE = space(plane("/host:CPU", line("python", *(event(f"op_{i}:MatMul", i, 1, n=i) for i in range(300)))))
 PACKED = gzip.compress(PROFILE)
@@ -82,7 +82,7 @@ def test_what_is_within_is_looked_at_once_only(tmp_path: Path) -> None:
 
 
 def test_a_file_that_grows_beyond_the_limit_is_refused_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MAX_EXPANDED_BYTES", 1 << 20)
+    monkeypatch.setattr(gzipped, "MAX_EXPANDED_BYTES", 1 << 20)
     bomb = gzip.compress(bytes(64 << 20))
     with pytest.raises(NotAProfile) as refusal:
         read_bytes(tmp_path, bomb)

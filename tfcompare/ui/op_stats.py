@@ -74,7 +74,7 @@ def coverage(pair: Pair) -> None:
     if row["matched_share"] == row["matched_share"]:
         st.caption(
             f"{format_percent(row['matched_share'])} of both runs' self time is in ops that have a counterpart, "
-            f"{format_percent(row['exact_share'])} under the same name. IDLE is not counted."
+            f"{format_percent(row['exact_share'])} under the same name. IDLE counts in neither."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zlib
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedReader
@@ -15,6 +14,7 @@ from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.compilation import collector_paused
+from tfcompare.xspace.gzipped import expand, is_gzipped
 from tfcompare.xspace.space import (
     LONGEST_PS,
     MOST_PS,
@@ -34,15 +34,9 @@ from tfcompare.xspace.space import (
 )
 from tfcompare.xspace.tables import EventColumns, StatColumns, Tables
 
-MAX_EXPANDED_BYTES = 8 << 30
-"""A gzipped file that grows beyond this is refused."""
-
 MOST_PLANES = 1_000
 """Hosts with their devices have some dozens; each costs time of its own, so a file of very many is refused."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
-_CHUNK = 1 << 16
-_USUAL_GROWTH, _FREE_GROWTH_BYTES = 100, 64 << 20  # profiles grow by three to eight times
 _MOST_OCCURRENCES = 1 << 31
 
 
@@ -65,8 +59,8 @@ def read(path: Path) -> HostProfile:
     except OSError as error:
         raise NoSuchPlace(cannot_be_opened(path, error)) from error
     try:
-        if bytes(data[:2]) == _GZIP_MAGIC:
-            data = _expand(bytes(data))
+        if is_gzipped(data):
+            data = expand(bytes(data))
         with collector_paused():
             return HostProfile(parse(data), blake2b(data, digest_size=16).hexdigest())
     except NotAProfile as error:
@@ -91,33 +85,6 @@ def parse(data: bytes | memoryview) -> XSpace:
     if planes > MOST_PLANES:
         raise NotAProfile(None, 0, f"an XSpace of at most {MOST_PLANES:,} planes", f"one of {planes:,}")
     return _Builder(buffer, tables).build()
-
-
-def _expand(data: bytes) -> bytes:
-    """gunzip, member by member, never beyond `MAX_EXPANDED_BYTES` nor many times what profiles grow by."""
-    limit = min(MAX_EXPANDED_BYTES, _FREE_GROWTH_BYTES + _USUAL_GROWTH * len(data))
-    out = bytearray()
-    member = zlib.decompressobj(wbits=31)
-    is_between = False
-    for at in range(0, len(data), _CHUNK):
-        piece = data[at : at + _CHUNK]
-        while piece:
-            if is_between:
-                member, piece = zlib.decompressobj(wbits=31), piece.lstrip(b"\0")
-                is_between = not piece
-                continue
-            try:
-                out += member.decompress(piece, _CHUNK)
-            except zlib.error as error:
-                raise NotAProfile(None, len(out), "gzipped data", f"damaged data ({error})") from error
-            if len(out) > limit:
-                expected = f"a profile of at most {limit:,} bytes in a gzipped file of {len(data):,}"
-                raise NotAProfile(None, len(out), expected, "more")
-            is_between = member.eof
-            piece = member.unused_data if member.eof else member.unconsumed_tail
-    if not is_between:
-        raise NotAProfile(None, len(out), "the rest of the gzipped data", "the end of the file")
-    return bytes(out)
 
 
 def _scan(buffer: UInt8) -> Tables:
