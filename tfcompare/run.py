@@ -21,9 +21,6 @@ from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
 from tfcompare.logdir import FoundRun, HostFile, find_run
 from tfcompare.xspace import read
-from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
-
-__all__ = ["EXPECTED_SECONDS", "Progress", "Run", "RunInfo", "load", "needs_compilation"]
 
 _READERS = 4
 _US_PER_MS = 1000.0

@@ -24,7 +24,6 @@ BASELINE_COLOUR = "#8C96A3"
 CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
 BETTER = "#2B7BD6"
 WORSE = "#DD6B00"
-UNCHANGED = "#8C96A3"
 
 BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tfcompare.units import format_ms
@@ -74,11 +75,15 @@ def compared(before: float, after: float) -> str:
     return f"{_two_digits(percent)} % {'less' if after < before else 'more'} time a step"
 
 
+def step_marker_call(runs: Iterable[RunInfo]) -> str:
+    """The call that marks a step when it is recorded again: JAX's where any of the runs is JAX's, else TensorFlow's."""
+    return _JAX_STEP if any(info.framework == "JAX" for info in runs) else _TENSORFLOW_STEP
+
+
 def _no_step_times(runs: dict[str, RunInfo]) -> str:
-    in_jax = any(info.framework == "JAX" for info in runs.values())
     return (
         f"{' and '.join(runs)} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
-        f"record again with each step inside `{_JAX_STEP if in_jax else _TENSORFLOW_STEP}`, or name the host event "
+        f"record again with each step inside `{step_marker_call(runs.values())}`, or name the host event "
         "that begins each step when loading the run (`step_marker`)."
     )
 

@@ -14,6 +14,7 @@ from tfcompare.frames.launches import stream_events
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.schema import kernels as schema
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
@@ -45,7 +46,6 @@ _MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
 _SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
 _UNKNOWN = -1
 
-_PS_PER_US = 1e6
 _PS_PER_S = 1e12
 
 
@@ -93,7 +93,7 @@ def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
         device=[planes[i] for i in rows["plane"]],
         kind=[_KINDS[i] for i in rows["kind"]],
         size_bytes=rows["size_bytes"].astype("Int64").where(rows["has_size"]),
-        duration_us=rows["ps"] / _PS_PER_US,
+        duration_us=rows["ps"] / PS_PER_US,
         bandwidth_bytes_per_s=rows["timed_bytes"] / timed_ps.where(timed_ps > 0) * _PS_PER_S,
     )
     order = rows.sort_values(["plane", "ps", "kind"], ascending=[True, False, True])

@@ -8,6 +8,7 @@ from tfcompare import schema
 from tfcompare.frames.op_names import DATASET
 from tfcompare.frames.op_parts import OpParts
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_PIPELINE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
+from tfcompare.xspace.space import PS_PER_US
 
 _ENQUEUE, _COPY_TO_DEVICE = "InfeedEnqueue", "memcpyhtod"
 _FILE_READERS = tuple(
@@ -15,7 +16,6 @@ _FILE_READERS = tuple(
 )
 _READS_AHEAD = tuple(f"::{name}" for name in ("MemoryReader", "MemoryWriter", "Interleave", "Prefetch", "ParallelMap"))
 _OF_STAGE = {"enqueue": ENQUEUING, "read": ON_DEMAND, "preprocessing": PREPROCESSING, "unknown": OTHER_INPUT}
-_PS_PER_US = 1e6
 
 
 def category(op_name: str, op_type: str) -> str | None:
@@ -47,7 +47,7 @@ def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
     return INPUT_PIPELINE.conform(
         rows.reset_index(drop=True).assign(
             host=host,
-            total_time_us=lambda r: r["total_time_ps"] / _PS_PER_US,
-            self_time_us=lambda r: r["self_time_ps"] / _PS_PER_US,
+            total_time_us=lambda r: r["total_time_ps"] / PS_PER_US,
+            self_time_us=lambda r: r["self_time_ps"] / PS_PER_US,
         )
     )

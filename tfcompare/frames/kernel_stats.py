@@ -13,11 +13,11 @@ from tfcompare.frames.planes import device_planes
 from tfcompare.frames.tensor_cores import is_eligible, uses_tensor_cores
 from tfcompare.schema.kernels import KERNEL_STATS
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
 _VENDOR = "device_vendor"
-_PS_PER_US = 1e6
 _KEYS = [name for name in KERNEL_STATS.keys if name != "host"]
 _FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
 
@@ -90,9 +90,9 @@ def _table(of_launch: pd.DataFrame, host: str) -> pd.DataFrame:
     return KERNEL_STATS.conform(
         rows.assign(
             host=host,
-            total_duration_us=rows["total_ps"] / _PS_PER_US,
-            avg_duration_us=rows["total_ps"] / rows["occurrences"] / _PS_PER_US,
-            min_duration_us=rows["min_ps"] / _PS_PER_US,
-            max_duration_us=rows["max_ps"] / _PS_PER_US,
+            total_duration_us=rows["total_ps"] / PS_PER_US,
+            avg_duration_us=rows["total_ps"] / rows["occurrences"] / PS_PER_US,
+            min_duration_us=rows["min_ps"] / PS_PER_US,
+            max_duration_us=rows["max_ps"] / PS_PER_US,
         ).reset_index(drop=True)
     )

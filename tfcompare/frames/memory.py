@@ -7,13 +7,13 @@ import pandas as pd
 
 from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
+from tfcompare.xspace.space import PS_PER_US
 
 UNEXPLAINED = "unused preallocated device memory"
 """`op_name` of the heap that no allocation within the profile explains (TensorBoard's name for it): what was allocated
 before, and what the allocator keeps in reserve."""
 
 STACK = "stack"
-_PS_PER_US = 1e6
 _WHAT = ["op_name", "region_type", "data_type", "shape"]
 _SIZES = ["requested_bytes", "allocation_bytes", "occurrences"]
 
@@ -34,7 +34,7 @@ def memory_summary(events: MemoryEvents, host: str) -> pd.DataFrame:
                 "capacity_bytes": in_use + events.free_bytes[peak],
                 "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
                 "peak_bytes": in_use,
-                "peak_time_us": events.time_ps[peak] / _PS_PER_US,
+                "peak_time_us": events.time_ps[peak] / PS_PER_US,
                 "stack_bytes": events.stack_bytes[peak],
                 "heap_bytes": events.heap_bytes[peak],
                 "free_bytes": events.free_bytes[peak],
@@ -52,7 +52,7 @@ def memory_timeline(events: MemoryEvents, host: str) -> pd.DataFrame:
             {
                 "host": pd.Series(host, index=every, dtype="str"),
                 "memory_id": _memory_ids(events, events.memory),
-                "time_us": events.time_ps / _PS_PER_US,
+                "time_us": events.time_ps / PS_PER_US,
                 "event": _EVENTS.take(events.is_allocation.astype(np.int64)),
                 "op_name": events.op_name.at(every),
                 "requested_bytes": _where_recorded(events.requested_bytes),

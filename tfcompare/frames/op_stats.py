@@ -8,12 +8,12 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.op_parts import NO_STEP, OpParts, any_of, distinct, largest, sums
+from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
 _OP = ["host_or_device", "op_type", "op_name"]
 _ADDED = ["occurrences", "total_time_ps", "self_time_ps"]
-_PS_PER_US = 1e6
 
 
 def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
@@ -23,7 +23,7 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
     """
     ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
     rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
-    rows = rows.assign(total_time_us=rows["total_time_ps"] / _PS_PER_US, self_time_us=rows["self_time_ps"] / _PS_PER_US)
+    rows = rows.assign(total_time_us=rows["total_time_ps"] / PS_PER_US, self_time_us=rows["self_time_ps"] / PS_PER_US)
     order = rows.sort_values(
         ["host_or_device", "self_time_ps", "op_name", "op_type"], ascending=[True, False, True, True], kind="stable"
     )
@@ -37,7 +37,7 @@ def op_steps(parts: OpParts, host: str) -> pd.DataFrame:
     low = int(number.min()) if len(number) else 0
     numbers, step = distinct(number - low, int(number.max()) - low + 1 if len(number) else 0)
     ops = _by_op(inside, step, len(numbers))
-    rows = ops.assign(host=host, step=(numbers + low)[ops["step"]], self_time_us=ops["self_time_ps"] / _PS_PER_US)
+    rows = ops.assign(host=host, step=(numbers + low)[ops["step"]], self_time_us=ops["self_time_ps"] / PS_PER_US)
     return schema.OP_STEPS.conform(rows)
 
 

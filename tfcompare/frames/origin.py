@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane
-from tfcompare.frames.steps import PS_PER_US, profile_span_ps
+from tfcompare.frames.steps import profile_span_ps
 from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace.space import PS_PER_US
 
 _COMPUTE_UNITS = "core_count"
 _LONGEST_REMARK = 300

@@ -20,13 +20,13 @@ from tfcompare.frames.groups import Groups
 from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.compilation import Array, compiled
+from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
 WHOLE_PROFILE = "whole profile"
 DEVICE_LINE = "device Steps line"
 XLA_MODULE = "XLA module"
-PS_PER_US = 1e6
 _SET_ASIDE_ABOVE = 5
 _LEAST_REPETITIONS = 5
 _LEAST_SHARE = 0.5

@@ -12,11 +12,11 @@ from tfcompare.frames.tf_data_executions import MOST_ROWS, Analysis, analyse
 from tfcompare.frames.tf_data_settings import buffered_elements, element_sizes, largest_of_rows, texts_of_rows
 from tfcompare.schema.input import SLOW_CALL_US, TF_DATA, TF_DATA_PIPELINES
 from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
-_PS_PER_US = 1e6
 _LONGEST_NAME = 1_000
 
 
@@ -48,7 +48,7 @@ def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS) -> TfData:
 
 def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
     pipelines, executions = analysis.pipelines, analysis.executions
-    latency_us = pd.Series(executions.latency_ps / _PS_PER_US)
+    latency_us = pd.Series(executions.latency_ps / PS_PER_US)
     of_pipeline = latency_us.groupby(executions.pipeline)
     bottleneck, self_time_us = _bottlenecks(space, analysis)
     return TF_DATA_PIPELINES.conform(
@@ -78,7 +78,7 @@ def _bottlenecks(space: XSpace, analysis: Analysis) -> tuple[Texts, npt.NDArray[
     names = np.full(len(analysis.pipelines.iterator), "", np.object_)
     names[pipeline] = _names(space, analysis, blamed)
     self_time_us = np.zeros(len(names))
-    self_time_us[pipeline] = rows.self_ps[blamed] / _PS_PER_US
+    self_time_us[pipeline] = rows.self_ps[blamed] / PS_PER_US
     return names, self_time_us
 
 
@@ -99,9 +99,9 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
             "iterator": [name.rpartition("::")[2] for name in long_name],
             "parent_id": ids[rows.caller],
             "calls": rows.calls,
-            "start_us": rows.start_ps / _PS_PER_US,
-            "total_duration_us": rows.total_ps / _PS_PER_US,
-            "self_time_us": rows.self_ps / _PS_PER_US,
+            "start_us": rows.start_ps / PS_PER_US,
+            "total_duration_us": rows.total_ps / PS_PER_US,
+            "self_time_us": rows.self_ps / PS_PER_US,
             "on_critical_path": rows.is_waited_for,
             "is_bottleneck": rows.is_bottleneck,
             "parallelism": largest_of_rows(space, analysis, "parallelism"),

@@ -10,11 +10,12 @@ import streamlit as st
 from tfcompare.compare import Comparison, compare
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
-from tfcompare.run import EXPECTED_SECONDS, Run, load, needs_compilation
+from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.ui.run_cache import RunCache, outcome
 from tfcompare.ui.selection import Per
 from tfcompare.units import format_bytes
+from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
 
 QUIET_S = 0.4
 """What takes no longer than this shows no progress: it would only flicker."""

@@ -10,6 +10,7 @@ import streamlit as st
 
 from tfcompare.charts import ops, steps
 from tfcompare.compare import Comparison
+from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.environment import environment
 from tfcompare.key_figures import KeyFigure, key_figures
@@ -86,11 +87,9 @@ def step_times(pair: Pair) -> None:
     st.subheader("Step times")
     runs = (pair.baseline, *pair.comparison.candidates)
     if not any(has_steps(run) for run in runs):
-        of_jax = pair.baseline.info.framework == "JAX"
-        marker = "jax.profiler.StepTraceAnnotation" if of_jax else "tf.profiler.experimental.Trace"
         st.info(
             "No step times to show: none of these runs marks its steps. "
-            f"Record again with each step inside `{marker}('train', step_num=step{'' if of_jax else ', _r=1'})`."
+            f"Record again with each step inside `{step_marker_call([pair.baseline.info])}`."
         )
         return
     frames = [_drawn(pair, run, position) for position, run in enumerate(runs)]

@@ -19,6 +19,7 @@ Strings = npt.NDArray[np.object_]
 StatValue = int | float | str | bytes
 
 PS_PER_NS = 1_000
+PS_PER_US = 1e6
 LONGEST_PS = 1 << 58
 """Three days: no profile is that long, what a file claims beyond it is damage."""
 MOST_PS = 1 << 62
