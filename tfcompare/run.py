@@ -15,6 +15,8 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import NotAProfile, TfcompareError, Unknown
 from tfcompare.frames import HostFrames, build
+from tfcompare.frames.input_pipeline import input_pipeline
+from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.op_parts import of_hosts
 from tfcompare.frames.op_stats import op_stats, op_steps
 from tfcompare.frames.step_times import run_steps
@@ -24,6 +26,21 @@ from tfcompare.xspace import read
 
 _READERS = 4
 _US_PER_MS = 1000.0
+
+OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
+    "steps": lambda h: h.steps,
+    "kernel_stats": lambda h: h.kernel_stats,
+    "copies": lambda h: h.copies,
+    "memory_summary": lambda h: h.memory_summary,
+    "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
+    "memory_peak": lambda h: h.memory_peak,
+    "input_pipeline": lambda h: input_pipeline(h.parts, h.host),
+    "tf_data_pipelines": lambda h: h.tf_data.pipelines,
+    "tf_data": lambda h: h.tf_data.executions,
+}
+"""Tables that have rows of each host, and how to come by one host's."""
+
+_BY_DEVICE = ("op_stats", "op_steps", "copies")
 
 Progress = Callable[[int, int], None]
 """Called with (host files read, host files in all)."""
@@ -99,11 +116,14 @@ class Run:
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         """The table `name` with the columns that `schema` declares for it.
 
-        Ops are summed over hosts and devices (`host` is then `all`) unless one is chosen; `steps` has the rows of every
-        host. Choosing a device leaves host ops out. Raises `Unknown` for a table, host or device that is none.
+        Ops are summed over hosts and devices (`host` is then `all`) unless one is chosen; the other tables have the
+        rows of every host. A device can be chosen for ops, which leaves host ops out, and for copies. Raises `Unknown`
+        for a table, host or device that is none, or a device where the table does not tell devices apart.
         """
         schema.table(name)
         hosts = self._hosts(host)
+        if device is not None and name not in _BY_DEVICE:
+            raise Unknown("table of single devices", name, list(_BY_DEVICE))
         if device is not None and device not in self.devices:
             raise Unknown(f"device of {self.name}", device, list(self.devices))
         return self._table(name, hosts, device).copy(deep=False)
@@ -118,8 +138,8 @@ class Run:
     def _table(self, name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
-        if name == "steps":
-            return pd.concat([h.steps for h in hosts], ignore_index=True)
+        if name in OF_EACH_HOST:
+            return _of_each_host(name, hosts, device)
         key = (name, tuple(h.host for h in hosts), device)
         if key not in self._made:
             self._made[key] = _op_table(name, hosts, device, hosts is not self.hosts)
@@ -189,7 +209,7 @@ def _content_id(hosts: list[HostFrames]) -> str:
 def _remarks(hosts: list[HostFrames]) -> list[str]:
     """What the files themselves, and the files beside each other, tell to be careful about."""
     several = len(hosts) > 1
-    out = [f"{h.host}: {remark}" if several else remark for h in hosts for remark in h.origin.remarks]
+    out = [f"{h.host}: {remark}" if several else remark for h in hosts for remark in h.remarks]
     by_digest: dict[str, list[str]] = {}
     for h in hosts:
         by_digest.setdefault(h.digest, []).append(h.host)
@@ -199,6 +219,17 @@ def _remarks(hosts: list[HostFrames]) -> list[str]:
         if len(same) > 1
     ]
     return out
+
+
+def _of_each_host(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
+    """The rows of each host below those of the one before; of kernels the longest first, whichever host they ran on."""
+    table = schema.table(name)
+    frame = pd.concat([OF_EACH_HOST[name](h) for h in hosts], ignore_index=True)
+    if device is not None:
+        frame = frame[frame["device"] == device].reset_index(drop=True)
+    if name == "kernel_stats" and len(hosts) > 1:
+        frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
+    return table.conform(frame)
 
 
 def _op_table(name: str, hosts: tuple[HostFrames, ...], device: str | None, is_chosen: bool) -> pd.DataFrame:

@@ -34,6 +34,11 @@ def format_bytes(size: float | None) -> str:
     return _scaled(number, _BYTES, zero="0 B")
 
 
+def bytes_scale(largest: float) -> tuple[str, float]:
+    """(the unit in which the largest of some sizes reads best, how many bytes that is)."""
+    return next(((unit, size) for unit, size in reversed(_BYTES) if abs(largest) >= size), _BYTES[0])
+
+
 def format_count(count: float | None) -> str:
     """`1,234` in full for a whole number, `2.50` for a count per step; never fewer digits than the whole part has."""
     number = _number(count)
@@ -70,13 +75,16 @@ def format_percent_change(ratio: float | None) -> str:
 
 
 def format_value(value: float | None, unit: str) -> str:
-    """A metric's value by its unit in `schema.py`: `µs`, `ms`, `bytes`; any other unit follows a plain number."""
+    """A metric's value by its unit in `schema`: `µs`, `ms`, `bytes`, `bytes/s`; any other follows a plain number."""
     if unit == "µs":
         return format_time_us(value)
     if unit == "ms":
         return format_ms(value)
     if unit == "bytes":
         return format_bytes(value)
+    if unit == "bytes/s":
+        text = format_bytes(value)
+        return text if text == MISSING else f"{text}/s"
     text = format_count(value)
     return f"{text} {unit}" if unit and text != MISSING else text
 

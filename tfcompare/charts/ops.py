@@ -8,8 +8,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
-from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us, middle_ellipsis
+from tfcompare.charts.style import SELF_TIME, Quantity, Side
+from tfcompare.units import (
+    format_delta,
+    format_percent,
+    format_percent_change,
+    format_time_us,
+    format_value,
+    middle_ellipsis,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,34 +98,39 @@ def _text_column(shares: pd.Series, x: float) -> go.Scatter:
     )
 
 
-def movers(changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name") -> go.Figure:
-    """The rows of `changes` as bars from 0: left and blue what takes less time, right and orange what more.
+def movers(
+    changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name", quantity: Quantity = SELF_TIME
+) -> go.Figure:
+    """The rows of `changes` as bars from 0: left and blue what takes less, right and orange what more.
 
     `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
-    absent side counting as 0) in microseconds. What only one side has is hatched and says so.
+    absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text `detail`. What only
+    one side has is hatched and says so. `per` is `step`, `run`, or empty for what is no sum.
     """
     change = changes[f"{metric}_change"].astype("float64")
-    scale = style.time_scale(change)
+    scale = quantity.scale(change)
+    per = f" per {per}" if per else ""
     labels = style.shorten_apart([str(name) for name in changes[by]], 48)
     matched = changes["status"] == "matched"
     result = style.figure(
-        f"The {len(changes)} largest changes of self time",
-        f"candidate − baseline, per {per}" + ("" if matched.all() else "; hatched: only one side has it"),
+        f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
+        f"candidate − baseline{per and ','}{per}" + ("" if matched.all() else "; hatched: only one side has it"),
         height=style.rows_height(len(changes)),
         barmode="overlay",
     )
     less = change < 0
-    for name, tint, chosen in (("▼ less time", style.BETTER, less), ("▲ more time", style.WORSE, ~less)):
+    words = ((f"▼ {quantity.less}", style.BETTER, less), (f"▲ {quantity.more}", style.WORSE, ~less))
+    for name, tint, chosen in words:
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
-                trace = _mover_bars(changes[bars], y, metric, scale, by)
+                trace = _mover_bars(changes[bars], y, metric, (scale, quantity.unit), by)
                 alone = not (chosen & matched).any()
                 trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=alone or not one_sided)
                 result.add_trace(trace)
-    low, high = _room(change / scale.us)
+    low, high = _room(change / scale.size)
     result.update_xaxes(
-        title_text=f"Change of self time ({scale.unit} per {per})", tickformat="~r", range=[low, high], zeroline=True
+        title_text=f"Change of {quantity.name} ({scale.unit}{per})", tickformat="~r", range=[low, high], zeroline=True
     )
     # Names end or begin where the bars do, on the side of 0 that has more room.
     style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
@@ -132,13 +144,15 @@ def _room(change: pd.Series) -> tuple[float, float]:
     return low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0
 
 
-def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: style.Scale, by: str) -> go.Bar:
+def _mover_bars(
+    rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale_and_unit: tuple[style.Scale, str], by: str
+) -> go.Bar:
+    scale, unit = scale_and_unit
     what = [
         format_percent_change(ratio) if status == "matched" else status
         for ratio, status in zip(rows[f"{metric}_ratio"], rows["status"], strict=True)
     ]
-    change = rows[f"{metric}_change"].map(lambda us: format_delta(us, "µs"))
-    detail = rows["op_type"] + " · " + rows["host_or_device"].str.lower() if by == "op_name" else rows["host_or_device"]
+    change = rows[f"{metric}_change"].map(lambda value: format_delta(value, unit))
     (below,), width = style.bar_places()
     return go.Bar(
         orientation="h",
@@ -152,14 +166,22 @@ def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale: st
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack([
-            rows[by].map(style.safe), detail.map(style.safe), what, change,
-            rows[f"{metric}_baseline"].map(format_time_us), rows[f"{metric}_candidate"].map(format_time_us),
+            rows[by].map(style.safe), _details(rows, by).map(style.safe), what, change,
+            *(rows[f"{metric}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES),
         ]),
         hovertemplate=(
             "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>change %{customdata[3]} (%{customdata[2]})"
             "<br>baseline %{customdata[4]}<br>candidate %{customdata[5]}<extra></extra>"
         ),
     )  # fmt: skip
+
+
+def _details(rows: pd.DataFrame, by: str) -> pd.Series:
+    """What hovering tells of each row beside its name."""
+    if "detail" in rows:
+        return rows["detail"]
+    place = rows["host_or_device"]
+    return rows["op_type"] + " · " + place.str.lower() if by == "op_name" else place
 
 
 def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:

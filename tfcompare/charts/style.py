@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.units import middle_ellipsis
+from tfcompare.units import bytes_scale, middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,23 +72,43 @@ class Side:
 
 @dataclass(frozen=True)
 class Scale:
-    """The unit that an axis of times is drawn in."""
+    """The unit that an axis is drawn in, and how many microseconds (or bytes) it is."""
 
     unit: str
-    us: float
+    size: float
 
-    def of(self, times_us: pd.Series) -> NDArray[np.float64]:
-        """Microseconds in this unit."""
-        return times_us.to_numpy(dtype=np.float64, na_value=np.nan) / self.us
+    def of(self, values: pd.Series) -> NDArray[np.float64]:
+        """Microseconds (or bytes) in this unit."""
+        return values.to_numpy(dtype=np.float64, na_value=np.nan) / self.size
 
 
 SCALES = (Scale("s", 1e6), Scale("ms", 1e3), Scale("µs", 1.0))
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """What a chart of changes shows: its name, its unit in the schema, and the words for less and more of it."""
+
+    name: str
+    unit: str
+    less: str
+    more: str
+
+    def scale(self, values: Iterable[float]) -> Scale:
+        """The unit in which the largest of the values reads best."""
+        if self.unit == "µs":
+            return time_scale(values)
+        largest = max((abs(value) for value in values if value == value), default=0.0)
+        return Scale(*bytes_scale(largest)) if self.unit == "bytes" else Scale("", 1.0)
+
+
+SELF_TIME = Quantity("self time", "µs", "less time", "more time")
+
+
 def time_scale(largest_us: Iterable[float]) -> Scale:
     """The largest unit in which the largest of the times (signs aside) is at least 1; microseconds where none is."""
     largest = max((abs(value) for value in largest_us if value == value), default=0.0)
-    return next((scale for scale in SCALES if largest >= scale.us), SCALES[-1])
+    return next((scale for scale in SCALES if largest >= scale.size), SCALES[-1])
 
 
 def shorten_apart(names: list[str], length: int = LABEL_LENGTH) -> list[str]:

@@ -72,23 +72,23 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     name = arguments.table or DEFAULT_TABLE
     if arguments.format == "table":
-        print("\n".join(preamble(comparison)) + "\n")
+        print("\n".join(preamble(comparison, name)) + "\n")
     emit(_rows(comparison, name, arguments), arguments, lambda shown: as_text(shown, schema.table(name)))
 
 
-def preamble(comparison: Comparison) -> list[str]:
-    """What stands above the table: the headline on each candidate, and how much of the time was paired."""
-    coverage = comparison.coverage()
-    lines = []
-    for candidate, matched, exact in zip(
-        comparison.candidates, coverage["matched_share"], coverage["exact_share"], strict=True
-    ):
-        lines.append(comparison.headline(candidate.id).replace("`", ""))
-        lines.append(
-            f"{format_percent(matched)} of the op time is matched, {format_percent(exact)} by exact name. "
-            f"Figures are per {comparison.per}."
-        )
-    return lines
+def preamble(comparison: Comparison, name: str) -> list[str]:
+    """What stands above the table: the headline on each candidate, and how much of the table's metric was paired."""
+    table = schema.table(name)
+    headlines = [comparison.headline(candidate.id).replace("`", "") for candidate in comparison.candidates]
+    if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
+        return headlines
+    coverage, what = comparison.coverage(name), table.column(table.headline).label.lower()
+    matched = [
+        f"{format_percent(matched)} of the {what} is matched, {format_percent(exact)} exactly. "
+        f"Figures are per {comparison.per}."
+        for matched, exact in zip(coverage["matched_share"], coverage["exact_share"], strict=True)
+    ]
+    return [line for lines in zip(headlines, matched, strict=True) for line in lines]
 
 
 def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace) -> pd.DataFrame:

@@ -1,6 +1,7 @@
 """Print one table of one run.
 
-RUN is a profile file, a run folder, or a logdir that holds a single run.
+RUN is a profile file, a run folder, or a logdir that holds a single run. Of `tf_data`, the slowest execution of each
+pipeline is printed.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     frame = one.table(table.name, host=arguments.host)
     if arguments.no_idle and "op_type" in frame:
         frame = frame[frame["op_type"] != schema.IDLE]
+    if "execution" in frame:
+        frame = frame[frame["execution"] == 0]
     if table.headline is not None:
         frame = frame.sort_values(table.headline, ascending=False, kind="stable")
     emit(frame, arguments, lambda shown: as_text(shown, table))
@@ -43,14 +46,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """The table's columns for a terminal: a single row stands upright, the host goes where it is `all` throughout."""
+    """The table's columns for a terminal: a single row stands upright; one host throughout is left out."""
     if len(table.keys) == 1 and len(frame) == 1:
         return _upright(frame, table)
-    return [_column(frame, column) for column in table.columns if not _is_all_hosts(frame, column)]
+    return [_column(frame, column) for column in table.columns if not _is_one_host(frame, column)]
 
 
-def _is_all_hosts(frame: pd.DataFrame, column: schema.Column) -> bool:
-    return column.name == "host" and bool((frame["host"] == schema.ALL_HOSTS).all())
+def _is_one_host(frame: pd.DataFrame, column: schema.Column) -> bool:
+    return column.name == "host" and frame["host"].nunique() == 1
 
 
 def _column(frame: pd.DataFrame, column: schema.Column) -> TextColumn:

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching import NAME_KEYS, Pairing, pair_rows, with_hosts_of
-from tfcompare.compare.verdict import SAME, UNTESTED
+from tfcompare.compare.matching import NAMINGS, Pairing, pair_rows, with_hosts_of
+from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED
 from tfcompare.schema import Column, Table
 
 MATCHED = "matched"
 ADDED = "added"
 REMOVED = "removed"
 
-_TWO_SIDED_KEYS = {"steps": ("host", "step")} | {table: (key.op_type, key.name) for table, key in NAME_KEYS.items()}
+_TWO_SIDED_KEYS = {"steps": ("host", "step")} | {table: naming.two_sided for table, naming in NAMINGS.items()}
 """Keys that may differ between paired rows: `<key>` is then the baseline's, and `<key>_candidate` stands beside it."""
 
 
@@ -58,7 +58,8 @@ def diff_table(
         cells[f"{key}_candidate"] = _take(candidate.frame[key], pairing.candidate)
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, per)
-    cells |= _labels(table, pairing, identical)
+    cells |= _labels(pairing)
+    cells["verdict"] = _verdicts(table, cells, per, identical).where(cells["status"] == MATCHED)
     cells["candidate"] = pd.Series(candidate_id, index=cells["status"].index, dtype="str")
     return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table, per)}), per)
 
@@ -105,15 +106,21 @@ def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
     return pd.Series(column.array.take(positions, allow_fill=True))
 
 
-def _labels(table: Table, pairing: Pairing, identical: bool) -> dict[str, pd.Series]:
+def _labels(pairing: Pairing) -> dict[str, pd.Series]:
     status = np.select([pairing.baseline < 0, pairing.candidate < 0], [ADDED, REMOVED], MATCHED)
-    word = SAME if identical else UNTESTED
-    judged = (status == MATCHED) & (table.headline is not None)
-    return {
-        "status": pd.Series(status, dtype="str"),
-        "match": pd.Series(pairing.match, dtype="str"),
-        "verdict": pd.Series(word, index=range(len(status)), dtype="str").where(judged),
-    }
+    return {"status": pd.Series(status, dtype="str"), "match": pd.Series(pairing.match, dtype="str")}
+
+
+def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bool) -> pd.Series:
+    """A word on each row. Bytes are exact, so they are compared; a time is not judged by a sum alone."""
+    rows = cells["status"].index
+    if table.headline is None:
+        return pd.Series(None, index=rows, dtype="str")
+    headline = table.column(table.headline)
+    if identical or headline.unit != "bytes":
+        return pd.Series(SAME if identical else UNTESTED, index=rows, dtype="str")
+    delta = cells[f"{metric_name(headline, per)}_delta"].to_numpy(np.float64, na_value=np.nan)
+    return pd.Series(np.select([delta < 0, delta > 0], [LESS, MORE], SAME), index=rows, dtype="str")
 
 
 def _in_order(table: Table, diff: pd.DataFrame, per: str) -> pd.DataFrame:

@@ -1,41 +1,109 @@
 """Which row of the candidate stands beside which row of the baseline.
 
 Tiers are applied in order, each to what the ones before it left unpaired; a row is labelled with the tier that paired
-it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` finds, or for one node of
-the graph that runs as another op type on either side. Steps, and the one row of `run_info`, pair by position. Hosts
-pair by name, and those left over by their order where both sides have equally many.
+it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` and `kernel_names.py`
+find, or for one node of the graph that runs as another op type on either side; `structural` for one place in the
+program that does its work in another way: an op's kernel launched with another grid, its memory in another shape.
+Steps, and the one row of `run_info`, pair by position. Hosts pair by name, and those left over by their order where
+both sides have equally many.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.compare.kernel_names import canonical_kernel
 from tfcompare.compare.names import Aligner, align_names
 from tfcompare.schema import Table
 
 EXACT = "exact"
 CANONICAL = "canonical"
+STRUCTURAL = "structural"
 POSITION = "position"
 """The `match` of rows that pair by their place, not by a key."""
 
 
 @dataclass(frozen=True)
-class NameKey:
-    """The key of a table that holds an op's name, the one that holds its type, and how such names are aligned."""
+class Tier:
+    """One way to pair rows: those that agree in `keys`, where just one row a side has them.
+
+    Beside the table's own keys there are `aligned` (the baseline's name for the op, unlike any name where it has none),
+    `leaf` (the last component of the op's own name) and `canonical` (the kernel's name as `kernel_names` has it).
+    """
 
     name: str
-    op_type: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How the rows of a table whose names a framework may change are paired.
+
+    `name` is the key that holds an op's name, `op_type` the one that tells apart ops of one name, `align` how such
+    names are aligned; `two_sided` are the keys that may differ between paired rows; `tiers` go from the surest to the
+    boldest.
+    """
+
+    name: str
+    op_type: str | None
+    two_sided: tuple[str, ...]
+    tiers: tuple[Tier, ...]
     align: Aligner = align_names
 
 
-NAME_KEYS = {"op_stats": NameKey("op_name", "op_type")}
-"""Tables that are not named here pair by equal keys, the host aside."""
+_LAUNCH = ("block_dim", "grid_dim", "registers_per_thread", "shared_memory_bytes")
+_MEMORY = ("host", "memory_id", "aligned", "region_type", "data_type")
+
+NAMINGS = {
+    "op_stats": Naming(
+        "op_name",
+        "op_type",
+        two_sided=("op_type", "op_name"),
+        tiers=(
+            Tier(EXACT, ("host", "host_or_device", "op_type", "op_name", "aligned")),
+            Tier(CANONICAL, ("host", "host_or_device", "op_type", "aligned")),
+            Tier(CANONICAL, ("host", "host_or_device", "aligned", "leaf")),
+        ),
+    ),
+    "kernel_stats": Naming(
+        "op_name",
+        None,
+        two_sided=("kernel_name", "op_name", *_LAUNCH),
+        tiers=(
+            Tier(EXACT, ("host", "kernel_name", "op_name", "aligned", *_LAUNCH)),
+            Tier(CANONICAL, ("host", "canonical", "aligned", *_LAUNCH)),
+            Tier(STRUCTURAL, ("host", "kernel_name", "aligned")),
+            Tier(STRUCTURAL, ("host", "canonical", "aligned")),
+        ),
+    ),
+    "memory_peak": Naming(
+        "op_name",
+        None,
+        two_sided=("op_name", "shape"),
+        tiers=(
+            Tier(EXACT, (*_MEMORY, "op_name", "shape")),
+            Tier(CANONICAL, (*_MEMORY, "shape")),
+            Tier(STRUCTURAL, _MEMORY),
+        ),
+    ),
+    "input_pipeline": Naming(
+        "op_name",
+        "category",
+        two_sided=("op_name", "category"),
+        tiers=(
+            Tier(EXACT, ("host", "op_name", "category", "aligned")),
+            Tier(CANONICAL, ("host", "category", "aligned")),
+            Tier(STRUCTURAL, ("host", "aligned")),
+        ),
+    ),
+}
+"""Tables that are not named here pair by equal keys."""
 
 
 @dataclass(frozen=True)
@@ -45,22 +113,6 @@ class Pairing:
     baseline: npt.NDArray[np.intp]
     candidate: npt.NDArray[np.intp]
     match: npt.NDArray[np.object_]
-
-
-Pairer = Callable[[pd.DataFrame, pd.DataFrame, list[str]], pd.DataFrame]
-
-
-@dataclass(frozen=True)
-class Tier:
-    """One way to pair rows.
-
-    `pair` is given the unpaired rows of both sides, indexed by their position, and the keys that must be equal. The
-    rows have the table's columns, `aligned` (the baseline's name for the op, unlike any name where it has none) and
-    `leaf` (the last component of the op's own name). It returns the pairs as columns `baseline` and `candidate`.
-    """
-
-    name: str
-    pair: Pairer
 
 
 def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
@@ -89,27 +141,16 @@ def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame) -> 
         return Pairing(np.array([0]), np.array([0]), np.array([POSITION], dtype=object))
     if table.name == "steps":
         return _pair_steps(baseline[baseline["included"]], candidate[candidate["included"]])
-    key = NAME_KEYS.get(table.name)
-    if key is None:
-        return _in_tiers((Tier(EXACT, _pair_by_keys),), baseline, candidate, list(table.keys))
-    baseline, candidate = _with_aligned_names(key, baseline, candidate)
-    context = [k for k in table.keys if k not in (key.name, key.op_type)]
-    return _in_tiers(_tiers(key), baseline, candidate, context)
+    naming = NAMINGS.get(table.name)
+    if naming is None:
+        return _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
+    return _in_tiers(naming.tiers, *_with_aligned_names(naming, baseline, candidate))
 
 
-def _tiers(key: NameKey) -> tuple[Tier, ...]:
-    """The tiers for a table whose rows are named, from the surest to the boldest."""
-    return (
-        Tier(EXACT, lambda b, c, keys: _pair_by_keys(b, c, [*keys, key.op_type, key.name, "aligned"])),
-        Tier(CANONICAL, lambda b, c, keys: _pair_by_keys(b, c, [*keys, key.op_type, "aligned"])),
-        Tier(CANONICAL, lambda b, c, keys: _pair_by_keys(b, c, [*keys, "aligned", "leaf"])),
-    )
-
-
-def _in_tiers(tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[str]) -> Pairing:
+def _in_tiers(tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
     parts: list[pd.DataFrame] = []
     for tier in tiers:
-        pairs = tier.pair(baseline, candidate, keys)
+        pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
         parts.append(pairs.assign(match=tier.name))
         baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
     parts.append(pd.DataFrame({"baseline": baseline.index, "candidate": -1, "match": None}))
@@ -137,16 +178,25 @@ def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[st
 
 
 def _with_aligned_names(
-    key: NameKey, baseline: pd.DataFrame, candidate: pd.DataFrame
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both sides with the columns `aligned` and `leaf` of `Tier`."""
-    counterparts = key.align(
-        zip(baseline[key.name], baseline[key.op_type], strict=True),
-        zip(candidate[key.name], candidate[key.op_type], strict=True),
+    """Both sides with the columns that `Tier` names."""
+    counterparts = naming.align(_named(naming, baseline), _named(naming, candidate))
+    aligned = candidate[naming.name].map(lambda name: counterparts.get(name, f"{name} has no counterpart\0"))
+    sides = baseline.assign(aligned=baseline[naming.name]), candidate.assign(aligned=aligned.astype("str"))
+    ours, theirs = (side.assign(leaf=_leaf(side[naming.name])) for side in sides)
+    if "kernel_name" not in ours:
+        return ours, theirs
+    ours, theirs = (
+        side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str")) for side in (ours, theirs)
     )
-    ours = baseline.assign(aligned=baseline[key.name], leaf=_leaf(baseline[key.name]))
-    aligned = candidate[key.name].map(lambda name: counterparts.get(name, f"{name} has no counterpart\0"))
-    return ours, candidate.assign(aligned=aligned.astype("str"), leaf=_leaf(candidate[key.name]))
+    return ours, theirs
+
+
+def _named(naming: Naming, side: pd.DataFrame) -> list[tuple[str, str]]:
+    """The name and type of the op of each row."""
+    types = side[naming.op_type] if naming.op_type is not None else [""] * len(side)
+    return list(zip(side[naming.name], types, strict=True))
 
 
 def _leaf(names: pd.Series) -> pd.Series:

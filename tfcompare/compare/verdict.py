@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 SAME = "same"
 UNTESTED = "untested"
+LESS = "less"
+MORE = "more"
 
 
 @dataclass(frozen=True)

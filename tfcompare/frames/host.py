@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +10,17 @@ import pandas as pd
 
 from tfcompare.errors import Unknown
 from tfcompare.frames import groups as grouping
+from tfcompare.frames.copies import copies
 from tfcompare.frames.gpu_ops import gpu_ops
 from tfcompare.frames.host_ops import host_ops
+from tfcompare.frames.kernel_stats import kernel_stats
+from tfcompare.frames.memory import memory_peak, memory_summary
+from tfcompare.frames.memory_events import MemoryEvents, memory_events
 from tfcompare.frames.op_parts import OpEvents, OpParts, together
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.steps import Steps, find_steps, steps_frame
+from tfcompare.frames.tf_data import TfData, tf_data
 from tfcompare.frames.tpu_ops import tpu_ops
 from tfcompare.xspace import XSpace
 
@@ -24,8 +29,11 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class HostFrames:
-    """What is kept of one host file. `idle`: columns device, host_or_device, idle_ps; `steps`: columns
-    of `schema.STEPS`."""
+    """What is kept of one host file.
+
+    `idle`: columns device, host_or_device, idle_ps; `steps`, `kernel_stats`, `copies`, `memory_summary`, `memory_peak`:
+    those of the table of that name. `memory` holds what `memory_timeline` is made of, in less room than it takes.
+    """
 
     host: str
     digest: str
@@ -34,12 +42,28 @@ class HostFrames:
     steps: pd.DataFrame = field(repr=False)
     parts: OpParts = field(repr=False)
     idle: pd.DataFrame = field(repr=False)
+    kernel_stats: pd.DataFrame = field(repr=False)
+    copies: pd.DataFrame = field(repr=False)
+    memory: MemoryEvents = field(repr=False)
+    memory_summary: pd.DataFrame = field(repr=False)
+    memory_peak: pd.DataFrame = field(repr=False)
+    tf_data: TfData = field(repr=False)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know before trusting the numbers."""
+        return [*self.origin.remarks, *self.tf_data.remarks]
 
     @property
     def memory_bytes(self) -> int:
         """What the frames take in memory."""
-        others = sum(int(frame.memory_usage(deep=True).sum()) for frame in (self.steps, self.idle))
-        return self.parts.memory_bytes + others
+        values = (getattr(self, f.name) for f in fields(self))
+        frames = [v for v in values if isinstance(v, pd.DataFrame)] + [self.tf_data.pipelines, self.tf_data.executions]
+        return self.parts.memory_bytes + self.memory.memory_bytes + sum(_size(frame) for frame in frames)
+
+
+def _size(frame: pd.DataFrame) -> int:
+    return int(frame.memory_usage(deep=True).sum())
 
 
 def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:
@@ -48,6 +72,7 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
         raise Unknown(f"step marker for host {host}", step_marker, _likely_markers(space))
     steps, is_eager = _steps(space, step_marker)
     ops = _ops(space, steps, is_eager)
+    memory = memory_events(space, steps)
     return HostFrames(
         host=host,
         digest=digest,
@@ -62,6 +87,12 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
                 "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
             }
         ),
+        kernel_stats=kernel_stats(space, host),
+        copies=copies(space, host),
+        memory=memory,
+        memory_summary=memory_summary(memory, host),
+        memory_peak=memory_peak(memory, host),
+        tf_data=tf_data(space, host),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,14 @@ class MemoryEvents:
     def in_use_bytes(self) -> Int64:
         """Stack and heap together."""
         return self.stack_bytes + self.heap_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the events take in memory."""
+        values = [getattr(self, f.name) for f in fields(self)]
+        texts = [v for v in values if isinstance(v, Texts)]
+        arrays = [v for v in values if isinstance(v, np.ndarray)] + [t.code for t in texts]
+        return sum(a.nbytes for a in arrays) + sum(len(label) for t in texts for label in t.labels)
 
     def peaks(self) -> Int64:
         """For each memory id the position of its peak: of the events with the most memory in use, the one that stands

@@ -10,19 +10,31 @@ from collections.abc import Iterable
 
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, Column, Kind, Table
+from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_PIPELINES
+from tfcompare.schema.kernels import COPIES, KERNEL_STATS
+from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import OP_STATS, OP_STEPS
-from tfcompare.schema.runs import RUN_INFO, STEPS
+from tfcompare.schema.runs import RUN_INFO, STEP_PARTS, STEPS
 
 __all__ = [
     "ALL_HOSTS",
+    "COPIES",
     "DEVICE",
     "HOST",
     "IDLE",
+    "INPUT_PIPELINE",
+    "KERNEL_STATS",
+    "MEMORY_PEAK",
+    "MEMORY_SUMMARY",
+    "MEMORY_TIMELINE",
     "OP_STATS",
     "OP_STEPS",
     "RUN_INFO",
     "STEPS",
+    "STEP_PARTS",
     "TABLES",
+    "TF_DATA",
+    "TF_DATA_PIPELINES",
     "Column",
     "Kind",
     "Table",
@@ -30,7 +42,23 @@ __all__ = [
     "table",
 ]
 
-TABLES: dict[str, Table] = {t.name: t for t in (RUN_INFO, STEPS, OP_STATS, OP_STEPS)}
+TABLES: dict[str, Table] = {
+    t.name: t
+    for t in (
+        RUN_INFO,
+        STEPS,
+        OP_STATS,
+        OP_STEPS,
+        KERNEL_STATS,
+        COPIES,
+        MEMORY_SUMMARY,
+        MEMORY_TIMELINE,
+        MEMORY_PEAK,
+        INPUT_PIPELINE,
+        TF_DATA_PIPELINES,
+        TF_DATA,
+    )
+}
 
 
 def table(name: str) -> Table:

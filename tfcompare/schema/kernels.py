@@ -35,7 +35,7 @@ KERNEL_STATS = Table(
             "bool",
             "flag",
             "",
-            "Op may use tensor cores",
+            "Tensor core eligible",
             "Whether tensor cores could do what the op does.",
         ),
         Column(
@@ -43,7 +43,7 @@ KERNEL_STATS = Table(
             "bool",
             "flag",
             "",
-            "Kernel uses tensor cores",
+            "Tensor core used",
             "Whether the kernel uses tensor cores, judged by its name.",
         ),
     ),

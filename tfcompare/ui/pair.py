@@ -53,10 +53,15 @@ class Pair:
         """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
         return host_of(self.comparison, run)
 
-    def diff(self) -> pd.DataFrame:
-        """The pair's diff of `op_stats`."""
-        rows = self.comparison.table("op_stats")
-        return rows[rows["candidate"] == self.candidate.id]
+    def diff(self, table: str = "op_stats") -> pd.DataFrame:
+        """The pair's diff of a table."""
+        rows = self.comparison.table(table)
+        return rows[rows["candidate"] == self.candidate.id].reset_index(drop=True)
+
+    def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The table of the baseline and of the candidate, of the host that is shown or of all."""
+        ours, theirs = (run.table(name, host=self.host_of(run)) for run in self.runs)
+        return ours, theirs
 
     def ops(self, *, idle: bool) -> pd.DataFrame:
         """The diff with each side's ranks, averages and shares; kept for the next rerun."""

@@ -21,7 +21,16 @@ from tfcompare.units import middle_ellipsis
 HOME = "app.py"
 WIDTH = 320
 _FIELD_LENGTH, _CHIP_LENGTH = 27, 20
-_ICONS = {"Overview": ":material/speed:", "Op stats": ":material/table_chart:"}
+_ICONS = {
+    "Overview": ":material/speed:",
+    "Op stats": ":material/table_chart:",
+    "Kernel stats": ":material/memory:",
+    "Memory": ":material/stacked_line_chart:",
+    "Input pipeline": ":material/input:",
+    "tf.data": ":material/account_tree:",
+}
+_SPELLED = {"tf data": "tf.data"}
+"""Titles that a file's name cannot spell."""
 
 _BASELINE = "tfcompare.baseline"
 _CANDIDATES = "tfcompare.candidates"
@@ -37,7 +46,8 @@ def page_files() -> list[Path]:
 
 def page_title(path: Path) -> str:
     """`Op stats` for `2_Op_stats.py`."""
-    return path.stem.partition("_")[2].replace("_", " ")
+    title = path.stem.partition("_")[2].replace("_", " ")
+    return _SPELLED.get(title, title)
 
 
 def links(selection: Selection) -> None:

@@ -7,7 +7,7 @@ over all rows where the browser only has those of one page.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -20,6 +20,7 @@ from tfcompare import schema
 from tfcompare.charts import style
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.schema import Column
+from tfcompare.units import bytes_scale
 
 PAGE_ROWS = 500
 ROW_PIXELS = 35
@@ -51,7 +52,14 @@ OF_A_DIFF = {
         Column(
             "status", "str", "text", "", "Status", "`matched`, or on which side alone the row is: `added`, `removed`."
         ),
-        Column("match", "str", "text", "", "Match", "How the row was paired: `exact` name, or `canonical` (renamed)."),
+        Column(
+            "match",
+            "str",
+            "text",
+            "",
+            "Match",
+            "How the row was paired: `exact` name, `canonical` (renamed), `structural` (same place, done otherwise).",
+        ),
         Column("verdict", "str", "text", "", "Verdict", "Whether the difference is real, as far as it can be told."),
         Column("rank", "Int64", "level", "", "Rank", "Place among the run's ops: device before host, by self time."),
         Column("avg_time_us", "float64", "mean", "µs", "Average time", "Total time ÷ occurrences."),
@@ -76,7 +84,17 @@ class Shown:
     label: str
     help: str
     format: Format
-    is_time: bool = False
+    unit: str = ""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is shown in a unit of time."""
+        return self.unit == "µs"
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether less of it is better."""
+        return self.unit in ("µs", "bytes")
 
 
 def shown(name: str, table: schema.Table) -> Shown:
@@ -91,8 +109,8 @@ def shown(name: str, table: schema.Table) -> Shown:
         label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
         return Shown(name, "", label, column.meaning, "text")
     if not role:
-        return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit == "µs")
-    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit == "µs")
+        return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
+    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit)
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:
@@ -127,10 +145,21 @@ def decimals(values: pd.DataFrame) -> int:
 
 @dataclass(frozen=True)
 class Layout:
-    """How wide each column is, and how many digits its numbers have after the point."""
+    """How wide each column is, how many digits its numbers have after the point, and the unit of those in bytes."""
 
     pixels: dict[str, int]
     digits: dict[str, int]
+    scales: dict[str, tuple[str, float]]
+
+    def factor(self, column: Shown) -> float:
+        """What the column's values are divided by."""
+        return self.scales[column.name][1] if column.name in self.scales else 1.0
+
+    def with_unit(self, column: Shown, text: str) -> str:
+        """The heading or label of a column in the unit that its values are shown in."""
+        if column.name not in self.scales:
+            return text
+        return text.replace(f"({column.unit}", f"({self.scales[column.name][0]}{column.unit.removeprefix('bytes')}")
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
@@ -143,23 +172,38 @@ def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
         if column.format in ("number", "change"):
             of_heading.setdefault(column.heading or column.name, []).append(column.name)
     digits: dict[str, int] = {}
-    times = {column.name for column in columns if column.is_time}
+    scales: dict[str, tuple[str, float]] = {}
+    units = {column.name: column.unit for column in columns}
     for names in of_heading.values():
-        most = MOST_DIGITS if names[0] in times else MOST_DIGITS_OF_COUNTS
-        digits |= dict.fromkeys(names, min(decimals(frame[names]), most))
+        values = frame[names]
+        if units[names[0]] in ("bytes", "bytes/s"):
+            scale = bytes_scale(_largest(values))
+            scales |= dict.fromkeys(names, scale)
+            values = values / scale[1]
+        most = MOST_DIGITS if units[names[0]] == "µs" else MOST_DIGITS_OF_COUNTS
+        digits |= dict.fromkeys(names, min(decimals(values), most))
     first, *others = columns
-    pixels = {column.name: _pixels(frame, column, digits) for column in others}
+    laid_out = Layout({}, digits, scales)
+    pixels = {column.name: _pixels(frame, column, laid_out) for column in others}
     left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
     least, most = NAME_PIXELS
-    return Layout(pixels | {first.name: min(left, most) if left >= least else most}, digits)
+    return replace(laid_out, pixels=pixels | {first.name: min(left, most) if left >= least else most})
 
 
-def _pixels(frame: pd.DataFrame, column: Shown, digits: dict[str, int]) -> int:
+def _largest(values: pd.DataFrame) -> float:
+    """The largest of the numbers, signs aside; 0 where there is none."""
+    numbers = np.abs(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    numbers = numbers[np.isfinite(numbers)]
+    return float(numbers.max()) if numbers.size else 0.0
+
+
+def _pixels(frame: pd.DataFrame, column: Shown, laid_out: Layout) -> int:
     header = int(len(column.label + SORTED[True]) * DIGIT_PIXELS)
     if column.format == "text":
         return max(TEXT_PIXELS.get(column.name, 0), min(header, 150)) + 16
+    digits = laid_out.digits
     if column.format in ("number", "change"):
-        largest = frame[column.name].astype("float64").abs().max()
+        largest = frame[column.name].astype("float64").abs().max() / laid_out.factor(column)
         text = f"+{largest if largest == largest else 0:,.{digits[column.name]}f}"
         header = max(header, int(len(text) * DIGIT_PIXELS))
     return header + 20
@@ -167,7 +211,7 @@ def _pixels(frame: pd.DataFrame, column: Shown, digits: dict[str, int]) -> int:
 
 def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
     """Streamlit's column configuration; `sorted_by` tells whether the table is sorted by it: falling, rising or not."""
-    label = column.label + ("" if sorted_by is None else SORTED[sorted_by])
+    label = laid_out.with_unit(column, column.label) + ("" if sorted_by is None else SORTED[sorted_by])
     width = laid_out.pixels[column.name]
     if column.format == "text":
         return st.column_config.TextColumn(label, help=column.help, width=width)
@@ -216,19 +260,20 @@ def sortable(
     *,
     key: str,
     row_name: Callable[[pd.DataFrame], pd.Series] | None = None,
+    address: str = "",
 ) -> tuple[pd.DataFrame, str | None]:
     """Show `frame`; returns its rows in the order shown, and the name of the row that is chosen.
 
     `row_name` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
-    choice are kept in the page's address as `sort` and `row`.
+    choice are kept in the page's address as `sort` and `row`, behind `address` where a page has several tables.
     """
     names = [column.name for column in columns]
-    order = Order.from_text(st.query_params.get("sort", ""), names)
+    order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
     laid_out = layout(frame, columns)
     rows = order.of(frame)
     page = _page(rows, key)
     row_names = row_name(page).tolist() if row_name else []
-    chosen = st.query_params.get("row")
+    chosen = st.query_params.get(f"{address}row")
     position = [row_names.index(chosen)] if chosen in row_names else []
     # A grid of its own for each order: in the browser, a clicked header stays chosen for as long as its grid lives.
     grid = f"{key} {order.to_text()}"
@@ -240,7 +285,7 @@ def sortable(
         height=min(len(page), VISIBLE_ROWS) * ROW_PIXELS + 2 * ROW_PIXELS + 2,
         placeholder=MISSING,
         column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
-        on_select=partial(_on_select, grid, columns, order, row_names),
+        on_select=partial(_on_select, grid, columns, order, row_names, address),
         selection_mode=["single-row", "single-column"] if row_name else "single-column",
     )
     return rows, chosen if row_name is not None else None
@@ -265,12 +310,23 @@ def styled(page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout) -> pd
     cells = for_spreadsheet(page[[column.name for column in columns]])
     shares = [column.name for column in columns if column.format == "share"]
     cells[shares] *= 100  # the format `percent` drops zeros at the end, so that the points would not stand in line
-    names = columns[0].name
-    fitting = int((laid_out.pixels[names] - 16) / LETTER_PIXELS)
-    cells[names] = style.shorten_apart(cells[names].astype("str").tolist(), fitting)
-    cells.columns = pd.MultiIndex.from_tuples([(column.heading, column.name) for column in columns])
-    changes: list[Hashable] = [(c.heading, c.name) for c in columns if c.format == "change" and c.is_time]
+    for column in columns:
+        if column.name in laid_out.scales:
+            cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
+        elif column.format == "text":
+            fitting = int((laid_out.pixels[column.name] - 16) / LETTER_PIXELS)
+            cells[column.name] = _shortened(cells[column.name], fitting)
+    headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
+    cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
+    changes: list[Hashable] = [(headings[c.name], c.name) for c in columns if c.format == "change" and c.is_cost]
     return cells.style.apply(_change_colours, subset=changes) if changes else cells
+
+
+def _shortened(texts: pd.Series, letters: int) -> pd.Series:
+    """The texts cut to so many letters; what is missing stays so."""
+    there = texts.notna()
+    short = style.shorten_apart(texts[there].astype("str").tolist(), letters)
+    return texts.mask(there, pd.Series(short, index=texts.index[there], dtype="str"))
 
 
 def _change_colours(changes: pd.Series) -> list[str]:
@@ -286,14 +342,15 @@ def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[i
     }
 
 
-def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str]) -> None:
+def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str], address: str) -> None:
     selection = st.session_state[grid]["selection"]
+    sort, row = f"{address}sort", f"{address}row"
     if selection["columns"]:
         clicked = next(column for column in columns if column.name == selection["columns"][0])
-        st.query_params["sort"] = order.after_click(clicked.name, clicked.format != "text").to_text()
+        st.query_params[sort] = order.after_click(clicked.name, clicked.format != "text").to_text()
     elif selection["rows"]:
-        st.query_params["row"] = row_names[selection["rows"][0]]
+        st.query_params[row] = row_names[selection["rows"][0]]
     else:
-        st.query_params.pop("row", None)
-    if not st.query_params.get("sort"):
-        st.query_params.pop("sort", None)
+        st.query_params.pop(row, None)
+    if not st.query_params.get(sort):
+        st.query_params.pop(sort, None)

@@ -1,0 +1,57 @@
+"""Kernel names are taken apart as compilers put them together."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tfcompare.compare.kernel_names import KernelName, canonical_kernel, kernel_name
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("Im2Col", ("", "Im2Col", "", "")),
+        ("void ns::f<int, g<float> >(float const*, int)", ("void", "ns::f", "<int, g<float> >", "(float const*, int)")),
+        ("void (anonymous namespace)::f(int)", ("void", "(anonymous namespace)::f", "", "(int)")),
+        ("f<8>(int) const", ("", "f", "<8>", "(int)")),
+        ("std::pair<int, int> make<3>(int) [clone .kd]", ("std::pair<int, int>", "make", "<3>", "(int)")),
+        ("void k<S::operator<(int)>(int)", ("void", "k", "<S::operator<(int)>", "(int)")),
+        ("Cijk_Ailk_Bljk_MT64x64.kd", ("", "Cijk_Ailk_Bljk_MT64x64", "", "")),
+        ("broken<(", ("", "broken<(", "", "")),
+        ("", ("", "", "", "")),
+        ("()", ("", "()", "", "")),
+    ],
+)
+def test_the_parts_of_a_name(name: str, parts: tuple[str, str, str, str]) -> None:
+    assert kernel_name(name) == KernelName(*parts)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("void ns::f<int>(float*)", "ns::f<int>(float*, long)"),
+        ("input_transpose_fusion_1", "input_transpose_fusion"),
+        ("fusion.12", "fusion_3"),
+        ("Cijk_MT64.kd", "Cijk_MT64"),
+    ],
+)
+def test_another_spelling_of_one_kernel_has_the_same_canonical_name(one: str, other: str) -> None:
+    assert canonical_kernel(one) == canonical_kernel(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("void gemm<128, 64>(float*)", "void gemm<64, 64>(float*)"),
+        ("volta_sgemm_128x64_nn", "volta_sgemm_128x64_nt"),
+        ("maxwell_scudnn_128x32_3", "maxwell_scudnn_128x32_4"),
+    ],
+)
+def test_variants_of_a_kernel_stay_apart(one: str, other: str) -> None:
+    assert canonical_kernel(one) != canonical_kernel(other)
+
+
+@given(st.text(alphabet="ab<>(){}[]:: ->,*", max_size=60))
+def test_any_text_has_parts_that_hold_all_but_its_spaces_and_suffixes(name: str) -> None:
+    parts = kernel_name(name)
+    assert "".join(parts).replace(" ", "") == name.replace(" ", "")

@@ -1,0 +1,86 @@
+"""Names of GPU kernels, reduced to what stays the same when a compiler spells one kernel another way."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_OPENING, _CLOSING = "(<{[", ")>}]"
+_SUFFIX = re.compile(r"(?:\.kd| ?\[clone [^\]]*\]|\.constprop\.\d+|\.isra\.\d+)+$")
+_AFTER_ARGUMENTS = re.compile(r"(?: const| volatile| noexcept)+$")
+_XLA_NUMBER = re.compile(r"(?<=[A-Za-z])[._]\d+(?:[._]\d+)*$")
+_OPERATOR = re.compile(r"operator(?:->|<<=?|>>=?|<=>|<=?|>=?|\(\))")
+
+
+class KernelName(NamedTuple):
+    """The parts of a kernel's name: `void ns::f<int>(float*)` has function `ns::f` and template `<int>`."""
+
+    returns: str
+    function: str
+    template: str
+    arguments: str
+
+
+@lru_cache(maxsize=20_000)
+def canonical_kernel(name: str) -> str:
+    """The name without return type, arguments, compiler suffixes, and the number that XLA gives a fusion.
+
+    Template arguments stay: they tell variants of a kernel apart.
+    """
+    parts = kernel_name(name)
+    if parts.template or parts.arguments:
+        return parts.function + parts.template
+    return _XLA_NUMBER.sub("", parts.function) if "fusion" in parts.function else parts.function
+
+
+@lru_cache(maxsize=20_000)
+def kernel_name(name: str) -> KernelName:
+    """The parts of a name as a C++ compiler writes it; a name that is none, or damaged, is all function."""
+    plain = _SUFFIX.sub("", name.strip())
+    head = _AFTER_ARGUMENTS.sub("", plain)
+    groups = _top_level_groups(head)
+    if groups is None:
+        return KernelName("", plain, "", "")
+    arguments = ""
+    if groups and groups[-1][1] == len(head) and head[groups[-1][0]] == "(":
+        start = groups.pop()[0]
+        head, arguments = head[:start], head[start:]
+    template = ""
+    if groups and groups[-1][1] == len(head) and head[groups[-1][0]] == "<":
+        start = groups.pop()[0]
+        head, template = head[:start], head[start:]
+    space = _last_space(head, groups)
+    return (
+        KernelName(head[: max(space, 0)], head[space + 1 :], template, arguments)
+        if head
+        else KernelName("", plain, "", "")
+    )
+
+
+def _top_level_groups(text: str) -> list[tuple[int, int]] | None:
+    """(begin, end) of each bracketed part that lies in no other; None where the brackets do not match."""
+    operators = {i for match in _OPERATOR.finditer(text) for i in range(match.start() + len("operator"), match.end())}
+    groups: list[tuple[int, int]] = []
+    open_ones: list[tuple[str, int]] = []
+    for i, letter in enumerate(text):
+        if i in operators or (letter == ">" and text[i - 1 : i] == "-"):
+            continue
+        if letter in _OPENING:
+            open_ones.append((_CLOSING[_OPENING.index(letter)], i))
+        elif letter in _CLOSING:
+            if not open_ones or open_ones[-1][0] != letter:
+                return None
+            begin = open_ones.pop()[1]
+            if not open_ones:
+                groups.append((begin, i + 1))
+    return None if open_ones else groups
+
+
+def _last_space(text: str, groups: list[tuple[int, int]]) -> int:
+    """The last space that lies in no bracket, −1 without one."""
+    place = len(text)
+    while (place := text.rfind(" ", 0, place)) >= 0:
+        if not any(begin <= place < end for begin, end in groups):
+            return place
+    return -1
