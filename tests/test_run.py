@@ -143,6 +143,7 @@ def test_hosts_and_devices_to_choose_from(tmp_path: Path) -> None:
         ("op_stat", {}, "unknown table 'op_stat'; must be one of: "),
         ("op_stats", {"host": "c"}, r"unknown host of .* 'c'; must be one of: 'a', 'b'$"),
         ("op_stats", {"device": "GPU"}, r"unknown device of .* 'GPU'; must be one of: none$"),
+        ("kernel_stats", {"device": "GPU"}, r"unknown table of single devices 'kernel_stats'; .*'op_steps', 'copies'$"),
     ],
 )
 def test_an_unknown_name_is_answered_with_those_there_are(

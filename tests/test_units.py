@@ -81,6 +81,16 @@ def test_values_and_deltas_by_the_unit_of_the_schema():
     assert units.format_delta(math.nan, "µs") == "–"
 
 
+def test_bandwidth_is_in_bytes_a_second():
+    assert units.format_value(21_370_000_000, "bytes/s") == "21.4 GB/s"
+    assert units.format_value(None, "bytes/s") == "–"
+
+
+@pytest.mark.parametrize(("largest", "unit"), [(0, "B"), (999, "B"), (-1000, "kB"), (5e6, "MB"), (1e20, "PB")])
+def test_the_unit_of_several_sizes_is_the_largest_that_fits(largest, unit):
+    assert units.bytes_scale(largest)[0] == unit
+
+
 def test_a_long_name_keeps_its_end():
     assert units.middle_ellipsis("model/dense/MatMul", 40) == "model/dense/MatMul"
     assert units.middle_ellipsis("gradient_tape/model/dense/MatMul/MatMul_1", 20) == "gradie…tMul/MatMul_1"

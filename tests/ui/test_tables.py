@@ -69,6 +69,25 @@ def test_columns_under_one_heading_have_the_same_digits():
     assert len({laid_out.digits[name] for name in DEFAULT if name in laid_out.digits}) == 1
 
 
+def test_bytes_are_shown_in_one_unit_that_fits_the_largest():
+    rows = pd.DataFrame({"memory_id": ["GPU"], "peak_bytes_baseline": [2_000_000], "peak_bytes_delta": [-500]})
+    columns = [shown(name, schema.MEMORY_SUMMARY) for name in rows.columns]
+    laid_out = layout(rows, columns)
+    cells = styled(rows, columns, laid_out).data
+    assert [heading for heading, _ in cells.columns] == ["", "Peak (MB)", "Peak (MB)"]
+    assert cells.iloc[0].tolist() == ["GPU", 2.0, -0.0005]
+    assert laid_out.digits["peak_bytes_baseline"] == laid_out.digits["peak_bytes_delta"]
+    assert rows["peak_bytes_baseline"].tolist() == [2_000_000], "the CSV keeps bytes"
+
+
+def test_a_missing_size_stays_missing_and_a_column_of_nothing_is_in_bytes():
+    rows = pd.DataFrame({"kind": ["peer", "set"], "size_bytes_candidate": pd.array([pd.NA, pd.NA], dtype="Int64")})
+    columns = [shown(name, schema.COPIES) for name in rows.columns]
+    cells = styled(rows, columns, layout(rows, columns))
+    assert cells.columns[1][0] == "Size (B)"
+    assert cells.iloc[:, 1].isna().all()
+
+
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
 def test_the_columns_shown_first_fit_the_page(factor):
     rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})

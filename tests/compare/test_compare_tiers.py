@@ -1,0 +1,119 @@
+"""How kernels, memory and input ops pair, tier by tier, and what is said of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+from compare_runs import FakeRun, run
+
+from tfcompare import schema
+from tfcompare.compare import compare
+
+
+def table(name: str, **columns: list[Any]) -> pd.DataFrame:
+    """A frame of the table `name`; columns that are not given hold nothing worth mentioning."""
+    declared = schema.table(name)
+    frame = pd.DataFrame(columns)
+    defaults = {"str": "", "Int64": pd.NA, "int64": 1, "float64": 1.0, "Float64": pd.NA, "bool": False}
+    for column in declared.columns:
+        if column.name not in frame:
+            frame[column.name] = pd.Series([defaults[column.dtype]] * len(frame), dtype=column.dtype)
+    return declared.conform(frame)
+
+
+def diff(name: str, before: pd.DataFrame, after: pd.DataFrame, **options: str) -> pd.DataFrame:
+    ours, theirs = run("before"), run("after")
+    ours.frames[name], theirs.frames[name] = before, after
+    return compare(ours, theirs, **options).table(name)
+
+
+def pairs(rows: pd.DataFrame, key: str, other: str) -> set[tuple[str, str, str, str]]:
+    """(baseline's key, candidate's key, status, tier); the absent side's is empty."""
+    ours = rows[key].where(rows["status"] != "added", "")
+    theirs = rows[other].where(rows["status"] != "removed", "")
+    return set(zip(ours, theirs, rows["status"], rows["match"].fillna(""), strict=True))
+
+
+def test_kernels_pair_by_launch_then_by_another_spelling_then_by_their_place() -> None:
+    before = table(
+        "kernel_stats",
+        kernel_name=["k", "void f<int>(float*)", "big", "twice", "twice", "gone"],
+        op_name=["a", "b", "c", "d", "d", "e"],
+        grid_dim=["1,1,1", "2,1,1", "64,1,1", "1,1,1", "2,1,1", "1,1,1"],
+    )
+    after = table(
+        "kernel_stats",
+        kernel_name=["k", "f<int>(float*, long)", "big", "twice", "twice", "new"],
+        op_name=["a", "b", "c", "d", "d", "f"],
+        grid_dim=["1,1,1", "2,1,1", "8,1,1", "3,1,1", "4,1,1", "1,1,1"],
+    )
+    rows = diff("kernel_stats", before, after)
+    assert pairs(rows, "kernel_name", "kernel_name_candidate") == {
+        ("k", "k", "matched", "exact"),
+        ("void f<int>(float*)", "f<int>(float*, long)", "matched", "canonical"),
+        ("big", "big", "matched", "structural"),
+        ("twice", "", "removed", ""),
+        ("", "twice", "added", ""),
+        ("gone", "", "removed", ""),
+        ("", "new", "added", ""),
+    }
+    big = rows[rows["match"] == "structural"].iloc[0]
+    assert (big["grid_dim"], big["grid_dim_candidate"]) == ("64,1,1", "8,1,1")
+
+
+def test_a_layer_that_was_numbered_anew_keeps_its_kernels() -> None:
+    before = table("kernel_stats", kernel_name=["gemm", "gemm"], op_name=["dense/MatMul", "dense_1/MatMul"])
+    after = table("kernel_stats", kernel_name=["gemm", "gemm"], op_name=["dense_2/MatMul", "dense_3/MatMul"])
+    assert pairs(diff("kernel_stats", before, after), "op_name", "op_name_candidate") == {
+        ("dense/MatMul", "dense_2/MatMul", "matched", "canonical"),
+        ("dense_1/MatMul", "dense_3/MatMul", "matched", "canonical"),
+    }
+
+
+def test_registers_that_no_side_tells_are_equal() -> None:
+    kernels = table("kernel_stats", kernel_name=["k", "k"], registers_per_thread=[None, 16])
+    assert diff("kernel_stats", kernels, kernels)["match"].tolist() == ["exact", "exact"]
+
+
+def test_memory_of_another_shape_is_the_same_memory_grown() -> None:
+    sizes = {"memory_id": ["GPU"] * 3, "op_name": ["conv", "bias", "old"]}
+    before = table("memory_peak", **sizes, shape=["[512]", "[8]", "[1]"], allocation_bytes=[4000, 32, 1])
+    after = table("memory_peak", **sizes, shape=["[16]", "[8]", "[1]"], allocation_bytes=[5000, 16, 1])
+    rows = diff("memory_peak", before, after).set_index("op_name")
+    assert rows["match"].to_dict() == {"conv": "structural", "bias": "exact", "old": "exact"}
+    assert rows["verdict"].to_dict() == {"conv": "more", "bias": "less", "old": "same"}
+    assert rows.loc["conv", "shape_candidate"] == "[16]"
+    assert rows.loc["conv", "allocation_bytes_delta"] == 1000
+
+
+def test_bytes_are_judged_and_times_are_not() -> None:
+    memory = table("memory_summary", memory_id=["GPU"], peak_bytes=[10])
+    more = table("memory_summary", memory_id=["GPU"], peak_bytes=[11])
+    assert diff("memory_summary", memory, more)["verdict"].tolist() == ["more"]
+    assert diff("memory_summary", more, memory)["verdict"].tolist() == ["less"]
+    assert diff("memory_summary", memory, table("memory_summary", memory_id=["CPU"])).isna()["verdict"].all()
+    kernels = table("kernel_stats", kernel_name=["k"], total_duration_us=[5.0])
+    assert diff("kernel_stats", kernels, kernels)["verdict"].tolist() == ["untested"]
+
+
+@pytest.mark.parametrize(("per", "before", "after"), [("step", 2.5, 1.0), ("run", 10, 4)])
+def test_sums_are_put_per_step_and_levels_are_not(per: str, before: float, after: float) -> None:
+    ours, theirs = run("before", step_count=4), run("after", step_count=4)
+    for each, count in ((ours, 10), (theirs, 4)):
+        each.frames["memory_summary"] = table(
+            "memory_summary", memory_id=["GPU"], allocations=[count], peak_bytes=[100]
+        )
+    row = compare(ours, theirs, per=per).table("memory_summary").iloc[0]
+    name = "allocations_per_step" if per == "step" else "allocations"
+    assert (row[f"{name}_baseline"], row[f"{name}_candidate"]) == (before, after)
+    assert (row["peak_bytes_baseline"], row["peak_bytes_ratio"]) == (100, 1.0)
+
+
+def test_each_host_of_the_candidate_stands_beside_its_counterpart() -> None:
+    ours: FakeRun = run("before", hosts=("a", "b"))
+    theirs: FakeRun = run("after", hosts=("b", "a"))
+    ours.frames["copies"] = table("copies", host=["a", "b"], kind=["peer", "peer"], duration_us=[1.0, 2.0])
+    theirs.frames["copies"] = table("copies", host=["b", "a"], kind=["peer", "peer"], duration_us=[2.0, 1.0])
+    assert (compare(ours, theirs).table("copies")["duration_us_per_step_delta"] == 0).all()
