@@ -1,0 +1,117 @@
+"""The interval of a change: by hand where that is possible, by its laws elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+
+from tfcompare.compare.estimates import changes, changes_of_family, plain_sides, robust_sides, typical
+from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
+
+RNG = np.random.default_rng(7)
+
+
+def rows(*values):
+    return np.array(values, dtype=np.float64)
+
+
+def test_a_stray_step_does_not_move_the_typical_one_and_a_row_of_few_values_is_its_mean():
+    calm = [1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.0, 1.0]
+    assert typical(rows([*calm, 50.0]))[0] == pytest.approx(1.0, abs=0.05)
+    assert typical(rows([0.0, 0.0, 0.0, 0.0, 5.0]))[0] == 1.0
+
+
+def test_uncorrelated_steps_and_a_known_spread_by_hand():
+    """Alternating steps have no positive correlation, so that every step counts in full, but for the caution."""
+    ours, theirs = rows([0.9, 1.1] * 500), rows([1.8, 2.2] * 500)
+    found = changes([plain_sides(ours)], [plain_sides(theirs)], 0.03)
+    assert found.ratio[0] == pytest.approx(2.0)
+    assert found.effective_steps[0][0] == 1000
+    error = np.sqrt(2 * (0.1**2 / 1000 + 0.03**2))
+    assert np.log(found.high[0] / found.ratio[0]) == pytest.approx(stats.norm.ppf(0.975) * error, rel=0.01)
+    assert found.p[0] < 1e-9
+
+
+def test_three_recordings_a_side_measure_the_spread_themselves():
+    ours, theirs = ([rows([level] * 9) for level in levels] for levels in ((1.0, 1.1, 0.9), (2.0, 2.2, 1.8)))
+    found = changes([plain_sides(r) for r in ours], [plain_sides(r) for r in theirs], spread=99.0)
+    logs = np.log([1.0, 1.1, 0.9])
+    half = stats.t.ppf(0.975, 4) * np.sqrt(2 * logs.var(ddof=1) / 3)
+    assert (found.low[0], found.high[0]) == pytest.approx((2 * np.exp(-half), 2 * np.exp(half)))
+
+
+def test_correlated_steps_say_less():
+    slow_drift = rows(1 + 0.05 * np.sin(np.arange(40) / 6))
+    shuffled = rows(RNG.permutation(slow_drift[0]))
+    wide, narrow = (changes([plain_sides(r)], [plain_sides(r)], 0.0) for r in (slow_drift, shuffled))
+    assert wide.effective_steps[0][0] < 6 < narrow.effective_steps[0][0]
+    assert wide.high[0] > narrow.high[0]
+
+
+def test_an_op_among_many_counts_as_correlated_as_they_are_on_average():
+    drifting = 1 + 0.05 * np.sin(np.arange(40) / 6)
+    values = np.vstack([np.tile(drifting, (9, 1)), RNG.permutation(drifting)])
+    alone = changes([plain_sides(values)], [plain_sides(values)], 0.0)
+    together = changes_of_family([plain_sides(values)], [plain_sides(values)], 0.0)
+    assert together.effective_steps[0][-1] < alone.effective_steps[0][-1]
+    assert together.effective_steps[0][0] == pytest.approx(alone.effective_steps[0][0])
+
+
+POSITIVE = st.floats(0.1, 100.0)
+
+
+@given(arrays(np.float64, (2, 12), elements=POSITIVE), arrays(np.float64, (2, 17), elements=POSITIVE))
+def test_sides_swapped_give_the_mirror_image_and_scale_does_not_matter(ours, theirs):
+    one, other = robust_sides(ours), robust_sides(theirs)
+    forth, back = changes([one], [other], 0.05), changes([other], [one], 0.05)
+    np.testing.assert_allclose(forth.ratio, 1 / back.ratio)
+    np.testing.assert_allclose(forth.low, 1 / back.high)
+    np.testing.assert_allclose(forth.p, back.p)
+    scaled = changes([robust_sides(ours * 1000)], [robust_sides(theirs * 1000)], 0.05)
+    np.testing.assert_allclose(scaled.low, forth.low, rtol=1e-6)
+    assert (forth.low <= forth.ratio).all()
+    assert (forth.ratio <= forth.high).all()
+
+
+def test_steps_all_alike_leave_the_declared_spread_and_zeros_leave_nothing():
+    same = changes([robust_sides(rows([5.0] * 9))], [robust_sides(rows([5.0] * 9))], 0.05)
+    assert (same.ratio[0], np.log(same.high[0])) == (1.0, pytest.approx(1.96 * 0.05 * np.sqrt(2), rel=1e-3))
+    known = changes([robust_sides(rows([5.0] * 9))], [robust_sides(rows([6.0] * 9))], 0.0)
+    assert (known.low[0], known.high[0], known.p[0]) == (pytest.approx(1.2), pytest.approx(1.2), 0.0)
+    assert changes([robust_sides(rows([5.0] * 9))], [robust_sides(rows([5.0] * 9))], 0.0).p[0] == 1.0
+    with np.errstate(all="raise"):
+        nothing = changes([plain_sides(rows([0.0] * 9))], [plain_sides(rows([1.0] * 9))], 0.05)
+    assert np.isnan(nothing.low[0]) or not np.isfinite(nothing.ratio[0])
+    assert words(nothing, measured_spread=False).tolist() == [UNTESTED]
+
+
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "measured", "word"),
+    [
+        (1.02, 1.05, 1.08, False, SLOWER),
+        (1.005, 1.05, 1.10, False, UNCLEAR),
+        (1.012, 1.018, 1.024, False, UNCLEAR),
+        (1.012, 1.018, 1.024, True, SLOWER),
+        (0.92, 0.95, 0.98, False, FASTER),
+        (0.99, 1.0, 1.01, False, SAME),
+        (0.97, 1.0, 1.01, False, UNCLEAR),
+        (np.nan, 1.0, np.nan, False, UNTESTED),
+    ],
+)
+def test_the_word_follows_the_interval(low, ratio, high, measured, word):
+    class Found:
+        pass
+
+    found = Found()
+    found.low, found.ratio, found.high = rows(low), rows(ratio), rows(high)
+    assert words(found, measured_spread=measured).tolist() == [word]
+
+
+def test_claims_are_held_against_one_another():
+    assert claimed_together(rows(0.01, 0.02, 0.03, np.nan, 0.9)).tolist() == [False] * 5
+    assert claimed_together(rows(0.001, 0.015, 0.9, 0.9, 0.9)).tolist() == [True, True, False, False, False]
+    assert claimed_together(rows()).tolist() == []
