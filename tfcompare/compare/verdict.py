@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,10 +28,18 @@ FALSE_DISCOVERIES = 0.04
 
 @dataclass(frozen=True)
 class Verdict:
-    """A word (`same`, `untested`) and, in one phrase, why."""
+    """A word and, in one phrase, why or what it rests on; candidate ÷ baseline with its interval, NaN without one."""
 
     word: str
     reason: str
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the ratio could be estimated."""
+        return not math.isnan(self.low)
 
 
 IDENTICAL = Verdict(SAME, "identical file")

@@ -1,0 +1,63 @@
+"""The word on two series, and what it says it rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tfcompare.compare.series_verdict import DECLARED_SPREAD, Spread, declared_spread, verdict_on_series
+
+RNG = np.random.default_rng(3)
+QUIET = Spread(0.0, "declared for this test")
+
+
+def series(mean: float, steps: int = 20, noise: float = 0.02):
+    return mean * np.exp(noise * RNG.standard_normal(steps))
+
+
+def test_a_large_change_is_called_and_its_mirror_image_is_the_other_word() -> None:
+    before, after = [series(100.0)], [series(50.0)]
+    forth, back = (verdict_on_series(*sides, QUIET) for sides in ((before, after), (after, before)))
+    assert (forth.word, back.word) == ("faster", "slower")
+    assert forth.low < 0.5 < forth.high
+    assert (forth.low, forth.high) == pytest.approx((1 / back.high, 1 / back.low))
+
+
+def test_what_the_declared_spread_can_explain_is_unclear() -> None:
+    before, after = [series(100.0)], [series(108.0)]
+    assert verdict_on_series(before, after, QUIET).word == "slower"
+    verdict = verdict_on_series(before, after, declared_spread("CPU"))
+    assert verdict.word == "unclear"
+    assert "20 and 20 steps" in verdict.reason
+    assert "a spread between recordings of 5.00 % (declared for CPU)" in verdict.reason
+
+
+def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
+    one = series(100.0, 60, 0.005)
+    assert verdict_on_series([one], [one.copy()], QUIET).word == "same"
+
+
+@pytest.mark.parametrize("steps", [0, 1, 8])
+def test_too_few_steps_are_said_in_words(steps: int) -> None:
+    verdict = verdict_on_series([series(100.0, steps)], [series(50.0)], QUIET)
+    assert (verdict.word, verdict.has_interval) == ("untested", False)
+    assert verdict.reason == f"too few steps: {steps}, and a verdict takes 9 on each side"
+
+
+def test_a_side_of_zeros_is_not_judged() -> None:
+    assert verdict_on_series([np.zeros(20)], [series(1.0)], QUIET).word == "untested"
+
+
+def test_recordings_of_one_program_measure_their_spread() -> None:
+    ours, theirs = ([series(mean * f) for f in (0.99, 1.0, 1.01, 1.0, 1.0)] for mean in (100.0, 105.0))
+    measured = verdict_on_series(ours, theirs, Spread(0.5, "declared far too large"))
+    assert measured.word == "slower"
+    assert "a measured spread between 5 and 5 recordings of " in measured.reason
+    mixed = verdict_on_series(ours, [series(200.0)], declared_spread("GPU"))
+    assert "5 and 1 recordings" in mixed.reason
+    assert "the single one's 3.00 % declared for GPU" in mixed.reason
+
+
+def test_of_two_kinds_of_devices_the_larger_spread_counts() -> None:
+    assert declared_spread("TPU", "CPU").share == DECLARED_SPREAD["CPU"]
+    assert declared_spread("abacus") == declared_spread("CPU")
