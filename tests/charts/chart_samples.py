@@ -41,7 +41,8 @@ def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
             "included": [not (inner and i in (0, count - 1)) for i in range(count)],
         }
     )
-    return schema.STEPS.conform(frame)
+    parts = dict.fromkeys(schema.STEP_PARTS, 0.0)
+    return schema.STEPS.conform(frame.assign(**parts | {"other_us": frame["duration_us"]}))
 
 
 def op_stats(which: int = SLOW, *, without: str = "", place: str = schema.HOST) -> pd.DataFrame:

@@ -21,7 +21,7 @@ Int64 = npt.NDArray[np.int64]
 _COPYING = "memcpy_details"
 _SETTINGS = ("memset_details", "Memset_details")
 
-_KINDS = [
+KINDS = [
     schema.HOST_TO_DEVICE,
     schema.DEVICE_TO_HOST,
     schema.DEVICE_TO_DEVICE,
@@ -59,7 +59,7 @@ def copies(space: XSpace, host: str) -> pd.DataFrame:
         return schema.COPIES.empty()
     rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
     rows = rows[~is_kernel(space)[rows]]
-    kind, size = _kinds(space)[rows], _sizes(space)[rows]
+    kind, size = copy_kinds(space)[rows], _sizes(space)[rows]
     rows, kind, size = rows[kind >= 0], kind[kind >= 0], size[kind >= 0]
     duration = space.events.duration_ps[rows]
     is_timed = (size != _UNKNOWN) & (duration > 0)
@@ -91,7 +91,7 @@ def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
     rows = rows.assign(
         host=host,
         device=[planes[i] for i in rows["plane"]],
-        kind=[_KINDS[i] for i in rows["kind"]],
+        kind=[KINDS[i] for i in rows["kind"]],
         size_bytes=rows["size_bytes"].astype("Int64").where(rows["has_size"]),
         duration_us=rows["ps"] / PS_PER_US,
         bandwidth_bytes_per_s=rows["timed_bytes"] / timed_ps.where(timed_ps > 0) * _PS_PER_S,
@@ -100,25 +100,25 @@ def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
     return schema.COPIES.conform(order.reset_index(drop=True))
 
 
-def _kinds(space: XSpace) -> Int64:
-    """The kind of each event, a position in `_KINDS`, −1 for what is no copy."""
+def copy_kinds(space: XSpace) -> Int64:
+    """The kind of each event, a position in `KINDS`, −1 for what is no copy."""
     details = space.strings(_COPYING)
     told = details.spread(len(space.events))
     set_to = np.logical_or.reduce([space.has(name) for name in _SETTINGS])
     finders = [
-        np.where(set_to, _KINDS.index(schema.MEMORY_SET), -1),
+        np.where(set_to, KINDS.index(schema.MEMORY_SET), -1),
         _codes(_kind_of_name, space.metadata_names)[space.events.metadata],
         _codes(_kind_of_memories, details.labels)[told],
         _codes(_kind_of_name, space.lines.name)[space.events.line],
-        np.where(told >= 0, _KINDS.index(schema.OTHER_COPY), -1),
+        np.where(told >= 0, KINDS.index(schema.OTHER_COPY), -1),
     ]
     return np.select([found >= 0 for found in finders], finders, -1)
 
 
 def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int64:
-    """The kind in each text as a position in `_KINDS`, and a last −1 for no text."""
+    """The kind in each text as a position in `KINDS`, and a last −1 for no text."""
     kinds = [kind_of(text) for text in texts]
-    return np.array([*(_KINDS.index(kind) if kind is not None else -1 for kind in kinds), -1], np.int64)
+    return np.array([*(KINDS.index(kind) if kind is not None else -1 for kind in kinds), -1], np.int64)
 
 
 def _kind_of_name(name: str) -> str | None:

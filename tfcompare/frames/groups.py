@@ -61,7 +61,7 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     by_nature = space.named(*_IMPLICIT_ROOTS)
     explicit, source = _explicit_roots(space, by_nature, marker)
     implicit = np.flatnonzero(by_nature & ~explicit)
-    roots = np.concatenate([np.flatnonzero(explicit), implicit[~_of_tf_data(space, implicit)]])
+    roots = np.concatenate([np.flatnonzero(explicit), implicit[~of_tf_data(space, implicit)]])
     roots.sort()
     levels = np.maximum(space.number_of("_r", roots, 1), 1)
     levels[space.named(_TRACE_CONTEXT)[roots]] = 2
@@ -153,7 +153,7 @@ def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tupl
     return matching(space, _OLD_MARKER), OLD
 
 
-def _of_tf_data(space: XSpace, rows: Int64) -> Bools:
+def of_tf_data(space: XSpace, rows: Int64) -> Bools:
     """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
     known = space.has("id")
     runs = np.flatnonzero(space.named(*_TF_DATA_RUNS) & known)

@@ -78,7 +78,7 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
         digest=digest,
         origin=origin_of(space),
         step_source=steps.source,
-        steps=steps_frame(steps, host),
+        steps=steps_frame(space, steps, host),
         parts=together(part.op_parts(steps.number) for part in ops),
         idle=pd.DataFrame(
             {

@@ -18,11 +18,13 @@ from tfcompare import schema
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.groups import Groups
 from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
+from tfcompare.frames.step_parts import step_parts
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 WHOLE_PROFILE = "whole profile"
 DEVICE_LINE = "device Steps line"
@@ -38,16 +40,18 @@ _NO_COMPUTE = re.compile(
 @dataclass(frozen=True, eq=False)
 class Steps:
     """Steps in time order, in picoseconds since the XSpace's origin; `of_event`: the step (its position) of each event,
-    −1 outside of all."""
+    −1 outside of all; `is_led`: whether that is known from what led to the event, not only by when it began (never of
+    markers)."""
 
     source: str
     number: Int64
     start_ps: Int64
     end_ps: Int64
     of_event: Int64
+    is_led: Bools
 
     @property
-    def included(self) -> npt.NDArray[np.bool_]:
+    def included(self) -> Bools:
         """The first and the last of more than five are set aside, as xprof does."""
         out = np.ones(len(self.number), np.bool_)
         if len(out) > _SET_ASIDE_ABOVE:
@@ -72,7 +76,7 @@ def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> St
     return _whole_profile(space)
 
 
-def steps_frame(steps: Steps, host: str) -> pd.DataFrame:
+def steps_frame(space: XSpace, steps: Steps, host: str) -> pd.DataFrame:
     """Columns of `schema.STEPS` for one host; no rows where nothing marks steps."""
     if not steps.has_markers:
         return schema.STEPS.empty()
@@ -84,6 +88,7 @@ def steps_frame(steps: Steps, host: str) -> pd.DataFrame:
                 "start_us": steps.start_ps / PS_PER_US,
                 "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,
                 "included": steps.included,
+                **{part: ps / PS_PER_US for part, ps in step_parts(space, steps).items()},
             }
         )
     )
@@ -108,7 +113,7 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     return _in_time(space, groups, groups.source, groups.step_number[keep], longest[keep])
 
 
-def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> npt.NDArray[np.bool_]:
+def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
     """Whether each step has an event besides markers, launches of functions, copies and waiting for input."""
     counts = groups.group >= 0
     counts &= ~grouping.matching(space, _NO_COMPUTE)
@@ -176,13 +181,13 @@ def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int64, keys: I
             of_event[plane.events] = _within(begin, until, position[code[own]], events.start_ps[plane.events])
     group = groups.group[rows]
     of_group = dict(zip(group.tolist(), position[code].tolist(), strict=True))
-    return Steps(source, numbers[in_time], start, end, _by_group(of_event, groups, of_group))
+    return Steps(source, numbers[in_time], start, end, *_by_group(of_event, groups, of_group))
 
 
 def _whole_profile(space: XSpace) -> Steps:
     start, end = profile_span_ps(space)
     every = np.zeros(len(space.events), np.int64)
-    return Steps(WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every)
+    return Steps(WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0)
 
 
 def profile_span_ps(space: XSpace) -> tuple[int, int]:
@@ -227,7 +232,7 @@ def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: 
     end = start + events.duration_ps[marker]
     of_event = _within(start, end, np.arange(len(start)), events.start_ps)
     of_group = dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
-    return Steps(source, number, start, end, _by_group(of_event, groups, of_group))
+    return Steps(source, number, start, end, *_by_group(of_event, groups, of_group))
 
 
 def _within(start: Int64, end: Int64, step: Int64, times: Int64) -> Int64:
@@ -256,12 +261,14 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
         out[i] = step[at] if at >= 0 and time < end[at] else -1
 
 
-def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> Int64:
-    """`of_event`, but for events in a group that is a step: that step."""
+def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> tuple[Int64, Bools]:
+    """(`of_event`, but for events in a group that is a step: that step; which events are those, markers left out)."""
     table = np.full(int(groups.group.max(initial=-1)) + 2, -1, np.int64)
     for group, step in of_group.items():
         if group >= 0:
             table[group] = step
     by_group = table[groups.group]  # −1, no group, is the spare last element
-    np.copyto(by_group, of_event, where=by_group < 0)
-    return by_group
+    is_led = by_group >= 0
+    np.copyto(by_group, of_event, where=~is_led)
+    is_led[groups.markers] = False
+    return by_group, is_led

@@ -17,7 +17,7 @@ from tfcompare.xspace.space import LONGEST_PS, MOST_PS
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_OP_LINES = ("XLA Ops", "Framework Ops", "Sparse Core Ops")
+OP_LINES = ("XLA Ops", "Framework Ops", "Sparse Core Ops")
 _STEPS_LINE = "Steps"
 
 
@@ -29,7 +29,7 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) ->
     for plane in planes:
         if not plane.event_count:
             continue
-        every = _on_lines(space, plane, _OP_LINES)
+        every = _on_lines(space, plane, OP_LINES)
         rows = every[part_of_metadata[space.events.metadata[every]] >= 0]
         out.append(_on_plane(space, plane, rows, start, end, part_of_metadata, parts, step, is_eager))
     return out

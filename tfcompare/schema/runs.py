@@ -2,6 +2,31 @@
 
 from tfcompare.schema.columns import HOST_KEY, STEP_KEY, Column, Table, key, level, text
 
+_PARTS = (
+    level("compile_us", "µs", "Compilation", "Time in which no device is busy and the host compiles (XLA)."),
+    level("input_us", "µs", "Input", "Time spent waiting for input or copying it to the device."),
+    level("output_us", "µs", "Output", "Time in which results are copied to the host."),
+    level(
+        "kernel_launch_us",
+        "µs",
+        "Kernel launch",
+        "Time in which no device is busy because the host is still giving it work.",
+    ),
+    level(
+        "host_compute_us",
+        "µs",
+        "Host compute",
+        "Time in which no device is busy and the host computes; on CPU, all computing.",
+    ),
+    level("device_collectives_us", "µs", "Device collectives", "Time in which devices communicate with one another."),
+    level("device_to_device_us", "µs", "Device to device", "Time in which memory is copied within or between devices."),
+    level("device_compute_us", "µs", "Device compute", "Time in which a device computes."),
+    level("other_us", "µs", "Other", "What is left of the step: time that nothing in the profile explains."),
+)
+
+STEP_PARTS = tuple(part.name for part in _PARTS)
+"""The columns of `STEPS` that a step's time is made of: they do not overlap and add up to `duration_us`."""
+
 RUN_INFO = Table(
     "run_info",
     "One row on the run: where and when it was recorded, and how long its steps are.",
@@ -39,5 +64,6 @@ STEPS = Table(
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
         level("duration_us", "µs", "Step time", "Length of the step."),
         Column("included", "bool", "flag", "", "Counted", "False for the first and last of more than five steps."),
+        *_PARTS,
     ),
 )

@@ -1,0 +1,111 @@
+"""The parts of steps against xprof's, on every profile at hand where it has any, and against the published figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests import xprof_oracle
+from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, run_path
+from tests.test_gpu_samples import PUBLISHED
+from tfcompare import schema
+from tfcompare.frames import groups as grouping
+from tfcompare.frames.activities import Activity
+from tfcompare.frames.device_activities import device_activities
+from tfcompare.frames.spans import NOTHING
+from tfcompare.frames.step_parts import activity_times
+from tfcompare.frames.steps import Steps, find_steps
+from tfcompare.run import load
+from tfcompare.xspace import XSpace, read
+
+ON_CPU = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *SAMPLE_RUNS]
+XPROF = {
+    "compile_us": "compileTimeMs",
+    "input_us": "infeedTimeMs",
+    "output_us": "outfeedTimeMs",
+    "kernel_launch_us": "kernelLaunchTimeMs",
+    "host_compute_us": "hostComputeTimeMs",
+    "device_collectives_us": "deviceCollectivesTimeMs",
+    "device_to_device_us": "deviceToDeviceTimeMs",
+    "device_compute_us": "deviceComputeTimeMs",
+    "other_us": "otherTimeMs",
+}
+PARTS = list(schema.STEP_PARTS)
+BY_DEVICES = [a for a in Activity if a < Activity.LAUNCH_CALL]
+
+
+def xprofs(tool: str, *files: Path) -> pd.DataFrame:
+    """TensorBoard's step table with our names, in microseconds."""
+    table = xprof_oracle.tool_data(tool, *files)[1]  # type: ignore[index]
+    ids = [column["id"] for column in table["cols"]]
+    frame = pd.DataFrame([[cell["v"] for cell in row["c"]] for row in table["rows"]], columns=ids)
+    return frame[list(XPROF.values())].astype(float).set_axis(list(XPROF), axis=1) * 1000
+
+
+@pytest.mark.parametrize("tool", ["input_pipeline_analyzer", "overview_page"])
+@pytest.mark.parametrize("name", ON_CPU)
+def test_every_part_of_every_step_on_cpu_is_xprofs(name: str, tool: str) -> None:
+    """To a thousandth of the step: xprof lets events that take no time explain what follows them."""
+    run = load(run_path(name))
+    steps = run.table("steps").query("included").reset_index(drop=True)
+    xprof = xprofs(tool, *(file.path for file in run.found.files))
+    assert len(steps) == len(xprof) > 9
+    off = (steps[PARTS] - xprof[PARTS]).abs().div(steps["duration_us"], axis=0)
+    assert (off < 1e-3).all(axis=None), off.max()
+
+
+def steps_of(space: XSpace) -> Steps:
+    links = grouping.make_links(space)
+    stored = grouping.stored_groups(space) if links is None else None
+    return find_steps(space, stored or grouping.group_events(space, links, None))
+
+
+def busy_us(file: Path) -> pd.Series:
+    """How long devices are busy in each included step, by whatever."""
+    space = read(file).space
+    steps = steps_of(space)
+    return pd.Series(activity_times(space, steps)[steps.included][:, BY_DEVICES].sum(axis=1) / 1e6)
+
+
+@pytest.mark.parametrize("name", SIMULATED_RUNS)
+def test_compute_and_copies_on_gpu_are_xprofs_device_compute(name: str) -> None:
+    """xprof knows a copy only by a name that TensorFlow does not write, and what the host does it does not look at."""
+    (file,) = load(run_path(name)).found.files
+    xprof = xprofs("overview_page", file.path)
+    assert busy_us(file.path).to_numpy() == pytest.approx(xprof["device_compute_us"].to_numpy(), rel=1e-6)
+    assert not xprof[[part for part in PARTS if part not in ("device_compute_us", "other_us")]].to_numpy().any()
+
+
+def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_led_to() -> None:
+    """xprof leaves those out; here a device that copies in the time of the step is busy, whoever had it copy."""
+    file = load(run_path("tf_gpu")).found.files[0].path
+    (xprof,) = xprofs("overview_page", file)["device_compute_us"]
+    (busy,) = busy_us(file)
+    space = read(file).space
+    steps = steps_of(space)
+    rows, activity = device_activities(space)
+    led, events = rows[steps.is_led[rows]], space.events
+    covered = NOTHING.with_more(events.start_ps[led], events.start_ps[led] + events.duration_ps[led])
+    assert covered.covered_between(steps.start_ps, steps.end_ps)[0] / 1e6 == pytest.approx(xprof, rel=1e-9)
+    assert xprof < busy < xprof * 1.002
+    others = activity[~steps.is_led[rows]]
+    assert set(others.tolist()) == {Activity.COPY_TO_DEVICE, Activity.COPY_TO_HOST}
+
+
+@pytest.mark.parametrize("name", SIMULATED_RUNS)
+def test_parts_of_the_simulated_steps_are_near_the_published_ones(name: str) -> None:
+    """Within 0.08 ms: published with one decimal; the batch's copy to the device, 0.03 ms, was simulated as part of
+    launching, and calls around the function's run as part of "other"."""
+    published = PUBLISHED[name]
+    found = load(run_path(name)).table("steps").query("included")[PARTS].mean() / 1000
+    expected = {
+        "kernel_launch_us": published.launch,
+        "device_compute_us": published.compute,
+        "input_us": published.input,
+        "output_us": published.copies,
+        "other_us": published.other,
+    }
+    assert found[list(expected)].to_dict() == pytest.approx(expected, abs=0.08)
+    assert found.drop(list(expected)).to_dict() == pytest.approx(dict.fromkeys(set(PARTS) - set(expected), 0), abs=0.05)

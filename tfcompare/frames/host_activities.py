@@ -1,0 +1,171 @@
+"""What the host's threads do, event by event."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames import groups as grouping
+from tfcompare.frames.activities import NONE, Activity
+from tfcompare.frames.combinations import combinations
+from tfcompare.frames.nesting import order_by_start, parents_in_time
+from tfcompare.frames.op_names import DATASET, parse_op
+from tfcompare.frames.planes import device_kind, events_of_lines, host_plane, recorded_lines
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.compilation import Array, compiled
+
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
+_GET_NEXT = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
+_FUNCTION_PARTS = ("FunctionRun", "ExecutorState::Process", "ExecutorDoneCallback")
+_COMPILING = re.compile(
+    r"(TSL:)?Xla(Compil|Pass|Autotun|MemoryScheduler|BufferAssignment|CreateGpuExecutable)"
+    r"|(\$[^ ]* )?(backend_compile|compile_or_get_cached)"
+    r"|[^$]*(Compiler|Client|CompilationCache)::\w*Compile(?!d)"
+    r"|[^$]*:_XlaCompile"
+)
+_LAUNCHING = re.compile(r"(cuda|cu|hip)\w*Launch(Kernel|CooperativeKernel|Grid|HostFunc)|LaunchKernel")
+_SYNCHRONIZING = re.compile(r".*Synchronize", re.DOTALL)
+_EXECUTING = re.compile(
+    r"ExecutorState::Process|PJRT_LoadedExecutable_Execute|(Scheduled )?\w*LoadedExecutable::E(xecute|nqueue)"
+    r"|GpuExecutable::Execute|tpu::System::Execute$|Thunks::",
+    re.I,
+)
+
+
+def host_activities(space: XSpace, rows: Int64) -> Int64:
+    """The activity of each of these host events, `NONE` for what only stands around others and for step markers."""
+    has_device = device_kind(space) != "CPU"
+    metadata = space.events.metadata[rows]
+    of_name = np.full(len(space.metadata_names), NONE, np.int64)
+    for row in np.flatnonzero(np.bincount(metadata, minlength=len(of_name))).tolist():
+        of_name[row] = _of_host_name(str(space.metadata_names[row]), has_device)
+    out = of_name[metadata]
+    out[_root_stages(space, rows)] = Activity.WAIT_FOR_INPUT
+    if has_device:
+        launches = _launch_calls(space, rows)
+        ops = np.flatnonzero(out == Activity.HOST_OP)
+        out[ops[_any_within(space, rows[launches], rows[ops])]] = Activity.LAUNCHING_OP
+        out[launches] = Activity.LAUNCH_CALL
+    out[grouping.is_marker_name(space)[rows] | space.has("step_name")[rows] | _in_functions_of_tf_data(space, rows)] = (
+        NONE
+    )
+    return out
+
+
+def timed_host_events(space: XSpace) -> Int64:
+    """The rows of the events on the host's recorded threads that took time, thread by thread."""
+    host = host_plane(space)
+    if host is None:
+        return np.zeros(0, np.int64)
+    recorded = recorded_lines(space)
+    rows = events_of_lines(space, [i for i in host.lines if recorded[i]])
+    return rows[space.events.duration_ps[rows] > 0]
+
+
+def _of_host_name(name: str, has_device: bool) -> int:
+    """By the event's name alone. Only where there is a device, launching is told apart from computing."""
+    if name.startswith(_NO_ACTIVITY):
+        return NONE
+    op = parse_op(name)
+    op_type = op.type if op else ""
+    if op_type.startswith("InfeedEnqueue") or op_type.lower().startswith("memcpyhtod"):
+        return Activity.ENQUEUE_INPUT
+    if op_type.lower().startswith("memcpyhtoh"):
+        return Activity.HOST_COPY
+    if name.lower().startswith("iteratorgetnext") or op_type.startswith(_GET_NEXT):
+        return Activity.WAIT_FOR_INPUT
+    if _COMPILING.match(name):
+        return Activity.COMPILE
+    if not has_device:
+        return Activity.HOST_COMPUTE
+    if _EXECUTING.match(name):
+        return Activity.EXECUTOR
+    return Activity.HOST_OP if op and op.type != DATASET else Activity.HOST_COMPUTE
+
+
+def _launch_calls(space: XSpace, rows: Int64) -> Bools:
+    """Calls that give a kernel or a copy to the device: what the device's events refer to. Older files name them after
+    the kernel."""
+    launch = space.has("correlation_id")[rows] & ~grouping.matching(space, _SYNCHRONIZING)[rows]
+    named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
+    return launch | named[space.events.metadata[rows]]
+
+
+def _any_within(space: XSpace, inner: Int64, outer: Int64) -> Bools:
+    """Whether any of the events `inner` begins within each of `outer`, on its line."""
+    line, start = space.events.line, space.events.start_ps
+    inner = inner[np.lexsort((start[inner], line[inner]))]
+    begun = np.empty((2, len(outer)), np.int64)
+    _count_begun(line[inner], start[inner], line[outer], start[outer] - 1, begun[0])
+    _count_begun(line[inner], start[inner], line[outer], start[outer] + space.events.duration_ps[outer] - 1, begun[1])
+    found: Bools = begun[1] > begun[0]
+    return found
+
+
+def _in_functions_of_tf_data(space: XSpace, rows: Int64) -> Bools:
+    """Whether each event is part of running a function that tf.data calls: what takes the result waits for it, which
+    is what explains a step."""
+    parts = rows[space.named(*_FUNCTION_PARTS)[rows]]
+    parts = parts[grouping.of_tf_data(space, parts)]
+    if not len(parts):
+        return np.zeros(len(rows), np.bool_)
+    line, start = space.events.line, space.events.start_ps
+    parts = parts[np.lexsort((start[parts], line[parts]))]
+    begun = np.empty(len(rows), np.int64)
+    _count_begun(line[parts], start[parts], line[rows], start[rows], begun)
+    latest = parts[begun - 1]  # of none, the last, which is on another line or begins later
+    end = start[latest] + space.events.duration_ps[latest]
+    within: Bools = (line[latest] == line[rows]) & (start[latest] <= start[rows]) & (start[rows] < end)
+    return within
+
+
+@compiled
+def _count_begun(line: Array, start: Array, lines: Array, times: Array, out: Array) -> None:
+    """How many of the events, sorted by line and start, are on earlier lines or begin at or before the n-th of `times`
+    on the n-th of `lines`. Times that follow one another mostly have the same answer."""
+    at = 0
+    for i in range(times.size):
+        here, time = lines[i], times[i]
+        is_after = at == 0 or line[at - 1] < here or (line[at - 1] == here and start[at - 1] <= time)
+        if not is_after or (at < start.size and (line[at] < here or (line[at] == here and start[at] <= time))):
+            low, high = 0, start.size
+            while low < high:
+                middle = (low + high) // 2
+                if line[middle] < here or (line[middle] == here and start[middle] <= time):
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low
+        out[i] = at
+
+
+def _root_stages(space: XSpace, rows: Int64) -> Bools:
+    """Stages of an input pipeline that a program marks itself which no other stage is around or led to: what takes
+    their result waits for input."""
+    out = np.zeros(len(rows), np.bool_)
+    if "_ipl_stage_name" not in space.stat_names and "_ipl_stage_id" not in space.stat_names:
+        return out
+    events = space.events
+    is_stage = (space.has("_ipl_stage_name") | space.has("_ipl_stage_id"))[rows]
+    stages = rows[is_stage]
+    end = events.start_ps + events.duration_ps
+    order_by_start(events.line, events.start_ps, end, stages)
+    parent = np.full(len(events), -1, np.int64)
+    parents_in_time(events.line, end, stages, parent)
+    root = np.zeros(len(events), np.bool_)
+    root[stages] = (parent[stages] < 0) & ~_handed_over(space, stages)
+    return root[rows]
+
+
+def _handed_over(space: XSpace, rows: Int64) -> Bools:
+    """Whether each event takes what another one of the profile handed over (`_ct`, `_c` as a `_pt`, `_p`)."""
+    made = np.flatnonzero(space.has("_pt") & space.has("_p"))
+    kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", rows, -1)])
+    ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", rows, -1)])
+    codes = combinations(kinds, ids)[1]
+    return np.isin(codes[len(made) :], codes[: len(made)]) & space.has("_ct")[rows] & space.has("_c")[rows]

@@ -1,0 +1,132 @@
+"""Where the time of each step goes: parts that do not overlap and make up the step.
+
+At each instant the first `Activity` that is under way explains it; what nothing explains is "other". What devices do
+and calls that give them work count by when they run. What else the host does counts in the step that led to it, so that
+work in the background (input made ahead) explains nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.activities import CERTAIN, NONE, WHENEVER, Activity
+from tfcompare.frames.device_activities import device_activities
+from tfcompare.frames.host_activities import host_activities, timed_host_events
+from tfcompare.frames.spans import NOTHING, Spans
+from tfcompare.schema.runs import STEP_PARTS
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.compilation import Array, compiled
+
+if TYPE_CHECKING:
+    from tfcompare.frames.steps import Steps
+
+Int64 = npt.NDArray[np.int64]
+
+_OTHER = "other_us"
+_PART_OF = {
+    Activity.DEVICE_COMPUTE: "device_compute_us",
+    Activity.COPY_TO_HOST: "output_us",
+    Activity.COPY_BETWEEN_DEVICES: "device_to_device_us",
+    Activity.COLLECTIVE: "device_collectives_us",
+    Activity.COPY_TO_DEVICE: "input_us",
+    Activity.DEVICE_CONTROL: "device_compute_us",
+    Activity.COPY_WITHIN_HOST: _OTHER,
+    Activity.LAUNCH_CALL: "kernel_launch_us",
+    Activity.WAIT_FOR_INPUT: "input_us",
+    Activity.ENQUEUE_INPUT: "input_us",
+    Activity.HOST_COPY: _OTHER,
+    Activity.COMPILE: "compile_us",
+    Activity.LAUNCHING_OP: "kernel_launch_us",
+    Activity.HOST_OP: "host_compute_us",
+    Activity.EXECUTOR: "kernel_launch_us",
+    Activity.HOST_COMPUTE: "host_compute_us",
+}
+
+
+def step_parts(space: XSpace, steps: Steps) -> dict[str, Int64]:
+    """For each of `schema.STEP_PARTS` its time in each step, in picoseconds: together the step's length exactly."""
+    times = activity_times(space, steps)
+    parts = {part: np.zeros(len(steps.number), np.int64) for part in STEP_PARTS}
+    for activity, part in _PART_OF.items():
+        parts[part] += times[:, activity]
+    parts[_OTHER] += steps.end_ps - steps.start_ps - times.sum(axis=1)
+    return parts
+
+
+def activity_times(space: XSpace, steps: Steps) -> Int64:
+    """How long each `Activity` (columns) explains each step (rows), in picoseconds."""
+    events = space.events
+    out = np.zeros((len(steps.number), len(Activity)), np.int64)
+    rows, activity = device_activities(space)
+    on_host = timed_host_events(space)
+    if not len(rows):  # no launch that counts wherever it comes from
+        on_host = on_host[steps.is_led[on_host]] if steps.is_led.any() else on_host
+    on_host, what = _counted(steps, on_host, host_activities(space, on_host))
+    calls = on_host[what == Activity.LAUNCH_CALL]
+    rows, activity = np.append(rows, calls), np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL))
+    busy, before = NOTHING, np.zeros(len(steps.number), np.int64)
+    for which in WHENEVER:
+        own = rows[activity == which]
+        if len(own):
+            busy = busy.with_more(events.start_ps[own], events.start_ps[own] + events.duration_ps[own])
+            covered = busy.covered_between(steps.start_ps, steps.end_ps)
+            out[:, which], before = covered - before, covered
+    is_led = what > WHENEVER[-1]
+    _add_led(space, steps, on_host[is_led], what[is_led], busy, out)
+    return out
+
+
+def _counted(steps: Steps, rows: Int64, activity: Int64) -> tuple[Int64, Int64]:
+    """The host events that may explain a step, and their activities: those that a step led to. Where it is not known
+    what steps led to, those that say enough by their name."""
+    counts = steps.is_led[rows] if steps.is_led.any() else np.isin(activity, CERTAIN) & (steps.of_event[rows] >= 0)
+    counts = (counts | (activity == Activity.LAUNCH_CALL)) & (activity != NONE)
+    return rows[counts], activity[counts]
+
+
+def _add_led(space: XSpace, steps: Steps, rows: Int64, activity: Int64, busy: Spans, out: Int64) -> None:
+    """Fill the columns of `out` for what steps led to, each event cut to its own step, in the time not `busy`.
+
+    Steps may overlap, so each is laid out on a time line of its own, one after the other, an instant apart.
+    """
+    events = space.events
+    length = steps.end_ps - steps.start_ps
+    origin = np.cumsum(length + 1) - (length + 1)
+    led, before = NOTHING, np.zeros(len(length), np.int64)
+    for which in tuple(Activity)[len(WHENEVER) :]:
+        own = rows[activity == which]
+        if len(own):
+            start, end = np.empty(len(own), np.int64), np.empty(len(own), np.int64)
+            _lay_out(own, events.start_ps, events.duration_ps, steps.of_event, steps.start_ps, steps.end_ps, origin,
+                     start, end)  # fmt: skip
+            led = led.with_more(start, end)
+            covered = _covered_while_idle(led, steps, origin, busy)
+            out[:, which], before = covered - before, covered
+
+
+@compiled
+def _lay_out(
+    rows: Array, event_start: Array, duration: Array, of_event: Array, step_start: Array, step_end: Array,
+    origin: Array, start: Array, end: Array
+) -> None:  # fmt: skip
+    """Where each of these events begins and ends on the line on which the steps begin at `origin`, cut to its step."""
+    for i in range(rows.size):
+        row = rows[i]
+        step = of_event[row]
+        shift = origin[step] - step_start[step]
+        start[i] = max(event_start[row], step_start[step]) + shift
+        end[i] = min(event_start[row] + duration[row], step_end[step]) + shift
+
+
+def _covered_while_idle(led: Spans, steps: Steps, origin: Int64, busy: Spans) -> Int64:
+    """How much of each step `led` covers while nothing is `busy`."""
+    step = np.searchsorted(origin, led.start_ps, side="right") - 1
+    shift = origin[step] - steps.start_ps[step]
+    idle = led.end_ps - led.start_ps - busy.covered_between(led.start_ps - shift, led.end_ps - shift)
+    total = np.append(0, np.cumsum(idle))
+    bounds = np.searchsorted(led.start_ps, np.append(origin, np.iinfo(np.int64).max))
+    covered: Int64 = np.diff(total[bounds])
+    return covered
