@@ -205,7 +205,7 @@ def spans(found: list[Event]) -> npt.NDArray[np.int64]:
     return np.array([(event.start_ns, event.end_ns) for event in found], np.int64)
 
 
-PARTS = ["compute", "output", "waiting", "launch", "to_device", "other"]
+PARTS = ["compute", "output", "to_device", "waiting", "launch", "other"]
 
 
 def activities(logdir: str) -> dict[str, npt.NDArray[np.int64]]:

@@ -53,7 +53,7 @@ def test_the_wheel_declares_the_command_and_needs_no_tensorflow(wheel: zipfile.Z
     assert b"tfcompare = tfcompare.cli:main" in wheel.read(f"{info}/entry_points.txt")
     needs = [line for line in wheel.read(f"{info}/METADATA").decode().splitlines() if line.startswith("Requires-Dist:")]
     assert {line.split()[1].rstrip("<>=.,0123456789") for line in needs} == {
-        "numba", "numpy", "pandas", "plotly", "streamlit",
+        "numba", "numpy", "pandas", "plotly", "scipy", "streamlit", "tsdownsample",
     }  # fmt: skip
 
 

@@ -23,9 +23,8 @@ _BEGIN_NS = 14_600
 _CALL_NS = 4_000  # that starts a copy from Python
 _SCALARS = 3
 _SCALAR_COPY_NS, _HALF_BATCH_COPY_NS, _LOSS_COPY_NS = 1_600, 16_000, 2_400
-_SCALARS_COPY_NS, _BATCH_COPY_NS = _SCALARS * _SCALAR_COPY_NS, 2 * _HALF_BATCH_COPY_NS
-COPIED_TO_DEVICE_NS = _SCALARS_COPY_NS + _BATCH_COPY_NS
-"""How long the copies to the device take in a step."""
+COPIED_TO_DEVICE_NS = _SCALARS * _SCALAR_COPY_NS + 2 * _HALF_BATCH_COPY_NS
+"""How long the copies to the device take in a step: with the wait for the batch, its input."""
 
 # Around what the other parts of a step are made of.
 _BEFORE_NS, _AFTER_NS = 2_000, 4_000
@@ -70,7 +69,7 @@ class Steps:
         in_python_ns = parts.other_ns - _AROUND_NS
         before_input_ns, before_function_ns = (int(share * in_python_ns) for share in _IN_PYTHON)
         now = self._send_scalars(start_ns + _BEFORE_NS)
-        now = self._wait_for_input(now + before_input_ns, parts.input_ns - _SCALARS_COPY_NS)
+        now = self._wait_for_input(now + before_input_ns, parts.input_ns - COPIED_TO_DEVICE_NS)
         now = self._run_function(now + before_function_ns, parts, times_ns)
         now += in_python_ns - before_input_ns - before_function_ns
         end_ns = self._read_loss(now)
@@ -115,8 +114,7 @@ class Steps:
         kernels_ns = iter(times_ns)
         works = [work for op in self._ops for work in op.work]
         all_ns = [next(kernels_ns) if isinstance(work, Kernel) else copies_ns[work.name] for work in works]
-        # Launching goes on while the batch is copied, in two halves.
-        idle_ns = parts.launch_ns - _BATCH_COPY_NS - (_SCALARS + 1) * _CALL_NS
+        idle_ns = parts.launch_ns - (_SCALARS + 1) * _CALL_NS
         return launch_all(begin_ns, all_ns, [self._effort(op) for op in self._ops for _ in op.work], idle_ns)
 
     def _effort(self, op: Op) -> float:

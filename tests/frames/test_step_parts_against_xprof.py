@@ -95,17 +95,16 @@ def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_l
 
 
 @pytest.mark.parametrize("name", SIMULATED_RUNS)
-def test_parts_of_the_simulated_steps_are_near_the_published_ones(name: str) -> None:
-    """Within 0.08 ms: published with one decimal; the batch's copy to the device, 0.03 ms, was simulated as part of
-    launching, and calls around the function's run as part of "other"."""
+def test_parts_of_the_simulated_steps_are_the_published_ones(name: str) -> None:
+    """To the decimal that was published. What was published as "other" has calls around the function's run in it, which
+    are host compute here."""
     published = PUBLISHED[name]
     found = load(run_path(name)).table("steps").query("included")[PARTS].mean() / 1000
-    expected = {
+    found["other_us"] += found.pop("host_compute_us")
+    assert {part: round(ms, 1) for part, ms in found.items() if ms} == {
         "kernel_launch_us": published.launch,
         "device_compute_us": published.compute,
         "input_us": published.input,
         "output_us": published.copies,
         "other_us": published.other,
     }
-    assert found[list(expected)].to_dict() == pytest.approx(expected, abs=0.08)
-    assert found.drop(list(expected)).to_dict() == pytest.approx(dict.fromkeys(set(PARTS) - set(expected), 0), abs=0.05)
