@@ -17,10 +17,10 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
+from tests.frames.tables import kernel_stats
 from tfcompare import schema
 from tfcompare.compare import compare
 from tfcompare.frames import groups as grouping
-from tfcompare.frames.kernel_stats import kernel_stats
 from tfcompare.frames.launches import stream_events
 from tfcompare.frames.planes import device_planes, host_plane
 from tfcompare.frames.steps import find_steps

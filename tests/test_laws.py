@@ -22,7 +22,8 @@ def test_a_run_compared_with_itself_shows_no_difference(name: str, per: str) -> 
     comparison = tfc.compare(run, run, per=per)
     for table in DIFFED:
         diff = comparison.table(table)
-        assert len(diff) == len(run.table(table).query("included") if table == "steps" else run.table(table))
+        counted = {"steps": "included", "tf_data": "execution == 0"}.get(table)
+        assert len(diff) == len(run.table(table).query(counted) if counted else run.table(table))
         assert set(diff["status"]) <= {"matched"}
         assert set(diff["match"]) <= {"exact", "position"}
         deltas = diff[[c for c in diff if c.endswith("_delta")]]
@@ -104,6 +105,33 @@ def test_parts_sum_to_the_whole(name: str) -> None:
     in_steps = run.table("op_steps").groupby(["host_or_device", "op_type", "op_name"])["self_time_us"].sum()
     whole = ops.set_index(["host_or_device", "op_type", "op_name"])["self_time_us"].reindex(in_steps.index)
     assert (in_steps <= whole * (1 + 1e-9) + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_kernels_in_steps_are_part_of_the_kernels(name: str) -> None:
+    run = load(run_path(name))
+    keys = list(schema.KERNEL_STATS.keys)
+    metrics = ["occurrences", "total_duration_us"]
+    in_steps = run.table("kernel_steps").groupby(keys, dropna=False, as_index=False)[metrics].sum()
+    both = in_steps.merge(run.table("kernel_stats"), on=keys, how="left", suffixes=("_in_steps", ""))
+    for metric in metrics:
+        assert (both[f"{metric}_in_steps"] <= both[metric] * (1 + 1e-9)).all()
+    if "simulated" in name:
+        assert in_steps["occurrences"].sum() == run.table("kernel_stats")["occurrences"].sum()
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_the_calls_of_a_pipeline_make_its_row(name: str) -> None:
+    run = load(run_path(name))
+    calls, pipelines = run.table("tf_data_calls"), run.table("tf_data_pipelines")
+    latency = calls.groupby(["host", "pipeline"])["latency_us"]
+    made = pd.DataFrame({"calls": latency.size(), "min": latency.min(), "max": latency.max(), "mean": latency.mean()})
+    rows = pipelines.set_index(["host", "pipeline"]).sort_index()
+    pd.testing.assert_frame_equal(
+        made, rows[["calls", "min_latency_us", "max_latency_us", "mean_latency_us"]].set_axis(list(made), axis=1)
+    )
+    assert (calls.groupby(["host", "pipeline"])["start_us"].diff().dropna() >= 0).all()
+    assert (calls["call"] == calls.groupby(["host", "pipeline"]).cumcount()).all()
 
 
 def test_the_order_of_host_files_does_not_matter() -> None:

@@ -29,13 +29,15 @@ _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.steps,
-    "kernel_stats": lambda h: h.kernel_stats,
+    "kernel_stats": lambda h: h.kernels.stats,
+    "kernel_steps": lambda h: h.kernels.steps(),
     "copies": lambda h: h.copies,
     "memory_summary": lambda h: h.memory_summary,
     "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
     "memory_peak": lambda h: h.memory_peak,
     "input_pipeline": lambda h: input_pipeline(h.parts, h.host),
     "tf_data_pipelines": lambda h: h.tf_data.pipelines,
+    "tf_data_calls": lambda h: h.tf_data.calls,
     "tf_data": lambda h: h.tf_data.executions,
 }
 """Tables that have rows of each host, and how to come by one host's."""

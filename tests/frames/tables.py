@@ -6,9 +6,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from tfcompare.frames.kernel_stats import kernels_of
+from tfcompare.frames.steps import Steps
 from tfcompare.run import Run, load
+from tfcompare.xspace import XSpace
 
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
@@ -17,6 +21,13 @@ def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
         for name, data in zip("abcdefgh", hosts, strict=False):
             (Path(folder) / f"{name}.xplane.pb").write_bytes(data)
         return load(folder, step_marker=step_marker)
+
+
+def kernel_stats(profile: XSpace, host: str) -> pd.DataFrame:
+    """The kernels of one host, whatever its steps."""
+    none = np.zeros(0, np.int64)
+    outside = np.full(len(profile.events), -1)
+    return kernels_of(profile, host, Steps("none", none, none, none, outside, outside >= 0)).stats
 
 
 def lines(text: str) -> list[str]:

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
+from tests.frames.tables import kernel_stats
 from tests.profiles import run_path
 from tests.xspace_builder import Event, Plane, Ref, Value, chunk, event, line, meta, plane, space
 from tfcompare.frames.kernel_details import KernelDetails, parse_kernel_details
-from tfcompare.frames.kernel_stats import kernel_stats
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.schema.kernels import KERNEL_STATS
 from tfcompare.xspace import XSpace, parse, read

@@ -13,7 +13,7 @@ from tfcompare.frames import groups as grouping
 from tfcompare.frames.copies import copies
 from tfcompare.frames.gpu_ops import gpu_ops
 from tfcompare.frames.host_ops import host_ops
-from tfcompare.frames.kernel_stats import kernel_stats
+from tfcompare.frames.kernel_stats import Kernels, kernels_of
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
 from tfcompare.frames.op_parts import OpEvents, OpParts, together
@@ -31,7 +31,7 @@ Bools = npt.NDArray[np.bool_]
 class HostFrames:
     """What is kept of one host file.
 
-    `idle`: columns device, host_or_device, idle_ps; `steps`, `kernel_stats`, `copies`, `memory_summary`, `memory_peak`:
+    `idle`: columns device, host_or_device, idle_ps; `steps`, `copies`, `memory_summary`, `memory_peak`:
     those of the table of that name. `memory` holds what `memory_timeline` is made of, in less room than it takes.
     """
 
@@ -42,7 +42,7 @@ class HostFrames:
     steps: pd.DataFrame = field(repr=False)
     parts: OpParts = field(repr=False)
     idle: pd.DataFrame = field(repr=False)
-    kernel_stats: pd.DataFrame = field(repr=False)
+    kernels: Kernels = field(repr=False)
     copies: pd.DataFrame = field(repr=False)
     memory: MemoryEvents = field(repr=False)
     memory_summary: pd.DataFrame = field(repr=False)
@@ -58,7 +58,13 @@ class HostFrames:
     def memory_bytes(self) -> int:
         """What the frames take in memory."""
         values = (getattr(self, f.name) for f in fields(self))
-        frames = [v for v in values if isinstance(v, pd.DataFrame)] + [self.tf_data.pipelines, self.tf_data.executions]
+        frames = [v for v in values if isinstance(v, pd.DataFrame)] + [
+            self.tf_data.pipelines,
+            self.tf_data.executions,
+            self.tf_data.calls,
+            self.kernels.stats,
+            self.kernels.cells,
+        ]
         return self.parts.memory_bytes + self.memory.memory_bytes + sum(_size(frame) for frame in frames)
 
 
@@ -87,7 +93,7 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
                 "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
             }
         ),
-        kernel_stats=kernel_stats(space, host),
+        kernels=kernels_of(space, host, steps),
         copies=copies(space, host),
         memory=memory,
         memory_summary=memory_summary(memory, host),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -9,9 +11,11 @@ import pandas as pd
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.kernel_details import KERNEL_DETAILS, KernelDetails, is_kernel, parse_kernel_details
 from tfcompare.frames.launches import Launch, launches, stream_events
+from tfcompare.frames.op_parts import distinct, sums
 from tfcompare.frames.planes import device_planes
+from tfcompare.frames.steps import Steps
 from tfcompare.frames.tensor_cores import is_eligible, uses_tensor_cores
-from tfcompare.schema.kernels import KERNEL_STATS
+from tfcompare.schema.kernels import KERNEL_STATS, KERNEL_STEPS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -22,18 +26,58 @@ _KEYS = [name for name in KERNEL_STATS.keys if name != "host"]
 _FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
 
 
-def kernel_stats(space: XSpace, host: str) -> pd.DataFrame:
-    """Columns of `schema.KERNEL_STATS`, the longest total first; no rows where no GPU recorded a kernel.
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """`stats`: columns of `schema.KERNEL_STATS`, the longest total first; no rows where no GPU recorded a kernel.
+
+    `cells` tells them step by step: `row` (a position in `stats`), `step` (its number), `occurrences`, `duration_ps`;
+    what ran outside of all steps is in no row.
+    """
+
+    stats: pd.DataFrame
+    cells: pd.DataFrame
+
+    def steps(self) -> pd.DataFrame:
+        """Columns of `schema.KERNEL_STEPS`."""
+        rows = self.stats[list(KERNEL_STATS.keys)].iloc[self.cells["row"]].reset_index(drop=True)
+        return KERNEL_STEPS.conform(
+            rows.assign(
+                step=self.cells["step"],
+                occurrences=self.cells["occurrences"],
+                total_duration_us=self.cells["duration_ps"] / PS_PER_US,
+            )
+        )
+
+
+def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
+    """The kernels of one host.
 
     A kernel is an event on a recorded stream that tells how it was launched and took any time at all, as in xprof.
     """
     rows = _kernels(space)
     if not len(rows):
-        return KERNEL_STATS.empty()
+        return Kernels(KERNEL_STATS.empty(), _cells_of(rows, rows, rows, steps))
     of_launch, combination = _launches(space, rows)
-    durations = pd.DataFrame({"combination": combination, "ps": space.events.duration_ps[rows]})
+    duration_ps = space.events.duration_ps[rows]
+    durations = pd.DataFrame({"combination": combination, "ps": duration_ps})
     times = durations.groupby("combination")["ps"].agg(occurrences="size", total_ps="sum", min_ps="min", max_ps="max")
-    return _table(pd.concat([of_launch, times], axis=1), host)
+    stats, row = _table(pd.concat([of_launch, times], axis=1), host)
+    return Kernels(stats, _cells_of(row[combination], steps.of_event[rows], duration_ps, steps))
+
+
+def _cells_of(row: Int64, step: Int64, duration_ps: Int64, steps: Steps) -> pd.DataFrame:
+    """What the rows took in each step, from these of each kernel event; `step` is −1 outside of all steps."""
+    inside = step >= 0
+    count = max(len(steps.number), 1)
+    of_cell, code = distinct(row[inside] * count + step[inside], (int(row.max(initial=0)) + 1) * count)
+    return pd.DataFrame(
+        {
+            "row": of_cell // count,
+            "step": steps.number[of_cell % count] if len(of_cell) else of_cell,
+            "occurrences": np.bincount(code, minlength=len(of_cell)).astype(np.int64),
+            "duration_ps": sums(code, duration_ps[inside], len(of_cell)),
+        }
+    )
 
 
 def _kernels(space: XSpace) -> Int64:
@@ -74,10 +118,12 @@ def _cells(kernel: str, launch: Launch, details: KernelDetails, equation: str, v
     }
 
 
-def _table(of_launch: pd.DataFrame, host: str) -> pd.DataFrame:
-    """One row for each distinct launch, from one for each combination with its count and times in picoseconds."""
+def _table(of_launch: pd.DataFrame, host: str) -> tuple[pd.DataFrame, Int64]:
+    """One row for each distinct launch, from one for each combination with its count and times in picoseconds; and the
+    row of each combination."""
     of_launch = of_launch.astype({name: KERNEL_STATS.column(name).dtype for name in _KEYS})
-    rows = of_launch.groupby(_KEYS, sort=False, dropna=False, as_index=False).agg(
+    groups = of_launch.groupby(_KEYS, sort=False, dropna=False, as_index=False)
+    rows = groups.agg(
         occurrences=("occurrences", "sum"),
         total_ps=("total_ps", "sum"),
         min_ps=("min_ps", "min"),
@@ -87,7 +133,9 @@ def _table(of_launch: pd.DataFrame, host: str) -> pd.DataFrame:
     rows = rows.sort_values(
         ["total_ps", "kernel_name", "grid_dim", "block_dim", "op_name"], ascending=[False, *[True] * 4]
     )
-    return KERNEL_STATS.conform(
+    place = np.empty(len(rows), np.int64)
+    place[rows.index] = np.arange(len(rows))
+    table = KERNEL_STATS.conform(
         rows.assign(
             host=host,
             total_duration_us=rows["total_ps"] / PS_PER_US,
@@ -96,3 +144,4 @@ def _table(of_launch: pd.DataFrame, host: str) -> pd.DataFrame:
             max_duration_us=rows["max_ps"] / PS_PER_US,
         ).reset_index(drop=True)
     )
+    return table, place[groups.ngroup().to_numpy()]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.frames.tf_data_executions import MOST_ROWS, Analysis, analyse
 from tfcompare.frames.tf_data_settings import buffered_elements, element_sizes, largest_of_rows, texts_of_rows
-from tfcompare.schema.input import SLOW_CALL_US, TF_DATA, TF_DATA_PIPELINES
+from tfcompare.schema.input import SLOW_CALL_US, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -22,10 +22,11 @@ _LONGEST_NAME = 1_000
 
 @dataclass(frozen=True, eq=False)
 class TfData:
-    """`pipelines`: columns of `schema.TF_DATA_PIPELINES`; `executions`: columns of `schema.TF_DATA`."""
+    """Columns of `schema.TF_DATA_PIPELINES`, `schema.TF_DATA` (the executions) and `schema.TF_DATA_CALLS`."""
 
     pipelines: pd.DataFrame
     executions: pd.DataFrame
+    calls: pd.DataFrame
 
     @property
     def remarks(self) -> list[str]:
@@ -42,8 +43,25 @@ def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS) -> TfData:
     """The pipelines of one host, and their executions: the slowest ones, where all would take more than `most_rows`."""
     analysis = analyse(space, most_rows)
     if analysis is None:
-        return TfData(TF_DATA_PIPELINES.empty(), TF_DATA.empty())
-    return TfData(_pipelines(space, analysis, host), _executions(space, analysis, host))
+        return TfData(TF_DATA_PIPELINES.empty(), TF_DATA.empty(), TF_DATA_CALLS.empty())
+    return TfData(_pipelines(space, analysis, host), _executions(space, analysis, host), _calls(space, analysis, host))
+
+
+def _calls(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
+    executions = analysis.executions  # in the order of their start
+    names = np.array(analysis.pipelines.names(), np.object_)
+    start_ps = space.events.start_ps[analysis.calls.row[executions.call]]
+    frame = pd.DataFrame(
+        {
+            "host": host,
+            "pipeline": names[executions.pipeline],
+            "call": pd.Series(executions.pipeline).groupby(executions.pipeline).cumcount(),
+            "start_us": start_ps / PS_PER_US,
+            "latency_us": executions.latency_ps / PS_PER_US,
+        }
+    )
+    order = np.argsort(executions.pipeline, kind="stable")
+    return TF_DATA_CALLS.conform(frame.iloc[order].reset_index(drop=True))
 
 
 def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:

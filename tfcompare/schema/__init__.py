@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, Column, Kind, Table
-from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_PIPELINES
-from tfcompare.schema.kernels import COPIES, KERNEL_STATS
+from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
+from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import OP_STATS, OP_STEPS
 from tfcompare.schema.runs import RUN_INFO, STEP_PARTS, STEPS
@@ -24,6 +24,7 @@ __all__ = [
     "IDLE",
     "INPUT_PIPELINE",
     "KERNEL_STATS",
+    "KERNEL_STEPS",
     "MEMORY_PEAK",
     "MEMORY_SUMMARY",
     "MEMORY_TIMELINE",
@@ -34,6 +35,7 @@ __all__ = [
     "STEP_PARTS",
     "TABLES",
     "TF_DATA",
+    "TF_DATA_CALLS",
     "TF_DATA_PIPELINES",
     "Column",
     "Kind",
@@ -50,12 +52,14 @@ TABLES: dict[str, Table] = {
         OP_STATS,
         OP_STEPS,
         KERNEL_STATS,
+        KERNEL_STEPS,
         COPIES,
         MEMORY_SUMMARY,
         MEMORY_TIMELINE,
         MEMORY_PEAK,
         INPUT_PIPELINE,
         TF_DATA_PIPELINES,
+        TF_DATA_CALLS,
         TF_DATA,
     )
 }

@@ -67,6 +67,19 @@ TF_DATA_PIPELINES = Table(
     headline="mean_latency_us",
 )
 
+TF_DATA_CALLS = Table(
+    "tf_data_calls",
+    "One row for each call of a pipeline: how long the program waited for that element.",
+    (
+        HOST_KEY,
+        _PIPELINE_KEY,
+        key("call", "Call", "The call's position among those of its pipeline, from 0 in the order of time.", "int64"),
+        Column("start_us", "float64", "time_point", "µs", "Start", "When it was called, since the profile's start."),
+        level("latency_us", "µs", "Latency", "From the call to its end."),
+    ),
+    has_diff=False,
+)
+
 TF_DATA = Table(
     "tf_data",
     "One row for each iterator in each execution of a pipeline: an execution is one call and all that it led to.",

@@ -1,6 +1,6 @@
 """What ran on GPU streams: kernels, copies and memory sets."""
 
-from tfcompare.schema.columns import HOST_KEY, Column, Table, key, level, total
+from tfcompare.schema.columns import HOST_KEY, STEP_KEY, Column, Table, key, level, total
 
 KERNEL_STATS = Table(
     "kernel_stats",
@@ -48,6 +48,18 @@ KERNEL_STATS = Table(
         ),
     ),
     headline="total_duration_us",
+)
+
+KERNEL_STEPS = Table(
+    "kernel_steps",
+    "One row for each row of `kernel_stats` in each step: what ran outside of all steps is in no row.",
+    (
+        *(column for column in KERNEL_STATS.columns if column.kind == "key"),
+        STEP_KEY,
+        total("occurrences", "", "Occurrences", "How often the kernel ran in the step.", "int64"),
+        total("total_duration_us", "µs", "Total time", "Time of all its runs in the step."),
+    ),
+    has_diff=False,
 )
 
 HOST_TO_DEVICE = "host to device"
