@@ -18,7 +18,8 @@ from tfcompare.frames import HostFrames, build
 from tfcompare.frames.input_pipeline import input_pipeline
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.op_parts import of_hosts
-from tfcompare.frames.op_stats import op_stats, op_steps
+from tfcompare.frames.op_stats import op_cells, op_stats, op_steps
+from tfcompare.frames.step_cells import StepCells, below_one_another
 from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
 from tfcompare.logdir import FoundRun, HostFile, find_run
@@ -41,6 +42,9 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "tf_data": lambda h: h.tf_data.executions,
 }
 """Tables that have rows of each host, and how to come by one host's."""
+
+STEP_TABLES = ("op_stats", "kernel_stats")
+"""Tables whose rows are known step by step."""
 
 _BY_DEVICE = ("op_stats", "op_steps", "copies")
 
@@ -129,6 +133,26 @@ class Run:
         if device is not None and device not in self.devices:
             raise Unknown(f"device of {self.name}", device, list(self.devices))
         return self._table(name, hosts, device).copy(deep=False)
+
+    def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
+        """What each row of `op_stats` (self time) or `kernel_stats` (total time) took in each step.
+
+        Keys are those of the table. Raises `Unknown` for another table, or a host that is none.
+        """
+        hosts = self._hosts(host)
+        if name not in STEP_TABLES:
+            raise Unknown("table with figures of single steps", name, list(STEP_TABLES))
+        if name == "kernel_stats":
+            return below_one_another([h.kernels.step_cells() for h in hosts])
+        key = tuple(h.host for h in hosts)
+        if key not in self._cells:
+            label = hosts[0].host if hosts is not self.hosts else schema.ALL_HOSTS
+            self._cells[key] = op_cells(of_hosts([h.parts for h in hosts]), label)
+        return self._cells[key]
+
+    @cached_property
+    def _cells(self) -> dict[tuple[str, ...], StepCells]:
+        return {}
 
     def _hosts(self, host: str | None) -> tuple[HostFrames, ...]:
         if host is None:

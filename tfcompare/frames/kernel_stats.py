@@ -13,6 +13,7 @@ from tfcompare.frames.kernel_details import KERNEL_DETAILS, KernelDetails, is_ke
 from tfcompare.frames.launches import Launch, launches, stream_events
 from tfcompare.frames.op_parts import distinct, sums
 from tfcompare.frames.planes import device_planes
+from tfcompare.frames.step_cells import StepCells
 from tfcompare.frames.steps import Steps
 from tfcompare.frames.tensor_cores import is_eligible, uses_tensor_cores
 from tfcompare.schema.kernels import KERNEL_STATS, KERNEL_STEPS
@@ -30,23 +31,19 @@ _FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
 class Kernels:
     """`stats`: columns of `schema.KERNEL_STATS`, the longest total first; no rows where no GPU recorded a kernel.
 
-    `cells` tells them step by step: `row` (a position in `stats`), `step` (its number), `occurrences`, `duration_ps`;
-    what ran outside of all steps is in no row.
+    `cells` tells them step by step, as those of `StepCells`; what ran outside of all steps is in no row.
     """
 
     stats: pd.DataFrame
     cells: pd.DataFrame
 
+    def step_cells(self) -> StepCells:
+        """The total time of each row in each step."""
+        return StepCells(self.stats[list(KERNEL_STATS.keys)], self.cells)
+
     def steps(self) -> pd.DataFrame:
         """Columns of `schema.KERNEL_STEPS`."""
-        rows = self.stats[list(KERNEL_STATS.keys)].iloc[self.cells["row"]].reset_index(drop=True)
-        return KERNEL_STEPS.conform(
-            rows.assign(
-                step=self.cells["step"],
-                occurrences=self.cells["occurrences"],
-                total_duration_us=self.cells["duration_ps"] / PS_PER_US,
-            )
-        )
+        return KERNEL_STEPS.conform(self.step_cells().frame().rename(columns={"time_us": "total_duration_us"}))
 
 
 def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
@@ -75,7 +72,7 @@ def _cells_of(row: Int64, step: Int64, duration_ps: Int64, steps: Steps) -> pd.D
             "row": of_cell // count,
             "step": steps.number[of_cell % count] if len(of_cell) else of_cell,
             "occurrences": np.bincount(code, minlength=len(of_cell)).astype(np.int64),
-            "duration_ps": sums(code, duration_ps[inside], len(of_cell)),
+            "time_us": sums(code, duration_ps[inside], len(of_cell)) / PS_PER_US,
         }
     )
 

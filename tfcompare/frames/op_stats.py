@@ -8,6 +8,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.op_parts import NO_STEP, OpParts, any_of, distinct, largest, sums
+from tfcompare.frames.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
@@ -21,7 +22,8 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
 
     `idle` has the columns device, host_or_device, idle_ps.
     """
-    ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
+    ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
+    ops = pd.concat([ops, sums_of_ops], axis=1)
     rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
     rows = rows.assign(total_time_us=rows["total_time_ps"] / PS_PER_US, self_time_us=rows["self_time_ps"] / PS_PER_US)
     order = rows.sort_values(
@@ -32,19 +34,32 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
 
 def op_steps(parts: OpParts, host: str) -> pd.DataFrame:
     """Columns of `schema.OP_STEPS`, by op and step."""
+    return schema.OP_STEPS.conform(op_cells(parts, host).frame().rename(columns={"time_us": "self_time_us"}))
+
+
+def op_cells(parts: OpParts, host: str) -> StepCells:
+    """The self time of each op in each step; ordered by side, type, name and step."""
     inside = OpParts(parts.parts, parts.cells[parts.cells["step"] != NO_STEP])
     number = inside.cells["step"].to_numpy()
     low = int(number.min()) if len(number) else 0
     numbers, step = distinct(number - low, int(number.max()) - low + 1 if len(number) else 0)
-    ops = _by_op(inside, step, len(numbers))
-    rows = ops.assign(host=host, step=(numbers + low)[ops["step"]], self_time_us=ops["self_time_ps"] / PS_PER_US)
-    return schema.OP_STEPS.conform(rows)
+    ops, found = _by_op(inside, step, len(numbers))
+    cells = pd.DataFrame(
+        {
+            "row": found["op"],
+            "step": (numbers + low)[found["step"]],
+            "occurrences": found["occurrences"],
+            "time_us": found["self_time_ps"] / PS_PER_US,
+        }
+    )
+    return StepCells(ops.assign(host=host), cells)
 
 
-def _by_op(parts: OpParts, step: Int64, steps: int) -> pd.DataFrame:
-    """One row for each op in each step (of so many; that of each cell is given), ordered by side, type, name and step.
+def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(the ops by side, type and name; one row for each `op`, a position there, in each step, in order).
 
-    Parts of the same name add up first; of these, times add up and occurrences are the largest.
+    There are so many steps; that of each cell is given. Parts of the same name add up first; of these, times add up and
+    occurrences are the largest.
     """
     named = parts.parts.assign(rank=parts.parts.groupby([*_OP, "part"]).ngroup())
     steps = max(steps, 1)
@@ -56,14 +71,18 @@ def _by_op(parts: OpParts, step: Int64, steps: int) -> pd.DataFrame:
     named = named.drop_duplicates("rank").sort_values("rank")
     op_of_part = named.groupby(_OP).ngroup().to_numpy()
     of_op, code = distinct(op_of_part[of_part // steps] * steps + of_part % steps, len(named) * steps)
-    ops = named[_OP].drop_duplicates().iloc[of_op // steps]
-    return ops.reset_index(drop=True).assign(
-        step=of_op % steps,
-        occurrences=largest(code, occurrences, len(of_op)),
-        total_time_ps=sums(code, total, len(of_op)),
-        self_time_ps=sums(code, own, len(of_op)),
-        is_eager=any_of(code, is_eager, len(of_op)),
+    present, op = distinct(of_op // steps, len(named))
+    found = pd.DataFrame(
+        {
+            "op": op,
+            "step": of_op % steps,
+            "occurrences": largest(code, occurrences, len(of_op)),
+            "total_time_ps": sums(code, total, len(of_op)),
+            "self_time_ps": sums(code, own, len(of_op)),
+            "is_eager": any_of(code, is_eager, len(of_op)),
+        }
     )
+    return named[_OP].drop_duplicates().iloc[present].reset_index(drop=True), found
 
 
 def _idle_rows(idle: pd.DataFrame) -> pd.DataFrame:

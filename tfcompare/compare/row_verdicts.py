@@ -1,0 +1,80 @@
+"""Verdicts on the rows of a diff, from what each row took in every step: ops and kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, changes_of_family, plain_sides
+from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
+from tfcompare.frames.step_cells import StepCells
+
+Floats = npt.NDArray[np.float64]
+Int64 = npt.NDArray[np.int64]
+
+SMALLEST_SHARE = 0.005
+"""Rows that take less of the time on either side are not tested: there are many, and nobody asks about them."""
+
+
+def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
+    """What each row of `keys` (columns and values of the cells' keys) took in each of these steps, by their numbers:
+    (rows, steps), 0 where it did not run. Rows of the cells that agree in these keys add up."""
+    names = list(keys.columns)
+    position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
+    by_row = np.zeros((len(cells.keys), len(steps)))
+    row, time_us = cells.cells["row"].to_numpy(np.int64), cells.cells["time_us"].to_numpy(np.float64)
+    np.add.at(by_row, (row[counts], position[counts]), time_us[counts])
+    wanted = keys.reset_index(drop=True).rename_axis("wanted").reset_index()
+    pairs = wanted.merge(cells.keys[names].assign(row=np.arange(len(cells.keys))), on=names)
+    series = np.zeros((len(keys), len(steps)))
+    np.add.at(series, pairs["wanted"].to_numpy(np.int64), by_row[pairs["row"].to_numpy(np.int64)])
+    return series
+
+
+def verdicts_on_rows(baseline: Sequence[Floats], candidate: Sequence[Floats], spread: float) -> pd.DataFrame:
+    """`verdict`, and `interval_low` and `interval_high` of candidate ÷ baseline (NaN without one), a row each.
+
+    Each side holds the series (rows, steps) of one recording or, of the same program, of several. Rows below
+    `SMALLEST_SHARE`, and all rows where a recording has too few steps, are `untested`; claims are held against one
+    another.
+    """
+    rows = len(baseline[0])
+    result = pd.DataFrame({"verdict": UNTESTED, "interval_low": np.nan, "interval_high": np.nan}, index=range(rows))
+    if min(series.shape[1] for series in (*baseline, *candidate)) < FEWEST_STEPS:
+        return result
+    means = [np.mean([series.mean(axis=1) for series in side], axis=0) for side in (baseline, candidate)]
+    tested = np.flatnonzero(np.all([mean > 0 for mean in means], axis=0) & np.any([_share(m) for m in means], axis=0))
+    if not tested.size:
+        return result
+    ours, theirs = ([plain_sides(series[tested]) for series in side] for side in (baseline, candidate))
+    found = changes_of_family(ours, theirs, spread)
+    word = words(found, measured_spread=min(len(ours), len(theirs)) >= FEWEST_REPEATS)
+    word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
+    result.loc[tested, "verdict"] = word
+    result.loc[tested, "interval_low"] = found.low
+    result.loc[tested, "interval_high"] = found.high
+    return result
+
+
+def identical_rows(rows: int) -> pd.DataFrame:
+    """As `verdicts_on_rows`, for two copies of one recording."""
+    return pd.DataFrame({"verdict": SAME, "interval_low": np.nan, "interval_high": np.nan}, index=range(rows))
+
+
+def _share(means: Floats) -> npt.NDArray[np.bool_]:
+    """Whether each row takes enough of the time to be tested."""
+    enough: npt.NDArray[np.bool_] = means >= SMALLEST_SHARE * means.sum()
+    return enough
+
+
+def _positions(numbers: Int64, steps: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """(for each step number its position among `steps`, whether it is one of them)."""
+    if not len(steps):
+        return np.zeros_like(numbers), np.zeros(len(numbers), np.bool_)
+    order = np.argsort(steps, kind="stable")
+    place = np.minimum(np.searchsorted(steps[order], numbers), len(steps) - 1)
+    position: Int64 = order[place]
+    return position, steps[position] == numbers
