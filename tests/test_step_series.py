@@ -7,7 +7,7 @@ import pandas as pd
 from tests.charts import chart_samples as samples
 from tfcompare import schema
 from tfcompare.frames.step_times import run_steps
-from tfcompare.step_series import op_by_step, with_host
+from tfcompare.step_series import on_slowest_host, op_by_step, with_host
 
 OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
 
@@ -23,6 +23,29 @@ def test_each_step_names_the_host_that_took_longest():
     series = with_host(run_steps(steps), steps)
     assert series["duration_us"].tolist() == [20.0, 30.0, 10.0]
     assert series["host"].tolist() == ["a", "b", "a"]
+
+
+def test_a_run_has_the_parts_of_each_step_from_the_host_that_took_longest():
+    slow_second = samples.steps([10.0, 30.0, 10.0], "b").assign(input_us=[1.0, 2.0, 3.0], included=[True, True, False])
+    slow_first = samples.steps([20.0, 20.0, 10.0], "a").assign(input_us=[4.0, 5.0, 6.0])
+    series = on_slowest_host(pd.concat([slow_second, slow_first]))
+    assert list(series.columns) == schema.STEPS.column_names
+    assert series["duration_us"].tolist() == [20.0, 30.0, 10.0]
+    assert series["input_us"].tolist() == [4.0, 2.0, 6.0], "the first host by name where several took equally long"
+    assert series["included"].tolist() == [True, True, False], "a step counts where all hosts count it"
+
+
+def test_hosts_that_number_their_steps_differently_stand_side_by_side_by_position():
+    ours, theirs = samples.steps([10.0, 30.0], "a"), samples.steps([20.0, 20.0], "b").assign(step=[700, 701])
+    series = on_slowest_host(pd.concat([ours, theirs]))
+    assert series["host"].tolist() == ["b", "a"]
+    assert series["step"].tolist() == [0, 1]
+
+
+def test_the_steps_of_one_host_are_themselves_and_no_steps_are_none():
+    steps = samples.steps([10.0, 30.0, 10.0])
+    assert on_slowest_host(steps).equals(steps)
+    assert on_slowest_host(steps.iloc[:0]).empty
 
 
 def test_an_op_has_zero_in_steps_in_which_it_did_not_run():

@@ -1,10 +1,12 @@
-"""A run's steps as one series: the host of each step, and one op in each of them."""
+"""A run's steps as one series: the host of each step, what its time is made of, and one op in each of them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from tfcompare.frames.step_times import aligned, run_steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +21,23 @@ def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """
     hosts = steps.sort_values("host").drop_duplicates("duration_us").set_index("duration_us")["host"]
     return run_steps.assign(host=run_steps["duration_us"].map(hosts))
+
+
+def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
+    """One row for each step of a run, in order: that of the host it took longest on, parts of the step included.
+
+    `steps` is the table of all hosts, or of one. Returns its columns; `step` and `included` are the run's. The first
+    host in order of their names, where several took equally long.
+    """
+    if steps.empty:
+        return steps
+    longest = (
+        steps.assign(step=aligned(steps))
+        .sort_values(["duration_us", "host"], ascending=[False, True], kind="stable")
+        .drop_duplicates("step")
+    )
+    of_run = run_steps(steps)[["step", "included"]]
+    return of_run.merge(longest.drop(columns="included"), on="step")[steps.columns.to_list()]
 
 
 def op_by_step(op_steps: pd.DataFrame, steps: pd.DataFrame, op: Mapping[str, str]) -> pd.DataFrame:

@@ -19,13 +19,20 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
                 "included": pd.Series(dtype="bool"),
             }
         )
-    by = steps["step"] if _numbered_alike(steps) else steps.groupby("host").cumcount()
     return (
-        steps.groupby(by.rename("step"))
+        steps.groupby(aligned(steps).rename("step"))
         .agg(duration_us=("duration_us", "max"), included=("included", "all"), start_us=("start_us", "min"))
         .sort_values("start_us", kind="stable")
         .reset_index()[["step", "duration_us", "included"]]
     )
+
+
+def aligned(steps: pd.DataFrame) -> pd.Series:
+    """What puts the steps of several hosts side by side: their number, or their position where hosts number otherwise.
+
+    `steps` has at least one row.
+    """
+    return steps["step"] if _numbered_alike(steps) else steps.groupby("host").cumcount()
 
 
 def _numbered_alike(steps: pd.DataFrame) -> bool:

@@ -1,0 +1,19 @@
+"""TensorBoard's Input Pipeline Analyzer for two runs, and what changed between them."""
+
+from __future__ import annotations
+
+from tfcompare import ui
+from tfcompare.ui import input_pipeline
+from tfcompare.ui.pair import choose_pair, comparison_of, remarks
+
+view = ui.setup("Input pipeline", needs="pair")
+comparison = comparison_of(view)
+remarks(comparison)
+pair = choose_pair(comparison)
+waits = input_pipeline.waits_of(pair)
+input_pipeline.headline(pair, waits)
+input_pipeline.figures(pair, waits)
+input_pipeline.on_device(pair, waits)
+input_pipeline.on_host(pair)
+input_pipeline.every_op(pair)
+input_pipeline.what_next(pair, waits, view.selection)

@@ -1,0 +1,128 @@
+"""The input pipeline in a real browser: charts, filter, sort, choose a row, and take the numbers home."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ROW_PIXELS, Serve, opened, query, settled, table_texts
+from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
+from tfcompare import compare, input_ops, load
+from tfcompare.logdir import find_runs
+
+HEADERS = 2
+LEFT_END = 18
+OPS = 1
+"""The second table of the page: the first holds averages and deviations."""
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    runs = [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    return input_ops.with_shares(compare(*runs).table("input_pipeline"))
+
+
+def click(page: Page, x: float, row: int, then: str) -> None:
+    """Click into the table of ops (row 0 is the first, -1 the header), and wait until `then` is in the address."""
+    settled(page)
+    table = page.locator("[data-testid=stDataFrame]").nth(OPS)
+    table.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + x, box["y"] + (HEADERS + row + 0.5) * ROW_PIXELS)
+    page.wait_for_url(then)
+    settled(page)
+
+
+def downloaded(page: Page, button: str) -> pd.DataFrame:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).click()
+    return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig")
+
+
+def bars(page: Page, title: str) -> int:
+    """How many bars the chart of that title shows."""
+    chart = page.locator(".js-plotly-plot", has=page.locator(".gtitle", has_text=title))
+    expect(chart.locator(".barlayer .point path").first).to_be_attached()
+    return chart.locator(".barlayer .point path").count()
+
+
+def test_the_charts_are_drawn(page: Page, autoencoder_url: str) -> None:
+    opened(page, f"{autoencoder_url}/Input_pipeline")
+    steps = [len(load(SAMPLE_RUNS[name]).steps) for name in ("filters_512_128", "filters_16_8")]
+    assert bars(page, "Time of every step, and how much of it waits for input") == 2 * sum(steps)
+    assert bars(page, "Time the host spends on the input") > 0
+    assert bars(page, "largest changes of self time") > 0
+    shares = page.locator(".js-plotly-plot", has=page.locator(".gtitle", has_text="Share of every step"))
+    expect(shares.locator(".scatterlayer .trace")).to_have_count(2)
+
+
+def test_filter_sort_choose_and_download(page: Page, autoencoder_url: str, rows: pd.DataFrame) -> None:
+    opened(page, f"{autoencoder_url}/Input_pipeline")
+    page.get_by_role("textbox", name="Filter").fill("tfrecord")
+    page.get_by_role("textbox", name="Filter").press("Enter")
+    page.wait_for_url("**filter=tfrecord**")
+    found = rows[rows["op_name"].str.contains("TFRecord")]
+    expect(page.get_by_role("button", name=f"CSV of these {len(found)} rows")).to_be_visible()
+
+    click(page, 80, -1, "**sort=op_name**")
+    expected = found.sort_values("op_name", kind="stable")
+    shown = downloaded(page, "CSV of these")
+    assert shown["op_name"].tolist() == expected["op_name"].tolist()
+    for column in shown.columns[2:7]:
+        assert shown[column].tolist() == pytest.approx(expected[column].tolist(), rel=1e-12)
+    everything = downloaded(page, "CSV of everything")
+    assert set(rows.columns) == set(everything.columns)
+    assert everything["op_name"].tolist() == rows["op_name"].tolist()
+
+    click(page, LEFT_END, 0, "**row=**")
+    name = expected["op_name"].iloc[0]
+    expect(page.get_by_role("heading", name=f"{name} in every step")).to_be_visible()
+
+    page.reload()  # a link shows a colleague the same
+    expect(page.get_by_role("heading", name=f"{name} in every step")).to_be_visible()
+    assert query(page)["filter"] == ["tfrecord"]
+
+
+def test_the_category_is_in_the_address(page: Page, autoencoder_url: str, rows: pd.DataFrame) -> None:
+    opened(page, f"{autoencoder_url}/Input_pipeline")
+    page.get_by_role("radio", name="reading on demand").click()
+    page.wait_for_url("**category=**")
+    found = rows[rows["category"] == "reading on demand"]
+    expect(page.get_by_role("button", name=f"CSV of these {len(found)} rows")).to_be_visible()
+    settled(page)
+    in_view = page.locator("[data-testid=stDataFrame]").nth(OPS).locator("canvas tbody tr")
+    expect(in_view).to_have_count(len(found))
+    assert {cells[1] for cells in table_texts(page, OPS)} == {"reading on demand"}
+
+
+def test_the_columns_shown_first_need_no_sideways_scrolling(page: Page, autoencoder_url: str) -> None:
+    opened(page, f"{autoencoder_url}/Input_pipeline")
+    scrollers = page.locator("[data-testid=stDataFrame] .dvn-scroller")
+    expect(scrollers).to_have_count(2)
+    assert scrollers.evaluate_all("all => all.every(e => e.scrollWidth <= e.clientWidth)")
+
+
+def test_the_link_to_the_next_page_takes_the_selection_along(page: Page, autoencoder_url: str) -> None:
+    runs = [find_runs(SAMPLE_RUNS[name])[0] for name in ("filters_16_8", "filters_16_8_better_input")]
+    ids = [f"autoencoder/{run.path.relative_to(SAMPLES / 'autoencoder')}" for run in runs]
+    opened(page, f"{autoencoder_url}/Input_pipeline?{urlencode({'baseline': ids[0], 'candidate': ids[1]})}")
+    page.locator("[data-testid=stMain]").get_by_role("link", name="tf.data: which step").click()
+    expect(page.get_by_role("heading", name="tf.data", exact=True)).to_be_visible()
+    assert (query(page)["baseline"], query(page)["candidate"]) == ([ids[0]], [ids[1]])
+
+
+def test_a_deep_link_on_a_fresh_server_shows_the_side_that_has_input(page: Page, serve: Serve) -> None:
+    names = {"baseline": "jax_tpu", "candidate": "tf_cpu_zoo"}
+    ids = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
+    opened(page, f"{serve(CORPUS)}/Input_pipeline?{urlencode(ids)}")
+    expect(page.get_by_text("holds no ops of an input pipeline")).to_be_visible()
+    steps = load(run_path("tf_cpu_zoo")).steps
+    assert bars(page, "Time of every step, and how much of it waits for input") == 2 * len(steps)
+    expect(page.get_by_role("heading", name="What to look at next")).to_be_visible()

@@ -1,0 +1,112 @@
+"""Shares, spreads and words on the waiting for input, held against xprof's input pipeline analyzer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.profiles import ALL_RUNS, run_path
+from tests.xprof_oracle import tool_data
+from tfcompare import compare, input_ops, load
+from tfcompare.input_bound import UNEXPLAINED_SHARE, InputWait, input_wait, level_of
+from tfcompare.logdir import find_run
+from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
+from tfcompare.step_series import on_slowest_host
+
+ON_CPU = [
+    "tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input",
+    "filters_512_128",
+]  # fmt: skip
+ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
+
+WORDS = {"HIGHLY": "highly", "MODERATELY": "moderately", "POTENTIALLY": "perhaps", "NOT": "not"}
+
+BREAKDOWN = {
+    ON_DEMAND: "demanded_file_read_us",
+    IN_ADVANCE: "advanced_file_read_us",
+    PREPROCESSING: "preprocessing_us",
+    ENQUEUING: "enqueue_us",
+    OTHER_INPUT: "unclassified_nonequeue_us",
+}
+
+
+def theirs(name: str) -> Any:
+    return tool_data("input_pipeline_analyzer", *(file.path for file in find_run(run_path(name)).files))
+
+
+def properties(name: str, table: int) -> dict[str, str]:
+    properties: dict[str, str] = theirs(name)[table]["p"]
+    return properties
+
+
+def ours(name: str) -> InputWait:
+    run = load(run_path(name))
+    return input_wait(on_slowest_host(run.table("steps")), run.info)
+
+
+@pytest.mark.parametrize("name", ON_CPU)
+def test_words_and_share_on_cpu(name):
+    said = properties(name, 1)["input_conclusion"]
+    found = re.match(r"Your program is (\w+) input-bound because (?:only )?([\d.]+)%", said)
+    assert found, said
+    wait = ours(name)
+    assert wait.level == WORDS[found[1]]
+    share = wait.unexplained if wait.level == "perhaps" else wait.share.average
+    assert 100 * share == pytest.approx(float(found[2]), abs=0.051)
+
+
+@pytest.mark.parametrize("name", ON_CPU)
+def test_average_deviation_and_range_on_cpu(name):
+    said, wait = properties(name, 1), ours(name)
+    for figure, ours_us in (
+        ("steptime_ms_average", wait.step_time_us.average),
+        ("steptime_ms_standard_deviation", wait.step_time_us.deviation),
+        ("steptime_ms_minimum", wait.step_time_us.smallest),
+        ("steptime_ms_maximum", wait.step_time_us.largest),
+        ("infeed_time_ms_avg", wait.input_time_us.average),
+        ("infeed_time_ms_sdv", wait.input_time_us.deviation),
+    ):
+        assert ours_us / 1e3 == pytest.approx(float(said[figure]), abs=0.051), figure
+
+
+@pytest.mark.parametrize("name", ON_CPU)
+def test_the_share_of_every_step_on_cpu(name):
+    table = theirs(name)[1]
+    ids = [column["id"] for column in table["cols"]]
+    rows = [dict(zip(ids, (cell["v"] for cell in row["c"]), strict=True)) for row in table["rows"]]
+    steps = on_slowest_host(load(run_path(name)).table("steps"))
+    counted = steps[steps["included"]]
+    assert (counted["input_us"] / counted["duration_us"]).tolist() == pytest.approx(
+        [row["infeedTimeMs"] / row["stepTimeMs"] for row in rows], abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("name", ON_GPU)
+def test_on_gpu_xprof_sees_no_waiting_and_what_it_cannot_explain_is_explained_here(name):
+    said = properties(name, 1)
+    assert float(said["infeed_time_ms_avg"]) == 0.0
+    assert "POTENTIALLY" in said["input_conclusion"]
+    unexplained = float(re.search(r"([\d.]+)%", said["input_conclusion"])[1]) / 100  # type: ignore[index]
+    assert level_of(0.0, unexplained) == "perhaps", "its rule is ours"
+    wait = ours(name)
+    assert wait.share.average > 0
+    assert wait.share.average + wait.unexplained < unexplained
+    assert wait.unexplained >= UNEXPLAINED_SHARE or wait.level != "perhaps"
+
+
+@pytest.mark.parametrize("name", sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU}))
+def test_where_xprof_cannot_tell_neither_can_we(name):
+    assert "cannot tell" in properties(name, 1)["input_conclusion"]
+    assert not ours(name).is_known
+
+
+@pytest.mark.parametrize("name", [*ON_CPU, *ON_GPU])
+def test_the_host_spends_its_time_in_the_same_categories(name):
+    said = properties(name, 2)
+    run = load(run_path(name))
+    categories = input_ops.category_times(compare(run, run, per="run").table("input_pipeline"))
+    times = dict(zip(categories["category"], categories["self_time_us_candidate"], strict=True))
+    for category, key in BREAKDOWN.items():
+        assert times.get(category, 0.0) == pytest.approx(float(said[key]), abs=2e-3), category

@@ -1,0 +1,215 @@
+"""The input pipeline page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.input_runs import BETTER, NAIVE, input_diff
+from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, run_path
+from tfcompare import compare, load, settings
+from tfcompare.input_bound import InputWait, headline, input_wait, words
+from tfcompare.logdir import find_runs
+from tfcompare.run import Run
+from tfcompare.settings import Settings
+from tfcompare.step_series import on_slowest_host
+from tfcompare.ui.input_table import row_name
+from tfcompare.units import format_time_us
+
+IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
+ROOT_ITERATOR = "localhost:preprocessing:Iterator::Root"
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(ROOT / "pages" / "5_Input_pipeline.py"), default_timeout=90)
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[Run, Run]:
+    return load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+
+
+def shown(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception
+    return page
+
+
+def of_samples(page: AppTest, baseline: str, *candidates: str) -> AppTest:
+    page.query_params["baseline"] = IDS[baseline]
+    page.query_params["candidate"] = [IDS[name] for name in candidates]
+    return shown(page)
+
+
+def of_any(page: AppTest, baseline: str, candidate: str) -> AppTest:
+    """The page on two runs of the corpus or the samples."""
+    for role, name in (("baseline", baseline), ("candidate", candidate)):
+        path = run_path(name)
+        is_sample = SAMPLES in path.parents
+        run = find_runs(path)[0]
+        place = SAMPLES if is_sample else CORPUS
+        page.query_params[role] = f"{place.name}/{run.path.relative_to(place)}"
+    with settings.override(Settings(places=(CORPUS, SAMPLES))):
+        return shown(page)
+
+
+def wait_of(run: Run) -> InputWait:
+    return input_wait(on_slowest_host(run.table("steps")), run.info)
+
+
+def markdown(page: AppTest) -> str:
+    return "\n".join(element.value for element in page.markdown)
+
+
+def infos(page: AppTest) -> str:
+    return "\n".join(element.value for element in page.info)
+
+
+def metrics(page: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def table(page: AppTest) -> pd.DataFrame:
+    """The table of the ops as it is sent to the browser, by the frame's column names."""
+    frame = page.dataframe[-1].value
+    frame.columns = [column[-1] for column in frame.columns]
+    return frame
+
+
+def test_the_sentence_the_words_and_the_cards_are_those_of_the_frames(page, runs):
+    text = markdown(shown(page))
+    ours, theirs = (wait_of(run) for run in runs)
+    assert f"### {headline(ours, theirs)}" in text
+    assert "Baseline `filters_512_128` is not input bound" in text
+    assert "Candidate `filters_16_8` is highly input bound" in text
+    assert metrics(page)["Waiting for input per step"] == format_time_us(theirs.input_time_us.average)
+    assert metrics(page)["Share of the step time"] == f"{100 * theirs.share.average:.1f} %"
+
+
+def test_average_deviation_and_range_stand_side_by_side(page, runs):
+    spreads = shown(page).dataframe[0].value
+    ours, theirs = (wait_of(run) for run in runs)
+    assert spreads["Run"].tolist() == ["Baseline", "Candidate"] * 3
+    assert spreads["Average"].tolist()[:2] == [format_time_us(w.step_time_us.average) for w in (ours, theirs)]
+    assert spreads["Deviation"].tolist()[2:4] == [format_time_us(w.input_time_us.deviation) for w in (ours, theirs)]
+    assert spreads["Largest"].tolist()[2:4] == [format_time_us(w.input_time_us.largest) for w in (ours, theirs)]
+
+
+def test_swapped_runs_are_the_mirror_image(page, runs):
+    of_samples(page, "filters_16_8", "filters_512_128")
+    ours, theirs = (wait_of(run) for run in runs)
+    assert f"### {headline(theirs, ours)}" in markdown(page)
+    assert "it is no longer input bound" in markdown(page)
+    assert "hardly waits for its input" in markdown(page)
+
+
+def test_the_table_shows_the_numbers_of_the_diff(page, runs):
+    diff = compare(*runs).table("input_pipeline")
+    frame = table(shown(page))
+    name = "self_time_us_per_step_"
+    assert list(frame.columns) == [
+        "op_name", "category", f"{name}baseline", f"{name}candidate", f"{name}delta",
+        "input_self_share_baseline", "input_self_share_candidate",
+    ]  # fmt: skip
+    assert frame[f"{name}candidate"].tolist() == diff[f"{name}candidate"].tolist()
+    assert frame["category"].tolist() == diff["category"].tolist()
+    assert frame["input_self_share_baseline"].sum() == pytest.approx(100)
+
+
+def test_all_columns_are_those_of_tensorboard_and_the_diff(page):
+    page.query_params["all_columns"] = "true"
+    columns = set(table(shown(page)).columns)
+    for name in ("occurrences_per_step", "total_time_us_per_step", "self_time_us_per_step"):
+        assert {f"{name}_{part}" for part in ("baseline", "candidate", "delta", "ratio")} <= columns
+    assert {"input_total_share_baseline", "status", "match", "verdict", "host", "op_name_candidate"} <= columns
+
+
+def test_a_category_and_words_leave_the_rows_that_fit(page, runs):
+    diff = compare(*runs).table("input_pipeline")
+    page.query_params["category"] = "reading on demand"
+    assert set(table(shown(page))["category"]) == {"reading on demand"}
+    page.text_input(key="filter").set_value("flatmap[1]")
+    assert (
+        len(table(shown(page)))
+        == (diff["op_name"].str.contains("FlatMap[1]", regex=False) & (diff["category"] == "reading on demand")).sum()
+    )
+    page.text_input(key="filter").set_value("no such op")
+    assert "Clear it to see all" in infos(shown(page))
+
+
+def test_a_chosen_op_is_shown_under_its_whole_name(page):
+    page.query_params["row"] = ROOT_ITERATOR
+    assert "#### `Iterator::Root` in every step" in markdown(shown(page))
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(NAIVE, BETTER), (NAIVE, ""), (NAIVE, NAIVE)])
+def test_no_two_rows_have_one_name(ours, theirs):
+    assert row_name(input_diff(ours, theirs)).is_unique
+    diff = input_diff(ours, theirs)
+    twice = pd.concat([diff, diff[diff["status"] == "matched"].assign(status="added")], ignore_index=True)
+    assert row_name(twice).is_unique
+
+
+def test_a_choice_of_an_op_there_is_not_is_no_error(page):
+    page.query_params["row"] = "nowhere:nothing:at/all"
+    assert any("Choose a row" in caption.value for caption in shown(page).caption)
+
+
+def test_the_advice_is_on_what_the_candidate_spends_its_input_time_on(page):
+    text = markdown(shown(page))
+    assert "**preprocessing**, most of it in `Iterator::Root::BatchV2::Map`. Give `map`" in text
+    assert "https://www.tensorflow.org/guide/profiler" in text
+
+
+def test_a_run_beside_itself_shows_no_difference(page, tmp_path):
+    for name in ("a", "b"):
+        shutil.copytree(run_path("filters_16_8"), tmp_path / name)
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
+    assert "Both runs are the same recording" in markdown(page)
+    assert "Nothing among these ops changed its self time." in infos(page)
+    assert {metric.delta for metric in page.metric} == {"unchanged"}
+
+
+def test_one_of_several_candidates_is_looked_at(page):
+    of_samples(page, "filters_512_128", "filters_16_8", "filters_16_8_better_input")
+    assert "Candidate 1 `filters_16_8` is" in markdown(page)
+    page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
+    wait = wait_of(load(run_path("filters_16_8_better_input")))
+    assert f"Candidate 2 `filters_16_8_better_input` {words(wait)}" in markdown(shown(page))
+
+
+def test_without_steps_and_input_each_part_says_so_and_what_to_do(page):
+    of_any(page, "jax_elementwise", "jax_conv_08")
+    assert "Neither run tells how long it waits for input, since it has no step markers" in markdown(page)
+    assert "StepTraceAnnotation" in infos(page)
+    assert "Neither run holds ops of an input pipeline" in infos(page)
+    assert not page.metric
+    assert not page.dataframe
+
+
+def test_one_side_without_input_is_named_and_the_other_shown(page):
+    of_any(page, "jax_tpu", "tf_cpu_zoo")
+    assert "Of the baseline that cannot be told" in markdown(page)
+    assert "`tpu_inference_2` holds no ops of an input pipeline" in infos(page)
+    assert metrics(page)["Waiting for input per step"] != "–"
+    assert not table(page).empty
+
+
+def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(page, runs, monkeypatch):
+    slowest = format_time_us(runs[1].table("tf_data_pipelines")["max_latency_us"].max())
+    monkeypatch.setattr("tfcompare.input_bound.why_unknown", lambda _: "it has no step markers")
+    assert f"The slowest call to tf.data took {slowest}: above 50.0 µs the program waits" in markdown(shown(page))
+    assert "No step of either run tells" in infos(page)
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_every_kind_of_profile_is_shown(page, name):
+    of_any(page, name, "tf_cpu_sleepy" if name != "tf_cpu_sleepy" else "tf_gpu")
+    assert [heading.value for heading in page.subheader][-1] == "What to look at next"

@@ -1,0 +1,186 @@
+"""Figures on the input of two runs: how long each step waits for it, and what the host does to make it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.charts.steps import EXCLUDED_NOTE, MOST_MARKERS, Series
+from tfcompare.charts.style import Side
+from tfcompare.units import format_percent, format_time_us, middle_ellipsis
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+ROLES = ("baseline", "candidate")
+REST_OPACITY = 0.35
+TOO_FLAT = 4.0
+"""Longest steps so many times apart are not drawn on one scale: the shorter ones could not be read."""
+
+PANEL_NAME_LENGTH = 24
+
+
+def step_times(series: Series) -> go.Figure:
+    """Every step of each run as a bar in a panel of its own: the part spent waiting for input below, the rest above.
+
+    The frames have one row a step in order, with `step`, `host`, `duration_us`, `input_us` and `included`. Panels share
+    the axis of times, unless the longest steps are so far apart that one of them would be flat.
+    """
+    shown = [(side, frame) for side, frame in series if len(frame)]
+    tallest = [float(frame["duration_us"].max()) for _, frame in shown]
+    alone = min(tallest, default=0.0) * TOO_FLAT < max(tallest, default=0.0)
+    notes = ["each run on a scale of its own"] if alone else []
+    notes += [EXCLUDED_NOTE] if _has_hollow(shown) else []
+    result = style.figure(
+        "Time of every step, and how much of it waits for input",
+        "<br>".join(["solid: waiting for input; pale: the rest of the step", " · ".join(notes)]).removesuffix("<br>"),
+        height=340, legend_rows=2, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
+    )  # fmt: skip
+    result.set_subplots(1, max(len(shown), 1), shared_yaxes=not alone, horizontal_spacing=0.12 if alone else 0.04)
+    scale = style.time_scale(tallest)
+    for column, ((side, frame), largest) in enumerate(zip(shown, tallest, strict=True), 1):
+        own = style.time_scale([largest]) if alone else scale
+        result.add_traces(_step_bars(side, frame, own), rows=1, cols=column)
+        result.update_xaxes(title_text="Step, by position", tickformat=",d", automargin=True, row=1, col=column)
+        first = alone or column == 1
+        result.update_yaxes(
+            title_text=f"Time ({own.unit})" if first else "", rangemode="tozero", tickformat="~r", automargin=True,
+            row=1, col=column,
+        )  # fmt: skip
+        _name_panel(result, column, side)
+    return result
+
+
+def _has_hollow(series: Series) -> bool:
+    """Whether any step is drawn as one set aside; where there are very many, steps have no signs of their own."""
+    return any(not frame["included"].all() and len(frame) <= MOST_MARKERS for _, frame in series)
+
+
+def _name_panel(result: go.Figure, column: int, side: Side) -> None:
+    number = "" if column == 1 else str(column)
+    result.add_annotation(
+        text=f"<b>{side.role}</b> · {style.safe(middle_ellipsis(side.name, PANEL_NAME_LENGTH))}",
+        xref=f"x{number} domain", yref=f"y{number} domain", x=0, y=1, xanchor="left", yanchor="bottom", showarrow=False,
+    )  # fmt: skip
+
+
+def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.Bar | go.Scatter]:
+    """The waiting and the rest, as bars on one another; as areas where bars would be hairlines."""
+    rest = frame["duration_us"] - frame["input_us"]
+    parts = (("waiting for input", frame["input_us"], 1.0), ("rest of the step", rest, REST_OPACITY))
+    hover = _step_hover(frame)
+    template = (
+        "step %{customdata[0]} (position %{x})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} (%{customdata[3]})"
+        "<br>host %{customdata[4]}%{customdata[5]}<extra></extra>"
+    )
+    x = np.arange(1, len(frame) + 1)
+    if len(frame) > MOST_MARKERS:
+        return [
+            go.Scatter(
+                name=name, x=x, y=scale.of(times), mode="lines", line={"width": 0, "color": side.colour},
+                stackgroup=side.role, fillcolor=_with_opacity(side.colour, opacity), customdata=hover,
+                hovertemplate=template,
+            )
+            for name, times, opacity in parts
+        ]  # fmt: skip
+    included = frame["included"].to_numpy(dtype=bool)
+    return [
+        go.Bar(
+            name=name, x=x, y=scale.of(times), customdata=hover, hovertemplate=template,
+            marker={
+                "color": np.where(included, _with_opacity(side.colour, opacity), "rgba(0,0,0,0)").tolist(),
+                "line": {"color": side.colour, "width": np.where(included, 0, 1.5).tolist()},
+            },
+        )
+        for name, times, opacity in parts
+    ]  # fmt: skip
+
+
+def _with_opacity(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _step_hover(frame: pd.DataFrame) -> NDArray[np.object_]:
+    share = (frame["input_us"] / frame["duration_us"]).where(frame["duration_us"] > 0, 0.0)
+    return np.column_stack([
+        frame["step"].astype(str), frame["input_us"].map(format_time_us), frame["duration_us"].map(format_time_us),
+        share.map(format_percent), frame["host"].map(style.safe), np.where(frame["included"], "", "<br>set aside"),
+    ])  # fmt: skip
+
+
+def input_shares(series: Series) -> go.Figure:
+    """The share of every step that is spent waiting for input, both runs on one axis.
+
+    The frames are those of `step_times`, with `input_share`, a fraction of 1.
+    """
+    shown = [(side, frame) for side, frame in series if len(frame)]
+    result = style.figure(
+        "Share of every step spent waiting for input", EXCLUDED_NOTE if _has_hollow(shown) else "", height=340,
+        legend_rows=len(shown), showlegend=True,
+    )  # fmt: skip
+    for side, frame in shown:
+        included = frame["included"].to_numpy(dtype=bool)
+        result.add_scatter(
+            name=side.label, x=np.arange(1, len(frame) + 1), y=frame["input_share"],
+            mode="lines+markers" if len(frame) <= MOST_MARKERS else "lines",
+            line={"color": side.colour, "width": 1.5},
+            marker={"symbol": np.where(included, side.symbol, f"{side.symbol}-open").tolist(), "size": 8},
+            customdata=_step_hover(frame),
+            hovertemplate=(
+                "step %{customdata[0]} (position %{x})<br><b>%{customdata[3]}</b>: %{customdata[1]} of %{customdata[2]}"
+                "<br>host %{customdata[4]}%{customdata[5]}"
+            ),
+        )  # fmt: skip
+    result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
+    result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
+    return result
+
+
+def category_times(categories: pd.DataFrame, sides: tuple[Side, Side], *, per: str) -> go.Figure:
+    """The time the host spends on the input by what it does, as pairs of bars.
+
+    `categories` has `category`, `self_time_us_<role>` (missing where a side has no input op) and `share_<role>`; `per`
+    is `step` or `run`.
+    """
+    there = [role for role in ROLES if categories[f"self_time_us_{role}"].notna().any()]
+    largest = [float(categories[f"self_time_us_{role}"].max()) for role in there]
+    scale = style.time_scale(largest)
+    result = style.figure(
+        "Time the host spends on the input, by what it does",
+        f"self time per {per}, all threads together; in brackets the share",
+        height=style.rows_height(len(categories), bars_in_a_row=2), legend_rows=2, barmode="overlay",
+        showlegend=True,
+    )  # fmt: skip
+    places, width = style.bar_places(2)
+    for role, side, below in zip(ROLES, sides, places, strict=True):
+        if role in there:
+            y = np.arange(len(categories)) + below
+            result.add_trace(_category_bars(categories, role, side, scale).update(y=y, width=width))
+    most = max(largest, default=0.0) / scale.size
+    result.update_xaxes(range=[0, most * 1.25 or 1], tickformat="~r", title_text=f"Self time per {per} ({scale.unit})")
+    style.name_rows(result, [str(name).capitalize() for name in categories["category"]])
+    return result
+
+
+def _category_bars(categories: pd.DataFrame, role: str, side: Side, scale: style.Scale) -> go.Bar:
+    times = categories[f"self_time_us_{role}"]
+    shares = categories[f"share_{role}"].map(format_percent)
+    texts = [f"{format_time_us(time)} ({share})" if time else "none" for time, share in zip(times, shares, strict=True)]
+    return go.Bar(
+        name=side.label,
+        orientation="h",
+        x=scale.of(times),
+        marker={"color": side.colour},
+        text=texts,
+        textposition="outside",
+        textfont={"size": 11},
+        constraintext="none",
+        cliponaxis=False,
+        customdata=np.column_stack([categories["category"].map(style.safe), texts]),
+        hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{customdata[1]}}<extra></extra>",
+    )

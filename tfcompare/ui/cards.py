@@ -1,0 +1,58 @@
+"""Key figures as cards: the candidate's number, what changed, and what it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from tfcompare.key_figures import KeyFigure
+from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
+
+CARDS_IN_A_ROW = 3
+
+DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
+    "better": "blue",
+    "worse": "orange",
+    "same": "gray",
+    "neither": "gray",
+}
+
+
+def cards(figures: Sequence[KeyFigure], in_a_row: int = CARDS_IN_A_ROW) -> None:
+    """The figures, each with what changed."""
+    with st.grid(in_a_row):
+        for figure in figures:
+            _card(figure)
+
+
+def _card(figure: KeyFigure) -> None:
+    change = figure.candidate - figure.baseline
+    st.metric(
+        figure.label,
+        _text(figure, figure.candidate),
+        _change(figure),
+        delta_color=DELTA_COLOURS[figure.judgement],
+        delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
+        delta_description=f"from {_text(figure, figure.baseline)}" if figure.has_baseline else None,
+        help=figure.meaning,
+        border=True,
+        height="stretch",
+    )
+
+
+def _change(figure: KeyFigure) -> str | None:
+    """Of times by how many percent, of shares by how many points they changed."""
+    if not figure.has_baseline or math.isnan(figure.candidate):
+        return None
+    if figure.candidate == figure.baseline:
+        return "unchanged"
+    if figure.unit == "share":
+        return f"{100 * (figure.candidate - figure.baseline):+.1f} points".replace("-", MINUS)
+    return format_percent_change(figure.candidate / figure.baseline) if figure.baseline > 0 else None
+
+
+def _text(figure: KeyFigure, value: float) -> str:
+    return format_percent(value) if figure.unit == "share" else format_value(value, figure.unit)

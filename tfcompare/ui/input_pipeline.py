@@ -1,0 +1,218 @@
+"""The parts of the input pipeline page: TensorBoard's Input Pipeline Analyzer for both sides, and what changed."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import input_bound, input_ops, step_series
+from tfcompare.charts import input_pipeline as charts
+from tfcompare.compare.headline import step_marker_call
+from tfcompare.input_bound import InputWait
+from tfcompare.key_figures import Better, KeyFigure
+from tfcompare.run import Run
+from tfcompare.schema.input import SLOW_CALL_US
+from tfcompare.ui import input_table, sidebar
+from tfcompare.ui.cards import cards
+from tfcompare.ui.pair import Pair, show, two_charts
+from tfcompare.ui.selection import Selection
+from tfcompare.ui.text import as_code
+from tfcompare.units import format_percent, format_time_us
+
+Waits = tuple[InputWait, InputWait]
+"""How long the baseline and the candidate wait for input."""
+
+ROLES = ("baseline", "candidate")
+TF_DATA_PAGE = "pages/6_tf_data.py"
+HOW_TO_RECORD_INPUT = (
+    "Input ops are seen where the program reads through `tf.data` and the profiler traces the host: record again with "
+    "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
+)
+
+
+def waits_of(pair: Pair) -> Waits:
+    """How long either run waits for its input, on the host that is shown or on the slowest one of each step."""
+    ours, theirs = (input_bound.input_wait(_steps(pair, run), run.info) for run in pair.runs)
+    return ours, theirs
+
+
+def _steps(pair: Pair, run: Run) -> pd.DataFrame:
+    return step_series.on_slowest_host(run.table("steps", host=pair.host_of(run)))
+
+
+def headline(pair: Pair, waits: Waits) -> None:
+    """What became of the waiting for input, and whether either run is input bound."""
+    identical = pair.baseline.content_id == pair.candidate.content_id
+    st.markdown(f"### {input_bound.headline(*waits, identical=identical)}")
+    if (in_time := input_bound.in_time(*waits)) and not identical:
+        st.markdown(in_time)
+    lines = []
+    for side, run, wait in zip(pair.sides, pair.runs, waits, strict=True):
+        lines.append(f"- {side.role} {as_code(run.name)} {input_bound.words(wait, _calls(pair, run).slowest_us)}")
+    st.markdown("\n".join(lines))
+
+
+def _calls(pair: Pair, run: Run) -> input_bound.Calls:
+    return input_bound.calls_of(run.table("tf_data_pipelines", host=pair.host_of(run)))
+
+
+def figures(pair: Pair, waits: Waits) -> None:
+    """The key figures of the input: waiting, its share, step time, what the host did, the longest call to tf.data."""
+    per = pair.comparison.per
+    ours, theirs = waits
+    categories = input_ops.category_times(pair.diff("input_pipeline"))
+    on_host = [input_ops.host_input_time_us(categories, role) for role in ROLES]
+    calls = [_calls(pair, run) for run in pair.runs]
+    every = [
+        _figure(
+            "Waiting for input per step", ours.input_time_us.average, theirs.input_time_us.average, "lower",
+            "Mean over the included steps: time in which a step waits for input or copies it to the device.",
+        ),
+        KeyFigure(
+            "Share of the step time", "share", ours.share.average, theirs.share.average, "neither",
+            "Waiting for input as a share of the time of all included steps together.",
+        ),
+        _figure(
+            "Step time (mean)", ours.step_time_us.average, theirs.step_time_us.average, "lower",
+            "Mean over the included steps, each as long as on its slowest host.",
+        ),
+        _figure(
+            f"Host input time per {per}", on_host[0], on_host[1], "lower",
+            f"Self time of all input ops on all threads and hosts added up, per {per}. What is made ahead of time "
+            "counts, though no step waits for it.",
+        ),
+        _figure(
+            "Longest call to tf.data", calls[0].slowest_us, calls[1].slowest_us, "lower",
+            "The longest that the program waited for one element.",
+        ),
+        KeyFigure(
+            "Slow calls to tf.data", "share", calls[0].slow_share, calls[1].slow_share, "neither",
+            f"Share of the calls that took longer than {format_time_us(SLOW_CALL_US)}.",
+        ),
+    ]  # fmt: skip
+    cards([figure for figure in every if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))])
+
+
+def _figure(label: str, baseline: float, candidate: float, better: Better, meaning: str) -> KeyFigure:
+    return KeyFigure(label, "µs", baseline, candidate, better, meaning)
+
+
+def on_device(pair: Pair, waits: Waits) -> None:
+    """Every step with the part that it spends waiting for input, and the spread of both."""
+    st.subheader("What the steps wait for")
+    if not any(wait.is_known for wait in waits):
+        infos = [run.info for run in pair.runs]
+        st.info(
+            "No step of either run tells how long it waits for input. "
+            f"Record again with each step inside `{step_marker_call(infos)}`."
+        )
+        return
+    series = [
+        (side, frame.assign(input_share=input_bound.share_by_step(frame)))
+        for side, frame in zip(pair.sides, _frames(pair, waits), strict=True)
+    ]
+    show(charts.step_times(series), "step_times")
+    with two_charts():
+        show(charts.input_shares(series), "input_shares")
+        with st.container():
+            _show_spreads(waits)
+
+
+def _show_spreads(waits: Waits) -> None:
+    right = st.column_config.TextColumn(alignment="right")
+    columns = dict.fromkeys(("Average", "Deviation", "Smallest", "Largest"), right)
+    st.dataframe(_spreads(waits), hide_index=True, height="content", column_config=columns, key="spreads")
+    counts = [f"{wait.steps:,} of the {role}" for role, wait in zip(ROLES, waits, strict=True) if wait.is_known]
+    st.caption(
+        f"Over the steps that count: {' and '.join(counts)}. Deviation: standard deviation from step to step. "
+        "The average share is that of all their time together."
+    )
+
+
+def _frames(pair: Pair, waits: Waits) -> list[pd.DataFrame]:
+    """The steps to be drawn: none of a run that does not tell how long it waits."""
+    frames = [_steps(pair, run) for run in pair.runs]
+    return [frame if wait.is_known else frame.iloc[:0] for frame, wait in zip(frames, waits, strict=True)]
+
+
+def _spreads(waits: Waits) -> pd.DataFrame:
+    """Average, deviation and range of step time and waiting, a row for each run."""
+    rows = []
+    for label, field, text in (
+        ("Step time", "step_time_us", format_time_us),
+        ("Waiting for input", "input_time_us", format_time_us),
+        ("Share of the step", "share", format_percent),
+    ):
+        for role, wait in zip(ROLES, waits, strict=True):
+            spread: input_bound.Spread = getattr(wait, field)
+            rows.append(
+                {
+                    "": label,
+                    "Run": role.capitalize(),
+                    "Average": text(spread.average),
+                    "Deviation": text(spread.deviation),
+                    "Smallest": text(spread.smallest),
+                    "Largest": text(spread.largest),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def on_host(pair: Pair) -> None:
+    """What the host does to make the input, by category."""
+    st.subheader("What the host does")
+    diff = pair.diff("input_pipeline")
+    if diff.empty:
+        st.info(f"Neither run holds ops of an input pipeline. {HOW_TO_RECORD_INPUT}")
+        return
+    categories = input_ops.category_times(diff)
+    for role, run in zip(ROLES, pair.runs, strict=True):
+        if math.isnan(input_ops.host_input_time_us(categories, role)):
+            st.info(f"{as_code(run.name)} holds no ops of an input pipeline. {HOW_TO_RECORD_INPUT}")
+    show(charts.category_times(categories, pair.sides, per=pair.comparison.per), "category_times")
+    st.caption(
+        "Times of all threads are added up, and what is read or prepared ahead of time counts though no step waits for "
+        "it: this can be much longer than the waiting, and even longer than the step."
+    )
+
+
+def every_op(pair: Pair) -> None:
+    """What changed among the input ops, and the table of all."""
+    diff = pair.diff("input_pipeline")
+    if diff.empty:
+        return
+    st.subheader("What changed in the input ops")
+    choice = input_table.controls(diff)
+    rows = input_table.rows_of(diff, choice)
+    input_table.movers(pair, rows)
+    chosen = input_table.table(pair, rows)
+    input_table.chosen_op(pair, input_ops.with_shares(diff), chosen)
+
+
+def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
+    """The guide's advice for what the candidate's input spends most time on, and a link to the tf.data page."""
+    st.subheader("What to look at next")
+    candidate = waits[1]
+    diff = pair.diff("input_pipeline")
+    categories = input_ops.category_times(diff)
+    found = input_ops.dominant(categories, "candidate")
+    if candidate.level == "not":
+        st.markdown(
+            "The candidate hardly waits for its input: what else its steps do is what to work on, see the op stats."
+        )
+    elif found is None:
+        st.markdown("The candidate holds no input ops, so what its input spends its time on cannot be told.")
+    else:
+        category, share = found
+        op_name = input_ops.longest_op(diff, "candidate", category)
+        condition = "" if candidate.level in input_bound.BOUND else "If input is what holds the candidate up: "
+        st.markdown(
+            f"{format_percent(share)} of the candidate's input time on the host is **{category}**, most of it in "
+            f"{as_code(op_name)}. {condition}{input_ops.advice(category, op_name)} "
+            f"The [TensorFlow Profiler guide]({input_ops.GUIDE}) tells more."
+        )
+    sidebar.link(
+        TF_DATA_PAGE, "tf.data: which step of the pipeline is the slow one", selection, icon=":material/account_tree:"
+    )
