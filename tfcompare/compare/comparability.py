@@ -1,0 +1,98 @@
+"""What keeps two runs from telling of the program alone: other machines, other steps, another batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.estimates import FEWEST_STEPS
+from tfcompare.schema import DEVICE, IDLE
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """Something in which the runs differ: what it is in each, and what that means for the comparison.
+
+    `is_hard`: times differ by it alone, so that no verdict on a time is one on the program.
+    """
+
+    label: str
+    baseline: str
+    candidate: str
+    meaning: str
+    is_hard: bool
+
+
+_BATCH = re.compile(r"\[(\d+)[,\]]")
+_SHAPE = re.compile(r"\[[^\]]*\]")
+
+
+def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
+    """All of them, the hard ones first."""
+    found = [
+        Mismatch(fact.label, ours, theirs, fact.meaning, fact.is_hard)
+        for fact in _FACTS
+        for ours, theirs in [(fact.of(baseline), fact.of(candidate))]
+        if ours and theirs and ours != theirs
+    ]
+    few = _few_steps(baseline, candidate)
+    return sorted([*found, *few], key=lambda m: not m.is_hard)
+
+
+def batch_size(run: Run) -> int | None:
+    """The first dimension of what the program's first input pipeline hands out, where all its components share it.
+
+    None where the profile does not tell, and where the elements have no such dimension.
+    """
+    rows = run.table("tf_data")
+    roots = rows[(rows["execution"] == 0) & (rows["parent_id"] == "") & rows["pipeline"].str.startswith("Host:")]
+    if roots.empty:
+        return None
+    shapes = _SHAPE.findall(str(roots.iloc[0]["shapes"]))
+    sizes = {int(m[1]) if (m := _BATCH.match(shape)) else None for shape in shapes}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+@dataclass(frozen=True)
+class _Fact:
+    label: str
+    of: Callable[[Run], str]  # empty where the profile does not tell
+    meaning: str
+    is_hard: bool
+
+
+def _count(number: int | None) -> str:
+    return f"{number:,}" if number else ""
+
+
+def _device_ops(run: Run) -> str:
+    """Whether the device told what it did; nothing of a run without one."""
+    if run.info.device_type == "CPU":
+        return ""
+    ops = run.table("op_stats")
+    return "recorded" if ((ops["host_or_device"] == DEVICE) & (ops["op_type"] != IDLE)).any() else "not recorded"
+
+
+_FACTS = (
+    _Fact("Device type", lambda r: r.info.device_type, "another kind of device alone makes other times", True),
+    _Fact("Framework", lambda r: r.info.framework, "the frameworks record and run programs in other ways", True),
+    _Fact("Device", lambda r: r.info.device_name, "another model of device alone makes other times", True),
+    _Fact("Devices", lambda r: _count(r.info.device_count), "the work is spread over more devices on one side", True),
+    _Fact("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
+    _Fact("Batch size", lambda r: _count(batch_size(r)), "a step handles more examples on one side", True),
+    _Fact("Steps found by", lambda r: r.info.step_source, "where a step begins and ends is told in other ways", True),
+    _Fact("Device ops", _device_ops, "of one run the profile does not tell what its device did", False),
+)
+
+
+def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:
+    ours, theirs = (run.info.steps_included if run.info.has_steps else 0 for run in (baseline, candidate))
+    if min(ours, theirs) >= FEWEST_STEPS:
+        return []
+    meaning = f"a verdict on a time takes {FEWEST_STEPS} steps on each side"
+    return [Mismatch("Steps that count", f"{ours:,}", f"{theirs:,}", meaning, False)]
