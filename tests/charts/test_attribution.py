@@ -1,0 +1,104 @@
+"""Waterfalls as figures: bars begin where the one before ended, and say what they are."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tfcompare.charts import style
+from tfcompare.charts.attribution import UNEXPLAINED, part_waterfall, step_waterfall
+from tfcompare.charts.style import Side
+from tfcompare.compare.attribution import MOVE_COLUMNS, Waterfall, factor_moves
+
+SIDES = (Side("before", 0), Side("after <b>", 1))
+NAN = float("nan")
+STEP = Waterfall(
+    9500.0,
+    4500.0,
+    pd.DataFrame(
+        [
+            ("Kernel launch", "giving work", "part", 700.0, 2720.0, 2020.0),
+            ("Host compute", "computing", "part", 30.0, 30.0, 0.0),
+            ("Device compute", "computing", "part", 8100.0, 1080.0, -7020.0),
+        ],
+        columns=MOVE_COLUMNS,
+    ),
+)
+WITHIN = Waterfall(
+    100.0,
+    20.0,
+    pd.DataFrame(
+        [
+            ("conv<1>", "Conv2D", "matched", 90.0, 10.0, -80.0),
+            ("old", "Relu", "removed", 60.0, NAN, -60.0),
+            ("new", "Gelu", "added", NAN, 5.0, 5.0),
+            ("Not attributed", "rest", "not attributed", NAN, NAN, 55.0),
+        ],
+        columns=MOVE_COLUMNS,
+    ),
+)
+
+
+def ends_of(bars) -> list[tuple[float, float]]:
+    return [(base, base + length) for base, length in zip(bars.base, bars.x, strict=True)]
+
+
+def test_each_bar_begins_where_the_one_before_ended():
+    connectors, baseline, candidate, moves = step_waterfall(STEP, SIDES).data
+    assert ends_of(baseline) == [(0, 9.5)]
+    assert ends_of(candidate) == [(0, 4.5)]
+    assert [pytest.approx(end) for end in ends_of(moves)] == [(9.5, 11.52), (11.52, 11.52), (4.5, 11.52)]
+    assert [x for x in connectors.x if x is not None][::2] == pytest.approx([9.5, 11.52, 11.52, 4.5])
+    assert (baseline.marker.color, candidate.marker.color) == (SIDES[0].colour, SIDES[1].colour)
+
+
+def test_less_and_more_have_a_sign_as_well_as_a_colour():
+    moves = step_waterfall(STEP, SIDES).data[-1]
+    assert list(moves.text) == ["▲ +2.02 ms (+289 %)", "unchanged", "▼ −7.02 ms (−86.7 %)"]
+    assert [moves.marker.color[0], moves.marker.color[2]] == [style.WORSE, style.BETTER]
+
+
+def test_titles_say_from_what_to_what():
+    figure = step_waterfall(STEP, SIDES)
+    assert figure.layout.title.text == "Average step: from 9.50 ms to 4.50 ms, part by part"
+    assert figure.layout.xaxis.title.text == "Mean over the steps that count (ms)"
+    assert [note.text for note in figure.layout.annotations] == [
+        "Baseline · before", "Kernel launch", "Host compute", "Device compute", "Candidate · after &lt;b&gt;",
+    ]  # fmt: skip
+
+
+def test_what_one_side_lacks_and_what_no_op_explains_is_hatched_and_named():
+    figure = part_waterfall(WITHIN, SIDES, "Host compute")
+    moves = figure.data[-1]
+    assert list(moves.text) == ["▼ −80.0 µs (−88.9 %)", "▼ −60.0 µs (removed)", "▲ +5.00 µs (added)", "▲ +55.0 µs"]
+    assert list(moves.marker.pattern.shape) == ["", "x", "/", "."]
+    assert moves.marker.color[3] == UNEXPLAINED
+    notes = figure.layout.title.subtitle.text
+    assert "hatched: only one side has it; dotted: no op explains it" in notes
+    assert "below 0" in notes
+    assert figure.layout.xaxis.range[0] == -40
+    assert moves.customdata[0].tolist()[:2] == ["conv&lt;1&gt;", "Conv2D"]
+    assert moves.customdata[1].tolist()[4] == "–", "the absent side is no 0"
+
+
+def test_small_changes_of_a_long_step_are_not_slivers():
+    moves = pd.DataFrame([("Input", "", "part", 500.0, 510.0, 10.0)], columns=MOVE_COLUMNS)
+    figure = step_waterfall(Waterfall(1000.0, 1010.0, moves), SIDES)
+    low, high = figure.layout.xaxis.range
+    assert (high - low) / 2 < 0.010, "in milliseconds: the change takes more than half of the axis"
+    assert "does not begin at 0" in figure.layout.title.subtitle.text
+    assert "does not begin at 0" not in step_waterfall(STEP, SIDES).layout.title.subtitle.text
+
+
+def test_where_nothing_moved_there_is_no_bar_between_and_it_says_so():
+    figure = step_waterfall(Waterfall(100.0, 100.0, STEP.moves.assign(delta_us=0.0)), SIDES)
+    assert [trace.type for trace in figure.data] == ["scatter", "bar", "bar"]
+    assert "nothing moved" in figure.layout.title.subtitle.text
+    assert ends_of(figure.data[1]) == ends_of(figure.data[2]) == [(0, 100)]
+
+
+def test_factors_show_what_they_were():
+    moves = factor_moves((100, 100), (2.0, 4.0), ("Launches", "Time each"))
+    figure = part_waterfall(Waterfall(200.0, 400.0, moves), SIDES, "Kernel launch")
+    assert list(figure.data[-1].text) == ["unchanged", "▲ +200 µs (2.00 µs → 4.00 µs)"]
+    assert figure.layout.title.text.endswith("factor by factor")

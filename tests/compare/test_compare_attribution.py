@@ -1,0 +1,288 @@
+"""Waterfalls add up, mirror when the sides are swapped, and are empty where nothing changed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from compare_runs import steps
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfcompare.compare.attribution import (
+    NOT_ATTRIBUTED,
+    SHOWN_OPS,
+    Waterfall,
+    factor_moves,
+    has_both,
+    moved_most,
+    op_moves,
+    part_means,
+    part_waterfall,
+    step_waterfall,
+)
+from tfcompare.compare.attribution_words import PART_WORDS, ahead_sentence, part_sentence, step_sentence
+from tfcompare.schema import STEP_PARTS
+
+PAIR_COLUMNS = ["op_type", "op_name", "op_type_candidate", "op_name_candidate", "status"]
+
+
+def steps_of(*parts_us: dict[str, float], set_aside: int = 0) -> pd.DataFrame:
+    """A `steps` frame from the parts of each step."""
+    frame = steps([sum(parts.values()) for parts in parts_us], set_aside=set_aside)
+    for part in STEP_PARTS:
+        frame[part] = [float(parts.get(part, 0.0)) for parts in parts_us]
+    return frame
+
+
+def means(before: dict[str, float], after: dict[str, float]) -> pd.DataFrame:
+    return part_means(steps_of(before), steps_of(after))
+
+
+def pairs(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
+    """Rows of a diff from the names on either side; types are the same on both."""
+    out = []
+    for ours, theirs in rows:
+        status = "added" if ours is None else "removed" if theirs is None else "matched"
+        out.append(("Op", ours or theirs, "Op" if theirs else None, theirs, status))
+    return pd.DataFrame(out, columns=PAIR_COLUMNS)
+
+
+def times(**by_name: float) -> pd.DataFrame:
+    return pd.DataFrame({"op_type": "Op", "op_name": list(by_name), "time_us": list(by_name.values())})
+
+
+def part_of(before: float, after: float) -> pd.Series:
+    frame = means({"host_compute_us": before}, {"host_compute_us": after})
+    return frame.set_index("part", drop=False).loc["host_compute_us"]
+
+
+def text(waterfall: Waterfall) -> list[str]:
+    return [
+        f"{name} {delta:g} {kind}" for name, delta, kind in waterfall.moves[["name", "delta_us", "kind"]].to_numpy()
+    ]
+
+
+def test_the_parts_are_means_over_the_steps_that_count():
+    before = steps_of(
+        {"input_us": 900}, {"input_us": 10, "other_us": 5}, {"input_us": 30}, {"input_us": 900}, set_aside=1
+    )
+    parts = part_means(before, steps_of({"input_us": 50})).set_index("part")
+    assert list(parts.index) == list(STEP_PARTS)
+    found = parts.loc["input_us"]
+    assert (found["mean_us_baseline"], found["mean_us_candidate"], found["delta_us"], found["ratio"]) == (
+        20,
+        50,
+        30,
+        2.5,
+    )
+    assert found["std_us_baseline"] == pytest.approx(math.sqrt(200))
+    assert math.isnan(found["std_us_candidate"]), "a single step has no deviation"
+    assert (parts.loc["compile_us", "delta_us"], parts.loc["compile_us", "ratio"]) == (0, 1)
+
+
+def test_a_side_without_steps_is_missing_and_not_zero():
+    parts = part_means(steps_of({"input_us": 5}), steps_of().astype(dict.fromkeys(STEP_PARTS, "float64")))
+    assert parts["mean_us_candidate"].isna().all()
+    assert parts["delta_us"].isna().all()
+    assert not has_both(parts)
+
+
+def test_a_waterfall_goes_through_the_parts_that_either_side_has_in_their_order():
+    waterfall = step_waterfall(
+        means({"input_us": 100, "device_compute_us": 8000, "other_us": 5}, {"kernel_launch_us": 2000, "other_us": 5})
+    )
+    assert text(waterfall) == [
+        "Input -100 part",
+        "Kernel launch 2000 part",
+        "Device compute -8000 part",
+        "Other 0 part",
+    ]
+    assert waterfall.levels_us.tolist() == [8105, 8005, 10005, 2005, 2005]
+    assert not waterfall.is_empty
+
+
+def test_a_run_beside_itself_moves_nothing():
+    parts = means({"input_us": 100.1, "other_us": 0.2}, {"input_us": 100.1, "other_us": 0.2})
+    waterfall = step_waterfall(parts)
+    assert waterfall.is_empty
+    assert (waterfall.moves["delta_us"] == 0).all()
+    assert moved_most(parts) is None
+    assert step_sentence(parts) == "No part of the average step takes more or less time than before."
+
+
+some_steps = st.lists(
+    st.fixed_dictionaries({part: st.integers(0, 10**12).map(lambda ps: ps / 1e6) for part in STEP_PARTS}),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(some_steps, some_steps)
+def test_every_waterfall_of_steps_adds_up_and_mirrors(before, after):
+    ours, theirs = steps_of(*before), steps_of(*after)
+    there, back = step_waterfall(part_means(ours, theirs)), step_waterfall(part_means(theirs, ours))
+    assert there.baseline_us == pytest.approx(ours["duration_us"].mean(), abs=1e-3, rel=1e-12)
+    assert there.levels_us[-1] == pytest.approx(theirs["duration_us"].mean(), abs=1e-3, rel=1e-12)
+    assert there.moves["name"].equals(back.moves["name"])
+    assert (there.moves["delta_us"] == -back.moves["delta_us"]).all()
+
+
+def test_paired_ops_stand_side_by_side_the_largest_change_first():
+    rows = pairs(("conv", "conv_1"), ("gone", None), (None, "new"), ("unseen", "unseen"), ("late", "late"))
+    moves = op_moves(rows, times(conv=100, gone=30), times(conv_1=40, new=7, late=2))
+    assert moves[["name", "kind"]].to_numpy().tolist() == [
+        ["conv", "matched"], ["gone", "removed"], ["new", "added"], ["late", "matched"],
+    ]  # fmt: skip
+    assert moves["delta_us"].tolist() == [-60, -30, 7, 2]
+    assert np.isnan(moves["candidate_us"][1])
+    assert np.isnan(moves["baseline_us"][2])
+    assert moves["baseline_us"][3] == 0, "a matched op that did not count there took no time"
+
+
+def test_an_added_op_is_not_taken_for_the_baselines_op_of_that_name():
+    moves = op_moves(pairs(("dense_1", "dense"), (None, "dense_1")), times(dense_1=10), times(dense=10, dense_1=4))
+    assert moves["delta_us"].tolist() == [4, 0]
+
+
+def test_what_the_ops_leave_is_a_move_of_its_own_and_small_ones_are_one():
+    many = {f"op{i}": 100.0 + i for i in range(SHOWN_OPS + 3)}
+    moves = op_moves(pairs(*((name, name) for name in many)), times(**many), times())
+    waterfall = part_waterfall(part_of(2000, 500), moves)
+    assert len(waterfall.moves) == SHOWN_OPS + 2
+    assert text(waterfall)[0] == "op10 -110 matched"
+    assert text(waterfall)[-2:] == [
+        "3 other ops -303 others",
+        f"Not attributed {-1500 + sum(many.values()):g} not attributed",
+    ]
+    small = op_moves(pairs(("a", "a"), ("b", "b")), times(a=1000, b=5), times())
+    assert text(part_waterfall(part_of(1005, 0), small)) == ["a -1000 matched", "1 other op -5 others"]
+
+
+amounts = st.one_of(st.none(), st.integers(0, 10**9).map(lambda ps: ps / 1e6))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(amounts, amounts), max_size=14), st.integers(0, 10**6), st.integers(0, 10**6))
+def test_every_waterfall_of_ops_adds_up_and_mirrors(ops, before, after):
+    rows = [
+        (f"a{i}" if ours is not None else None, f"b{i}" if theirs is not None else None)
+        for i, (ours, theirs) in enumerate(ops)
+        if (ours, theirs) != (None, None)
+    ]
+    ours = times(**{f"a{i}": ours for i, (ours, _) in enumerate(ops) if ours is not None})
+    theirs = times(**{f"b{i}": theirs for i, (_, theirs) in enumerate(ops) if theirs is not None})
+    there = part_waterfall(part_of(before, after), op_moves(pairs(*rows), ours, theirs))
+    back = part_waterfall(part_of(after, before), op_moves(pairs(*((b, a) for a, b in rows)), theirs, ours))
+    assert there.levels_us[-1] == pytest.approx(after, abs=1e-5)
+    assert there.moves["delta_us"].tolist() == pytest.approx((-back.moves["delta_us"]).tolist(), abs=1e-6)
+    turned = {"added": "removed", "removed": "added"}
+    assert there.moves["kind"].replace(turned).tolist() == back.moves["kind"].tolist()
+
+
+@given(st.tuples(st.integers(1, 9999), st.integers(1, 9999)), st.tuples(st.integers(1, 999), st.integers(1, 999)))
+def test_the_factors_of_a_product_add_up_and_mirror(counts, times_us):
+    moves = factor_moves(counts, times_us, ("Launches", "Time each"))
+    assert moves["delta_us"].sum() == pytest.approx(counts[1] * times_us[1] - counts[0] * times_us[0])
+    back = factor_moves(counts[::-1], times_us[::-1], ("Launches", "Time each"))
+    assert moves["delta_us"].tolist() == (-back["delta_us"]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (
+            {"device_compute_us": 8000, "kernel_launch_us": 700},
+            {"device_compute_us": 1000, "kernel_launch_us": 2700},
+            "Device compute fell by 7.00 ms and explains 1.4 times the change of −5.00 ms in the average step; "
+            "kernel launch grew by 2.00 ms.",
+        ),
+        (
+            {"host_compute_us": 5000, "other_us": 10},
+            {"host_compute_us": 9000, "other_us": 20},
+            "Host compute grew by 4.00 ms and explains the whole change of +4.01 ms in the average step.",
+        ),
+        (
+            {"input_us": 300, "output_us": 200},
+            {"input_us": 900, "output_us": 600},
+            "Input grew by 600 µs and explains 60.0 % of the change of +1.00 ms in the average step; "
+            "output grew by 400 µs.",
+        ),
+        (
+            {"host_compute_us": 1000, "other_us": 40},
+            {"host_compute_us": 500, "other_us": 65},
+            "Host compute fell by 500 µs and explains a little more than the whole change of −475 µs "
+            "in the average step.",
+        ),
+        (
+            {"input_us": 900},
+            {"host_compute_us": 900},
+            "Input fell by 900 µs, but host compute grew by 900 µs: the average step takes as long as before.",
+        ),
+        (
+            {"input_us": 1000},
+            {"host_compute_us": 600, "other_us": 700},
+            "Input fell by 1.00 ms, but host compute grew by 600 µs and time that nothing explains grew by 700 µs: "
+            "the average step takes 300 µs more.",
+        ),
+    ],
+)  # fmt: skip
+def test_the_sentence_on_a_step(before, after, sentence):
+    said = step_sentence(means(before, after))
+    order = "time that nothing explains grew by 700 µs and host compute grew by 600 µs"
+    assert said == sentence.replace("host compute grew by 600 µs and time that nothing explains grew by 700 µs", order)
+
+
+def test_what_is_small_beside_the_largest_move_is_not_said():
+    after = dict.fromkeys(STEP_PARTS[1:], 12.0)
+    said = step_sentence(means({"compile_us": 1000}, {**after, "input_us": 960}))
+    assert said.startswith("Compilation fell by 1.00 ms, but input grew by 960 µs: the average step takes 44.0 µs more")
+
+
+def test_every_part_has_words():
+    assert list(PART_WORDS) == list(STEP_PARTS)
+
+
+def sentence_on(before: float, after: float, ours: pd.DataFrame, theirs: pd.DataFrame, *rows: tuple) -> str:
+    waterfall = part_waterfall(part_of(before, after), op_moves(pairs(*rows), ours, theirs))
+    return part_sentence("host_compute_us", waterfall)
+
+
+def test_the_sentence_on_a_part_names_the_op_and_why_it_does_not_add_up():
+    both = ("a`b", "a`b")
+    fits = sentence_on(100, 40, times(**{"a`b": 80}), times(**{"a`b": 22}), both)
+    assert fits == "Within host compute, `a'b` changed the most: it fell by 58.0 µs a step."
+    overlaps = sentence_on(100, 40, times(**{"a`b": 180}), times(), both)
+    assert "fell by 180 µs, 3.0 times as much as the part: what runs at the same time" in overlaps
+    beside = sentence_on(100, 40, times(**{"a`b": 10}), times(**{"a`b": 20}), both)
+    assert "against the part's own change of −60.0 µs" in beside
+    little = sentence_on(100, 40, times(**{"a`b": 20}), times(), both)
+    assert little.endswith("fell by 20.0 µs of 60.0 µs; the rest lies in no op that was recorded.")
+    steady = sentence_on(100, 100, times(**{"a`b": 20}), times(), both)
+    assert "fell by 20.0 µs: what runs at the same time" in steady
+
+
+def test_the_sentence_on_what_one_side_lacks_on_nothing_and_on_factors():
+    assert "`new` was added and takes 60.0 µs" in sentence_on(0, 60, times(), times(new=60), (None, "new"))
+    assert "`old` is gone, which took 60.0 µs" in sentence_on(60, 0, times(old=60), times(), ("old", None))
+    assert sentence_on(60, 60, times(a=1), times(a=1), ("a", "a")) == "Nothing within host compute changed."
+    unmoved = sentence_on(60, 90, times(a=1), times(a=1), ("a", "a"))
+    assert unmoved == "Nothing that was recorded tells what changed within host compute."
+    waterfall = part_waterfall(part_of(200, 400), factor_moves((100, 100), (2.0, 4.0), ("Launches", "Time each")))
+    assert part_sentence("kernel_launch_us", waterfall) == (
+        "Within kernel launch, the time each went from 2.00 µs to 4.00 µs."
+    )
+
+
+def test_what_cancels_out_says_so():
+    said = sentence_on(0, 60, times(a=5), times(b=5), ("a", None), (None, "b"))
+    assert said.endswith("They all but cancel out, so the change of the part lies elsewhere.")
+    assert NOT_ATTRIBUTED not in said
+
+
+def test_work_done_ahead_is_told_where_there_is_any():
+    assert ahead_sentence(0.0, 0.0) == ""
+    assert ahead_sentence(0.0, 7780.0).endswith("7.78 ms a step in the candidate, none in the baseline.")

@@ -1,0 +1,125 @@
+"""What changed the step, on real runs: the samples were recorded to differ in known ways."""
+
+from __future__ import annotations
+
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import ALL_RUNS, run_path
+from tfcompare.part_times import runs_ahead
+from tfcompare.schema import STEP_PARTS
+from tfcompare.step_attribution import Attribution, Within, attribution, steps_of, within
+
+
+def looked_into(one: str, other: str, part: str | None = None) -> tuple[Attribution, Within]:
+    baseline, candidate = tfc.load(run_path(one)), tfc.load(run_path(other))
+    comparison = tfc.compare(baseline, candidate)
+    found = attribution(comparison, candidate)
+    chosen = part or found.moved_most
+    assert chosen is not None
+    return found, within(comparison, candidate, chosen)
+
+
+def test_fewer_filters_are_blamed_on_the_convolutions():
+    found, inside = looked_into("filters_512_128", "filters_16_8")
+    assert found.moved_most == "host_compute_us"
+    assert inside.waterfall is not None
+    named = inside.waterfall.moves[inside.waterfall.moves["kind"] == "matched"]
+    assert named["detail"].str.startswith("Conv2D").all()
+    assert "on several threads" in inside.sentence
+
+
+def test_a_better_input_pipeline_is_credited_to_what_the_step_no_longer_waits_for():
+    found, inside = looked_into("filters_16_8", "filters_16_8_better_input")
+    assert found.sentence.startswith("Input fell by")
+    assert inside.waterfall is not None
+    first = inside.waterfall.moves.iloc[0]
+    assert (first["name"], first["kind"]) == ("Iterator::Root::BatchV2::Map", "removed")
+    left = inside.waterfall.moves.set_index("kind")["delta_us"].get("not attributed", 0.0)
+    assert abs(left) < 0.02 * abs(inside.waterfall.delta_us), "what stands before the step adds up to its waiting"
+    assert "none in the baseline" in inside.sentence
+
+
+def test_on_a_gpu_less_to_compute_lays_the_launches_bare():
+    found, inside = looked_into("filters_512_128_simulated", "filters_16_8_simulated")
+    assert found.sentence.startswith("Device compute fell by 7.02 ms and explains 1.4 times the change of −5.00 ms")
+    assert "kernel launch grew by 2.08 ms" in found.sentence
+    assert inside.waterfall is not None
+    assert inside.waterfall.moves["detail"].iloc[0].startswith("Conv2D")
+    _, launches = looked_into("filters_512_128_simulated", "filters_16_8_simulated", "kernel_launch_us")
+    assert launches.waterfall is not None
+    assert launches.waterfall.moves["name"].tolist() == ["Time per launch while no device is busy"]
+
+
+PAIRS = [
+    ("filters_512_128", "filters_16_8"),
+    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("filters_16_8", "filters_16_8_better_input"),
+    ("tf_cpu_zoo", "tf_cpu_sleepy"),
+    ("tf_gpu", "jax_tpu"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> None:
+    a, b = tfc.load(run_path(one)), tfc.load(run_path(other))
+    forth, back = tfc.compare(a, b), tfc.compare(b, a)
+    there, again = attribution(forth, b), attribution(back, a)
+    assert there.waterfall is not None
+    assert again.waterfall is not None
+    assert there.waterfall.baseline_us == pytest.approx(a.info.step_time_ms_mean * 1000, abs=1e-3)
+    assert there.waterfall.levels_us[-1] == pytest.approx(b.info.step_time_ms_mean * 1000, abs=1e-3)
+    assert (there.waterfall.moves["delta_us"] == -again.waterfall.moves["delta_us"]).all()
+    for part in STEP_PARTS:
+        inside, mirrored = within(forth, b, part).waterfall, within(back, a, part).waterfall
+        assert (inside is None) == (mirrored is None)
+        if inside is not None and mirrored is not None:
+            assert inside.levels_us[-1] == pytest.approx(inside.candidate_us, abs=1e-3)
+            assert inside.moves["delta_us"].tolist() == pytest.approx((-mirrored.moves["delta_us"]).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
+    run = tfc.load(run_path(name))
+    comparison = tfc.compare(run, run)
+    found = attribution(comparison, run)
+    assert found.moved_most is None
+    if found.waterfall is None:
+        assert "no step markers" in found.sentence
+        return
+    assert found.waterfall.is_empty
+    assert "same recording" in found.sentence
+    for part in STEP_PARTS:
+        inside = within(comparison, run, part).waterfall
+        assert inside is None or inside.is_empty
+
+
+def test_without_steps_there_is_no_waterfall_and_it_says_whose_and_what_to_do():
+    baseline, candidate = tfc.load(run_path("filters_16_8")), tfc.load(run_path("jax_conv_08"))
+    found = attribution(tfc.compare(baseline, candidate), candidate)
+    assert found.waterfall is None
+    assert "`jax_conv_minimal_08` has no step markers" in found.sentence
+    assert "StepTraceAnnotation" in found.sentence
+
+
+def test_of_a_chosen_host_its_own_steps_count():
+    run = tfc.load(run_path("tf_gpu"))
+    host = run.host_names[-1]
+    comparison = tfc.compare(run, run, host=host)
+    assert set(steps_of(comparison, run)["host"]) == {host}
+    assert within(comparison, run, "host_compute_us").waterfall is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "ahead"),
+    [
+        ("Iterator::Root::Prefetch", False),
+        ("Iterator::Root::Prefetch::BatchV2", True),
+        ("Iterator::Root::BatchV2::Map", False),
+        ("Iterator::Root::ParallelMapV2", False),
+        ("Iterator::Root::ParallelMapV2::ParallelInterleaveV4[2]::FlatMap[0]::TFRecord", True),
+        ("read::Prefetch::images", False),
+    ],
+)
+def test_which_stages_run_ahead_of_the_step(name: str, ahead: bool) -> None:
+    assert runs_ahead(name) is ahead

@@ -1,0 +1,160 @@
+"""Figures on what made the average step longer or shorter: from one run's to the other's, part by part, op by op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.charts.style import Side
+from tfcompare.units import (
+    format_delta,
+    format_percent_change,
+    format_time_us,
+    middle_ellipsis,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from tfcompare.compare.attribution import Waterfall
+
+PATTERNS = {"added": "/", "removed": "x", "not attributed": "."}
+"""How a bar is hatched: of what only one side has, and of what no op explains."""
+
+UNEXPLAINED = style.BASELINE_COLOUR
+"""The grey of what no op explains, which is neither better nor worse."""
+
+CUT_FROM = 0.5
+"""An axis whose lowest value is this share of its highest or more does not begin at 0: the changes would be slivers."""
+
+NAME_LENGTH = 72
+ROOM_FOR_TEXT = 0.34
+
+
+def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side]) -> go.Figure:
+    """From the baseline's average step to the candidate's, part by part; `waterfall` with at least the two ends."""
+    return _waterfall(waterfall, sides, "Average step", "part")
+
+
+def part_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], label: str) -> go.Figure:
+    """From the baseline's average time of a part of the step to the candidate's, op by op; `label` names the part."""
+    what = "factor" if (waterfall.moves["kind"] == "factor").any() else "op"
+    return _waterfall(waterfall, sides, label, what)
+
+
+def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], about: str, unit: str) -> go.Figure:
+    moves = waterfall.moves.iloc[:0] if waterfall.is_empty else waterfall.moves
+    levels = waterfall.levels_us[: len(moves) + 1]
+    scale = style.time_scale([*levels, waterfall.candidate_us])
+    low, high = _limits([*levels, waterfall.baseline_us, waterfall.candidate_us])
+    ends = tuple(map(format_time_us, (waterfall.baseline_us, waterfall.candidate_us)))
+    result = style.figure(
+        f"{about}: from {ends[0]} to {ends[1]}, {unit} by {unit}",
+        "; ".join(_notes(waterfall, moves, low)),
+        height=style.rows_height(len(moves) + 2),
+        legend_rows=0,
+        showlegend=False,
+        barmode="overlay",
+    )
+    rows = np.arange(len(moves) + 2, dtype=np.float64) + style.bar_places()[0][0]
+    result.add_trace(_connectors(levels / scale.size, rows))
+    for side, time_us, row in zip(sides, (levels[0], waterfall.candidate_us), (rows[0], rows[-1]), strict=True):
+        result.add_trace(_end(side, time_us, row, (low, scale)))
+    if len(moves):
+        result.add_trace(_steps_between(moves, levels, rows[1:-1], scale))
+    result.update_xaxes(
+        title_text=f"Mean over the steps that count ({scale.unit})",
+        range=[low / scale.size, (high + ROOM_FOR_TEXT * (high - low)) / scale.size],
+        tickformat="~r",
+        zeroline=bool(low < 0),
+    )
+    names = [f"{side.role} · {middle_ellipsis(side.name, 48)}" for side in sides]
+    style.name_rows(result, [names[0], *style.shorten_apart([str(n) for n in moves["name"]], NAME_LENGTH), names[1]])
+    return result
+
+
+def _limits(levels: Sequence[float]) -> tuple[float, float]:
+    """Where the axis begins, and the highest level."""
+    low, high = min(levels), max(levels)
+    if low < CUT_FROM * high or high == low:
+        return min(0.0, low), high or 1.0
+    return max(low - 0.25 * (high - low), 0.0), high
+
+
+def _notes(waterfall: Waterfall, moves: pd.DataFrame, low: float) -> list[str]:
+    notes = ["▼ less time, ▲ more time"] if len(moves) else ["nothing moved: no bar between the two"]
+    notes += ["hatched: only one side has it"] if moves["kind"].isin(["added", "removed"]).any() else []
+    notes += ["dotted: no op explains it"] if (moves["kind"] == "not attributed").any() else []
+    notes += ["the axis does not begin at 0"] if low > 0 else []
+    below = min(waterfall.levels_us) < -1e-6
+    return [*notes, "below 0, since ops that overlap count in full"] if below else notes
+
+
+def _connectors(levels: NDArray[np.float64], rows: NDArray[np.float64]) -> go.Scatter:
+    """A dotted line from where each bar ends to where the next begins."""
+    x = [value for level in levels for value in (level, level, None)]
+    y = [value for above, below in pairwise(rows) for value in (above, below, None)]
+    return go.Scatter(
+        x=x, y=y, mode="lines", line={"color": style.BASELINE_COLOUR, "width": 1, "dash": "dot"}, opacity=0.6,
+        hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _end(side: Side, time_us: float, row: float, place: tuple[float, style.Scale]) -> go.Bar:
+    low, scale = place
+    begin = max(low, 0.0)
+    return go.Bar(
+        orientation="h", base=[begin / scale.size], x=[(time_us - begin) / scale.size], y=[row],
+        width=style.bar_places()[1], marker={"color": side.colour},
+        text=[f"<b>{format_time_us(time_us)}</b>"], hovertext=[f"{side.label}<br>mean {format_time_us(time_us)}"],
+        hoverinfo="text", **_OUTSIDE,
+    )  # fmt: skip
+
+
+_OUTSIDE: dict[str, Any] = {
+    "textposition": "outside", "textfont": {"size": 11}, "constraintext": "none", "cliponaxis": False, "textangle": 0,
+}  # fmt: skip
+
+
+def _steps_between(
+    moves: pd.DataFrame, levels: NDArray[np.float64], rows: NDArray[np.float64], scale: style.Scale
+) -> go.Bar:
+    """The moves, each as a bar from the lower of its levels to the higher, so that its text is right of it."""
+    delta = moves["delta_us"].to_numpy(np.float64)
+    is_unexplained = moves["kind"] == "not attributed"
+    lower, higher = np.minimum(levels[:-1], levels[1:]), np.maximum(levels[:-1], levels[1:])
+    texts = [_text(move) for _, move in moves.iterrows()]
+    return go.Bar(
+        orientation="h", base=lower / scale.size, x=(higher - lower) / scale.size, y=rows, width=style.bar_places()[1],
+        marker={
+            "color": np.where(is_unexplained, UNEXPLAINED, np.where(delta < 0, style.BETTER, style.WORSE)).tolist(),
+            "pattern": {"shape": [PATTERNS.get(k, "") for k in moves["kind"]], "size": 6, "fillmode": "replace"},
+        },
+        text=texts,
+        customdata=np.column_stack([
+            moves["name"].map(style.whole), moves["detail"].map(style.whole), texts,
+            moves["baseline_us"].map(format_time_us), moves["candidate_us"].map(format_time_us),
+        ]),
+        hovertemplate=(
+            "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}"
+            "<br>baseline %{customdata[3]}<br>candidate %{customdata[4]}<extra></extra>"
+        ), **_OUTSIDE,
+    )  # fmt: skip
+
+
+def _text(move: pd.Series) -> str:
+    delta = float(move["delta_us"])
+    if delta == 0:
+        return "unchanged"
+    sign = "▼" if delta < 0 else "▲"
+    ours, theirs = move["baseline_us"], move["candidate_us"]
+    why = {"added": "added", "removed": "removed", "factor": move["detail"]}.get(move["kind"], "")
+    if not why and ours > 0 and theirs == theirs:
+        why = format_percent_change(theirs / ours)
+    return f"{sign} {format_delta(delta, 'µs')}" + (f" ({why})" if why else "")

@@ -1,0 +1,176 @@
+"""Figures on what the steps are made of: the average step of both runs, and every step of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.charts.steps import MOST_MARKERS
+from tfcompare.charts.style import Side
+from tfcompare.schema import STEP_PARTS, STEPS
+from tfcompare.units import MISSING, format_percent, format_time_us, middle_ellipsis
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PART_COLOURS = {
+    "compile_us": "#9A6B3F",
+    "input_us": "#A08A00",
+    "output_us": "#C4709A",
+    "kernel_launch_us": "#7B5FD9",
+    "host_compute_us": "#0A9A8C",
+    "device_collectives_us": "#B0309A",
+    "device_to_device_us": "#5E8C3A",
+    "device_compute_us": "#3C7FC4",
+    "other_us": "#8C96A3",
+}
+PART_PATTERNS = {"other_us": "/", "device_collectives_us": "x", "device_to_device_us": "."}
+
+ROLES = ("baseline", "candidate")
+TOO_FLAT = 4.0
+"""Average steps so many times apart are drawn as shares: of the shorter one no part could be seen."""
+
+PALE = 0.35
+SET_ASIDE_NOTE = "pale: first and last step, set aside"
+AVERAGE_BARS = 2
+"""An average step is drawn as thick as two bars, so that its parts can be written into it."""
+
+FEWEST_PLACES = 8
+"""Room for so many steps at least: a bar of a single one would fill the chart."""
+
+ENTRIES_IN_A_ROW = 3
+"""Of a legend, where the window is narrow."""
+
+
+def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
+    """The average step of both sides, its parts on one another.
+
+    `parts` as `compare.attribution.part_means` gives them; a side without steps is not drawn, nor are parts that no
+    side has. Steps that are too far apart in length are drawn as shares of each.
+    """
+    means = {role: parts[f"mean_us_{role}"].fillna(0.0) for role in ROLES}
+    there = [(role, side) for role, side in zip(ROLES, sides, strict=True) if means[role].sum() > 0]
+    whole = {role: float(means[role].sum()) for role, _ in there}
+    as_shares = bool(whole) and max(whole.values()) > TOO_FLAT * min(whole.values())
+    scale = style.time_scale(whole.values())
+    shown = parts[np.logical_or.reduce([means[role] > 0 for role in ROLES])]
+    result = style.figure(
+        "Average step by part" + (", as shares of each run's step" if as_shares else ""),
+        "mean over the steps that count; hover for the deviation",
+        height=style.rows_height(len(there), AVERAGE_BARS), legend_rows=0, barmode="stack", showlegend=True,
+        barcornerradius=0, uniformtext={"minsize": 10, "mode": "hide"},
+    )  # fmt: skip
+    (first, second), width = style.bar_places(AVERAGE_BARS)
+    y = np.arange(len(there)) + (first + second) / 2
+    for row in shown.index:
+        lengths = [means[role][row] / (whole[role] if as_shares else scale.size) for role, _ in there]
+        result.add_trace(_part_bars(parts.loc[row], there, whole).update(x=lengths, y=y, width=1.7 * width))
+    _legend_below(result, len(shown))
+    if as_shares:
+        result.update_xaxes(tickformat=".0%", range=[0, 1.0])
+    else:
+        result.update_xaxes(tickformat="~r", title_text=f"Time ({scale.unit})")
+    labels = [f"{side.role} · {middle_ellipsis(side.name, 48)} · {format_time_us(whole[role])}" for role, side in there]
+    style.name_rows(result, labels)
+    return result
+
+
+def _legend_below(result: go.Figure, entries: int) -> None:
+    """A legend below the axis, which may take several rows there without covering anything."""
+    room = 44 + style.LEGEND_ROW_PIXELS * -(-entries // ENTRIES_IN_A_ROW)
+    result.update_layout(
+        height=result.layout.height + room,
+        margin_b=room,
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
+    )
+
+
+def _part_bars(part: pd.Series, there: Sequence[tuple[str, Side]], whole: dict[str, float]) -> go.Bar:
+    key = str(part["part"])
+    times = [format_time_us(part[f"mean_us_{role}"]) for role, _ in there]
+    return go.Bar(
+        name=part["label"],
+        orientation="h",
+        marker=_part_marker(key),
+        text=None if key in PART_PATTERNS else times,  # hatching would cross it
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        textfont={"color": "#FFFFFF"},
+        customdata=[
+            [
+                side.role, time, _deviation(part[f"std_us_{role}"]),
+                format_percent(part[f"mean_us_{role}"] / whole[role]),
+            ]
+            for (role, side), time in zip(there, times, strict=True)
+        ],
+        hovertemplate=(
+            f"<b>{part['label']}</b><br>%{{customdata[0]}}: %{{customdata[1]}}%{{customdata[2]}}"
+            "<br>%{customdata[3]} of the step<extra></extra>"
+        ),
+    )  # fmt: skip
+
+
+def _deviation(std_us: float) -> str:
+    text = format_time_us(std_us)
+    return "" if text == MISSING else f" ± {text}"
+
+
+def _part_marker(part: str) -> dict[str, Any]:
+    pattern: dict[str, Any] = {"shape": PART_PATTERNS.get(part, ""), "size": 6, "solidity": 0.2, "fillmode": "overlay"}
+    pattern["fgcolor"] = "#FFFFFF"
+    return {"color": PART_COLOURS[part], "pattern": pattern}
+
+
+def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
+    """Every step of one run by its parts, over the step's position: bars, or areas where bars would be hairlines.
+
+    `steps` has one row a step in order, with the columns of `schema.STEPS`.
+    """
+    parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
+    scale = style.time_scale([float(steps["duration_us"].max())] if len(steps) else [])
+    result = style.figure(
+        f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}",
+        "" if steps["included"].all() else SET_ASIDE_NOTE,
+        height=320, legend_rows=0, showlegend=True, barmode="stack", barcornerradius=0, bargap=0.15,
+    )  # fmt: skip
+    hover = _step_hover(steps)
+    for part in parts:
+        result.add_trace(_step_trace(part, steps, scale, hover))
+    _legend_below(result, len(parts))
+    result.update_xaxes(
+        title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), FEWEST_PLACES) + 0.6]
+    )
+    result.update_yaxes(title_text=f"Time ({scale.unit})", rangemode="tozero", tickformat="~r")
+    return result
+
+
+def _step_hover(steps: pd.DataFrame) -> list[list[str]]:
+    aside = np.where(steps["included"].astype(bool), "", "<br>set aside")
+    texts = (steps["step"].astype(str), steps["duration_us"].map(format_time_us), steps["host"].map(style.safe), aside)
+    return [list(row) for row in zip(*texts, strict=True)]
+
+
+def _step_trace(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Bar | go.Scatter:
+    label, times = STEPS.column(part).label, steps[part]
+    share = (times / steps["duration_us"]).where(steps["duration_us"] > 0, 0.0)
+    own = [[*row, format_time_us(t), format_percent(s)] for row, t, s in zip(hover, times, share, strict=True)]
+    shared: dict[str, Any] = {
+        "name": label,
+        "x": np.arange(1, len(steps) + 1),
+        "y": scale.of(times),
+        "customdata": own,
+        "hovertemplate": (
+            f"step %{{customdata[0]}} (position %{{x}})<br><b>{label} %{{customdata[4]}}</b> (%{{customdata[5]}})"
+            " of %{customdata[1]}<br>host %{customdata[2]}%{customdata[3]}<extra></extra>"
+        ),
+    }
+    if len(steps) > MOST_MARKERS:
+        line = {"width": 0, "color": PART_COLOURS[part]}
+        return go.Scatter(mode="lines", line=line, stackgroup="parts", fillcolor=PART_COLOURS[part], **shared)
+    included = steps["included"].to_numpy(dtype=bool)
+    return go.Bar(marker=_part_marker(part) | {"opacity": np.where(included, 1.0, PALE).tolist()}, **shared)

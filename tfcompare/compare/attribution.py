@@ -1,0 +1,195 @@
+"""Which parts of a step made it longer or shorter, and which ops did that to a part: waterfalls that add up.
+
+All figures are means over the included steps, since means add up and medians do not: the step of a waterfall is the
+mean step, and not the median that stands elsewhere as the run's step time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
+from tfcompare.schema import STEP_PARTS, STEPS
+from tfcompare.units import format_count, format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+SHOWN_OPS = 8
+WORTH_A_MOVE = 0.01
+"""Of the largest move: ops that changed by less are told together."""
+
+
+PART = "part"
+OTHERS = "others"
+FACTOR = "factor"
+NOT_ATTRIBUTED = "not attributed"
+NEGLIGIBLE_US = 1e-6
+"""A picosecond, in which profiles count: less than that is rounding."""
+
+MOVE_COLUMNS = ["name", "detail", "kind", "baseline_us", "candidate_us", "delta_us"]
+
+
+@dataclass(frozen=True)
+class Waterfall:
+    """From the baseline's average time to the candidate's, move by move.
+
+    `moves` are in the order in which they lead from one to the other: `name`; `detail`, what there is to say beside
+    it; `kind` (`part` of a step; `matched`, `added` or `removed` for an op; `others`, several ops as one;
+    `factor` of a product; `not attributed`); `baseline_us` and `candidate_us`, missing where a side has none or the
+    move is no time of either; `delta_us`. The deltas add up to the whole change.
+    """
+
+    baseline_us: float
+    candidate_us: float
+    moves: pd.DataFrame
+
+    @property
+    def delta_us(self) -> float:
+        """The whole change, candidate − baseline."""
+        return self.candidate_us - self.baseline_us
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing moved."""
+        return bool((self.moves["delta_us"].abs() < NEGLIGIBLE_US).all())
+
+    @property
+    def levels_us(self) -> npt.NDArray[np.float64]:
+        """What is reached before the first move and after each of them."""
+        return self.baseline_us + np.append(0.0, np.cumsum(self.moves["delta_us"].to_numpy(np.float64)))
+
+
+def part_means(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
+    """The parts of the average step of both sides, one row for each of `schema.STEP_PARTS`, in that order.
+
+    Both frames have one row a step and the columns of `schema.STEPS`; only included steps count. Columns: `part`,
+    `label`; `mean_us_<side>` and `std_us_<side>` (of a sample) for `baseline` and `candidate`, missing for a side
+    without steps, the deviation also for one of a single step; `delta_us`, `ratio`.
+    """
+    columns: dict[str, pd.Series] = {}
+    for side, steps in (("baseline", baseline), ("candidate", candidate)):
+        times = steps.loc[steps["included"].astype(bool), list(STEP_PARTS)].astype("float64")
+        columns |= {f"mean_us_{side}": times.mean(), f"std_us_{side}": times.std(ddof=1)}
+    means = pd.DataFrame(columns, index=list(STEP_PARTS))
+    ours, theirs = means["mean_us_baseline"], means["mean_us_candidate"]
+    means = means.assign(delta_us=theirs - ours, ratio=ratio(ours, theirs))
+    means.insert(0, "label", [STEPS.column(part).label for part in STEP_PARTS])
+    return means.rename_axis("part").reset_index()
+
+
+def has_both(parts: pd.DataFrame) -> bool:
+    """Whether both sides have steps; `parts` as `part_means` gives them."""
+    return bool(parts["delta_us"].notna().all())
+
+
+def step_waterfall(parts: pd.DataFrame) -> Waterfall:
+    """From the baseline's average step to the candidate's through the parts that either of them has.
+
+    `parts` as `part_means` gives them, both sides with steps. The kind of every move is `part`.
+    """
+    ours, theirs = parts["mean_us_baseline"], parts["mean_us_candidate"]
+    moves = pd.DataFrame(
+        {
+            "name": parts["label"],
+            "detail": [STEPS.column(part).meaning for part in parts["part"]],
+            "kind": PART,
+            "baseline_us": ours,
+            "candidate_us": theirs,
+            "delta_us": parts["delta_us"],
+        }
+    )
+    there = (ours != 0) | (theirs != 0)
+    return Waterfall(float(ours.sum()), float(theirs.sum()), moves[there].reset_index(drop=True))
+
+
+def moved_most(parts: pd.DataFrame) -> str | None:
+    """The part whose mean changed the most, either way; None where none did. Of equals the first."""
+    size = parts["delta_us"].abs()
+    return None if (size < NEGLIGIBLE_US).all() else str(parts["part"].iloc[int(size.argmax())])
+
+
+def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
+    """How much the time of each op changed, the largest change first; `Waterfall` tells the columns.
+
+    `pairs` are rows of a diff: `op_type`, `op_name`, the same with `_candidate`, and `status`. The two sides have
+    `op_type`, `op_name`, `time_us` for the ops that count; a pair of which neither does is left out. Of a matched pair
+    the side that does not count an op took 0 for it; of the others the absent side is missing.
+    """
+    ours = _times(baseline, pairs["op_type"], pairs["op_name"]).where(pairs["status"] != ADDED)
+    theirs = _times(candidate, pairs["op_type_candidate"], pairs["op_name_candidate"]).where(pairs["status"] != REMOVED)
+    counts = ours.notna() | theirs.notna()
+    matched = pairs["status"] == MATCHED
+    moves = pd.DataFrame(
+        {
+            "name": pairs["op_name"],
+            "detail": pairs["op_type"],
+            "kind": pairs["status"],
+            "baseline_us": ours.mask(matched & ours.isna(), 0.0),
+            "candidate_us": theirs.mask(matched & theirs.isna(), 0.0),
+        }
+    )[counts]
+    moves["delta_us"] = change(moves["baseline_us"], moves["candidate_us"])
+    names = zip(moves["name"], pairs.loc[counts, "op_name_candidate"].fillna(moves["name"]), strict=True)
+    either_way = [" ".join(sorted(set(pair))) for pair in names]  # of equals the same one first from either side
+    ranks = pd.DataFrame({"size": -moves["delta_us"].abs(), "names": either_way}, index=moves.index)
+    return moves.loc[ranks.sort_values(["size", "names"], kind="stable").index, MOVE_COLUMNS].reset_index(drop=True)
+
+
+def _times(side: pd.DataFrame, types: pd.Series, names: pd.Series) -> pd.Series:
+    by_op = side.set_index(["op_type", "op_name"])["time_us"]
+    keys = pd.MultiIndex.from_arrays([types, names])
+    return pd.Series(by_op.reindex(keys).to_numpy(np.float64), index=types.index)
+
+
+def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS) -> Waterfall:
+    """From the baseline's average time of a part to the candidate's, through what moved within it.
+
+    `part` is a row of `part_means`, `moves` what `op_moves` gives. The `shown` largest stand for themselves, but none
+    that changed by less than `WORTH_A_MOVE` of the largest; the rest is one move of kind `others`. Ops overlap, and the
+    profile does not tell all that happens, so their changes seldom add up to the part's: what is left, on either side
+    of 0, is the last move, `not attributed`.
+    """
+    moved = moves[moves["delta_us"].abs() >= NEGLIGIBLE_US]
+    worth = int((moved["delta_us"].abs() >= WORTH_A_MOVE * moved["delta_us"].abs().max()).sum())
+    rows = [moved.head(min(shown, worth))]
+    rest = moved.iloc[min(shown, worth) :]
+    if len(rest):
+        name = "1 other op" if len(rest) == 1 else f"{len(rest):,} other ops"
+        rows.append(_move(name, "each changed by less than those above", OTHERS, rest["delta_us"].sum(),
+                          rest["baseline_us"].sum(), rest["candidate_us"].sum()))  # fmt: skip
+    left = float(part["delta_us"]) - float(moved["delta_us"].sum())
+    if abs(left) >= NEGLIGIBLE_US:
+        rows.append(_move("Not attributed", "what the changes above leave of the part's change", NOT_ATTRIBUTED, left))
+    every = pd.concat([row for row in rows if len(row)] or [moved], ignore_index=True)
+    return Waterfall(float(part["mean_us_baseline"]), float(part["mean_us_candidate"]), every)
+
+
+def factor_moves(counts: Sequence[float], times_us: Sequence[float], names: tuple[str, str]) -> pd.DataFrame:
+    """How much of the change of a product, count times average time, is owed to the count and how much to the time.
+
+    Both give the baseline's figure and the candidate's; `names` are what the two moves are called. Each factor's change
+    is weighed by the mean of the other one, so the two add up exactly and swapped sides are the mirror image.
+    """
+    (few, many), (before, after) = counts, times_us
+    moves = [
+        _move(names[0], _from_to(counts, format_count) + " a step", FACTOR, (many - few) * (before + after) / 2),
+        _move(names[1], _from_to(times_us, format_time_us), FACTOR, (after - before) * (few + many) / 2),
+    ]
+    return pd.concat(moves, ignore_index=True)
+
+
+def _from_to(figures: Sequence[float], written: Callable[[float], str]) -> str:
+    return " → ".join(written(figure) for figure in figures)
+
+
+def _move(
+    name: str, detail: str, kind: str, delta_us: float, baseline_us: float = np.nan, candidate_us: float = np.nan
+) -> pd.DataFrame:
+    return pd.DataFrame([(name, detail, kind, baseline_us, candidate_us, delta_us)], columns=MOVE_COLUMNS)
