@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 
 import pandas as pd
 import pytest
 
-from tfcompare.export.csv import csv_text, for_spreadsheet, spreadsheet_csv
+from tfcompare.export.csv import csv_text, for_spreadsheet, gzipped, spreadsheet_csv, spreadsheet_csv_of
 
 
 def test_names_numbers_and_absent_cells():
@@ -57,3 +58,10 @@ def test_a_download_reads_back_as_the_same_numbers():
 
 def test_an_empty_frame_keeps_its_header():
     assert csv_text(pd.DataFrame({"op_name": pd.Series(dtype="str"), "self_time_us": []})) == "op_name,self_time_us\n"
+
+
+def test_a_frame_in_parts_is_the_same_file():
+    frame = pd.DataFrame({"op": ["=a", "b\nc", "d"], "bytes": [1, 2, 3]})
+    parts = [frame.iloc[:2], frame.iloc[2:]]
+    assert b"".join(spreadsheet_csv_of(parts)) == spreadsheet_csv(frame)
+    assert gzip.decompress(gzipped(spreadsheet_csv_of(parts))) == spreadsheet_csv(frame)

@@ -88,6 +88,19 @@ def test_a_missing_size_stays_missing_and_a_column_of_nothing_is_in_bytes():
     assert cells.iloc[:, 1].isna().all()
 
 
+def test_a_ratio_of_bytes_stands_under_their_heading_and_is_not_scaled():
+    rows = pd.DataFrame({"memory_id": ["GPU"], "peak_bytes_baseline": [2_000_000], "peak_bytes_ratio": [0.5]})
+    columns = [shown(name, schema.MEMORY_SUMMARY) for name in rows.columns]
+    cells = styled(rows, columns, layout(rows, columns))
+    assert [heading for heading, _ in cells.columns] == ["", "Peak (MB)", "Peak (MB)"]
+    assert cells.iloc[0].tolist() == ["GPU", 2.0, 0.5]
+
+
+def test_a_point_in_time_is_a_number():
+    column = shown("peak_time_us_baseline", schema.MEMORY_SUMMARY)
+    assert (column.heading, column.label, column.format) == ("Peak at (µs)", "Baseline", "number")
+
+
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
 def test_the_columns_shown_first_fit_the_page(factor):
     rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})

@@ -62,24 +62,29 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
                 "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
                 "<br>candidate %{customdata[3]}<extra></extra>"
             ),
-            marker={
-                "colors": log_ratio(*sides),
-                "colorscale": COLOURS,
-                "cmin": -CLIP,
-                "cmid": 0,
-                "cmax": CLIP,
-                "showscale": True,
-                "colorbar": {
-                    "title": {"text": "candidate ÷ baseline", "side": "right"},
-                    "tickvals": [-3, -2, -1, 0, 1, 2, 3],
-                    "ticktext": ["÷8 less time", "÷4", "÷2", "equal", "×2", "×4", "×8 more time"],
-                    "thickness": 12,
-                    "outlinewidth": 0,
-                },
-            },
+            marker=change_colours(sides[0], sides[1], "time"),
         )
     )
     return result
+
+
+def change_colours(baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantity: str) -> dict[str, object]:
+    """The marker of tiles that are coloured by candidate ÷ baseline of a quantity (`time`), with its scale."""
+    return {
+        "colors": log_ratio(baseline, candidate),
+        "colorscale": COLOURS,
+        "cmin": -CLIP,
+        "cmid": 0,
+        "cmax": CLIP,
+        "showscale": True,
+        "colorbar": {
+            "title": {"text": "candidate ÷ baseline", "side": "right"},
+            "tickvals": [-3, -2, -1, 0, 1, 2, 3],
+            "ticktext": [f"÷8 less {quantity}", "÷4", "÷2", "equal", "×2", "×4", f"×8 more {quantity}"],
+            "thickness": 12,
+            "outlinewidth": 0,
+        },
+    }
 
 
 def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,6 +33,22 @@ def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:
     """`frame` as a CSV file for download from the browser: `for_spreadsheet`, UTF-8 marked as such for Excel."""
     return csv_text(for_spreadsheet(frame)).encode("utf-8-sig")
+
+
+def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
+    """As `spreadsheet_csv`, of a frame that comes in parts, so that it need never be whole."""
+    for number, part in enumerate(parts):
+        text = csv_text(for_spreadsheet(part))
+        yield text.encode("utf-8-sig") if number == 0 else text.partition("\n")[2].encode()
+
+
+def gzipped(parts: Iterable[bytes]) -> bytes:
+    """The parts one after the other as one gzip file."""
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as file:
+        for part in parts:
+            file.write(part)
+    return out.getvalue()
 
 
 def _defused(cell: object) -> object:

@@ -44,28 +44,28 @@ def memory_summary(events: MemoryEvents, host: str) -> pd.DataFrame:
     )
 
 
-def memory_timeline(events: MemoryEvents, host: str) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_TIMELINE`: every event, by memory id and time."""
-    every = np.arange(len(events))
+def memory_timeline(events: MemoryEvents, host: str, rows: Int64 | None = None) -> pd.DataFrame:
+    """Columns of `schema.memory.MEMORY_TIMELINE`: every event, or those in `rows`, by memory id and time."""
+    rows = np.arange(len(events)) if rows is None else rows
     return MEMORY_TIMELINE.conform(
         pd.DataFrame(
             {
-                "host": pd.Series(host, index=every, dtype="str"),
-                "memory_id": _memory_ids(events, events.memory),
-                "time_us": events.time_ps / PS_PER_US,
-                "event": _EVENTS.take(events.is_allocation.astype(np.int64)),
-                "op_name": events.op_name.at(every),
-                "requested_bytes": _where_recorded(events.requested_bytes),
-                "allocation_bytes": _where_recorded(events.allocation_bytes),
-                "region_type": events.region_type.at(every),
-                "data_type": events.data_type.at(every),
-                "shape": events.shape.at(every),
-                "step": pd.arrays.IntegerArray(events.step, ~events.in_step),
-                "stack_bytes": events.stack_bytes,
-                "heap_bytes": events.heap_bytes,
-                "free_bytes": events.free_bytes,
-                "in_use_bytes": events.in_use_bytes,
-                "fragmentation": events.fragmentation,
+                "host": pd.Series(host, index=range(len(rows)), dtype="str"),
+                "memory_id": _memory_ids(events, events.memory[rows]),
+                "time_us": events.time_ps[rows] / PS_PER_US,
+                "event": _EVENTS.take(events.is_allocation[rows].astype(np.int64)),
+                "op_name": events.op_name.at(rows),
+                "requested_bytes": _where_recorded(events.requested_bytes[rows]),
+                "allocation_bytes": _where_recorded(events.allocation_bytes[rows]),
+                "region_type": events.region_type.at(rows),
+                "data_type": events.data_type.at(rows),
+                "shape": events.shape.at(rows),
+                "step": pd.arrays.IntegerArray(events.step[rows], ~events.in_step[rows]),
+                "stack_bytes": events.stack_bytes[rows],
+                "heap_bytes": events.heap_bytes[rows],
+                "free_bytes": events.free_bytes[rows],
+                "in_use_bytes": events.in_use_bytes[rows],
+                "fragmentation": events.fragmentation[rows],
             }
         )
     )

@@ -6,7 +6,7 @@ over all rows where the browser only has those of one page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
@@ -29,8 +29,33 @@ MISSING = "–"
 PAGE_PIXELS = 950
 """The width of a table in a window of 1440."""
 
-TEXT_PIXELS = {"op_type": 150, "op_type_candidate": 150, "op_name_candidate": 400, "host_or_device": 70, "status": 80}
+TEXT_PIXELS = {
+    "op_type": 150,
+    "op_type_candidate": 150,
+    "op_name_candidate": 400,
+    "host_or_device": 70,
+    "host": 120,
+    "op_name": 220,
+    "kernel_name_candidate": 400,
+    "block_dim": 80,
+    "block_dim_candidate": 110,
+    "grid_dim": 100,
+    "grid_dim_candidate": 110,
+    "device": 120,
+    "shape": 96,
+    "shape_candidate": 96,
+    "category": 140,
+    "category_candidate": 140,
+    "status": 80,
+}
 NAME_PIXELS = (180, 420)
+KIND_PIXELS = (114, 114)
+NEVER_CUT = ("kind",)
+"""Texts that fit where an estimate by their letters says they do not."""
+
+SHORT_NAME_PIXELS = {"pipeline": 140, "iterator": 140}
+"""What such names need at most, where a table begins with them."""
+
 DIGIT_PIXELS = 7.2
 LETTER_PIXELS = 7.0
 MARKER_PIXELS = 40
@@ -42,7 +67,7 @@ SORTED = {True: " ▼", False: " ▲"}
 ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
 """What the last part of a diff's column name says, as a label."""
 
-SHORT_LABELS = {"host_or_device": "Where"}
+SHORT_LABELS = {"host_or_device": "Where", "data_type": "Type"}
 
 OF_A_DIFF = {
     c.name: c
@@ -65,6 +90,32 @@ OF_A_DIFF = {
         Column("avg_time_us", "float64", "mean", "µs", "Average time", "Total time ÷ occurrences."),
         Column("avg_self_time_us", "float64", "mean", "µs", "Average self time", "Self time ÷ occurrences."),
         Column("self_share", "float64", "level", "share", "Share", "Share of the self time on host, or on device."),
+        Column(
+            "input_self_share",
+            "float64",
+            "level",
+            "share",
+            "Self time, share",
+            "Share of the self time of all input ops.",
+        ),
+        Column(
+            "input_total_share",
+            "float64",
+            "level",
+            "share",
+            "Total time, share",
+            "Total time as a share of the self time of all input ops: with what runs within, so they add up to more.",
+        ),
+        Column("time_rank", "Int64", "level", "", "Rank", "Place in the run by total time, 1 is the longest."),
+        Column("time_share", "float64", "level", "share", "Share", "Share of the run's kernel time."),
+        Column(
+            "cumulative_time_share",
+            "float64",
+            "level",
+            "share",
+            "Cumulative share",
+            "Share of the run's kernel time in this row and those that take longer.",
+        ),
         Column(
             "cumulative_share", "float64", "level", "share", "Cumulative share", "Share of this op and all above it."
         ),
@@ -104,9 +155,11 @@ def shown(name: str, table: schema.Table) -> Shown:
     unit = "" if column.unit == "share" else column.unit
     unit = f"{unit}/step" if unit and per else "per step" if per else unit
     name_and_unit = f"{column.label} ({unit})" if unit else column.label
-    if not column.is_number and column.kind != "flag":
+    if not column.is_number and column.kind not in ("flag", "time_point"):
         label = SHORT_LABELS.get(name, column.label)
         label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
+        if column.dtype != "str":
+            return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
         return Shown(name, "", label, column.meaning, "text")
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
@@ -182,11 +235,15 @@ def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
             values = values / scale[1]
         most = MOST_DIGITS if units[names[0]] == "µs" else MOST_DIGITS_OF_COUNTS
         digits |= dict.fromkeys(names, min(decimals(values), most))
+    for column in columns:  # stands under the same heading, in which the unit is named
+        if column.format == "ratio" and (beside := of_heading.get(column.heading)) and beside[0] in scales:
+            scales[column.name] = (scales[beside[0]][0], 1.0)
     first, *others = columns
     laid_out = Layout({}, digits, scales)
     pixels = {column.name: _pixels(frame, column, laid_out) for column in others}
     left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
-    least, most = NAME_PIXELS
+    least, most = KIND_PIXELS if first.name == "kind" else NAME_PIXELS
+    most = SHORT_NAME_PIXELS.get(first.name, most)
     return replace(laid_out, pixels=pixels | {first.name: min(left, most) if left >= least else most})
 
 
@@ -245,12 +302,17 @@ class Order:
             return Order(column, first_falling)
         return Order(column, not first_falling) if self.falling == first_falling else Order()
 
-    def of(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The rows in this order, what is missing last."""
+    def of(self, frame: pd.DataFrame, readings: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """The rows in this order, texts by their readings where they have one, what is missing last."""
         if self.column is None:
             return frame.reset_index(drop=True)
         return frame.sort_values(
-            self.column, ascending=not self.falling, kind="stable", na_position="last", ignore_index=True
+            self.column,
+            ascending=not self.falling,
+            kind="stable",
+            na_position="last",
+            ignore_index=True,
+            key=lambda cells: cells.replace(dict(readings)) if readings and cells.dtype == "str" else cells,
         )
 
 
@@ -261,16 +323,18 @@ def sortable(
     key: str,
     row_name: Callable[[pd.DataFrame], pd.Series] | None = None,
     address: str = "",
+    readings: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, str | None]:
     """Show `frame`; returns its rows in the order shown, and the name of the row that is chosen.
 
     `row_name` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
     choice are kept in the page's address as `sort` and `row`, behind `address` where a page has several tables.
+    `readings` are what texts are shown as, and sorted by, that are too long to be read.
     """
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
     laid_out = layout(frame, columns)
-    rows = order.of(frame)
+    rows = order.of(frame, readings)
     page = _page(rows, key)
     row_names = row_name(page).tolist() if row_name else []
     chosen = st.query_params.get(f"{address}row")
@@ -279,7 +343,7 @@ def sortable(
     grid = f"{key} {order.to_text()}"
     st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(
-        styled(page, columns, laid_out),
+        styled(page, columns, laid_out, readings),
         key=grid,
         hide_index=True,
         height=min(len(page), VISIBLE_ROWS) * ROW_PIXELS + 2 * ROW_PIXELS + 2,
@@ -305,28 +369,41 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
     return rows.iloc[first:last].reset_index(drop=True)
 
 
-def styled(page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout) -> pd.DataFrame | Styler:
-    """The page with two levels of headers, and changes of time in the colours of better and worse."""
+def styled(
+    page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout, readings: Mapping[str, str] | None = None
+) -> pd.DataFrame | Styler:
+    """The page with two levels of headers, and changes of time in the colours of better and worse.
+
+    Texts are cut to what fits for the eye alone: a double click on a cell shows the whole.
+    """
     cells = for_spreadsheet(page[[column.name for column in columns]])
     shares = [column.name for column in columns if column.format == "share"]
     cells[shares] *= 100  # the format `percent` drops zeros at the end, so that the points would not stand in line
+    short: dict[str, dict[str, str]] = {}
     for column in columns:
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
-        elif column.format == "text":
+        elif column.format == "text" and column.name not in NEVER_CUT:
             fitting = int((laid_out.pixels[column.name] - 16) / LETTER_PIXELS)
-            cells[column.name] = _shortened(cells[column.name], fitting)
+            short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
     headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
     cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
     changes: list[Hashable] = [(headings[c.name], c.name) for c in columns if c.format == "change" and c.is_cost]
-    return cells.style.apply(_change_colours, subset=changes) if changes else cells
+    formats = {(headings[name], name): partial(_look_up, texts) for name, texts in short.items() if texts}
+    if not changes and not formats:
+        return cells
+    return cells.style.apply(_change_colours, subset=changes).format(cast(Any, formats))
 
 
-def _shortened(texts: pd.Series, letters: int) -> pd.Series:
-    """The texts cut to so many letters; what is missing stays so."""
-    there = texts.notna()
-    short = style.shorten_apart(texts[there].astype("str").tolist(), letters)
-    return texts.mask(there, pd.Series(short, index=texts.index[there], dtype="str"))
+def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
+    """What is shown in place of each text that does not fit as it is."""
+    whole = texts.dropna().astype("str").drop_duplicates()
+    short = style.shorten_apart([readings.get(text, text) for text in whole], letters)
+    return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
+
+
+def _look_up(texts: Mapping[str, str], text: str) -> str:
+    return texts.get(text, text)
 
 
 def _change_colours(changes: pd.Series) -> list[str]:

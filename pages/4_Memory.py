@@ -1,0 +1,28 @@
+"""TensorBoard's Memory Profile for two runs, and what changed between them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from tfcompare import ui
+from tfcompare.ui import memory, memory_peak
+from tfcompare.ui.pair import choose_pair, comparison_of, remarks
+
+view = ui.setup("Memory", needs="pair")
+comparison = comparison_of(view)
+remarks(comparison)
+pair = choose_pair(comparison)
+memory.stop_without_events(pair, view.selection)
+chosen = memory.choose_memories(pair)
+memory.headline(chosen)
+memory.figures(chosen)
+
+st.subheader("Over time")
+memory.timeline(chosen)
+
+st.subheader("What is held at the peak")
+memory_peak.breakdown(chosen)
+
+st.subheader("Every memory")
+memory_peak.fields(chosen)
+memory_peak.summary(chosen)

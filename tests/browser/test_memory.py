@@ -1,0 +1,136 @@
+"""Memory in a real browser: both runs over time, what they hold at their peaks, and the numbers to take home."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Serve, opened, query, settled, table_texts
+from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
+from tfcompare import compare, load
+from tfcompare.run import Run
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    return [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+
+
+def downloaded(page: Page, button: str, nth: int = 0) -> pd.DataFrame:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).nth(nth).click()
+    return pd.read_csv(
+        io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig", keep_default_na=False
+    )
+
+
+def drawn(page: Page, nth: int = 0) -> dict[str, list[float]]:
+    """The highest value of each line of a chart by its name and axis, as Plotly has it."""
+    chart = page.locator(".js-plotly-plot").nth(nth)
+    expect(chart).to_be_visible()
+    highest = "t => [t.name + t.yaxis, Math.max(...t.y)]"
+    script = f"e => Object.fromEntries(e._fullData.filter(t => t.mode == 'lines').map({highest}))"
+    return chart.evaluate(script)  # type: ignore[no-any-return]
+
+
+def test_every_chart_is_drawn(page: Page, autoencoder_url: str) -> None:
+    opened(page, f"{autoencoder_url}/Memory?parts=true")
+    expect(page.locator(".gtitle")).to_have_text(
+        [
+            "Memory in use over time",
+            "Stack, heap and free memory: filters_512_128",
+            "Stack, heap and free memory: filters_16_8",
+            "The 15 largest changes of memory at the peak",
+            "What is held at the peak of each run",
+        ]
+    )
+    peaks = drawn(page)
+    assert sorted(peaks) == [
+        "Baseline · filters_512_128, peak 169 MBy", "Baseline · filters_512_128y2",
+        "Candidate · filters_16_8, peak 69.0 MBy", "Candidate · filters_16_8y2",
+    ]  # fmt: skip
+    assert peaks["Baseline · filters_512_128, peak 169 MBy"] == pytest.approx(168.858112)
+    expect(page.locator(".treemaplayer .slice").first).to_be_visible()
+
+
+def test_the_controls_change_the_chart_and_the_address(page: Page, autoencoder_url: str) -> None:
+    opened(page, f"{autoencoder_url}/Memory")
+    expect(page.locator(".xtitle").first).to_have_text("Step, by position")
+    page.get_by_role("radio", name="by time").click()
+    expect(page.locator(".xtitle").first).to_have_text("Time since the first event (s)")
+    page.get_by_role("radio", name="free", exact=True).click()
+    expect(page.locator(".gtitle").first).to_have_text("Memory free over time")
+    page.get_by_role("radio", name="region").click()
+    expect(page.locator(".treemaplayer text", has_text="persist/dynamic").first).to_be_visible()
+    settled(page)
+    assert {name: query(page)[name] for name in ("align", "level", "parts_by")} == {
+        "align": ["by time"], "level": ["free"], "parts_by": ["region"],
+    }  # fmt: skip
+    page.reload()  # a link shows a colleague the same
+    expect(page.locator(".gtitle").first).to_have_text("Memory free over time")
+    expect(page.locator(".xtitle").first).to_have_text("Time since the first event (s)")
+
+
+def test_hovering_tells_what_an_event_was(page: Page, autoencoder_url: str) -> None:
+    opened(page, f"{autoencoder_url}/Memory")
+    plot = page.locator(".js-plotly-plot").first.locator(".nsewdrag").first
+    plot.hover(position={"x": 300, "y": 100})
+    texts = page.locator(".hovertext")
+    expect(texts).to_have_count(2)
+    for role in ("Baseline", "Candidate"):
+        fields = f"{role}: (de)?allocation of .*requested .*in use .*fragmentation .*step "
+        expect(texts.filter(has_text=re.compile(fields))).to_have_count(1)
+
+
+def test_the_csv_of_a_timeline_is_whole(page: Page, autoencoder_url: str, runs: list[Run]) -> None:
+    opened(page, f"{autoencoder_url}/Memory")
+    for run, role in zip(runs, ("baseline", "candidate"), strict=True):
+        file = downloaded(page, f"CSV of the {role}'s timeline")
+        whole = run.table("memory_timeline")
+        assert list(file.columns) == list(whole.columns)
+        for name in ("in_use_bytes", "heap_bytes", "free_bytes"):
+            assert file[name].tolist() == whole[name].tolist()
+        assert file["op_name"].tolist() == whole["op_name"].tolist()
+        assert file["time_us"].tolist() == pytest.approx(whole["time_us"].tolist(), rel=1e-12)
+
+
+def test_the_csvs_are_the_tables(page: Page, autoencoder_url: str, runs: list[Run]) -> None:
+    comparison = compare(*runs)
+    opened(page, f"{autoencoder_url}/Memory")
+    for nth, name in enumerate(("memory_peak", "memory_summary")):
+        diff = comparison.table(name)
+        everything = downloaded(page, "CSV of everything", nth)
+        assert list(everything.columns) == list(diff.columns)
+        assert len(everything) == len(diff)
+        shown = downloaded(page, "CSV of these", nth)
+        metric = {"memory_peak": "allocation_bytes", "memory_summary": "peak_bytes"}[name]
+        for frame in (everything, shown):
+            bytes_of = pd.to_numeric(frame[f"{metric}_baseline"]).dropna().tolist()
+            assert bytes_of == diff[f"{metric}_baseline"].dropna().tolist()
+    assert table_texts(page)[0][1:4] == ["temp", "float", "[2,1024,4608]"]
+
+
+@pytest.mark.parametrize("nth", [0, 1, 2])
+def test_the_columns_shown_first_need_no_sideways_scrolling(page: Page, autoencoder_url: str, nth: int) -> None:
+    opened(page, f"{autoencoder_url}/Memory")
+    table = page.locator("[data-testid=stDataFrame]").nth(nth)
+    table.scroll_into_view_if_needed()
+    assert table.locator(".dvn-scroller").evaluate("e => e.scrollWidth <= e.clientWidth")
+
+
+def test_a_deep_link_on_a_fresh_server_shows_the_memories_it_names(page: Page, serve: Serve) -> None:
+    names = {"baseline": "jax_elementwise", "candidate": "jax_tpu"}
+    address = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
+    address |= {"memory_baseline": "xla_gpu_host_bfc", "memory_candidate": "3", "level": "heap"}
+    opened(page, f"{serve(CORPUS)}/Memory?{urlencode(address)}")
+    expect(
+        page.get_by_role("heading", name="tpu_inference_2 in 3 holds 21.5 GB at its peak, more than the 256 B")
+    ).to_be_visible()
+    expect(page.locator(".gtitle").first).to_have_text("Memory on the heap over time")
+    expect(page.get_by_text("by time only: no step markers in")).to_be_visible()

@@ -1,0 +1,143 @@
+"""Charts of memory: what is drawn is what the frames say."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tfcompare import schema
+from tfcompare.charts.memory import make_up, peak_treemap, timeline
+from tfcompare.charts.style import Side
+from tfcompare.units import MISSING
+
+SIDES = (Side("before", 0), Side("after", 1))
+
+
+def line(in_use: list[int], positions: list[float] | None = None, **columns: object) -> pd.DataFrame:
+    """Events as `memory_series.drawn` gives them; the peak is the first of the largest."""
+    frame = pd.DataFrame({
+        "host": "vm", "memory_id": "gpu", "time_us": [1000.0 * i for i in range(len(in_use))], "event": "allocation",
+        "op_name": "a<b>/conv", "requested_bytes": 90, "allocation_bytes": 100, "region_type": "temp",
+        "data_type": "float", "shape": "[2,3]", "step": 7, "stack_bytes": 0, "heap_bytes": in_use,
+        "free_bytes": [10_000_000 - size for size in in_use], "in_use_bytes": in_use, "fragmentation": 0.25,
+    })  # fmt: skip
+    frame = schema.MEMORY_TIMELINE.conform(frame.assign(**columns))
+    peak = frame.index == frame["in_use_bytes"].idxmax() if len(frame) else []
+    return frame.assign(position=positions or frame["time_us"], is_peak=peak)
+
+
+BEFORE, AFTER = line([1_000_000, 4_000_000, 2_000_000]), line([1_000_000, 3_000_000])
+
+
+def test_both_runs_are_steps_on_one_axis_with_their_peaks() -> None:
+    figure = timeline([(SIDES[0], BEFORE), (SIDES[1], AFTER)], [], "in_use_bytes", "time")
+    before, after, before_peak, after_peak = figure.data
+    assert [trace.line.shape for trace in (before, after)] == ["hv", "hv"]
+    assert list(before.x) == [0, 1, 2]
+    assert list(before.y) == [1, 4, 2]
+    assert before.name == "Baseline · before, peak 4.00 MB"
+    assert after.name == "Candidate · after, peak 3.00 MB"
+    assert (before_peak.x[0], before_peak.y[0], before_peak.text[0]) == (1, 4, "<b>4.00 MB</b>")
+    assert (after_peak.x[0], after_peak.y[0], after_peak.marker.symbol) == (1, 3, "diamond")
+    assert figure.layout.title.text == "Memory in use over time"
+    assert figure.layout.xaxis.title.text == "Time since the first event (ms)"
+    assert figure.layout.yaxis.title.text == "In use (MB)"
+
+
+def test_hovering_tells_what_the_guide_lists() -> None:
+    (trace, _) = timeline([(SIDES[0], BEFORE)], [], "in_use_bytes", "time").data
+    assert trace.text[1] == (
+        "<b>allocation of 100 B</b>, requested 90 B<br>a&lt;b&gt;/conv<br>temp · float · [2,3]"
+        "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 0.250<br>step 7, at 1.00 ms"
+    )
+
+
+def test_what_was_not_recorded_is_left_out_or_a_dash() -> None:
+    frame = line([5], op_name="", region_type="", data_type="", shape="", step=pd.NA, requested_bytes=pd.NA,
+                 fragmentation=float("nan"))  # fmt: skip
+    text = timeline([(SIDES[0], frame)], [], "in_use_bytes", "time").data[0].text[0]
+    assert text.startswith(f"<b>allocation of 100 B</b>, requested {MISSING}<br>in use 5 B")
+    assert f"fragmentation {MISSING}<br>step {MISSING}" in text
+
+
+def test_the_fragmentation_has_a_panel_of_its_own_on_the_same_time() -> None:
+    lines = [(SIDES[0], BEFORE), (SIDES[1], AFTER)]
+    figure = timeline(lines, lines, "in_use_bytes", "time")
+    below = [trace for trace in figure.data if trace.yaxis == "y2"]
+    assert [list(trace.y) for trace in below] == [[0.25] * 3, [0.25] * 2]
+    assert all(trace.xaxis is None and not trace.showlegend for trace in below)
+    assert figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]
+    assert figure.layout.yaxis2.overlaying is None
+
+
+def test_fragmentation_as_the_level_is_one_panel() -> None:
+    lines = [(SIDES[0], BEFORE)]
+    figure = timeline(lines, lines, "fragmentation", "time")
+    assert not [trace for trace in figure.data if trace.yaxis == "y2"]
+    assert figure.layout.title.text == "Fragmentation over time"
+    assert figure.data[0].name == "Baseline · before, peak 0.250"
+
+
+def test_of_free_memory_the_least_is_named() -> None:
+    figure = timeline([(SIDES[0], BEFORE)], [], "free_bytes", "time")
+    assert figure.data[0].name == "Baseline · before, least 6.00 MB"
+    assert list(figure.data[0].y) == [9, 6, 8]
+
+
+def test_a_run_without_the_memory_is_not_drawn_and_the_other_keeps_its_colour() -> None:
+    figure = timeline([(SIDES[0], BEFORE.iloc[:0]), (SIDES[1], AFTER)], [], "in_use_bytes", "time")
+    assert figure.data[0].line.color == SIDES[1].colour
+    assert len(figure.data) == 2
+
+
+def test_a_memory_that_never_held_anything_is_a_line_at_zero() -> None:
+    figure = timeline([(SIDES[0], line([0, 0]))], [], "in_use_bytes", "time")
+    assert list(figure.data[0].y) == [0, 0]
+    assert figure.data[1].text[0] == "<b>0 B</b>"
+
+
+@pytest.mark.parametrize(("positions", "says"), [([1.0, 1.5, 2.0], False), ([0.5, 1.5, 2.0], True)])
+def test_by_step_the_axis_is_steps_and_says_what_stands_before_the_first(positions: list[float], says: bool) -> None:
+    frame = line([1, 2, 3], positions)
+    figure = timeline([(SIDES[0], frame)], [], "in_use_bytes", "step")
+    assert list(figure.data[0].x) == positions
+    assert figure.layout.xaxis.title.text == "Step, by position"
+    assert ("before the first step" in figure.layout.title.subtitle.text) == says
+
+
+def test_stack_heap_and_free_stand_on_one_another() -> None:
+    figure = make_up(SIDES[0], BEFORE, "time")
+    assert [trace.name for trace in figure.data] == ["stack", "heap", "free"]
+    assert {trace.stackgroup for trace in figure.data} == {"memory"}
+    assert [sum(levels) for levels in zip(*(trace.y for trace in figure.data), strict=True)] == [10, 10, 10]
+
+
+def test_an_axis_that_ends_below_the_capacity_says_so() -> None:
+    figure = make_up(SIDES[0], BEFORE, "time")
+    assert figure.layout.yaxis.range == (0, 8)
+    assert figure.layout.title.subtitle.text.startswith("of 10.0 MB; the axis ends below")
+    full = make_up(SIDES[0], line([9_000_000]), "time")
+    assert full.layout.yaxis.range == (0, 10)
+    assert full.layout.title.subtitle.text == "of 10.0 MB"
+
+
+def test_a_treemap_has_the_bytes_of_both_runs_and_their_change() -> None:
+    rows = [
+        ("both runs", "", "both runs", "", 6e6, 4e6, 2e6),
+        ("baseline", "both runs", "baseline", "", 4e6, 4e6, 2e6),
+        ("baseline/0", "baseline", "conv", "output · 1 allocation", 4e6, 4e6, 0.0),
+        ("candidate", "both runs", "candidate", "", 2e6, 4e6, 2e6),
+        ("candidate/0", "candidate", "x<y>", "", 2e6, 0.0, 2e6),
+    ]
+    columns = ["node", "parent", "what", "detail", "bytes", "baseline_bytes", "candidate_bytes"]
+    tree = pd.DataFrame(rows, columns=columns)
+    (trace,) = peak_treemap(tree.assign(label=tree["what"]), SIDES, by="region").data
+    assert list(trace.values) == [6e6, 4e6, 4e6, 2e6, 2e6]
+    assert trace.branchvalues == "total"
+    assert list(trace.labels) == ["both runs", "Baseline · before", "conv", "Candidate · after", "x&lt;y&gt;"]
+    assert trace.customdata[2].tolist() == [
+        "<b>conv</b><br>output · 1 allocation", "4.00 MB",
+        "baseline 4.00 MB, candidate 0 B: only the baseline has it",
+    ]  # fmt: skip
+    assert trace.customdata[0][2].endswith("−50.0 %")
+    assert trace.marker.colors[0] < 0 < trace.marker.colors[4]

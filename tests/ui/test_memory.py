@@ -1,0 +1,268 @@
+"""The memory page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.memory_runs import allocate, free, saved, step, work
+from tests.profiles import CORPUS, ROOT, run_path
+from tests.xspace_builder import Event
+from tfcompare import compare, load, settings
+from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.settings import Settings
+from tfcompare.ui.memory import ONE_OF_EACH, _timeline_csv
+
+STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]
+HELD = [allocate(10, 300, 300, 0x1, tf_op="m/conv"), free(120, 0, 300, 0x1)]
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(ROOT / "pages" / "4_Memory.py"), default_timeout=90)
+
+
+def shown(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception
+    return page
+
+
+def of_two(page: AppTest, folder: Path, ours: list[Event], theirs: list[Event]) -> AppTest:
+    """The page on two tiny runs, `before` and `after`."""
+    for role, name, events in (("baseline", "before", ours), ("candidate", "after", theirs)):
+        logdir = folder / name
+        if not logdir.exists():
+            saved(logdir, *events)
+        (run,) = (logdir / "plugins" / "profile").iterdir()
+        page.query_params[role] = f"{folder.name}/{run.relative_to(folder)}"
+    with settings.override(Settings(places=(folder,))):
+        return shown(page)
+
+
+def of_corpus(page: AppTest, baseline: str, candidate: str) -> AppTest:
+    for role, name in (("baseline", baseline), ("candidate", candidate)):
+        page.query_params[role] = f"corpus/{run_path(name).relative_to(CORPUS)}"
+    with settings.override(Settings(places=(CORPUS,))):
+        return shown(page)
+
+
+def headline(page: AppTest) -> str:
+    return next(text.value for text in page.markdown if text.value.startswith("### "))
+
+
+def told(page: AppTest) -> str:
+    return " ".join(element.value for kind in (page.info, page.caption) for element in kind)
+
+
+def titles(page: AppTest) -> list[str]:
+    figures = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    return [figure["layout"]["title"]["text"] for figure in figures]
+
+
+def table(page: AppTest, nth: int) -> pd.DataFrame:
+    """A table as it is sent to the browser, by the frame's column names."""
+    frame = page.dataframe[nth].value
+    frame.columns = [column[-1] if isinstance(column, tuple) else column for column in frame.columns]
+    return frame
+
+
+# The samples
+
+
+def test_the_headline_and_the_cards_are_those_of_the_tables(page: AppTest) -> None:
+    shown(page)
+    assert headline(page) == (
+        "### `filters_16_8` holds 69.0 MB at its peak, **less** than the 169 MB of `filters_512_128`: "
+        "99.8 MB less, −59.1 %."
+    )
+    assert [(card.label, card.value, card.delta) for card in page.metric][:2] == [
+        ("Peak in use", "69.0 MB", "−59.1 %"),
+        ("Peak heap since start", "69.1 MB", "−59.3 %"),
+    ]
+
+
+def test_the_tables_have_the_numbers_of_the_diff(page: AppTest) -> None:
+    ours, theirs = (load(run_path(name)) for name in ("filters_512_128", "filters_16_8"))
+    diff = compare(ours, theirs).table("memory_peak")
+    shown(page)
+    peak = table(page, 0)
+    assert len(peak) == len(diff) > 20
+    held = diff["allocation_bytes_baseline"].astype("float64") / 1e6
+    assert peak["allocation_bytes_baseline"].tolist() == pytest.approx(held.tolist(), nan_ok=True)
+    assert peak["occurrences_candidate"].dropna().tolist() == diff["occurrences_candidate"].dropna().tolist()
+    fields = table(page, 1).set_index("Field")
+    assert fields.loc["Memory ID", "Candidate: filters_16_8"] == "bfc_cpu_allocator_for_gpu"
+    assert fields.loc["Peak memory usage within the profile"].tolist() == ["169 MB", "69.0 MB", "−99.8 MB · −59.1 %"]
+    assert len(fields) == 11
+    assert table(page, 2)["memory_id"].str.startswith("bfc_").all()
+
+
+@pytest.mark.parametrize(
+    ("level", "title"),
+    [
+        ("in use", "Memory in use over time"),
+        ("stack", "Memory reserved for the stack over time"),
+        ("free", "Memory free over time"),
+        ("fragmentation", "Fragmentation over time"),
+    ],
+)
+def test_the_level_in_the_address_is_drawn(page: AppTest, level: str, title: str) -> None:
+    page.query_params["level"] = level
+    assert titles(shown(page))[0] == title
+
+
+def test_stack_heap_and_free_are_drawn_for_each_run_when_asked_for(page: AppTest) -> None:
+    assert not any("Stack, heap" in title for title in titles(shown(page)))
+    page.toggle(key="parts").set_value(True)
+    stacked = [title for title in titles(shown(page)) if "Stack, heap" in title]
+    assert [title.rpartition(" ")[2] for title in stacked] == ["filters_512_128", "filters_16_8"]
+
+
+@pytest.mark.parametrize(
+    ("align", "axis"), [("by time", "Time since the first event (s)"), ("step by step", "Step, by position")]
+)
+def test_the_runs_are_laid_over_one_another_as_the_address_says(page: AppTest, align: str, axis: str) -> None:
+    page.query_params["align"] = align
+    figure = json.loads(shown(page).get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["title"]["text"] == axis
+
+
+def test_all_columns_are_there_when_asked_for(page: AppTest) -> None:
+    page.query_params["all_columns"] = page.query_params["all_columns_summary"] = "true"
+    shown(page)
+    wanted = {"status", "match", "verdict", "requested_bytes_delta", "shape_candidate", "host", "memory_id"}
+    assert wanted <= set(table(page, 0).columns)
+    assert {"peak_time_us_baseline", "stack_bytes_candidate", "fragmentation_delta"} <= set(table(page, 2).columns)
+
+
+def test_the_treemap_by_region(page: AppTest) -> None:
+    page.query_params["parts_by"] = "region"
+    figure = json.loads(shown(page).get("plotly_chart")[-1].proto.spec)
+    assert {"output", "temp"} <= set(figure["data"][0]["labels"])
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_the_file_of_a_timeline_is_the_whole_table(is_long: bool) -> None:
+    run = load(run_path("filters_16_8"))
+    data = _timeline_csv(run, None, is_long)()
+    whole = gzip.decompress(data) if is_long else data
+    assert whole == spreadsheet_csv(run.table("memory_timeline"))
+
+
+# Which memory
+
+
+def test_a_memory_of_several_is_chosen_by_its_name_in_the_address(page: AppTest) -> None:
+    page.query_params["memory"] = "GPU_3_bfc"
+    of_corpus(page, "jax_conv_08", "jax_conv_legacy")
+    assert page.selectbox(key="memory").value == "GPU_3_bfc"
+    assert table(page, 1).iloc[0].tolist()[1:3] == ["GPU_3_bfc", "GPU_3_bfc"]
+
+
+def test_a_memory_there_is_not_is_no_error(page: AppTest) -> None:
+    page.query_params["memory"] = "no such"
+    of_corpus(page, "jax_conv_08", "jax_conv_legacy")
+    assert page.selectbox(key="memory").value == "GPU_1_bfc"
+
+
+def test_memories_of_other_names_are_chosen_one_for_each_run(page: AppTest) -> None:
+    page.query_params["memory_candidate"] = "2"
+    of_corpus(page, "jax_elementwise", "jax_tpu")
+    assert (page.selectbox(key="memory_baseline").value, page.selectbox(key="memory_candidate").value) == (
+        "GPU_0_bfc",
+        "2",
+    )
+    assert "`tpu_inference_2` in `2` holds 21.5 GB" in headline(page)
+    assert set(table(page, 0)["op_name"].dropna()) == {"unused preallocated device memory", "stack"}
+
+
+def test_where_names_pair_one_of_each_can_still_be_chosen(page: AppTest) -> None:
+    page.query_params["memory"] = ONE_OF_EACH
+    page.query_params["memory_candidate"] = "GPU_5_bfc"
+    of_corpus(page, "jax_conv_08", "jax_conv_legacy")
+    assert table(page, 1).iloc[0].tolist()[1:3] == ["GPU_1_bfc", "GPU_5_bfc"]
+
+
+def test_memories_on_several_hosts_are_told_apart(page: AppTest) -> None:
+    of_corpus(page, "tf_gpu", "tf_cpu_base")
+    assert "GPU_4_bfc on 34.83.195.180_6003" in page.selectbox(key="memory_baseline").options
+
+
+# What there is not
+
+
+def test_without_memory_events_the_page_says_how_to_record_them(page: AppTest, tmp_path: Path) -> None:
+    of_two(page, tmp_path, STEPS, [*STEPS, work(50)])
+    assert "Neither run holds memory events" in told(page)
+    assert "host_tracer_level=2" in told(page)
+    assert not page.metric
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(HELD, []), ([], HELD)])
+def test_a_run_that_has_memory_events_stands_alone(
+    page: AppTest, tmp_path: Path, ours: list[Event], theirs: list[Event]
+) -> None:
+    of_two(page, tmp_path, [*STEPS, *ours], [*STEPS, *theirs])
+    silent, other = ("after", "before") if ours else ("before", "after")
+    assert f"`{silent}` holds no memory events" in told(page)
+    assert (
+        headline(page)
+        == f"### Only `{other}` has this memory, with a peak of 300 B; `{silent}` recorded nothing of it."
+    )
+    assert "Memory in use over time" in titles(page)
+
+
+def test_without_steps_the_runs_are_laid_over_one_another_by_time_and_it_says_why(
+    page: AppTest, tmp_path: Path
+) -> None:
+    of_two(page, tmp_path, [work(0), *HELD], [*STEPS, *HELD])
+    assert "by time only: no step markers in `before`" in told(page)
+    assert not [control for control in page.segmented_control if control.key == "align"]
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["title"]["text"].startswith("Time")
+
+
+def test_a_run_that_only_freed_says_that_nothing_more_is_known(page: AppTest, tmp_path: Path) -> None:
+    of_two(page, tmp_path, [*STEPS, free(10, 200, 100)], [*STEPS, *HELD])
+    assert "`before` only freed memory while it was profiled" in told(page)
+    assert "unused preallocated device memory" in table(page, 0)["op_name"].tolist()
+
+
+def test_a_memory_that_held_nothing_says_so(page: AppTest, tmp_path: Path) -> None:
+    empty = [allocate(10, 0, 0), free(20, 0, 0)]
+    of_two(page, tmp_path, [*STEPS, *empty], [*STEPS, *empty, allocate(30, 0, 0)])
+    assert "`before` held nothing in this memory" in told(page)
+    assert "the **same**" in headline(page)
+
+
+def test_a_memory_without_fragmentation_is_shown_without_its_panel(page: AppTest, tmp_path: Path) -> None:
+    untold = [allocate(10, 300, 300, fragmentation=None)]
+    of_two(page, tmp_path, [*STEPS, *untold], [*STEPS, *untold, work(60)])
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert "yaxis2" not in figure["layout"]
+    page.segmented_control(key="level").set_value("fragmentation")
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
+    assert "No event tells the memory's fragmentation." in told(page)
+
+
+def test_two_copies_of_one_recording_are_the_same(page: AppTest, tmp_path: Path) -> None:
+    of_two(page, tmp_path, [*STEPS, *HELD], [*STEPS, *HELD])
+    assert "the same recording" in headline(page)
+    assert [card.delta for card in page.metric] == ["unchanged"] * 5
+    assert "Both runs hold the same at their peaks." in told(page)
+
+
+@pytest.mark.parametrize("name", ["tf_cpu_base", "tf_gpu", "jax_elementwise", "jax_tpu", "tf_cpu_sleepy"])
+def test_every_kind_of_profile_is_shown(page: AppTest, name: str) -> None:
+    of_corpus(page, name, "jax_conv_08")
+    assert len(page.dataframe) == 3
+    assert not table(page, 0).empty

@@ -1,0 +1,295 @@
+"""Figures over memory: both runs over time, what it is made of, what is held at the peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.charts.ops import ROLES
+from tfcompare.charts.scopes import change_colours
+from tfcompare.charts.style import Side
+from tfcompare.units import MISSING, format_bytes, format_percent_change, format_time_us, middle_ellipsis
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Align = Literal["time", "step"]
+Lines = Sequence[tuple[Side, "pd.DataFrame"]]
+"""Runs, each with its events as `memory_series.drawn` gives them; of a run without rows nothing is drawn."""
+
+LEVELS = {
+    "in_use_bytes": "in use",
+    "heap_bytes": "on the heap",
+    "stack_bytes": "reserved for the stack",
+    "free_bytes": "free",
+    "fragmentation": "fragmentation",
+}
+"""The levels of a timeline, as they follow the word memory."""
+
+PEAKS = {"free_bytes": "least"}
+"""What the marked event is called, where it is no peak."""
+
+STACKED = {"stack_bytes": ("stack", "#7B5FD9"), "heap_bytes": ("heap", "#0A9A8C"), "free_bytes": ("free", "#8C96A3")}
+PANEL = 0.25
+"""How much of the height the panel of the fragmentation takes, where it stands below another."""
+
+GAP = 0.07
+ROOM_ABOVE = 2.0
+"""Free memory is drawn up to so many times what is in use at most: else the rest would be a hairline."""
+
+LABEL_LENGTH = 36
+TILE_LENGTH = 24
+
+
+def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> go.Figure:
+    """One level of both runs' memory over time, as lines of steps with their peaks marked.
+
+    Below, on the same axis of time, the fragmentation; without any `fragmentation`, or where that is the level, there
+    is one panel. Hovering tells what each event was.
+    """
+    shown = [(side, frame) for side, frame in levels if len(frame)]
+    has_panel = level != "fragmentation" and any(len(frame) for _, frame in fragmentation)
+    scale = _scale(shown, level)
+    result = style.figure(
+        _title(level), _subtitle(shown, align), height=470 if has_panel else 370, legend_rows=len(shown)
+    )
+    result.layout.legend.tracegroupgap = 0
+    result.update_layout(hovermode="x", hoverdistance=-1)  # of both runs the nearest event, wherever the line is flat
+    clock = _time_axis(result, [*shown, *fragmentation], align)
+    for side, frame in shown:
+        line = _line(side, clock.of(frame["position"]), scale.of(frame[level]), _details(frame))
+        result.add_trace(line.update(name=f"{side.label}, {_peak(frame, level)}"))
+    _mark_peaks(result, shown, level, clock, scale)
+    result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
+    if has_panel:
+        _add_panel(result, fragmentation, clock)
+    return result
+
+
+def _title(level: str) -> str:
+    return "Fragmentation over time" if level == "fragmentation" else f"Memory {LEVELS[level]} over time"
+
+
+def _axis_title(level: str, scale: style.Scale) -> str:
+    return "Fragmentation (0 to 1)" if level == "fragmentation" else f"{LEVELS[level].capitalize()} ({scale.unit})"
+
+
+def _range_mode(level: str) -> str:
+    return "normal" if level == "free_bytes" else "tozero"
+
+
+def _subtitle(lines: Lines, align: Align) -> str:
+    if align == "time":
+        return "from each run's first event on; hover for what was allocated or freed"
+    outside = any(frame["position"].min() < 1 for _, frame in lines)
+    return "each step is drawn equally long" + ("; left of 1: before the first step" if outside else "")
+
+
+def _scale(lines: Lines, level: str) -> style.Scale:
+    if level == "fragmentation":
+        return style.Scale("", 1.0)
+    largest = max((float(frame[level].max()) for _, frame in lines), default=0.0)
+    return style.Quantity("memory", "bytes", "", "").scale([largest])
+
+
+def _time_axis(result: go.Figure, lines: Lines, align: Align) -> style.Scale:
+    """Name the axis; returns the unit that positions are drawn in."""
+    if align == "step":
+        result.update_xaxes(title_text="Step, by position", tickformat="~r")
+        return style.Scale("", 1.0)
+    clock = style.time_scale(float(frame["position"].max()) for _, frame in lines if len(frame))
+    result.update_xaxes(title_text=f"Time since the first event ({clock.unit})", tickformat="~r", rangemode="tozero")
+    return clock
+
+
+def _line(side: Side, x: Any, y: Any, details: list[str]) -> go.Scatter:
+    return go.Scatter(
+        name=side.label,
+        legendgroup=side.role,
+        x=x,
+        y=y,
+        mode="lines",
+        line={"color": side.colour, "width": 1.5, "shape": "hv"},
+        text=details,
+        hovertemplate=f"{side.role}: %{{text}}<extra></extra>",
+    )
+
+
+def _details(frame: pd.DataFrame) -> list[str]:
+    """What hovering tells of each event, the fields of the TensorFlow guide in their order."""
+    columns = (frame[name].tolist() for name in _DETAILS)
+    return [_detail(*values) for values in zip(*columns, strict=True)]
+
+
+_DETAILS = (
+    "event", "requested_bytes", "allocation_bytes", "op_name", "step", "region_type", "data_type", "shape",
+    "in_use_bytes", "stack_bytes", "heap_bytes", "free_bytes", "fragmentation", "time_us",
+)  # fmt: skip
+
+
+def _detail(
+    event: str, requested: Any, allocated: Any, op: str, step: Any, region: str, data_type: str, shape: str,
+    in_use: int, stack: int, heap: int, free: int, fragmentation: float, time_us: float,
+) -> str:  # fmt: skip
+    what = " · ".join(style.safe(text) for text in (region, data_type, shape) if text)
+    parts = [
+        f"<b>{event} of {format_bytes(allocated)}</b>, requested {format_bytes(requested)}",
+        style.safe(op),
+        what,
+        f"in use {format_bytes(in_use)}: stack {format_bytes(stack)}, heap {format_bytes(heap)}",
+        f"free {format_bytes(free)}, fragmentation {_fraction(fragmentation)}",
+        f"step {_number(step)}, at {format_time_us(time_us)}",
+    ]
+    return "<br>".join(part for part in parts if part)
+
+
+def _peak(frame: pd.DataFrame, level: str) -> str:
+    """`peak 69.0 MB`."""
+    value = float(frame.loc[frame["is_peak"], level].iloc[0])
+    return f"{PEAKS.get(level, 'peak')} {_value(value, level)}"
+
+
+def _value(value: float, level: str) -> str:
+    return _fraction(value) if level == "fragmentation" else format_bytes(value)
+
+
+def _number(step: Any) -> str:
+    return f"{step}" if isinstance(step, int) else MISSING
+
+
+def _fraction(value: float) -> str:
+    return f"{value:.3f}" if value == value else MISSING
+
+
+def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale, scale: style.Scale) -> None:
+    """A marker with its value at each run's peak; of two that are close, the later run's stands below its own."""
+    peaks = [(side, frame[frame["is_peak"]]) for side, frame in lines]
+    points = [(side, clock.of(peak["position"])[0], scale.of(peak[level])[0]) for side, peak in peaks if len(peak)]
+    right = max((float(clock.of(frame["position"]).max()) for _, frame in lines), default=0.0)
+    top = max((float(scale.of(frame[level]).max()) for _, frame in lines), default=0.0)
+    for number, (side, x, y) in enumerate(points):
+        is_close = any(abs(y - other) < 0.1 * top and abs(x - at) < 0.4 * right for _, at, other in points[:number])
+        result.add_trace(
+            go.Scatter(
+                x=[x],
+                y=[y],
+                mode="markers+text",
+                marker={"color": side.colour, "symbol": side.symbol, "size": 11, "line": {"width": 1}},
+                text=[f"<b>{_value(y * scale.size, level)}</b>"],
+                textposition=f"{'bottom' if is_close else 'top'} {'left' if x > right / 2 else 'right'}",
+                cliponaxis=False,
+                legendgroup=side.role,
+                showlegend=False,
+                hoverinfo="skip",
+            )
+        )
+    if level != "free_bytes" and top > 0:
+        result.update_yaxes(range=[0, 1.12 * top])
+
+
+def _add_panel(result: go.Figure, fragmentation: Lines, clock: style.Scale) -> None:
+    """The fragmentation in a panel of its own below, on the same axis of time."""
+    for side, frame in fragmentation:
+        if len(frame):
+            texts = [f"fragmentation {_fraction(value)}" for value in frame["fragmentation"]]
+            line = _line(side, clock.of(frame["position"]), frame["fragmentation"].to_numpy(), texts)
+            result.add_trace(line.update(yaxis="y2", showlegend=False))
+    result.layout.yaxis.domain = [PANEL + GAP, 1]
+    result.layout.xaxis.anchor = "y2"
+    result.layout.yaxis2 = {
+        "domain": [0, PANEL],
+        "title": {"text": "Fragmentation"},
+        "rangemode": "tozero",
+        "tickformat": "~r",
+        "automargin": True,
+        "nticks": 4,
+    }
+
+
+def make_up(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
+    """What the memory of one run is made of over time: stack, heap and free memory on top of one another."""
+    capacity = float(frame[list(STACKED)].sum(axis=1).max())
+    top = min(capacity, ROOM_ABOVE * float(frame["in_use_bytes"].max())) or capacity
+    scale = style.Quantity("memory", "bytes", "", "").scale([top])
+    result = style.figure(
+        f"Stack, heap and free memory: {style.safe(middle_ellipsis(side.name, LABEL_LENGTH))}",
+        f"of {format_bytes(capacity)}"
+        + ("; the axis ends below, so that what is in use can be seen" if top < capacity else ""),
+        height=320,
+    )
+    clock = _time_axis(result, [(side, frame)], align)
+    for level, (name, colour) in STACKED.items():
+        result.add_trace(
+            go.Scatter(
+                name=name,
+                x=clock.of(frame["position"]),
+                y=scale.of(frame[level]),
+                stackgroup="memory",
+                mode="lines",
+                line={"width": 0.5, "color": colour, "shape": "hv"},
+                text=frame[level].map(format_bytes),
+                hovertemplate=f"{name} %{{text}}<extra></extra>",
+            )
+        )
+    result.update_layout(hovermode="x unified")
+    result.update_yaxes(title_text=f"Memory ({scale.unit})", tickformat="~r", range=[0, top / scale.size])
+    return result
+
+
+def peak_treemap(tree: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
+    """What both runs hold at their peaks, side by side on one scale: the area is bytes, the colour the change.
+
+    `tree` as `memory_sides.peak_tree` gives it; `by` says what its groups are (`name scope`).
+    """
+    result = style.figure(
+        "What is held at the peak of each run",
+        f"area: bytes, both runs on one scale, by {by}; colour: change; click to look into a part",
+        height=460,
+        legend_rows=0,
+        uniformtext={"minsize": 9, "mode": "hide"},
+    )
+    before, after = tree["baseline_bytes"], tree["candidate_bytes"]
+    titles = {role: side.label for role, side in zip(ROLES, sides, strict=True)}
+    result.add_trace(
+        go.Treemap(
+            ids=tree["node"],
+            parents=tree["parent"],
+            labels=[titles.get(label) or style.safe(middle_ellipsis(label, TILE_LENGTH)) for label in tree["label"]],
+            values=tree["bytes"],
+            branchvalues="total",
+            sort=False,
+            tiling={"pad": 2},
+            texttemplate="%{label}<br>%{customdata[1]}",
+            textfont={"color": "white"},
+            pathbar={"visible": True, "thickness": 22},
+            customdata=np.column_stack([_names(tree, titles), tree["bytes"].map(format_bytes), _changes(tree)]),
+            hovertemplate="%{customdata[0]}<br>%{customdata[2]}<extra></extra>",
+            marker=change_colours(before.to_numpy(), after.to_numpy(), "memory"),
+        )
+    )
+    return result
+
+
+def _names(tree: pd.DataFrame, titles: dict[str, str]) -> list[str]:
+    """The whole name of each tile, and what else is known of it."""
+    names = [titles.get(what) or style.safe(what) for what in tree["what"]]
+    details = (f"<br>{style.safe(detail)}" if detail else "" for detail in tree["detail"])
+    return [f"<b>{name}</b>{detail}" for name, detail in zip(names, details, strict=True)]
+
+
+def _changes(tree: pd.DataFrame) -> list[str]:
+    """Both sides of each tile, and by how much they differ."""
+    return [
+        f"baseline {format_bytes(before)}, candidate {format_bytes(after)}: {_change(before, after)}"
+        for before, after in zip(tree["baseline_bytes"], tree["candidate_bytes"], strict=True)
+    ]
+
+
+def _change(before: float, after: float) -> str:
+    if before == 0 or after == 0:
+        return "only the candidate has it" if before == 0 else "only the baseline has it"
+    return format_percent_change(after / before)

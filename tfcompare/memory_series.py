@@ -1,0 +1,124 @@
+"""One memory over time: thinned for the screen, laid over the run's steps, and whole for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from tsdownsample import M4Downsampler
+
+from tfcompare.frames.memory import memory_timeline
+from tfcompare.frames.memory_events import Floats, Int64, MemoryEvents
+from tfcompare.run import Run
+from tfcompare.xspace.space import PS_PER_US
+
+Align = Literal["time", "step"]
+Level = Literal["in_use_bytes", "heap_bytes", "stack_bytes", "free_bytes", "fragmentation"]
+
+POINTS = 2000
+"""Of a longer line so many are drawn: more than a screen is wide."""
+
+PART_ROWS = 50_000
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One allocator of a run: the host it is on, and its id there."""
+
+    host: str
+    memory_id: str
+
+
+def drawn(run: Run, memory: Memory, level: Level, align: Align, points: int = POINTS) -> pd.DataFrame:
+    """The events that draw `level` of one memory as a line of steps, in order of time.
+
+    Columns: those of `memory_timeline`; `position`, where to draw each (µs from the first one, or as
+    `step_positions`); `is_peak`, true for the one event that `peak_of` names. Of more than `points` events, those that
+    `thinned` keeps; events that do not tell the level are left out.
+    """
+    events = _events(run, memory.host)
+    which = events.memory_ids.index(memory.memory_id)
+    own = np.arange(events.first[which], events.first[which + 1])
+    values = np.asarray(getattr(events, level)[own], dtype=np.float64)
+    own, values = own[np.isfinite(values)], values[np.isfinite(values)]
+    if not len(own):
+        return memory_timeline(events, memory.host, own).assign(position=0.0, is_peak=False)
+    time_us = events.time_ps[own] / PS_PER_US
+    position = (
+        time_us - time_us[0] if align == "time" else step_positions(time_us, run.table("steps", host=memory.host))
+    )
+    peak = int(np.flatnonzero(own == events.peaks()[which])[0]) if level == "in_use_bytes" else peak_of(values, level)
+    kept = thinned(position, values, peak, points)
+    rows = memory_timeline(events, memory.host, own[kept])
+    return rows.assign(position=position[kept], is_peak=kept == peak)
+
+
+def peak_of(values: Floats, level: Level) -> int:
+    """The place of the value to mark: of free memory the least, of all else the largest; the first of several."""
+    return int(np.argmin(values) if level == "free_bytes" else np.argmax(values))
+
+
+def thinned(position: Floats, values: Floats, peak: int, points: int = POINTS) -> Int64:
+    """Places, in order, of the events that draw the same line on a screen: at most `points` and three more.
+
+    The line is cut into stretches, short in time and of few events, and of each the first, the last, the smallest and
+    the largest value stay. So no peak is lost, nor what is held through a pause. Of `peak` and of the ends, the
+    neighbours stay too: between these, the line is as wide as it was.
+    """
+    count = len(values)
+    if count <= points:
+        return np.arange(count)
+    span = float(position[-1] - position[0]) or 1.0
+    # Time and count in equal shares: a burst of events keeps its shape, and a pause takes no more than its width.
+    place = (position - position[0]) / span + np.arange(count) / count
+    thin = M4Downsampler()  # type: ignore[no-untyped-call]
+    kept = thin.downsample(place, values, n_out=points - points % 4).astype(np.int64)
+    return np.union1d(kept, np.clip([peak - 1, peak, peak + 1], 0, count - 1))
+
+
+def step_positions(time_us: Floats, steps: pd.DataFrame) -> Floats:
+    """Where in a run's steps each time lies: `k` and a fraction in the k-th step, counted from 1.
+
+    `steps` is the table of one host. A step reaches to the start of the next one, the last to its end. What comes
+    before the first step lies between 0 and 1, what comes after the last one between n + 1 and n + 2.
+    """
+    starts = np.sort(steps["start_us"].to_numpy(dtype=np.float64))
+    end = float((steps["start_us"] + steps["duration_us"]).max())
+    first = min(0.0, float(time_us.min()))
+    last = max(end, float(time_us.max()))
+    edges = np.maximum.accumulate([first, *starts, end, last])
+    return _interpolated(time_us, edges)
+
+
+def _interpolated(times: Floats, edges: Floats) -> Floats:
+    """The number of the edge at or before each time and the fraction of the way to the next; 0 where edges coincide."""
+    number = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, len(edges) - 2)
+    width = edges[number + 1] - edges[number]
+    way = np.divide(times - edges[number], width, out=np.zeros(len(times)), where=width > 0)
+    return number.astype(np.float64) + way
+
+
+def timeline_parts(run: Run, host: str | None = None) -> Iterator[pd.DataFrame]:
+    """The table `memory_timeline` of one host or all, a part of its rows after the other, so that it is never whole."""
+    for frames in run.hosts:
+        if host in (None, frames.host):
+            for first in range(0, len(frames.memory), PART_ROWS):
+                rows = np.arange(first, min(first + PART_ROWS, len(frames.memory)))
+                yield memory_timeline(frames.memory, frames.host, rows)
+
+
+def event_count(run: Run, host: str | None = None, memory_id: str | None = None) -> int:
+    """How many events one host or all recorded, of one memory or all."""
+    counts = [
+        np.diff(frames.memory.first)[[memory_id in (None, name) for name in frames.memory.memory_ids]].sum()
+        for frames in run.hosts
+        if host in (None, frames.host)
+    ]
+    return int(sum(counts))
+
+
+def _events(run: Run, host: str) -> MemoryEvents:
+    return next(frames.memory for frames in run.hosts if frames.host == host)
