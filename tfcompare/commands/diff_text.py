@@ -19,6 +19,9 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     if table.keys == ("run",):
         return _upright(frame, table)
     columns = [text_column(name, frame[name]) for name in _telling(frame, table)]
+    if "long_name_baseline" in frame:  # ids of iterators tell a reader nothing
+        names = frame["long_name_baseline"].where(frame["status"] != "added", frame["long_name_candidate"])
+        columns.append(text_column("long name", names))
     main = table.headline or next(c.name for c in table.metrics if c.is_number)
     columns += _measured(frame, table.column(main))
     for metric in table.metrics:

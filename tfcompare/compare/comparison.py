@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
@@ -12,7 +12,8 @@ from tfcompare import schema
 from tfcompare.compare import coverage as coverage_of
 from tfcompare.compare.diff import Side, diff_table, metric_name
 from tfcompare.compare.headline import has_steps, step_time_headline
-from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.matching import pair_hosts, with_hosts_of
+from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.verdict import Verdict, verdict_on_step_time
 from tfcompare.errors import TfcompareError, Unknown
 
@@ -69,8 +70,9 @@ class Comparison:
         added row has the candidate's keys, under the baseline's name for the host); for each metric
         `<metric>_baseline` and `<metric>_candidate`, for numbers also `<metric>_delta` (candidate − baseline) and
         `<metric>_ratio` (candidate ÷ baseline; 1 where both are 0, infinite where only the baseline is); `status`
-        (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `position`; empty without a pair); `verdict`
-        (`same`, `untested`; empty without a pair, and in tables without a headline metric).
+        (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `structural`, `position`; empty without a pair);
+        `verdict` (`same`, `untested`, of bytes `less`, `more`; empty without a pair, and in tables without a headline
+        metric). Of `tf_data` the slowest execution of each pipeline is compared.
 
         Per step, a sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it
         holds what ran between steps too. Cells of an absent side are missing. Of `steps`, those set aside are left out.
@@ -128,13 +130,24 @@ class Comparison:
             self._side(table, candidate, self._hosts[candidate.id]),
         )
         identical = self._is_identical(candidate)
+        if "pipeline" in table.keys:
+            theirs = replace(theirs, pipelines=self.pipelines(candidate))
         return diff_table(table, candidate.id, ours, theirs, per=self.per, identical=identical)
 
+    def pipelines(self, candidate: Run) -> dict[HostPipeline, str]:
+        """For each of the candidate's pipelines of tf.data, by (the baseline's host, name), the baseline's, if any."""
+        ours = slowest_executions(self.baseline.table("tf_data", host=self.host))
+        theirs = slowest_executions(candidate.table("tf_data", host=self._hosts[candidate.id]))
+        return pair_pipelines(ours, with_hosts_of(ours, theirs))
+
     def _side(self, table: schema.Table, run: Run, host: str | None) -> Side:
-        if host is None or "host" not in table.keys:
-            return Side(run.table(table.name), run.info.step_count if self.per == "step" else 1)
-        steps = len(run.table("steps", host=host)) or run.info.step_count
-        return Side(run.table(table.name, host=host), steps if self.per == "step" else 1)
+        if "host" not in table.keys:
+            host = None
+        frame = run.table(table.name, host=host)
+        if "execution" in table.keys:
+            frame = slowest_executions(frame)
+        steps = run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
+        return Side(frame, steps if self.per == "step" else 1)
 
 
 def _hosts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> tuple[dict[str, str | None], list[str]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.matching import NAMINGS, Pairing, pair_rows, with_hosts_of
+from tfcompare.compare.pipelines import Counterparts, with_pipelines_of
 from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED
 from tfcompare.schema import Column, Table
 
@@ -16,16 +17,24 @@ MATCHED = "matched"
 ADDED = "added"
 REMOVED = "removed"
 
-_TWO_SIDED_KEYS = {"steps": ("host", "step")} | {table: naming.two_sided for table, naming in NAMINGS.items()}
+_TWO_SIDED_KEYS = {
+    "steps": ("host", "step"),
+    "tf_data_pipelines": ("pipeline",),
+    "tf_data": ("pipeline", "iterator_id"),
+} | {table: naming.two_sided for table, naming in NAMINGS.items()}
 """Keys that may differ between paired rows: `<key>` is then the baseline's, and `<key>_candidate` stands beside it."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run's rows of a table, and what its sums are divided by: its steps, or 1 for figures per run."""
+    """One run's rows of a table, and what its sums are divided by: its steps, or 1 for figures per run.
+
+    `pipelines`, of a candidate whose table has pipelines, are their counterparts; those without one are added.
+    """
 
     frame: pd.DataFrame
     divisor: int
+    pipelines: Counterparts = field(default_factory=dict)
 
 
 def metric_name(column: Column, per: str) -> str:
@@ -49,6 +58,8 @@ def diff_table(
 ) -> pd.DataFrame:
     """The diff of one pair of runs, sorted by the headline metric's change, then its size, then the keys."""
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
+    if "pipeline" in table.keys:
+        aligned = with_pipelines_of(baseline.frame, aligned, candidate.pipelines)
     pairing = pair_rows(table, baseline.frame, aligned)
     cells: dict[str, pd.Series] = {}
     for key in table.keys:

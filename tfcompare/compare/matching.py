@@ -3,9 +3,10 @@
 Tiers are applied in order, each to what the ones before it left unpaired; a row is labelled with the tier that paired
 it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` and `kernel_names.py`
 find, or for one node of the graph that runs as another op type on either side; `structural` for one place in the
-program that does its work in another way: an op's kernel launched with another grid, its memory in another shape.
-Steps, and the one row of `run_info`, pair by position. Hosts pair by name, and those left over by their order where
-both sides have equally many.
+program that does its work in another way: an op's kernel launched with another grid, its memory in another shape, an
+iterator of tf.data below one that was added. Steps, and the one row of `run_info`, pair by position. Hosts pair by
+name, and those left over by their order where both sides have equally many; pipelines and iterators as `pipelines.py`
+and `iterators.py` have it.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.compare.iterators import align_iterators
 from tfcompare.compare.kernel_names import canonical_kernel
 from tfcompare.compare.names import Aligner, align_names
+from tfcompare.compare.pipelines import pair_executions
 from tfcompare.schema import Table
 
 EXACT = "exact"
@@ -98,9 +101,10 @@ NAMINGS = {
         two_sided=("op_name", "category"),
         tiers=(
             Tier(EXACT, ("host", "op_name", "category", "aligned")),
-            Tier(CANONICAL, ("host", "category", "aligned")),
+            Tier(STRUCTURAL, ("host", "category", "aligned")),
             Tier(STRUCTURAL, ("host", "aligned")),
         ),
+        align=align_iterators,
     ),
 }
 """Tables that are not named here pair by equal keys."""
@@ -141,10 +145,18 @@ def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame) -> 
         return Pairing(np.array([0]), np.array([0]), np.array([POSITION], dtype=object))
     if table.name == "steps":
         return _pair_steps(baseline[baseline["included"]], candidate[candidate["included"]])
+    if table.name == "tf_data":
+        return _pair_iterators(baseline, candidate)
     naming = NAMINGS.get(table.name)
     if naming is None:
         return _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
     return _in_tiers(naming.tiers, *_with_aligned_names(naming, baseline, candidate))
+
+
+def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+    pairs = pair_executions(baseline, candidate)
+    paired = pd.DataFrame({"baseline": pairs.baseline, "candidate": pairs.candidate, "match": pairs.match})
+    return _with_the_rest([paired], _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
 
 
 def _in_tiers(tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
@@ -153,6 +165,12 @@ def _in_tiers(tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.Dat
         pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
         parts.append(pairs.assign(match=tier.name))
         baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
+    return _with_the_rest(parts, baseline, candidate)
+
+
+def _with_the_rest(parts: list[pd.DataFrame], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+    """The pairs of these parts, and what they left of either side without one."""
+    parts = list(parts)
     parts.append(pd.DataFrame({"baseline": baseline.index, "candidate": -1, "match": None}))
     parts.append(pd.DataFrame({"baseline": -1, "candidate": candidate.index, "match": None}))
     return Pairing(

@@ -118,5 +118,5 @@ TF_DATA = Table(
         text("types", "Types", "Types of the elements' components."),
         text("settings", "Settings", "What else the profile tells of how the transformation was set up."),
     ),
-    has_diff=False,
+    headline="self_time_us",
 )

@@ -1,0 +1,25 @@
+"""Which step of the tf.data pipeline holds each run up, and what changed about that."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from tfcompare import ui
+from tfcompare.ui import tf_data, tf_data_steps
+from tfcompare.ui.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.tf_data_graphs import both_graphs
+
+view = ui.setup("tf.data", needs="pair")
+comparison = comparison_of(view)
+remarks(comparison)
+pair = choose_pair(comparison)
+if not tf_data.headline(pair):
+    st.stop()
+rows = tf_data.summary(pair)
+choice = tf_data.controls(rows)
+sides = tf_data.chosen_analyses(pair, choice)
+tf_data_steps.five_steps(pair, sides)
+both_graphs(pair, sides)
+tf_data_steps.overlapping(sides)
+tf_data_steps.what_to_do(pair, sides)
+tf_data.node_table(pair, tf_data.node_rows(pair, choice, sides))

@@ -1,0 +1,139 @@
+"""The tf.data page in a real browser: graphs, choices that make links, and the numbers to take home."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Serve, opened, query, settled
+from tests.profiles import SAMPLE_RUNS
+from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
+from tfcompare import compare, load
+from tfcompare.logdir import find_runs
+from tfcompare.run import Run
+
+GRAPHS = ".js-plotly-plot"
+NAMES = ("filters_16_8", "filters_16_8_better_input")
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[Run]:
+    return [load(SAMPLE_RUNS[name]) for name in NAMES]
+
+
+def address(url: str, folder: Path, names: tuple[str, str], **more: str) -> str:
+    ids = {run.path.parents[2].name: run.id for run in find_runs(folder)}
+    roles = {role: ids[name] for role, name in zip(("baseline", "candidate"), names, strict=True)}
+    return f"{url}/tf_data?{urlencode(roles | more)}"
+
+
+@pytest.fixture
+def samples(page: Page, samples_url: str) -> Page:
+    return opened(page, address(samples_url, SAMPLE_RUNS[NAMES[0]].parents[1], NAMES))
+
+
+def graph_texts(page: Page, nth: int) -> str:
+    expect(page.locator(GRAPHS).nth(nth).locator(".textpoint text").first).to_be_attached()
+    return " | ".join(page.locator(GRAPHS).nth(nth).locator(".textpoint text").all_text_contents())
+
+
+def downloaded(page: Page, button: str, nth: int) -> pd.DataFrame:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).nth(nth).click()
+    return pd.read_csv(
+        io.BytesIO(Path(download.value.path()).read_bytes()),
+        encoding="utf-8-sig",
+        dtype={"iterator_id_candidate": "str"},
+    )
+
+
+def test_both_graphs_are_drawn_with_the_bottleneck_and_what_changed(samples: Page) -> None:
+    expect(samples.locator(f"{GRAPHS} .gtitle")).to_have_text(
+        [f"Slowest execution: baseline {NAMES[0]}", f"Slowest execution: candidate {NAMES[1]}"]
+    )
+    expect(samples.locator("h2").first).to_contain_text("The bottleneck is still the same step, now ParallelMap")
+    before, after = graph_texts(samples, 0), graph_texts(samples, 1)
+    assert "Map▲ bottleneck · ≠ Map → ParallelMap" in before
+    assert "Prefetch+ added" in after
+    assert "ParallelMap▲ bottleneck · ≠ Map → ParallelMap" in after
+
+
+def test_paired_iterators_stand_at_one_height_on_the_page(samples: Page) -> None:
+    def top(nth: int, name: str) -> float:
+        text = samples.locator(GRAPHS).nth(nth).locator(".textpoint text", has_text=name).first
+        text.scroll_into_view_if_needed()
+        places = [samples.locator(GRAPHS).nth(nth).bounding_box(), text.bounding_box()]
+        assert places[0] is not None and places[1] is not None
+        return places[1]["y"] + places[1]["height"] / 2 - places[0]["y"]
+
+    assert top(0, "Batch") == pytest.approx(top(1, "Batch"), abs=2)
+    assert top(0, "Root") == pytest.approx(top(1, "Root"), abs=2)
+
+
+def test_hovering_tells_all_of_a_node(samples: Page) -> None:
+    samples.locator(GRAPHS).nth(1).locator(".textpoint text", has_text="ParallelMap").first.hover(force=True)
+    hover = samples.locator(GRAPHS).nth(1).locator(".hoverlayer")
+    expect(hover).to_contain_text("Iterator::Root::Prefetch::BatchV2::ParallelMapV2")
+    expect(hover).to_contain_text("parallelism: 2")
+    expect(hover).to_contain_text("autotune: false")
+
+
+def test_the_csvs_are_the_diffs(samples: Page, runs: list[Run]) -> None:
+    diff = compare(*runs)
+    pipelines, iterators = (downloaded(samples, "CSV of everything", nth) for nth in (0, 1))
+    expected = diff.table("tf_data")
+    assert list(iterators.columns) == list(expected.columns)
+    assert (
+        iterators["iterator_id_candidate"].fillna("").tolist() == expected["iterator_id_candidate"].fillna("").tolist()
+    )
+    assert iterators["self_time_us_candidate"].tolist() == pytest.approx(
+        expected["self_time_us_candidate"].tolist(), rel=1e-12, nan_ok=True
+    )
+    assert pipelines["max_latency_us_baseline"].tolist() == pytest.approx(
+        diff.table("tf_data_pipelines")["max_latency_us_baseline"].tolist(), rel=1e-12
+    )
+    shown = downloaded(samples, "CSV of these", 1)
+    assert shown["iterator"].tolist()[0] == "Map"
+    assert len(shown) == len(expected)
+
+
+def test_another_execution_is_chosen_and_linked(samples: Page) -> None:
+    rank = samples.get_by_role("spinbutton", name="Rank of the execution")
+    rank.fill("2")
+    rank.press("Enter")
+    expect(samples.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
+    settled(samples)
+    assert query(samples)["rank"] == ["2"]
+    samples.reload()
+    expect(samples.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
+
+
+def test_a_deep_link_on_a_fresh_server_shows_that_host_and_pipeline(page: Page, serve: Serve, tmp_path: Path) -> None:
+    for name, made in (("a", plain), ("b", prefetched)):
+        write(tmp_path / name, [(zipped(i, 0)[0], plain(i)[0]) for i in range(STEPS)], host="one")
+        write(tmp_path / name, [made(i) for i in range(STEPS)], host="two")
+    link = address(serve(tmp_path), tmp_path, ("a", "b"), tf_host="one", pipeline="Host:0", rank="1")
+    opened(page, link)
+    expect(page.get_by_text("its longest call to Host:0 took")).to_have_count(2)
+    expect(page.get_by_text("Host one, one of 2 with tf.data")).to_have_count(2)
+    expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text("Execution 1: baseline a")
+
+
+def test_a_host_is_chosen_and_linked(page: Page, serve: Serve, tmp_path: Path) -> None:
+    for name, made in (("a", plain), ("b", prefetched)):
+        write(tmp_path / name, [zipped(i, 0) for i in range(STEPS)], host="one")
+        write(tmp_path / name, [made(i) for i in range(STEPS)], host="two")
+    opened(page, address(serve(tmp_path), tmp_path, ("a", "b")))
+    expect(page.get_by_text("Host two, one of 2 with tf.data")).to_have_count(2)
+    assert "Prefetch+ added" in graph_texts(page, 1)
+    page.locator("[data-testid=stMain]").get_by_role("combobox", name="Host").click()
+    page.get_by_role("option", name="one").click()
+    expect(page.get_by_text("Host one, one of 2 with tf.data")).to_have_count(2)
+    settled(page)
+    assert query(page)["tf_host"] == ["one"]
+    expect(page.locator(GRAPHS).nth(1)).to_contain_text("Zip")

@@ -1,0 +1,256 @@
+"""Diffs of tf.data: iterators pair by place, pipelines by name or by graph, and the change reads as a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.profiles import run_path
+from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zipped
+from tfcompare import compare, load
+from tfcompare.commands.diff_text import as_text
+from tfcompare.compare.comparison import Comparison
+from tfcompare.compare.pipelines import pair_pipelines
+from tfcompare.compare.tf_data_advice import advice
+from tfcompare.compare.tf_data_change import Analysis, analyse, change, time_change
+from tfcompare.run import Run
+from tfcompare.schema import TF_DATA
+
+
+def analysis(run: Run) -> Analysis | None:
+    return analyse(run.table("tf_data_pipelines"), run.table("tf_data"))
+
+
+def sentence(ours: Run, theirs: Run) -> str:
+    return change(analysis(ours), analysis(theirs), identical=ours.content_id == theirs.content_id)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    folder = tmp_path_factory.mktemp("runs")
+    steps = {
+        "plain": [plain(i) for i in range(STEPS)],
+        "faster": [plain(i, 1000) for i in range(STEPS)],
+        "quick": [plain(i, -270) for i in range(STEPS)],
+        "reading": [plain(i, read_us=3900) for i in range(STEPS)],
+        "prefetched": [prefetched(i) for i in range(STEPS)],
+        "zip_first": [zipped(i, 0) for i in range(STEPS)],
+        "zip_second": [zipped(i, 1) for i in range(STEPS)],
+        "none": [],
+    }
+    return {name: load(write(folder / name, made)) for name, made in steps.items()}
+
+
+def iterators(comparison: Comparison) -> pd.DataFrame:
+    return comparison.table("tf_data")
+
+
+def test_one_prefetch_more_is_exactly_one_added_row(runs: dict[str, Run]) -> None:
+    there = iterators(compare(runs["plain"], runs["prefetched"]))
+    assert there["status"].value_counts().to_dict() == {"matched": 4, "added": 1}
+    added = there[there["status"] == "added"]
+    assert added["iterator_candidate"].tolist() == ["Prefetch"]
+    assert added["self_time_us_baseline"].isna().all()
+    matched = there[there["status"] == "matched"].set_index("iterator_baseline")
+    assert matched["match"].to_dict() == {
+        "Root": "exact",
+        "BatchV2": "structural",
+        "Map": "structural",
+        "TFRecord": "structural",
+    }
+    assert matched["iterator_id"].astype("uint64").min() >= 1 << 63
+    back = iterators(compare(runs["prefetched"], runs["plain"]))
+    assert back["status"].value_counts().to_dict() == {"matched": 4, "removed": 1}
+
+
+@pytest.mark.parametrize(("name", "branch"), [("zip_first", 0), ("zip_second", 1)])
+def test_the_bottleneck_of_a_zip_is_on_the_slow_branch(runs: dict[str, Run], name: str, branch: int) -> None:
+    found = analysis(runs[name])
+    assert found is not None and found.bottleneck is not None
+    assert found.bottleneck["long_name"] == f"Iterator::Root::Zip[{branch}]::Map"
+
+
+def test_a_bottleneck_that_moved_to_the_other_branch_moved(runs: dict[str, Run]) -> None:
+    said = sentence(runs["zip_first"], runs["zip_second"])
+    assert said.startswith(
+        "The bottleneck moved from one Map to another; the longest next-element latency stayed at 3.50 ms"
+    )
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "said"),
+    [
+        (
+            "plain",
+            "prefetched",
+            "The bottleneck is still Map; the longest next-element latency fell from 4.30 ms to 500 µs, the mean from "
+            "4.30 ms to 500 µs.",
+        ),
+        (
+            "plain",
+            "quick",
+            "The candidate no longer waits for its input: the longest next-element latency fell from 4.30 ms to "
+            "30.0 µs, the mean from 4.30 ms to 30.0 µs, and up to 50 µs delay nothing.",
+        ),
+        (
+            "quick",
+            "faster",
+            "The candidate now waits for its input, with Map the bottleneck: the longest next-element latency rose "
+            "from 30.0 µs to 1.30 ms, the mean from 30.0 µs to 1.30 ms.",
+        ),
+        (
+            "plain",
+            "plain",
+            "Both are the same recording: the longest next-element latency is 4.30 ms, with Map the bottleneck.",
+        ),
+        (
+            "plain",
+            "none",
+            "The candidate's profile holds no calls of tf.data. In the baseline, the longest next-element latency is "
+            "4.30 ms, with Map the bottleneck.",
+        ),
+        ("none", "none", "Neither profile holds calls of tf.data."),
+        (
+            "plain",
+            "reading",
+            "The bottleneck moved from Map to TFRecord; the longest next-element latency stayed at 4.30 ms, the mean "
+            "at 4.30 ms.",
+        ),
+    ],
+)
+def test_the_change_in_a_sentence(runs: dict[str, Run], baseline: str, candidate: str, said: str) -> None:
+    assert sentence(runs[baseline], runs[candidate]) == said
+
+
+def test_runs_that_never_wait_are_said_to_do_so(runs: dict[str, Run]) -> None:
+    quick = analysis(runs["quick"])
+    assert change(quick, quick, identical=False).startswith("Neither run waits for its input")
+
+
+def test_a_run_that_only_feeds_devices_is_not_judged() -> None:
+    gpu, zoo = (load(run_path(name)) for name in ("tf_gpu", "tf_cpu_zoo"))
+    assert sentence(gpu, zoo).startswith("The baseline's profile holds only pipelines that hand elements to a device")
+    assert "In the candidate, the longest next-element latency is 2.11 ms" in sentence(gpu, zoo)
+
+
+def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:
+    naive, better = (load(run_path(name)) for name in ("filters_16_8", "filters_16_8_better_input"))
+    assert sentence(naive, better).startswith("The bottleneck is still the same step, now ParallelMap (it was Map);")
+    rows = iterators(compare(naive, better)).set_index("iterator_candidate")
+    assert rows.loc["ParallelMapV2", ["iterator_baseline", "status", "match"]].tolist() == [
+        "Map",
+        "matched",
+        "structural",
+    ]
+    assert rows.loc["Prefetch", "status"] == "added"
+
+
+@pytest.mark.parametrize("name", ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"])
+def test_the_bottleneck_of_the_samples_is_what_decodes_the_images(name: str) -> None:
+    found = analysis(load(run_path(name)))
+    assert found is not None and found.bottleneck is not None
+    assert found.bottleneck["iterator"] in ("Map", "ParallelMapV2")
+    assert found.input == "input bound"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (3300, 212, "fell from 3.30 ms to 212 µs"),
+        (3300, 1200, "fell from 3.30 to 1.20 ms"),
+        (10, 12, "rose from 10.0 to 12.0 µs"),
+        (3300, 3300.001, "stayed at 3.30 ms"),
+    ],
+)
+def test_a_change_of_time(before: float, after: float, said: str) -> None:
+    assert time_change(before, after) == said
+
+
+def of_pipeline(name: str, text: str) -> pd.DataFrame:
+    return execution(text).assign(pipeline=name)
+
+
+TRAIN = "Root 1\n BatchV2 2\n  Map 3\n   TFRecord 4"
+TEST = "Root 1\n PaddedBatch 2\n  Filter 3\n   TextLine 4\n    Range 1"
+
+
+def test_the_command_line_names_each_iterator(runs: dict[str, Run]) -> None:
+    columns = as_text(iterators(compare(runs["plain"], runs["prefetched"])), TF_DATA)
+    names = next(column.cells for column in columns if column.header == "long name")
+    assert sorted(names) == [
+        "Iterator::Root",
+        "Iterator::Root::BatchV2",
+        "Iterator::Root::BatchV2::Map",
+        "Iterator::Root::BatchV2::Map::TFRecord",
+        "Iterator::Root::Prefetch",
+    ]
+
+
+def test_pipelines_of_the_same_names_pair_by_name() -> None:
+    sides = [pd.concat([of_pipeline("Host:0", a), of_pipeline("Host:1", b)]) for a, b in ((TRAIN, TEST), (TEST, TRAIN))]
+    assert pair_pipelines(*sides) == {("a", "Host:0"): "Host:0", ("a", "Host:1"): "Host:1"}
+
+
+def test_pipelines_of_other_numbers_pair_by_their_graphs() -> None:
+    both = pd.concat([of_pipeline("Host:0", TEST), of_pipeline("Host:1", TRAIN)], ignore_index=True)
+    one = of_pipeline("Host:0", f"Root 1\n Prefetch 1\n{TRAIN.partition(chr(10))[2].replace(' ', '  ', 1)}")
+    assert pair_pipelines(both, of_pipeline("Host:0", TRAIN)) == {("a", "Host:0"): "Host:1"}
+    assert pair_pipelines(of_pipeline("Host:0", TRAIN), both) == {("a", "Host:1"): "Host:0"}
+    assert pair_pipelines(both, one).get(("a", "Host:0")) == "Host:1"
+
+
+def test_pipelines_with_little_in_common_do_not_pair() -> None:
+    assert pair_pipelines(of_pipeline("Host:0", TEST), of_pipeline("Host:1", TRAIN)) == {}
+    device = of_pipeline("Device:0", TRAIN)
+    assert pair_pipelines(of_pipeline("Host:0", TRAIN), device) == {}
+
+
+def test_the_diff_of_renumbered_pipelines_tells_both_names(tmp_path: Path) -> None:
+    both = write(tmp_path / "both", [(zipped(i, 0)[0], plain(i)[0]) for i in range(STEPS)])
+    one = write(tmp_path / "one", [plain(i) for i in range(STEPS)])
+    comparison = compare(load(both), load(one))
+    rows = comparison.table("tf_data_pipelines").set_index("status")
+    assert rows.loc["matched", ["pipeline", "pipeline_candidate"]].tolist() in (
+        ["Host:0", "Host:0"],
+        ["Host:1", "Host:0"],
+    )
+    paired = comparison.table("tf_data").query("status == 'matched'")
+    assert set(paired["iterator_baseline"]) == {"Root", "BatchV2", "Map", "TFRecord"}
+
+
+def row(iterator: str, **told: object) -> pd.Series:
+    found = execution(f"Root 1\n {iterator} 1").iloc[1].copy()
+    for name, value in told.items():
+        found[name] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("bottleneck", "words"),
+    [
+        (row("Map"), "`map` works on one element after the other"),
+        (row("ParallelMapV2", parallelism=2, autotune="false"), "up to 2 calls in parallel, a fixed number"),
+        (row("ParallelMapV2", parallelism=1, autotune="true"), "up to 1 call in parallel, a number that tf.data tunes"),
+        (row("Interleave"), "one input after the other"),
+        (row("ParallelInterleaveV4", settings="cycle_length=2, deterministic=true"), "`cycle_length`, now 2"),
+        (row("TFRecord"), "Files are read one after the other"),
+        (
+            row("TFRecord", long_name="Iterator::Root::ParallelInterleaveV4[0]::TFRecord"),
+            "already read several at a time",
+        ),
+        (row("BatchV2"), "`batch(…, num_parallel_calls=tf.data.AUTOTUNE)`"),
+        (row("ParallelBatch"), "Copying elements into a batch"),
+        (row("Prefetch", buffered_elements=2.0, buffer_limit=2), "held 2 of at most 2 elements"),
+        (row("Prefetch", buffered_elements=0.0), "Its buffer was empty"),
+        (row("Prefetch"), "Most likely its buffer was empty"),
+        (row("Shuffle", settings="buffer_size=256"), "It holds 256 elements."),
+        (row("MemoryWriter"), "`cache` writes in the first epoch"),
+        (row("Generator"), "Python's global lock"),
+        (row("ForeverRepeat"), "`repeat` begins its input anew"),
+        (row("SomethingNew"), "Make each call cheaper"),
+    ],
+)
+def test_advice_fits_the_bottleneck_and_how_it_is_set_up(bottleneck: pd.Series, words: str) -> None:
+    assert words in advice(bottleneck)

@@ -1,0 +1,174 @@
+"""The tf.data page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import CORPUS, ROOT, SAMPLE_RUNS, run_path
+from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
+from tfcompare import compare, load, settings
+from tfcompare.settings import Settings
+
+PAGE = str(ROOT / "pages" / "6_tf_data.py")
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield AppTest.from_file(PAGE, default_timeout=90)
+
+
+def shown(page: AppTest, places: tuple[Path, ...] = (), **query: str) -> AppTest:
+    for name, value in query.items():
+        page.query_params[name] = value
+    with settings.override(Settings(places=places)):
+        page.run()
+    assert not page.exception
+    return page
+
+
+def of_corpus(page: AppTest, baseline: str, candidate: str, **query: str) -> AppTest:
+    ids = {
+        role: f"corpus/{run_path(name).relative_to(CORPUS)}"
+        for role, name in (("baseline", baseline), ("candidate", candidate))
+    }
+    return shown(page, (CORPUS,), **ids, **query)
+
+
+def of_made(page: AppTest, folder: Path, **query: str) -> AppTest:
+    """Two runs written by hand, `a` and `b`, below one folder."""
+    ids = {
+        role: f"{folder.name}/{name}/plugins/profile/2026_01_02_03_04_05"
+        for role, name in (("baseline", "a"), ("candidate", "b"))
+    }
+    return shown(page, (folder,), **ids, **query)
+
+
+def table(page: AppTest, nth: int) -> pd.DataFrame:
+    frame = page.dataframe[nth].value
+    frame.columns = [column[-1] for column in frame.columns]
+    return frame
+
+
+def words(page: AppTest) -> str:
+    return "\n".join(element.value for element in (*page.markdown, *page.info, *page.caption)).replace("\\", "")
+
+
+def titles(page: AppTest) -> list[str]:
+    return [chart.proto.spec for chart in page.get("plotly_chart")]
+
+
+def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> None:
+    shown(page)
+    assert (
+        page.markdown[0].value.replace("\\", "").startswith("## The bottleneck is still Map; the longest next-element")
+    )
+    assert words(page).count("**input bound**: 22 of 22 calls") == 2
+    charts = titles(page)
+    assert len(charts) == 2
+    assert "Slowest execution: baseline filters_512_128" in charts[0]
+    assert "Slowest execution: candidate filters_16_8" in charts[1]
+    assert words(page).count("the critical path: Root › Batch › Map") == 2
+    assert "Give it `num_parallel_calls=tf.data.AUTOTUNE`" in words(page)
+    assert "https://www.tensorflow.org/guide/data_performance_analysis" in words(page)
+
+
+def test_the_tables_are_the_diffs(page: AppTest) -> None:
+    runs = [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    diff = compare(*runs)
+    shown(page, all_columns="true", all_pipeline_columns="true")
+    pipelines, iterators = table(page, 0), table(page, 1)
+    expected = diff.table("tf_data")
+    assert iterators["iterator_id"].tolist() == expected["iterator_id"].tolist()
+    for column in ("self_time_us_baseline", "self_time_us_delta", "calls_candidate", "on_critical_path_baseline"):
+        pd.testing.assert_series_equal(iterators[column], expected[column], check_dtype=False)
+    for column in ("min_latency_us_baseline", "max_latency_us_candidate", "slow_calls_per_step_baseline"):
+        assert pipelines[column].tolist() == diff.table("tf_data_pipelines")[column].tolist()
+
+
+def test_another_execution_is_chosen_by_its_rank(page: AppTest) -> None:
+    shown(page, rank="3")
+    latency = load(SAMPLE_RUNS["filters_512_128"]).table("tf_data").query("execution == 3 and parent_id == ''")
+    roots = table(page, 1).query("iterator == 'Root'")
+    assert roots["total_duration_us_baseline"].tolist() == latency["total_duration_us"].tolist()
+    assert "Execution 3: baseline" in titles(page)[0]
+    page.number_input(key="rank").set_value(0)
+    shown(page)
+    assert "Slowest execution: baseline" in titles(page)[0]
+
+
+def test_one_prefetch_more_is_one_added_iterator(page: AppTest, tmp_path: Path) -> None:
+    write(tmp_path / "a", [plain(i) for i in range(STEPS)])
+    write(tmp_path / "b", [prefetched(i) for i in range(STEPS)])
+    of_made(page, tmp_path)
+    rows = table(page, 1)
+    assert rows.loc[rows["status"] != "matched", ["iterator", "status"]].to_numpy().tolist() == [["Prefetch", "added"]]
+    assert "Times of single steps exceed the execution here" in words(page)
+    assert sum("added" in chart.split('"customdata"')[0] for chart in titles(page)) == 1
+
+
+def test_pipelines_are_chosen_by_name_and_the_longest_call_comes_first(page: AppTest, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name, [(zipped(i, 0)[0], plain(i)[0]) for i in range(STEPS)])
+    of_made(page, tmp_path)
+    choice = page.selectbox(key="pipeline")
+    assert choice.options == ["Host:1", "Host:0"] or choice.options == ["Host:0", "Host:1"]
+    longest = load(tmp_path / "a").table("tf_data_pipelines").sort_values("max_latency_us")["pipeline"].tolist()
+    assert choice.options == longest[::-1]
+    other = choice.options[1]
+    fresh = AppTest.from_file(PAGE, default_timeout=90)
+    of_made(fresh, tmp_path, pipeline=other)
+    assert fresh.selectbox(key="pipeline").value == other
+    assert f"its longest call to `{other}` took" in words(fresh)
+
+
+def test_hosts_are_chosen_where_there_are_several(page: AppTest, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name, [plain(i) for i in range(STEPS)], host="one")
+        write(tmp_path / name, [plain(i, 6000) for i in range(STEPS)], host="two")
+    of_made(page, tmp_path)
+    assert page.selectbox(key="tf_host").value == "two"
+    assert words(page).count("Host `two`, one of 2 with tf.data") == 2
+    fresh = AppTest.from_file(PAGE, default_timeout=90)
+    of_made(fresh, tmp_path, tf_host="one")
+    assert words(fresh).count("Host `one`, one of 2 with tf.data") == 2
+
+
+def test_an_execution_that_one_run_does_not_have_is_not_drawn(page: AppTest, tmp_path: Path) -> None:
+    write(tmp_path / "a", [plain(i) for i in range(STEPS)])
+    write(tmp_path / "b", [plain(i) for i in range(2)])
+    of_made(page, tmp_path, rank="3")
+    assert "There is no execution 3: 2 calls were recorded." in words(page)
+    assert "`b` does not have this execution." in words(page)
+    assert len(titles(page)) == 1
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "said"),
+    [
+        ("jax_conv_08", "jax_tpu", "Neither profile holds calls of tf.data."),
+        ("tf_cpu_zoo", "jax_tpu", "The candidate's profile holds no calls of tf.data."),
+        ("tf_gpu", "tf_cpu_zoo", "only pipelines that hand elements to a device were recorded"),
+    ],
+)
+def test_runs_without_tf_data_say_so_and_how_to_record_it(
+    page: AppTest, baseline: str, candidate: str, said: str
+) -> None:
+    of_corpus(page, baseline, candidate)
+    assert said in words(page)
+    drawn = {"jax_conv_08": 0, "tf_cpu_zoo": 1, "tf_gpu": 1}[baseline]
+    assert len(titles(page)) == drawn
+    assert ("host_tracer_level=2" in words(page)) == ("no calls" in said or "Neither" in said)
+    if not drawn:
+        assert not page.dataframe
+
+
+@pytest.mark.parametrize("address", [{"rank": "999999"}, {"rank": "x"}, {"pipeline": "Host:7"}, {"tf_host": "none"}])
+def test_a_choice_there_is_not_is_no_error(page: AppTest, address: dict[str, str]) -> None:
+    shown(page, **address)
+    assert len(titles(page)) == 2

@@ -1,0 +1,233 @@
+"""The parts of the tf.data page: which step of the input holds each run up, and what changed about that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.matching import with_hosts_of
+from tfcompare.compare.tf_data_change import Analysis, analyse, change
+from tfcompare.schema.input import SLOW_CALL_US
+from tfcompare.ui import tables
+from tfcompare.ui.downloads import csv_buttons
+from tfcompare.ui.pair import Pair
+from tfcompare.ui.text import as_code, as_markdown
+from tfcompare.ui.tf_data_steps import ROLES, Sides
+from tfcompare.units import format_count, format_time_us
+
+SUFFIXES = ("baseline", "candidate")
+
+HOW_TO_RECORD = (
+    "TensorFlow 2.4 and newer record it on the host, for data that the program takes from a `tf.data.Dataset` while it "
+    "is profiled: record with `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`, or 3. "
+    "JAX programs have it only where they read through tf.data."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the widgets say: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
+
+    row: pd.Series
+    rank: int
+
+    def pipeline(self, role: int) -> str:
+        """The name of the pipeline on one side, empty where that does not have it."""
+        alone = ("added", "removed")[role]
+        if self.row["status"] == alone:
+            return ""
+        return str(self.row["pipeline"] if role == 0 else self.row["pipeline_candidate"])
+
+
+def headline(pair: Pair) -> bool:
+    """The change in a sentence, and of each run whether it waits for its input; whether there is more to show."""
+    sides = [_analysis_of(pair, role) for role in (0, 1)]
+    identical = pair.baseline.content_id == pair.candidate.content_id
+    st.markdown(f"## {as_markdown(change(*sides, identical=identical))}")
+    if sides == [None, None]:
+        st.info(f"There is no tf.data to look at. {HOW_TO_RECORD}")
+        return False
+    for run, side, role in zip(pair.runs, sides, ROLES, strict=True):
+        st.markdown(f"{role} {as_code(run.name)}: {_state(side)}")
+    return True
+
+
+def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
+    pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
+    return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
+
+
+def _state(side: Analysis | None) -> str:
+    """Whether the run is input bound, in Markdown."""
+    if side is None:
+        return f"**no tf.data** in its profile. {HOW_TO_RECORD}"
+    slow = (
+        f"{format_count(side.slow_calls)} of {format_count(side.calls)} calls to {side.pipeline} took longer than "
+        f"{SLOW_CALL_US:.0f} µs"
+    )
+    longest = f"the longest {format_time_us(side.longest_us)}"
+    if side.input == "to devices only":
+        return (
+            f"only pipelines that hand elements to a device were recorded ({longest}), not the ones that make them, so "
+            "whether it is input bound cannot be told."
+        )
+    if side.input == "input bound":
+        return f"**input bound**: {slow}, {longest}."
+    return f"**not input bound**: no call took longer than {SLOW_CALL_US:.0f} µs, {longest}."
+
+
+def summary(pair: Pair) -> pd.DataFrame:
+    """All pipelines with their latencies on both sides; returns their diff."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("All pipelines", width="content")
+        every = st.toggle("All columns", key="all_pipeline_columns", bind="query-params")
+    rows = pair.diff("tf_data_pipelines")
+    matched = rows[rows["status"] == "matched"]
+    renamed = bool((matched["pipeline"] != matched["pipeline_candidate"]).any())
+    if renamed:
+        st.caption(
+            "The runs do not have the same pipelines. Those whose graphs are most alike stand side by side, whatever "
+            "their numbers."
+        )
+    shown = _pipeline_columns(rows, "_per_step" if pair.comparison.per == "step" else "", every=every, renamed=renamed)
+    ordered, _ = tables.sortable(rows, shown, key=f"pipelines_{every}", address="pipelines_")
+    csv_buttons(
+        ordered[[column.name for column in shown]],
+        lambda: pair.comparison.table("tf_data_pipelines"),
+        name=f"tf_data_pipelines {pair.baseline.name} {pair.candidate.name}",
+        key="csv_pipelines",
+    )
+    return rows
+
+
+def _pipeline_columns(rows: pd.DataFrame, per: str, *, every: bool, renamed: bool) -> list[tables.Shown]:
+    names = ["pipeline", *(["host"] if rows["host"].nunique() > 1 else [])]
+    names += ["pipeline_candidate"] if renamed or every else []
+    names += [f"max_latency_us_{role}" for role in ("baseline", "candidate", *(["delta"] if every else []), "ratio")]
+    names += [f"mean_latency_us_{role}" for role in SUFFIXES]
+    names += [f"{name}_{role}" for name in ("min_latency_us", f"calls{per}") for role in SUFFIXES] if every else []
+    names += [f"slow_calls{per}_{role}" for role in SUFFIXES]
+    names += ["status"] if every or (rows["status"] != "matched").any() else []
+    names += [f"bottleneck_self_time_us_{role}" for role in SUFFIXES] if every else []
+    shown = [tables.shown(name, schema.TF_DATA_PIPELINES) for name in names]
+    texts = [f"bottleneck_{role}" for role in SUFFIXES] if every else []
+    return shown + [_with_role(tables.shown(name, schema.TF_DATA_PIPELINES), name) for name in texts]
+
+
+def controls(rows: pd.DataFrame) -> Choice:
+    """The widgets that say which execution of which pipeline is looked at; by default the longest call there is."""
+    st.subheader("One execution in both runs")
+    longest = rows[["max_latency_us_baseline", "max_latency_us_candidate"]].max(axis=1)
+    feeds = rows[["feeds_device_baseline", "feeds_device_candidate"]].fillna(False).any(axis=1)
+    ranked = rows.assign(longest=longest, feeds=feeds).sort_values(
+        ["feeds", "longest"], ascending=[True, False], kind="stable"
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        hosts = list(dict.fromkeys(ranked["host"]))
+        host = hosts[0]
+        if len(hosts) > 1:
+            host = st.selectbox(
+                "Host", hosts, key="tf_host", bind="query-params", width=280,
+                help="The most input-bound one comes first: the one with the longest call",
+            )  # fmt: skip
+        here = ranked[ranked["host"] == host]
+        row = here.iloc[0]
+        if len(here) > 1:
+            names = dict(zip(map(_pipeline_name, here.to_dict("records")), range(len(here)), strict=True))
+            chosen = st.selectbox(
+                "Pipeline", list(names), key="pipeline", bind="query-params", width=260,
+                help="The one with the longest call comes first; those that only feed a device come last",
+            )  # fmt: skip
+            row = here.iloc[names[chosen]]
+        kept = int(max(row[f"executions_kept_{role}"] for role in SUFFIXES if pd.notna(row[f"executions_kept_{role}"])))
+        rank = 0
+        if kept > 1:
+            rank = st.number_input(
+                "Rank of the execution", 0, kept - 1, 0, key="rank", bind="query-params", width=180,
+                help=f"0 is the slowest of each run, {kept - 1} the fastest that is kept",
+            )  # fmt: skip
+    return Choice(row.drop(["longest", "feeds"]), int(rank))
+
+
+def _pipeline_name(row: dict[str, object]) -> str:
+    if row["status"] != "matched":
+        return f"{row['pipeline']}, {'candidate' if row['status'] == 'added' else 'baseline'} only"
+    if row["pipeline"] == row["pipeline_candidate"]:
+        return str(row["pipeline"])
+    return f"{row['pipeline']}, candidate's {row['pipeline_candidate']}"
+
+
+def chosen_analyses(pair: Pair, choice: Choice) -> Sides:
+    """The five steps of both runs for the chosen execution; None where a run does not have the pipeline."""
+    hosts = _own_hosts(pair)
+    ours, theirs = (
+        _analysis_of(pair, role, host=own[str(choice.row["host"])], pipeline=choice.pipeline(role), rank=choice.rank)
+        if choice.pipeline(role)
+        else None
+        for role, own in enumerate(hosts)
+    )
+    return ours, theirs
+
+
+def _own_hosts(pair: Pair) -> tuple[dict[str, str], dict[str, str]]:
+    """For both sides, its own name for each host as the diff names it."""
+    ours, theirs = pair.tables("tf_data_pipelines")
+    as_ours = with_hosts_of(ours, theirs)["host"]
+    return {str(host): str(host) for host in ours["host"]}, dict(zip(as_ours, theirs["host"], strict=True))
+
+
+def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
+    """The diff of the chosen execution, iterator by iterator, with one column `iterator` and `long_name` for both."""
+    ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
+    host = str(choice.row["host"])
+    counterparts = {(host, choice.pipeline(1)): choice.pipeline(0)} if all(map(choice.pipeline, (0, 1))) else {}
+    rows = diff_table(
+        schema.TF_DATA,
+        pair.candidate.id,
+        Side(ours.assign(host=host), 1),
+        Side(theirs.assign(host=host), 1, counterparts),
+        per="run",
+        identical=pair.baseline.content_id == pair.candidate.content_id,
+    )
+    either = {
+        name: rows[f"{name}_baseline"].where(rows["status"] != "added", rows[f"{name}_candidate"])
+        for name in ("iterator", "long_name")
+    }
+    return rows.assign(**either)
+
+
+def node_table(pair: Pair, rows: pd.DataFrame) -> None:
+    """Every iterator of the execution on both sides, and the CSVs."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Every iterator of the execution", width="content")
+        every = st.toggle("All columns", key="all_columns", bind="query-params")
+    if rows.empty:
+        st.info("Neither run has this execution.")
+        return
+    names = ["iterator", *(f"self_time_us_{role}" for role in ("baseline", "candidate", "delta", "ratio")), "status"]
+    names += [f"{name}_{role}" for name in ("total_duration_us", "calls") for role in SUFFIXES]
+    if every:
+        more = "on_critical_path is_bottleneck start_us parallelism buffer_limit buffered_elements element_size_bytes"
+        names += [f"{name}_{role}" for name in more.split() for role in SUFFIXES]
+        names += ["match", "verdict", "long_name", "iterator_id", "iterator_id_candidate"]
+    shown = [tables.shown(name, schema.TF_DATA) for name in names]
+    if every:
+        texts = [
+            f"{name}_{role}" for name in ("autotune", "shapes", "types", "dataset", "settings") for role in SUFFIXES
+        ]
+        shown += [_with_role(tables.shown(name, schema.TF_DATA), name) for name in texts]
+    ordered, _ = tables.sortable(rows, shown, key=f"iterators_{every}")
+    csv_buttons(
+        ordered[[column.name for column in shown]],
+        lambda: pair.comparison.table("tf_data"),
+        name=f"tf_data {pair.baseline.name} {pair.candidate.name}",
+        key="csv",
+    )
+
+
+def _with_role(shown: tables.Shown, name: str) -> tables.Shown:
+    return replace(shown, label=f"{shown.label}, {name.rpartition('_')[2]}")
