@@ -108,7 +108,7 @@ def test_the_csvs_are_the_tables(page: Page, autoencoder_url: str, runs: list[Ru
         everything = downloaded(page, "CSV of everything", nth)
         assert list(everything.columns) == list(diff.columns)
         assert len(everything) == len(diff)
-        shown = downloaded(page, "CSV of these", nth)
+        shown = downloaded(page, "CSV of th", nth)
         metric = {"memory_peak": "allocation_bytes", "memory_summary": "peak_bytes"}[name]
         for frame in (everything, shown):
             bytes_of = pd.to_numeric(frame[f"{metric}_baseline"]).dropna().tolist()

@@ -97,7 +97,7 @@ def test_the_csvs_are_the_diffs(samples: Page, runs: list[Run]) -> None:
     assert pipelines["max_latency_us_baseline"].tolist() == pytest.approx(
         diff.table("tf_data_pipelines")["max_latency_us_baseline"].tolist(), rel=1e-12
     )
-    shown = downloaded(samples, "CSV of these", 1)
+    shown = downloaded(samples, "CSV of th", 1)
     assert shown["iterator"].tolist()[0] == "Map"
     assert len(shown) == len(expected)
 

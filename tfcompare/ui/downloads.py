@@ -18,7 +18,7 @@ def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, 
     """
     with st.container(horizontal=True):
         st.download_button(
-            f"CSV of these {len(shown):,} rows",
+            "CSV of this row" if len(shown) == 1 else f"CSV of these {len(shown):,} rows",
             lambda: spreadsheet_csv(shown),
             file_name=f"{file_stem(name)}_shown.csv",
             mime="text/csv",

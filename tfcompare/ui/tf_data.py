@@ -107,10 +107,9 @@ def summary(pair: Pair) -> pd.DataFrame:
 def _pipeline_columns(rows: pd.DataFrame, per: str, *, every: bool, renamed: bool) -> list[tables.Shown]:
     names = ["pipeline", *(["host"] if rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if renamed or every else []
-    names += [f"max_latency_us_{role}" for role in ("baseline", "candidate", *(["delta"] if every else []), "ratio")]
-    names += [f"mean_latency_us_{role}" for role in SUFFIXES]
-    names += [f"{name}_{role}" for name in ("min_latency_us", f"calls{per}") for role in SUFFIXES] if every else []
-    names += [f"slow_calls{per}_{role}" for role in SUFFIXES]
+    names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
+    others = ("mean_latency_us", f"slow_calls{per}", f"calls{per}", "min_latency_us")
+    names += [f"{name}_{role}" for name in others for role in SUFFIXES]
     names += ["status"] if every or (rows["status"] != "matched").any() else []
     names += [f"bottleneck_self_time_us_{role}" for role in SUFFIXES] if every else []
     shown = [tables.shown(name, schema.TF_DATA_PIPELINES) for name in names]
