@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tfcompare.run import RunInfo
 
-Unit = Literal["ms", "µs", "share"]
+Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", ""]
 Better = Literal["lower", "neither"]
 
 

@@ -98,20 +98,20 @@ def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
     return pd.DataFrame(columns).assign(row=here.index)
 
 
-def time_shares(groups: pd.DataFrame, by: str, *, count: int = 9) -> pd.DataFrame:
-    """Where both sides' self time goes: a row for each of the `count` largest groups, and one for all the others.
+def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", count: int = 9) -> pd.DataFrame:
+    """Where both sides' time goes: a row for each of the `count` largest groups, and one for all the others.
 
     `groups` are rows of `compare.movers.group_diff`, of one of host and device, so that the times add up; `by` is the
-    column that names them. Returns `group`, `self_time_us_<role>` (per step where the diff is), `share_<role>` (each
-    side's add up to 1), `is_absent_<role>` (that side has no such group) and `others`, the number of groups that a row
+    column that names them. Returns `group`, `<metric>_<role>` (per step where the diff is), `share_<role>` (each side's
+    add up to 1), `is_absent_<role>` (that side has no such group) and `others`, the number of groups that a row
     named `OTHER` stands for, the largest first.
     """
-    metric = metric_in(groups, "self_time_us")
+    name = metric_in(groups, metric)
     times = pd.DataFrame({"group": groups[by].astype("str"), "others": 0})
     for role in ROLES:
-        times[f"is_absent_{role}"] = groups[f"{metric}_{role}"].isna()
-        times[f"self_time_us_{role}"] = groups[f"{metric}_{role}"].astype("float64").fillna(0.0)
-        times[f"share_{role}"] = share_of_whole(times[f"self_time_us_{role}"].to_numpy())
+        times[f"is_absent_{role}"] = groups[f"{name}_{role}"].isna()
+        times[f"{metric}_{role}"] = groups[f"{name}_{role}"].astype("float64").fillna(0.0)
+        times[f"share_{role}"] = share_of_whole(times[f"{metric}_{role}"].to_numpy())
     largest = times[["share_baseline", "share_candidate"]].max(axis=1).sort_values(ascending=False, kind="stable")
     top, rest = times.loc[largest.index[:count]], times.loc[largest.index[count:]]
     if rest.empty:

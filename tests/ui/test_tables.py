@@ -157,3 +157,29 @@ def test_names_in_the_grid_cannot_run_in_a_spreadsheet_either():
 )
 def test_a_download_has_a_name_that_every_system_takes(name, stem):
     assert file_stem(name) == stem
+
+
+def test_long_texts_are_cut_for_the_eye_and_kept_whole():
+    name = "void ns::" + 60 * "x" + "<int>(float*)"
+    rows = ROWS.head(2).assign(op_name=[name, "short"])
+    columns = [shown("op_name", schema.OP_STATS), shown("op_type", schema.OP_STATS)]
+    cells = styled(rows, columns, layout(rows, columns), {name: "x<int>"})
+    assert cells.data.iloc[:, 0].tolist() == [name, "short"]
+    html = cells.to_html()
+    assert "x<int>" in html.replace("&lt;", "<").replace("&gt;", ">")
+    assert name not in html.replace("&lt;", "<").replace("&gt;", ">")
+
+
+def test_texts_are_sorted_as_they_are_read():
+    frame = pd.DataFrame({"kernel": ["void zebra()", "middle", "void aardvark()"]})
+    readings = {"void zebra()": "zebra", "void aardvark()": "aardvark"}
+    ordered = Order("kernel", falling=False).of(frame, readings)
+    assert ordered["kernel"].tolist() == ["void aardvark()", "middle", "void zebra()"]
+
+
+def test_a_number_that_tells_rows_apart_is_shown_as_one():
+    column = shown("shared_memory_bytes", schema.KERNEL_STATS)
+    assert (column.label, column.format, column.unit) == ("Shared memory (bytes)", "number", "bytes")
+    rows = pd.DataFrame({"kernel_name": ["k"], "registers_per_thread": pd.array([32], dtype="Int64")})
+    columns = [shown(name, schema.KERNEL_STATS) for name in rows.columns]
+    assert layout(rows, columns).digits == {"registers_per_thread": 0}

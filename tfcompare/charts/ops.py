@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TOP = 10
+MOVER_LENGTH = 48
+"""Letters of a name that stand beside a bar."""
 PATTERNS = {"added": "/", "removed": "x"}
 """How a bar of an op that only one side has is hatched."""
 
@@ -104,13 +106,14 @@ def movers(
     """The rows of `changes` as bars from 0: left and blue what takes less, right and orange what more.
 
     `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
-    absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text `detail`. What only
-    one side has is hatched and says so. `per` is `step`, `run`, or empty for what is no sum.
+    absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text `detail`; a text
+    `label` is written in place of the name, as it is (some `MOVER_LENGTH` letters). What only one side has is hatched
+    and says so. `per` is `step`, `run`, or empty for what is no sum.
     """
     change = changes[f"{metric}_change"].astype("float64")
     scale = quantity.scale(change)
     per = f" per {per}" if per else ""
-    labels = style.shorten_apart([str(name) for name in changes[by]], 48)
+    labels = _labels(changes, by) if "label" in changes else style.shorten_apart(_labels(changes, by), MOVER_LENGTH)
     matched = changes["status"] == "matched"
     result = style.figure(
         f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
@@ -129,12 +132,17 @@ def movers(
                 trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=alone or not one_sided)
                 result.add_trace(trace)
     low, high = _room(change / scale.size)
-    result.update_xaxes(
-        title_text=f"Change of {quantity.name} ({scale.unit}{per})", tickformat="~r", range=[low, high], zeroline=True
-    )
+    unit = f"{scale.unit}{per}".strip()
+    title = f"Change of {quantity.name} ({unit})" if unit else f"Change of {quantity.name}"
+    result.update_xaxes(title_text=title, tickformat="~r", range=[low, high], zeroline=True)
     # Names end or begin where the bars do, on the side of 0 that has more room.
     style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
     return result
+
+
+def _labels(rows: pd.DataFrame, by: str) -> list[str]:
+    """What names the rows: their `label` where they have one."""
+    return [str(name) for name in rows["label" if "label" in rows else by]]
 
 
 def _room(change: pd.Series) -> tuple[float, float]:
@@ -166,7 +174,7 @@ def _mover_bars(
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack([
-            rows[by].map(style.safe), _details(rows, by).map(style.safe), what, change,
+            rows[by].map(style.whole), _details(rows, by).map(style.whole), what, change,
             *(rows[f"{metric}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES),
         ]),
         hovertemplate=(
@@ -190,25 +198,38 @@ def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str,
     `shares` has a row a group in the order to be shown, with the columns of `tf_stats.time_shares`. `by` names the
     groups (`op`, `op type`), `place` where they ran (`host`).
     """
-    labels = style.shorten_apart([str(group) for group in shares["group"]])
+    title, whole = f"Self time on {place} by {by}", f"{place} self time"
+    return share_bars(shares, sides, "self_time_us", title=title, whole=whole, axis="Share of self time")
+
+
+def share_bars(
+    shares: pd.DataFrame, sides: tuple[Side, Side], metric: str, *, title: str, whole: str, axis: str
+) -> go.Figure:
+    """Shares of a time of both sides as pairs of bars; each side's bars add up to 100 %.
+
+    `shares` has a row a group in the order to be shown, with the columns that `tf_stats.time_shares` gives for
+    `metric` and, where groups have names too long to be read, a text `label`. `whole` is what the shares are of.
+    """
+    labels = style.shorten_apart(_labels(shares, "group"))
     labels = [f"{label} ({n:,} more)" if n else label for label, n in zip(labels, shares["others"], strict=True)]
     result = style.figure(
-        f"Self time on {place} by {by}",
-        f"share of each run's {place} self time; a run's bars add up to 100 %",
+        title,
+        f"share of each run's {whole}; a run's bars add up to 100 %",
         height=style.rows_height(len(shares), bars_in_a_row=2),
         legend_rows=2,
         barmode="overlay",
     )
     places, width = style.bar_places(2)
     for role, side, below in zip(ROLES, sides, places, strict=True):
-        result.add_trace(_share_bars(shares, role, side).update(y=np.arange(len(shares)) + below, width=width))
+        bars = _share_bars(shares, metric, role, side)
+        result.add_trace(bars.update(y=np.arange(len(shares)) + below, width=width))
     largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0
-    result.update_xaxes(range=[0, min(1.15, largest * 1.18)], tickformat=".0%", title_text="Share of self time")
+    result.update_xaxes(range=[0, min(1.15, largest * 1.18)], tickformat=".0%", title_text=axis)
     style.name_rows(result, labels)
     return result
 
 
-def _share_bars(shares: pd.DataFrame, role: str, side: Side) -> go.Bar:
+def _share_bars(shares: pd.DataFrame, metric: str, role: str, side: Side) -> go.Bar:
     texts = shares[f"share_{role}"].map(format_percent).mask(shares[f"is_absent_{role}"].astype(bool), "not there")
     return go.Bar(
         name=side.label,
@@ -221,7 +242,7 @@ def _share_bars(shares: pd.DataFrame, role: str, side: Side) -> go.Bar:
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack(
-            [shares["group"].map(style.safe), texts, shares[f"self_time_us_{role}"].map(format_time_us)]
+            [shares["group"].map(style.whole), texts, shares[f"{metric}_{role}"].map(format_time_us)]
         ),
         hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{customdata[1]}}, %{{customdata[2]}}<extra></extra>",
     )

@@ -29,6 +29,7 @@ BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
 
 LABEL_LENGTH = 56
+HOVER_LENGTH = 100
 BAR_PIXELS = 15
 LEGEND_ROW_PIXELS = 20
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
@@ -147,6 +148,11 @@ def _alike(labels: list[str], names: list[str]) -> list[list[int]]:
 def safe(text: str) -> str:
     """A name from a profile as Plotly shall show it: as it is, not as markup."""
     return html.escape(text, quote=False)
+
+
+def whole(name: str) -> str:
+    """A name as hovering shows it: whole, however long, in lines that fit on the screen."""
+    return "<br>".join(safe(name[i : i + HOVER_LENGTH]) for i in range(0, len(name), HOVER_LENGTH))
 
 
 def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1, **layout: Any) -> go.Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,9 +30,15 @@ def canonical_kernel(name: str) -> str:
     Template arguments stay: they tell variants of a kernel apart.
     """
     parts = kernel_name(name)
-    if parts.template or parts.arguments:
-        return parts.function + parts.template
-    return _XLA_NUMBER.sub("", parts.function) if "fusion" in parts.function else parts.function
+    if parts.template or parts.arguments or "fusion" not in parts.function:
+        return plain_kernel(name)
+    return _XLA_NUMBER.sub("", parts.function)
+
+
+def plain_kernel(name: str) -> str:
+    """The name without return type, arguments and compiler suffixes."""
+    parts = kernel_name(name)
+    return parts.function + parts.template
 
 
 @lru_cache(maxsize=20_000)
@@ -56,6 +63,23 @@ def kernel_name(name: str) -> KernelName:
         if head
         else KernelName("", plain, "", "")
     )
+
+
+def split_top_level(text: str, separator: str) -> list[str]:
+    """The text split where the separator stands in no bracket; not at all where brackets do not match."""
+    groups = _top_level_groups(text)
+    if groups is None:
+        return [text]
+    begins = [group[0] for group in groups]
+    pieces, begin, place = [], 0, -1
+    while (place := text.find(separator, place + 1)) >= 0:
+        before = bisect_right(begins, place) - 1
+        if before >= 0 and place < groups[before][1]:
+            place = groups[before][1] - 1
+        elif place >= begin:
+            pieces.append(text[begin:place])
+            begin = place + len(separator)
+    return [*pieces, text[begin:]]
 
 
 def _top_level_groups(text: str) -> list[tuple[int, int]] | None:

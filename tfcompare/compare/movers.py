@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import pandas as pd
 
 from tfcompare.compare.coverage import without_idle
-from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, largest_change_first, ratio
-from tfcompare.compare.matching import CANONICAL, EXACT
-from tfcompare.compare.verdict import SAME, UNTESTED
+from tfcompare.compare.diff import change
+from tfcompare.compare.matching import CANONICAL
+from tfcompare.compare.sums import SIDES, add_up, candidates_in_order, in_order
 from tfcompare.errors import Unknown
 from tfcompare.schema import IDLE
 
@@ -44,7 +43,7 @@ def largest_changes(diff: pd.DataFrame, n: int = 10, metric: str = "self_time_us
     moved = busy.assign(**{f"{name}_change": changes})[changes != 0]
     by_size = moved.loc[moved[f"{name}_change"].abs().sort_values(ascending=False, kind="stable").index]
     largest = by_size.groupby("candidate", sort=False).head(n)
-    return _candidates_in_order(largest, diff)
+    return candidates_in_order(largest, diff)
 
 
 def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
@@ -60,18 +59,11 @@ def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
     """
     if by not in ("op_name", "op_type", "scope"):
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
-    keys = ["candidate", "host_or_device", by]
+    keys = {side: _group_keys(diff, by, side) for side in SIDES}
     metrics = [metric_in(diff, metric) for metric in ADDITIVE]
-    sides = [_side(diff, by, metrics, side) for side in ("baseline", "candidate")]
-    groups = pd.concat(sides, ignore_index=True).groupby(keys, as_index=False)
-    sums = groups[[f"{metric}_{side}" for metric in metrics for side in ("baseline", "candidate")]].sum(min_count=1)
-    columns = {key: sums[key] for key in keys}
-    for metric in metrics:
-        ours, theirs = sums[f"{metric}_baseline"], sums[f"{metric}_candidate"]
-        columns |= {f"{metric}_baseline": ours, f"{metric}_candidate": theirs}
-        columns |= {f"{metric}_delta": theirs - ours, f"{metric}_ratio": ratio(ours, theirs)}
-    columns |= _labels(groups[["in_baseline", "in_candidate", "is_canonical", "is_same"]].any())
-    return _candidates_in_order(largest_change_first(pd.DataFrame(columns), metrics[-1], keys), diff)
+    is_renamed = (diff["match"] == CANONICAL) & (by != "op_type")
+    groups = add_up(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed)
+    return in_order(groups, diff, metrics[-1], ["host_or_device", by])
 
 
 def scope_of(names: pd.Series) -> pd.Series:
@@ -80,38 +72,9 @@ def scope_of(names: pd.Series) -> pd.Series:
     return pd.Series(scopes, index=names.index, dtype="str")
 
 
-def _group_key(diff: pd.DataFrame, by: Grouping, side: str) -> pd.Series:
-    if by == "op_type" and side == "candidate":
-        return diff["op_type_candidate"]
-    return scope_of(diff["op_name"]) if by == "scope" else diff[by]
-
-
-def _side(diff: pd.DataFrame, by: Grouping, metrics: list[str], side: str) -> pd.DataFrame:
-    """The rows that one side has, with its metrics and what its groups are to be labelled by."""
-    rows = diff[diff["status"] != (ADDED if side == "baseline" else REMOVED)]
-    return rows[["candidate", "host_or_device", *(f"{metric}_{side}" for metric in metrics)]].assign(
-        **{by: _group_key(rows, by, side)},
-        in_baseline=side == "baseline",
-        in_candidate=side == "candidate",
-        is_canonical=(rows["match"] == CANONICAL) & (by != "op_type"),
-        is_same=rows["verdict"] == SAME,
-    )
-
-
-def _labels(groups: pd.DataFrame) -> dict[str, pd.Series]:
-    both = groups["in_baseline"] & groups["in_candidate"]
-    status = np.select([both, groups["in_baseline"]], [MATCHED, REMOVED], ADDED)
-    match = np.where(groups["is_canonical"], CANONICAL, EXACT)
-    verdict = np.where(groups["is_same"], SAME, UNTESTED)
-    return {
-        "status": pd.Series(status, dtype="str"),
-        "match": pd.Series(match, dtype="str").where(both),
-        "verdict": pd.Series(verdict, dtype="str").where(both),
-    }
-
-
-def _candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:
-    """The rows with their candidates in the order that the diff has them, else in the order they come in."""
-    place = {candidate: i for i, candidate in enumerate(diff["candidate"].unique())}
-    order = rows["candidate"].map(place).sort_values(kind="stable").index
-    return rows.loc[order].reset_index(drop=True)
+def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
+    if by == "scope":
+        names = scope_of(diff["op_name"])
+    else:
+        names = diff["op_type_candidate" if by == "op_type" and side == "candidate" else by]
+    return pd.DataFrame({"host_or_device": diff["host_or_device"], by: names})

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Literal
-
 import pandas as pd
 import streamlit as st
 
@@ -13,26 +10,18 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.environment import environment
-from tfcompare.key_figures import KeyFigure, key_figures
+from tfcompare.key_figures import key_figures
 from tfcompare.run import Run
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
+from tfcompare.ui.cards import cards
 from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of, two_charts
 from tfcompare.ui.text import as_code
-from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
 
 DRAWN = 4
 """Candidates that one chart can tell apart."""
 
-CARDS_IN_A_ROW = 3
 FEWEST_STEPS = 3
 """Fewer have no distribution."""
-
-DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
-    "better": "blue",
-    "worse": "orange",
-    "same": "gray",
-    "neither": "gray",
-}
 
 
 def headlines(comparison: Comparison) -> None:
@@ -47,39 +36,7 @@ def figures(pair: Pair) -> None:
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
         return
-    with st.grid(CARDS_IN_A_ROW):
-        for figure in numbers:
-            _metric(figure)
-
-
-def _metric(figure: KeyFigure) -> None:
-    change = figure.candidate - figure.baseline
-    st.metric(
-        figure.label,
-        _text(figure, figure.candidate),
-        _change(figure),
-        delta_color=DELTA_COLOURS[figure.judgement],
-        delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
-        delta_description=f"from {_text(figure, figure.baseline)}" if figure.has_baseline else None,
-        help=figure.meaning,
-        border=True,
-        height="stretch",
-    )
-
-
-def _change(figure: KeyFigure) -> str | None:
-    """Of times by how many percent, of shares by how many points they changed."""
-    if not figure.has_baseline or math.isnan(figure.candidate):
-        return None
-    if figure.candidate == figure.baseline:
-        return "unchanged"
-    if figure.unit == "share":
-        return f"{100 * (figure.candidate - figure.baseline):+.1f} points".replace("-", MINUS)
-    return format_percent_change(figure.candidate / figure.baseline) if figure.baseline > 0 else None
-
-
-def _text(figure: KeyFigure, value: float) -> str:
-    return format_percent(value) if figure.unit == "share" else format_value(value, figure.unit)
+    cards(numbers)
 
 
 def step_times(pair: Pair) -> None:

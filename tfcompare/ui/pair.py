@@ -21,6 +21,7 @@ from tfcompare.tf_stats import side_by_side, with_shares
 from tfcompare.ui.shell import View
 from tfcompare.ui.text import as_code, as_markdown
 
+TEXT_COLOURS = {"light": "#3A4552", "dark": "#C6CFDA"}
 CHART_PIXELS = 420
 """A chart that is narrower cannot be read."""
 
@@ -65,18 +66,19 @@ class Pair:
 
     def ops(self, *, idle: bool) -> pd.DataFrame:
         """The diff with each side's ranks, averages and shares; kept for the next rerun."""
-        return _ops(self._key, idle, self)
+        return _ops(self.key, idle, self)
 
     def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
         """The ops added up by name, type or scope, with each side's shares; kept for the next rerun."""
-        return _groups(self._key, by, idle, self)
+        return _groups(self.key, by, idle, self)
 
     def scopes(self) -> pd.DataFrame:
         """The diff as a tree of name scopes; kept for the next rerun."""
-        return _scopes(self._key, self)
+        return _scopes(self.key, self)
 
     @property
-    def _key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[Any, ...]:
+        """What tells this pair and its figures from any other, for caches."""
         runs = tuple((run.content_id, run.id) for run in self.runs)
         return (*runs, self.comparison.per, self.comparison.host)
 
@@ -145,7 +147,8 @@ def has_steps(run: Run) -> bool:
 
 
 def show(figure: Any, key: str) -> None:
-    """A figure as every page shows it."""
+    """A figure as every page shows it: what is written in it reads as well as the page's own text."""
+    figure.update_layout(font_color=TEXT_COLOURS.get(st.context.theme.type or "light"))
     st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 

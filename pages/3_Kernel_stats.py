@@ -1,0 +1,25 @@
+"""TensorBoard's GPU kernel stats for two runs, and what changed between them."""
+
+from __future__ import annotations
+
+from tfcompare import ui
+from tfcompare.ui import kernel_stats, kernel_table
+from tfcompare.ui.copies import copies
+from tfcompare.ui.no_kernels import explain_missing
+from tfcompare.ui.pair import choose_pair, comparison_of, remarks
+
+view = ui.setup("Kernel stats", needs="pair")
+comparison = comparison_of(view)
+remarks(comparison)
+pair = choose_pair(comparison)
+explain_missing(pair, view.selection)
+kernel_stats.headline(pair)
+kernel_stats.coverage(pair)
+choice = kernel_stats.controls()
+rows = kernel_stats.rows_of(pair, choice)
+
+kernel_stats.movers(pair, rows, choice)
+chosen = kernel_table.table(pair, rows, choice)
+kernel_table.chosen_kernel(pair, rows, chosen, choice)
+kernel_stats.distributions(pair)
+copies(pair)

@@ -1,0 +1,35 @@
+"""Figures over the kernels of two runs: where their time goes, what changed, what ran on tensor cores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcompare.charts import ops
+from tfcompare.charts.style import Quantity, Side
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import plotly.graph_objects as go
+
+KERNEL_TIME = Quantity("kernel time", "µs", "less time", "more time")
+LAUNCHES = Quantity("kernel launches", "", "fewer launches", "more launches")
+
+
+def kernel_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
+    """Where the kernel time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
+
+    `shares` as `tf_stats.time_shares` has them for `total_duration_us`, with a text `label` for groups whose names are
+    too long to be read. `by` names the groups (`kernel`, `op`).
+    """
+    return _shares(shares, sides, f"Kernel time by {by}")
+
+
+def tensor_core_use(shares: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
+    """How much of either side's kernel time is on tensor cores, as `kernel_figures.tensor_core_use` has it."""
+    return _shares(shares, sides, "Kernel time by use of tensor cores")
+
+
+def _shares(shares: pd.DataFrame, sides: tuple[Side, Side], title: str) -> go.Figure:
+    return ops.share_bars(
+        shares, sides, "total_duration_us", title=title, whole="kernel time", axis="Share of kernel time"
+    )

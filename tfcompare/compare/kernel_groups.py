@@ -1,0 +1,98 @@
+"""A diff of kernels added up over hosts and launches: by kernel, by op, or by both."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, MATCHED
+from tfcompare.compare.kernel_names import plain_kernel
+from tfcompare.compare.matching import NAMINGS
+from tfcompare.compare.movers import metric_in
+from tfcompare.compare.sums import SIDES, Part, add_up, compared, in_order, of_side
+from tfcompare.errors import Unknown
+from tfcompare.schema import KERNEL_STATS
+
+KernelGrouping = Literal["kernel_name", "op_name", "kernel_and_op"]
+
+KEYS: dict[KernelGrouping, list[str]] = {
+    "kernel_name": ["kernel_name"],
+    "op_name": ["op_name"],
+    "kernel_and_op": ["kernel_name", "op_name"],
+}
+
+_TOTAL, _OCCURRENCES, _MEAN = "total_duration_us", "occurrences", "avg_duration_us"
+_PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "any"}
+
+
+def group_kernels(diff: pd.DataFrame, by: KernelGrouping) -> pd.DataFrame:
+    """A diff of `kernel_stats` added up over `kernel_name`, `op_name`, or both (`kernel_and_op`).
+
+    Each side is added up first, then the sums are compared: counts and total times are sums (per step as in the diff),
+    the average is total ÷ count, shortest and longest are those of all rows, a flag is true where a row's is. What was
+    paired under two names counts under the baseline's, and so does what else has the candidate's name. Columns:
+    `candidate`, the keys (an empty `op_name` stands for kernels without one); of each metric `_baseline`, `_candidate`
+    and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`. The
+    largest change of total time comes first.
+
+    Raises `Unknown` for another `by`.
+    """
+    if by not in KEYS:
+        raise Unknown("grouping", by, list(KEYS))
+    names = {metric.name: _name_in(diff, metric.name, metric.kind) for metric in KERNEL_STATS.metrics}
+    parts = {names[m.name]: _PARTS[m.kind] for m in KERNEL_STATS.metrics if m.kind in _PARTS}
+    counted = counted_under(diff)
+    is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
+    groups = add_up(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1))
+    means = [groups[f"{names[_TOTAL]}_{side}"] / groups[f"{names[_OCCURRENCES]}_{side}"] for side in SIDES]
+    groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
+    order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]
+    groups = groups[["candidate", *KEYS[by], *order, "status", "match", "verdict"]]
+    return in_order(groups, diff, names[_TOTAL], KEYS[by])
+
+
+def counted_under(diff: pd.DataFrame) -> pd.DataFrame:
+    """The `kernel_name` and `op_name` that each row of a diff of `kernel_stats` counts under."""
+    names = diff[["kernel_name", "op_name"]].copy()
+    for _, rows in diff.groupby("candidate", sort=False):
+        added = rows.index[rows["status"] == ADDED]
+        for key, counterparts in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows))):
+            own = names.loc[added, key].tolist()
+            names.loc[added, key] = [counterparts.get(name, name) for name in own]
+    return names
+
+
+def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
+    return metric_in(diff, metric) if kind != "flag" else metric
+
+
+def _ops(rows: pd.DataFrame) -> dict[str, str]:
+    """The baseline's name for each of the candidate's ops that has a counterpart, as kernels were paired by."""
+    ours, theirs = of_side(rows, "baseline")["op_name"], of_side(rows, "candidate")["op_name_candidate"]
+    return NAMINGS["kernel_stats"].align([(name, "") for name in ours], [(name, "") for name in theirs])
+
+
+def _kernels(rows: pd.DataFrame) -> dict[str, str]:
+    """The baseline's name for each kernel of the candidate that the baseline has under one other name.
+
+    It has where rows were paired so, or where names are the same but for return type, arguments and compiler suffixes.
+    """
+    ours = set(of_side(rows, "baseline")["kernel_name"])
+    theirs = set(of_side(rows, "candidate")["kernel_name_candidate"])
+    pairs = rows.loc[rows["status"] == MATCHED, ["kernel_name_candidate", "kernel_name"]].drop_duplicates()
+    pairs = pairs[~pairs["kernel_name_candidate"].isin(ours)]
+    known = pairs.drop_duplicates("kernel_name_candidate", keep=False)
+    found = dict(zip(known["kernel_name_candidate"], known["kernel_name"], strict=True))
+    left = _by_plain_name(ours - theirs - set(pairs["kernel_name"]))
+    for plain, names in _by_plain_name(theirs - ours - set(pairs["kernel_name_candidate"])).items():
+        if len(names) == 1 and len(left.get(plain, [])) == 1:
+            found[names[0]] = left[plain][0]
+    return found
+
+
+def _by_plain_name(names: set[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(plain_kernel(name), []).append(name)
+    return found
