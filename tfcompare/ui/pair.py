@@ -166,9 +166,12 @@ def sides(comparison: Comparison) -> list[style.Side]:
 def remarks(comparison: Comparison) -> None:
     """What to know before trusting any number: of each run, and of the runs beside each other."""
     baseline = comparison.baseline
+    remarked: dict[str, list[str]] = {}
     for run in (baseline, *comparison.candidates):
         for remark in run.remarks:
-            st.warning(f"{as_code(run.name)}: {as_markdown(remark)}", icon=":material/warning:")
+            remarked.setdefault(remark, []).append(as_code(run.name))
+    for remark, names in remarked.items():
+        st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
     for run in comparison.candidates:
         if differing := differences(baseline.info, run.info):
             text = as_markdown("; ".join(differing))
