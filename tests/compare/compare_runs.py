@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.frames.step_cells import StepCells
+from tfcompare.frames.step_times import run_steps
 
 
 def ops(text: str) -> pd.DataFrame:
@@ -55,6 +57,17 @@ class FakeRun:
     content_id: str
     host_names: tuple[str, ...]
     by_host: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict)
+    cells: dict[str, StepCells] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> pd.DataFrame:
+        return run_steps(self.frames["steps"])
+
+    def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
+        assert host is None or host in self.host_names
+        keys = {"op_stats": schema.OP_STATS, "kernel_stats": schema.KERNEL_STATS}[name]
+        nothing = pd.DataFrame({"row": [], "step": [], "occurrences": [], "time_us": []}, dtype="int64")
+        return self.cells.get(name, StepCells(keys.empty()[list(keys.keys)], nothing))
 
     @property
     def name(self) -> str:
@@ -63,7 +76,7 @@ class FakeRun:
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         assert device is None
         if host is None:
-            return self.frames[name]
+            return self.frames[name] if name in self.frames else schema.table(name).empty()
         if name == "steps":
             return self.frames[name][self.frames[name]["host"] == host]
         return self.by_host[host][name]
@@ -92,6 +105,10 @@ def run(
         has_steps=has_steps,
         framework=framework,
         device_type=device_type,
+        device_name="",
+        device_count=0,
+        hosts=len(hosts),
+        step_source="step markers",
     )
     defaults = {"int64": 0, "float64": 0.0, "str": ""}
     row = {c.name: defaults.get(c.dtype, pd.Timestamp("2026-01-01", tz="UTC")) for c in schema.RUN_INFO.columns}

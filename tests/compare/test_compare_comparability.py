@@ -19,8 +19,6 @@ def with_input(made: FakeRun, shapes: str | None, *, parent: str = "", execution
         row |= {"pipeline": "Host:0", "shapes": shapes, "parent_id": parent, "execution": execution}
         frame = schema.TF_DATA.conform(pd.DataFrame([row]))
     made.frames["tf_data"] = frame
-    for name, value in {"device_name": "", "device_count": 0, "hosts": 1, "step_source": "step markers"}.items():
-        setattr(made.info, name, getattr(made.info, name, value))
     return made
 
 

@@ -59,7 +59,8 @@ def test_the_columns_and_their_dtypes_are_those_of_the_contract():
         *[f"occurrences_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"total_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"self_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
-        *["is_eager_baseline", "is_eager_candidate", "status", "match", "verdict"],
+        *["is_eager_baseline", "is_eager_candidate", "status", "match", "interval_low", "interval_high"],
+        "verdict",
     ]
     per_run = compare(run("before", BEFORE), run("after", AFTER), per="run").table("op_stats")
     dtypes = per_run.dtypes.astype(str)

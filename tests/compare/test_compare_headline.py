@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
-from compare_runs import run
+from compare_runs import run, steps
 
 from tfcompare.compare import compare
 from tfcompare.compare.headline import compared
 from tfcompare.errors import Unknown
 
-DOUBT = (
-    ". Two recordings of the same program often differ by up to 15 %, so one recording of each does not prove a change."
-)
+DOUBT = ". Two recordings of the same program often differ by up to 15 %, so this does not prove a change."
 
 
 def sentence(before_ms: float, after_ms: float) -> str:
+    """Of runs with too few steps for a verdict."""
     return compare(run("logs/before", step_ms=before_ms), run("logs/after", step_ms=after_ms)).headline()
 
 
@@ -33,6 +33,32 @@ def sentence(before_ms: float, after_ms: float) -> str:
 )
 def test_the_step_times_in_a_sentence(before_ms, after_ms, said):
     assert sentence(before_ms, after_ms) == said
+
+
+def varied(mean_us: float, seed: int):
+    noise = np.random.default_rng(seed).standard_normal(20)
+    return steps((mean_us * np.exp(0.01 * noise)).tolist())
+
+
+@pytest.mark.parametrize(
+    ("after_ms", "said"),
+    [
+        (50.0, "`b` takes 50.0 ms a step against 100 ms of `a`: 2.0 times as fast."),
+        (104.0, "The steps do not tell whether that is a change of the program: they allow for anything between 0.9"),
+    ],
+)
+def test_the_verdict_says_how_far_to_trust_it(after_ms, said):
+    ours = run("a", step_ms=100.0, step_frame=varied(100_000, 1))
+    theirs = run("b", step_ms=after_ms, step_frame=varied(after_ms * 1000, 2))
+    assert said in compare(ours, theirs).headline()
+    assert "anything between" not in compare(ours, theirs, spread=0.0).headline()
+
+
+def test_a_difference_too_small_to_count_is_said_to_be():
+    ours, theirs = (run(n, step_ms=100.0, step_frame=varied(100_000, s)) for n, s in (("a", 1), ("b", 2)))
+    assert (
+        "That is too little to count: the steps allow for between 0.9" in compare(ours, theirs, spread=0.0).headline()
+    )
 
 
 def test_small_and_large_differences_keep_two_digits():

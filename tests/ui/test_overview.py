@@ -13,6 +13,7 @@ from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
+from tfcompare.ui.overview import first_sentence
 from tfcompare.units import format_ms
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
@@ -63,6 +64,8 @@ def test_the_headline_and_the_key_figures_are_those_of_the_frames(page):
 
 def test_the_parts_come_in_the_order_of_their_weight(page):
     assert headings(shown(page)) == [
+        "What made the difference",
+        "What to try next",
         "Step times",
         "Where the time goes",
         "What changed the most",
@@ -112,7 +115,7 @@ def test_what_makes_runs_hard_to_compare_comes_first(page):
     of_corpus(page, "tf_gpu", "tf_cpu_base")
     warnings = [warning.value.replace("\\", "") for warning in page.warning]
     assert any("one recording is counted 2 times" in text for text in warnings)
-    assert any("device type: GPU and CPU" in text for text in warnings)
+    assert any("Device type**: GPU and CPU; another kind of device" in text for text in warnings)
     assert metrics(page)["Device op time per step"][0] == "–"
 
 
@@ -127,3 +130,38 @@ def test_one_run_has_nothing_to_compare(page):
         shown(page)
     assert any("nothing to compare" in info.value for info in page.info)
     assert not page.metric
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("`a` is fast.", ("`a` is fast.", "")),
+        ("`a. b` is fast. The rest. More.", ("`a. b` is fast.", "The rest. More.")),
+        ("1.5 times as fast. Rest", ("1.5 times as fast.", "Rest")),
+        ("no stop", ("no stop", "")),
+    ],
+)
+def test_the_first_sentence_is_the_heading(text, parts):
+    assert first_sentence(text) == parts
+
+
+def test_the_verdict_stands_with_what_it_rests_on(page):
+    shown(page)
+    assert any("**▼ faster** – 95 % interval from 20 and 20 steps" in text.value for text in page.markdown)
+
+
+def test_two_recordings_of_one_program_are_not_called_different(page):
+    query = {"baseline": IDS["filters_16_8"], "candidate": IDS["filters_16_8_again"]}
+    for name, value in query.items():
+        page.query_params[name] = value
+    shown(page)
+    said = " ".join(text.value for text in page.markdown)
+    assert "**? cannot tell**" in said
+    assert "The steps do not tell whether that is a change of the program" in said
+
+
+def test_advice_has_its_evidence_and_changes_are_told(page):
+    shown(page)
+    titles = [expander.label for expander in page.expander]
+    assert titles[0].startswith("The steps wait for input")
+    assert any("The average step fell from 213 ms to 10.9 ms" in text.value for text in page.markdown)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare import coverage as coverage_of
-from tfcompare.compare.diff import Side, diff_table, metric_name
+from tfcompare.compare.comparability import Mismatch, mismatches
+from tfcompare.compare.diff import INTERVAL, STEP_TABLES, Side, diff_table, metric_name
 from tfcompare.compare.headline import has_steps, step_time_headline
 from tfcompare.compare.matching import pair_hosts, with_hosts_of
 from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
-from tfcompare.compare.verdict import Verdict, verdict_on_step_time
+from tfcompare.compare.run_verdicts import Judge
+from tfcompare.compare.verdict import Verdict
 from tfcompare.errors import TfcompareError, Unknown
 
 if TYPE_CHECKING:
@@ -23,13 +26,24 @@ if TYPE_CHECKING:
 Per = Literal["step", "run"]
 
 
-def compare(baseline: Run, *candidates: Run, per: Per = "step", host: str | None = None) -> Comparison:
+def compare(
+    baseline: Run,
+    *candidates: Run,
+    per: Per = "step",
+    host: str | None = None,
+    repeats: Mapping[str, Sequence[Run]] | None = None,
+    spread: float | None = None,
+) -> Comparison:
     """Compare each candidate with the baseline.
 
     Sums (times and counts added up over the profile) are put per step, which needs step markers in every run; where a
     run has none, the comparison is per run and `Comparison.notes` says so. `host` keeps to one of the baseline's hosts,
     and to its counterpart in each candidate: the host of that name, else the one at the same place where both runs have
     equally many hosts.
+
+    `repeats` gives, for the id of any of these runs, more recordings of the same program: verdicts then rest on all of
+    them. `spread` is the standard deviation between recordings of one program, as a share, in place of what is declared
+    for the device (`docs/verdicts.md`).
 
     Raises `TfcompareError` without a candidate or with one given twice, `Unknown` for a `per` or `host` there is not.
     """
@@ -48,7 +62,7 @@ def compare(baseline: Run, *candidates: Run, per: Per = "step", host: str | None
         notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
         per = "run"
     hosts, host_notes = _hosts(baseline, candidates, host)
-    return Comparison(baseline, candidates, per, host, (*notes, *host_notes), hosts)
+    return Comparison(baseline, candidates, per, host, (*notes, *host_notes), hosts, Judge(dict(repeats or {}), spread))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +75,7 @@ class Comparison:
     host: str | None
     notes: tuple[str, ...]
     _hosts: Mapping[str, str | None] = field(repr=False)
+    _judge: Judge = field(repr=False)
     _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
     def table(self, name: str) -> pd.DataFrame:
@@ -71,8 +86,10 @@ class Comparison:
         `<metric>_baseline` and `<metric>_candidate`, for numbers also `<metric>_delta` (candidate − baseline) and
         `<metric>_ratio` (candidate ÷ baseline; 1 where both are 0, infinite where only the baseline is); `status`
         (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `structural`, `position`; empty without a pair);
-        `verdict` (`same`, `untested`, of bytes `less`, `more`; empty without a pair, and in tables without a headline
-        metric). Of `tf_data` the slowest execution of each pipeline is compared.
+        in `op_stats` and `kernel_stats` `interval_low` and `interval_high` (of the headline metric's ratio, missing
+        where it was not tested); `verdict` (`faster`, `slower`, `same`, `unclear`, `untested`, of bytes `less`, `more`;
+        empty without a pair, and in tables without a headline metric). Of `tf_data` the slowest execution of each
+        pipeline is compared.
 
         Per step, a sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it
         holds what ran between steps too. Cells of an absent side are missing. Of `steps`, those set aside are left out.
@@ -99,10 +116,18 @@ class Comparison:
         metric = metric_name(schema.table(table).column(headline_metric), self.per)
         return coverage_of.coverage(self.table(table), metric, [run.id for run in self.candidates])
 
-    @property
+    @cached_property
     def verdict(self) -> dict[str, Verdict]:
         """For each candidate's id, whether its step time differs from the baseline's."""
-        return {run.id: verdict_on_step_time(identical=self._is_identical(run)) for run in self.candidates}
+        ours = self._judge.recordings(self.baseline, self.host)
+        return {
+            run.id: self._judge.on_step_time(ours, self._judge.recordings(run, self._hosts[run.id]))
+            for run in self.candidates
+        }
+
+    def mismatches(self, candidate: Run) -> list[Mismatch]:
+        """What keeps the two runs from telling of the program alone, the gravest first."""
+        return mismatches(self.baseline, candidate)
 
     def headline(self, candidate: str | None = None) -> str:
         """A sentence in Markdown on the candidate of that id (the first one when none is named).
@@ -113,7 +138,7 @@ class Comparison:
         names = (self.baseline.name, run.name)
         if names[0] == names[1]:
             names = (self.baseline.id, run.id)
-        return step_time_headline(self.baseline.info, run.info, names, identical=self._is_identical(run))
+        return step_time_headline(self.baseline.info, run.info, names, self.verdict[run.id])
 
     def _candidate(self, run_id: str) -> Run:
         for run in self.candidates:
@@ -132,7 +157,18 @@ class Comparison:
         identical = self._is_identical(candidate)
         if "pipeline" in table.keys:
             theirs = replace(theirs, pipelines=self.pipelines(candidate))
-        return diff_table(table, candidate.id, ours, theirs, per=self.per, identical=identical)
+        diff = diff_table(table, candidate.id, ours, theirs, per=self.per, identical=identical)
+        return self._judged(diff, table.name, candidate) if table.name in STEP_TABLES else diff
+
+    def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
+        """The diff with the verdicts that its rows' single steps allow."""
+        ours = self._judge.recordings(self.baseline, self.host)
+        theirs = self._judge.recordings(candidate, self._hosts[candidate.id])
+        found = self._judge.on_rows(diff, name, ours, theirs)
+        columns = {
+            c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in ("verdict", *INTERVAL)
+        }
+        return diff.assign(**columns)
 
     def pipelines(self, candidate: Run) -> dict[HostPipeline, str]:
         """For each of the candidate's pipelines of tf.data, by (the baseline's host, name), the baseline's, if any."""

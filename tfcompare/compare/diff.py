@@ -15,6 +15,10 @@ from tfcompare.schema import Column, Table
 
 MATCHED = "matched"
 ADDED = "added"
+STEP_TABLES = ("op_stats", "kernel_stats")
+"""Tables whose rows are known step by step, so that a difference can be tested."""
+INTERVAL = ("interval_low", "interval_high")
+"""The interval of the headline metric's ratio, missing where it was not tested."""
 REMOVED = "removed"
 
 _TWO_SIDED_KEYS = {
@@ -50,7 +54,7 @@ def diff_columns(table: Table, per: str) -> list[str]:
         columns += [f"{name}_baseline", f"{name}_candidate"]
         if metric.is_number:
             columns += [f"{name}_delta", f"{name}_ratio"]
-    return [*columns, "status", "match", "verdict"]
+    return [*columns, "status", "match", *(INTERVAL if table.name in STEP_TABLES else ()), "verdict"]
 
 
 def diff_table(
@@ -70,6 +74,7 @@ def diff_table(
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, per)
     cells |= _labels(pairing)
+    cells |= {name: pd.Series(np.nan, index=cells["status"].index) for name in INTERVAL}
     cells["verdict"] = _verdicts(table, cells, per, identical).where(cells["status"] == MATCHED)
     cells["candidate"] = pd.Series(candidate_id, index=cells["status"].index, dtype="str")
     return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table, per)}), per)

@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tfcompare.units import format_ms
+from tfcompare.compare.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
+from tfcompare.units import format_ms, format_ratio
 
 if TYPE_CHECKING:
+    from tfcompare.compare.verdict import Verdict
     from tfcompare.run import RunInfo
 
 BETWEEN_RECORDINGS = 0.15
@@ -20,13 +22,13 @@ _TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)
 _JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 
 
-def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str], *, identical: bool) -> str:
+def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str], verdict: Verdict) -> str:
     """A sentence in Markdown: the candidate's median step time beside the baseline's, and how far to trust it.
 
-    `names` are what to call baseline and candidate.
+    `names` are what to call baseline and candidate; `verdict` is that on their step times.
     """
     ours, theirs = (f"`{name.replace('`', chr(39))}`" for name in names)
-    if identical:
+    if verdict == IDENTICAL:
         return f"{theirs} is the same recording as {ours}, byte for byte."
     without = {name: info for name, info in ((ours, baseline), (theirs, candidate)) if not has_steps(info)}
     if without:
@@ -35,12 +37,22 @@ def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, 
     sentence = (
         f"{theirs} takes {format_ms(after)} a step against {format_ms(before)} of {ours}: {compared(before, after)}"
     )
-    if abs(math.log(after / before)) <= math.log1p(BETWEEN_RECORDINGS):
-        sentence += (
-            f". Two recordings of the same program often differ by up to {BETWEEN_RECORDINGS:.0%}".replace("%", " %")
-            + ", so one recording of each does not prove a change"
-        )
-    return " ".join([f"{sentence}.", *_reservations(baseline, candidate, (ours, theirs))])
+    return " ".join(
+        [f"{sentence}.", *_trust(before, after, verdict), *_reservations(baseline, candidate, (ours, theirs))]
+    )
+
+
+def _trust(before: float, after: float, verdict: Verdict) -> list[str]:
+    """How far the change can be trusted, where that has to be said."""
+    reach = f"between {format_ratio(verdict.low)} and {format_ratio(verdict.high)}"
+    if verdict.word == UNCLEAR:
+        return [f"The steps do not tell whether that is a change of the program: they allow for anything {reach}."]
+    if verdict.word == SAME:
+        return [f"That is too little to count: the steps allow for {reach}."]
+    if verdict.word != UNTESTED or abs(math.log(after / before)) > math.log1p(BETWEEN_RECORDINGS):
+        return []
+    often = f"{BETWEEN_RECORDINGS:.0%}".replace("%", " %")
+    return [f"Two recordings of the same program often differ by up to {often}, so this does not prove a change."]
 
 
 def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str]) -> list[str]:

@@ -41,8 +41,7 @@ def verdicts_on_rows(baseline: Sequence[Floats], candidate: Sequence[Floats], sp
     `SMALLEST_SHARE`, and all rows where a recording has too few steps, are `untested`; claims are held against one
     another.
     """
-    rows = len(baseline[0])
-    result = pd.DataFrame({"verdict": UNTESTED, "interval_low": np.nan, "interval_high": np.nan}, index=range(rows))
+    result = untested_rows(len(baseline[0]))
     if min(series.shape[1] for series in (*baseline, *candidate)) < FEWEST_STEPS:
         return result
     means = [np.mean([series.mean(axis=1) for series in side], axis=0) for side in (baseline, candidate)]
@@ -61,7 +60,17 @@ def verdicts_on_rows(baseline: Sequence[Floats], candidate: Sequence[Floats], sp
 
 def identical_rows(rows: int) -> pd.DataFrame:
     """As `verdicts_on_rows`, for two copies of one recording."""
-    return pd.DataFrame({"verdict": SAME, "interval_low": np.nan, "interval_high": np.nan}, index=range(rows))
+    return _without_interval(rows, SAME)
+
+
+def untested_rows(rows: int) -> pd.DataFrame:
+    """As `verdicts_on_rows`, where nothing is known step by step."""
+    return _without_interval(rows, UNTESTED)
+
+
+def _without_interval(rows: int, word: str) -> pd.DataFrame:
+    cells = {"verdict": pd.Series(word, index=range(rows), dtype="str")}
+    return pd.DataFrame(cells).assign(interval_low=np.nan, interval_high=np.nan)
 
 
 def _share(means: Floats) -> npt.NDArray[np.bool_]:

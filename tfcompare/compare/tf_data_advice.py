@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pandas as pd
 
 from tfcompare.compare.iterator_tree import transformation
@@ -72,6 +74,12 @@ def setting(row: pd.Series, name: str) -> str:
     return next((value for key, _, value in parts if key == name), "")
 
 
+def _number(row: pd.Series, name: str) -> str:
+    """A setting that is a number, empty for any other text: what a profile holds becomes Markdown here."""
+    value = setting(row, name)
+    return value if re.fullmatch(r"[0-9]{1,19}", value) else ""
+
+
 def _is_parallel(row: pd.Series) -> bool:
     return "Parallel" in str(row["iterator"])
 
@@ -98,7 +106,7 @@ def _interleave(row: pd.Series) -> str:
             f"`interleave` reads one input after the other. Give it {_PARALLEL}, and `deterministic=False` if the "
             "order does not matter."
         )
-    cycle = setting(row, "cycle_length")
+    cycle = _number(row, "cycle_length")
     order = " It keeps the order, so a slow input holds up the others: `deterministic=False` if it does not matter."
     return (
         f"{_how_parallel(row)} Read more inputs at a time (`cycle_length`{f', now {cycle}' if cycle else ''}), from "
@@ -131,7 +139,7 @@ def _prefetch(row: pd.Series) -> str:
 
 
 def _shuffle(row: pd.Series) -> str:
-    size = setting(row, "buffer_size")
+    size = _number(row, "buffer_size")
     holds = f"It holds {size} elements. " if size else ""
     return (
         f"{holds}`shuffle` fills its buffer before it hands out the first element, and again in each epoch. Make the "

@@ -28,13 +28,17 @@ FALSE_DISCOVERIES = 0.04
 
 @dataclass(frozen=True)
 class Verdict:
-    """A word and, in one phrase, why or what it rests on; candidate ÷ baseline with its interval, NaN without one."""
+    """A word and, in one phrase, why or what it rests on; candidate ÷ baseline with its interval, NaN without one.
+
+    `caveat` tells what keeps it from being a verdict on the program; empty where nothing does.
+    """
 
     word: str
     reason: str
     ratio: float = math.nan
     low: float = math.nan
     high: float = math.nan
+    caveat: str = ""
 
     @property
     def has_interval(self) -> bool:
@@ -43,12 +47,6 @@ class Verdict:
 
 
 IDENTICAL = Verdict(SAME, "identical file")
-NOT_TESTED = Verdict(UNTESTED, "tfcompare does not test differences yet: the figures stand side by side, unjudged")
-
-
-def verdict_on_step_time(*, identical: bool) -> Verdict:
-    """`same` for two recordings with the same bytes, else `untested`."""
-    return IDENTICAL if identical else NOT_TESTED
 
 
 def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_EFFECT) -> npt.NDArray[np.object_]:

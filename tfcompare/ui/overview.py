@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
+from tfcompare import schema, step_attribution
+from tfcompare.advice import Change, Evidence, Facts, advise_on, facts_of
 from tfcompare.charts import ops, steps
+from tfcompare.charts.attribution import part_waterfall, step_waterfall
+from tfcompare.charts.step_parts import average_steps
+from tfcompare.charts.verdicts import step_time_intervals, word_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.movers import largest_changes, metric_in
@@ -15,19 +23,118 @@ from tfcompare.run import Run
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
 from tfcompare.ui.cards import cards
 from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of, two_charts
-from tfcompare.ui.text import as_code
+from tfcompare.ui.text import as_code, as_markdown
 
 DRAWN = 4
 """Candidates that one chart can tell apart."""
+
+UNFOLDED = 2
+"""Pieces of advice that are open at first: the first ones could save most."""
 
 FEWEST_STEPS = 3
 """Fewer have no distribution."""
 
 
 def headlines(comparison: Comparison) -> None:
-    """A sentence on each candidate."""
+    """A sentence on each candidate, and below it what to know before trusting that."""
     for run in comparison.candidates:
-        st.markdown(f"## {comparison.headline(run.id)}")
+        head, rest = first_sentence(comparison.headline(run.id))
+        st.markdown(f"## {head}")
+        if rest:
+            st.markdown(rest)
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """(the first sentence of some Markdown, the others); a full stop within backticks ends none."""
+    found = re.match(r"((?:`[^`]*`|[^`])*?\.)(?:\s+|$)(.*)", text, re.DOTALL)
+    return (found[1], found[2]) if found else (text, "")
+
+
+def verdicts(comparison: Comparison) -> None:
+    """Whether the step time of each candidate differs from the baseline's, its interval, and what that rests on."""
+    found = list(zip(sides(comparison)[1:], comparison.verdict.values(), strict=True))
+    if any(verdict.has_interval for _, verdict in found):
+        show(step_time_intervals(found), "verdicts")
+    for side, verdict in found:
+        name = f"{as_code(side.name)}: " if len(found) > 1 else ""
+        caveat = f" **But {as_markdown(verdict.caveat)}.**" if verdict.caveat else ""
+        st.markdown(f"{name}**{word_of(verdict)}** – {as_markdown(verdict.reason)}.{caveat}")
+
+
+def attribution(pair: Pair) -> None:
+    """What made the average step longer or shorter: its parts, and what happened within one of them."""
+    st.subheader("What made the difference")
+    found = _attribution(pair.key, pair)
+    st.markdown(found.sentence)
+    if found.waterfall is None:
+        return
+    with two_charts():
+        if not found.waterfall.is_empty:
+            show(step_waterfall(found.waterfall, pair.sides), "step_waterfall")
+        show(average_steps(found.parts, pair.sides), "average_steps")
+    if found.moved_most is None:
+        return
+    moved = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]
+    labels = {part: schema.STEPS.column(part).label for part in moved["part"]}
+    part = st.selectbox(
+        "Part of the step to look into", list(labels), index=list(labels).index(found.moved_most),
+        format_func=labels.__getitem__, key="part", bind="query-params", width=320,
+    )  # fmt: skip
+    inside = _within(pair.key, part, pair)
+    st.markdown(inside.sentence)
+    if inside.waterfall is not None and not inside.waterfall.is_empty:
+        show(part_waterfall(inside.waterfall, pair.sides, labels[part]), "part_waterfall")
+
+
+def advice(pair: Pair) -> None:
+    """What to try next in the candidate, and what got better and worse since the baseline."""
+    found = advise_on(*(_facts(run.content_id, pair.host_of(run), run) for run in pair.runs))
+    st.subheader("What to try next")
+    if not found.advice:
+        st.info("No rule found anything to improve that the profiles give evidence for.")
+    for place, one in enumerate(found.advice):
+        with st.expander(one.title, expanded=place < UNFOLDED):
+            st.markdown(f"{one.text} [More in the guide]({one.link})")
+            _evidence(one.evidence)
+    with two_charts():
+        _changes("Got better since the baseline", found.improvements)
+        _changes("Got worse since the baseline", found.regressions)
+
+
+def _evidence(evidence: tuple[Evidence, ...]) -> None:
+    rows = [
+        {
+            "": f"{one.label}: {one.subject}" if one.subject else one.label,
+            "Baseline": one.baseline_text,
+            "Candidate": one.candidate_text,
+        }
+        for one in evidence
+    ]
+    st.table(pd.DataFrame(rows).map(as_markdown).set_index(""), width="content")
+
+
+def _changes(title: str, changes: tuple[Change, ...]) -> None:
+    with st.container():
+        st.markdown(f"**{title}**")
+        st.markdown("\n".join(f"- {one.text}" for one in changes) or "Nothing that the steps bear out.")
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _facts(content_id: str, host: str | None, _run: Run) -> Facts:
+    del content_id
+    return facts_of(_run, host)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _attribution(key: tuple[Any, ...], _pair: Pair) -> step_attribution.Attribution:
+    del key
+    return step_attribution.attribution(_pair.comparison, _pair.candidate)
+
+
+@st.cache_data(max_entries=32, show_spinner="Looking into the ops…")
+def _within(key: tuple[Any, ...], part: str, _pair: Pair) -> step_attribution.Within:
+    del key
+    return step_attribution.within(_pair.comparison, _pair.candidate, part)
 
 
 def figures(pair: Pair) -> None:

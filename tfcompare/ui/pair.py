@@ -12,10 +12,10 @@ from streamlit.elements.lib.grid_container import GridContainer
 from tfcompare import step_series
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
+from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.matching import pair_hosts
 from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
-from tfcompare.environment import differences
 from tfcompare.run import Run
 from tfcompare.tf_stats import side_by_side, with_shares
 from tfcompare.ui.shell import View
@@ -173,10 +173,20 @@ def remarks(comparison: Comparison) -> None:
     for remark, names in remarked.items():
         st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
     for run in comparison.candidates:
-        if differing := differences(baseline.info, run.info):
-            text = as_markdown("; ".join(differing))
+        found = comparison.mismatches(run)
+        if hard := [m for m in found if m.is_hard]:
             st.warning(
-                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike ({text}), "
-                "so their times differ for more reasons than the program.",
+                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike, so their times differ for "
+                f"more reasons than the program.{_listed(hard)}",
                 icon=":material/balance:",
             )
+        if soft := [m for m in found if not m.is_hard]:
+            st.info(
+                f"What limits the comparison of {as_code(baseline.name)} and {as_code(run.name)}:{_listed(soft)}",
+                icon=":material/balance:",
+            )
+
+
+def _listed(found: list[Mismatch]) -> str:
+    lines = [f"\n- **{m.label}**: {as_markdown(m.baseline)} and {as_markdown(m.candidate)}; {m.meaning}" for m in found]
+    return "\n" + "".join(lines)

@@ -1,0 +1,135 @@
+"""Facts as small as a rule needs them: everything that is not given is empty, or takes no time."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+
+from tests.input_runs import input_ops, pipelines
+from tests.tf_data_runs import execution
+from tfcompare import schema
+from tfcompare.advice import Facts
+from tfcompare.advice.facts import busy_threads
+from tfcompare.compare.tf_data_change import analyse
+from tfcompare.input_bound import calls_of, input_wait
+
+STEPS = 20
+STEP_US = 10_000.0
+
+
+def steps(parts: dict[str, float], *, jitter: float = 0.0) -> pd.DataFrame:
+    """Steps of `STEP_US` with these parts, by their name without `_us`; the rest is host compute. All of them count."""
+    frame = pd.DataFrame({"host": "a", "step": range(STEPS), "start_us": 0.0, "duration_us": STEP_US, "included": True})
+    spread = 1 + jitter * pd.Series([(-1.0) ** i for i in range(STEPS)])
+    given = {f"{part}_us": us * spread for part, us in parts.items()}
+    rest = {"host_compute_us": STEP_US - sum(given.values())} if "host_compute" not in parts else {}
+    frame = frame.assign(**dict.fromkeys(schema.STEP_PARTS, 0.0) | rest | given)
+    return schema.STEPS.conform(frame.assign(duration_us=frame[list(schema.STEP_PARTS)].sum(axis=1)))
+
+
+def ops(*rows: tuple[str, str, str, int, float], eager: bool = False) -> pd.DataFrame:
+    """`op_stats` from (side, type, name, occurrences per step, self time per step)."""
+    frame = pd.DataFrame(rows, columns=["host_or_device", "op_type", "op_name", "occurrences", "self_time_us"])
+    frame = frame.assign(host="all", is_eager=eager)
+    frame[["occurrences", "self_time_us"]] = frame[["occurrences", "self_time_us"]].astype("float64") * STEPS
+    return schema.OP_STATS.conform(frame.assign(total_time_us=frame["self_time_us"]))
+
+
+def kernels(*rows: tuple[str, str, int, float, bool, bool]) -> pd.DataFrame:
+    """`kernel_stats` from (kernel, op, launches per step, time per step, eligible, on tensor cores)."""
+    names = ["kernel_name", "op_name", "occurrences", "total_duration_us"]
+    names += ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
+    frame = _filled(pd.DataFrame(rows, columns=names), schema.KERNEL_STATS)
+    return frame.assign(occurrences=frame["occurrences"] * STEPS, total_duration_us=frame["total_duration_us"] * STEPS)
+
+
+def copies(kind: str, us: float, size: int = 1000) -> pd.DataFrame:
+    """`copies` of one kind: time and bytes per step."""
+    row = {"kind": kind, "occurrences": STEPS, "size_bytes": size * STEPS, "duration_us": us * STEPS}
+    return _filled(pd.DataFrame([row]), schema.COPIES)
+
+
+def memory(memory_id: str, peak: int, capacity: int, fragmentation: float = 0.0) -> pd.DataFrame:
+    """One row of `memory_summary`."""
+    row = {"memory_id": memory_id, "peak_bytes": peak, "capacity_bytes": capacity, "fragmentation": fragmentation}
+    return _filled(pd.DataFrame([row]), schema.MEMORY_SUMMARY)
+
+
+def _filled(frame: pd.DataFrame, table: schema.Table) -> pd.DataFrame:
+    for column in table.columns:
+        if column.name not in frame:
+            frame[column.name] = "a" if column.dtype == "str" else 0
+    return table.conform(frame)
+
+
+NAIVE = """
+Root 1 critical
+ BatchV2 30 critical
+  Map 7000 critical blamed
+   ForeverRepeat 4 critical
+    TFRecord 100 critical
+"""
+BETTER = """
+Root 1 critical
+ Prefetch 30 critical
+  BatchV2 30 critical
+   ParallelMapV2 7000 critical blamed
+    TFRecord 100 critical
+"""
+
+
+def facts(
+    parts: dict[str, float] | None = None,
+    *,
+    pipeline: str = "",
+    changed: dict[str, dict[str, Any]] | None = None,
+    framework: str = "TensorFlow",
+    device_type: str = "CPU",
+    hosts: int = 1,
+    has_steps: bool = True,
+    device_us: dict[str, float] | None = None,
+    idle_us: float = 0.0,
+    content: str = "one",
+    jitter: float = 0.0,
+    **tables: pd.DataFrame,
+) -> Facts:
+    """Facts of `STEPS` steps with these parts. `pipeline` is the slowest call as `tf_data_runs.execution` reads it, in
+    which `changed` sets columns by iterator; `tables` are fields of `Facts`."""
+    info: Any = SimpleNamespace(
+        framework=framework,
+        device_type=device_type,
+        device_name="",
+        hosts=hosts,
+        has_steps=has_steps,
+        step_source="step markers" if has_steps else "whole profile",
+        duration_ms=STEPS * STEP_US / 1000,
+    )
+    frame = steps(parts or {}, jitter=jitter) if has_steps else schema.STEPS.empty()
+    asked = pipelines(*([(STEPS, STEPS, 7000.0, False)] if pipeline else [])).assign(host="a", pipeline="Host:0")
+    rows = execution(pipeline) if pipeline else schema.TF_DATA.empty()
+    for iterator, values in (changed or {}).items():
+        for column, value in values.items():
+            rows.loc[rows["iterator"] == iterator, column] = value
+    empty = {
+        "ops": schema.OP_STATS.empty(),
+        "kernels": schema.KERNEL_STATS.empty(),
+        "copies": schema.COPIES.empty(),
+        "memory": schema.MEMORY_SUMMARY.empty(),
+        "input_ops": input_ops(""),
+    }
+    given = empty | tables
+    return Facts(
+        content_id=content,
+        info=info,
+        steps=frame,
+        step_count=STEPS if has_steps else 1,
+        wait=input_wait(frame, info),
+        calls=calls_of(asked),
+        pipeline=analyse(asked, rows),
+        idle_us={"Device": idle_us},
+        device_us=device_us if device_us is not None else {} if device_type == "CPU" else {"/device:GPU:0": 1e5},
+        busy_threads=busy_threads(given["ops"], info.duration_ms * 1e3, hosts),
+        **given,
+    )

@@ -1,0 +1,44 @@
+"""The advice on the sample pairs, as text to be read; what a bottleneck of tf.data calls for is tested elsewhere.
+
+To write the texts anew: `TFCOMPARE_WRITE_GOLDEN=1 pytest tests/advice/test_advice_golden.py`, then read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import run_path
+from tfcompare.advice import Findings, advise, input_rules
+
+GOLDEN = Path(__file__).parent / "golden"
+PAIRS = {
+    "fewer_filters": ("filters_512_128", "filters_16_8"),
+    "better_input": ("filters_16_8", "filters_16_8_better_input"),
+    "the_same_again": ("filters_16_8", "filters_16_8_again"),
+    "fewer_filters_on_gpu": ("filters_512_128_simulated", "filters_16_8_simulated"),
+}
+
+
+def as_text(found: Findings) -> str:
+    lines = []
+    for advice in found.advice:
+        lines += [f"{advice.rule} ({advice.side}, saves at most {advice.saves:.1%})", advice.title, advice.text]
+        lines += [f"  {e.label}: {e.candidate_text}, baseline {e.baseline_text}" for e in advice.evidence]
+        lines += [f"  {advice.link}", ""]
+    for what, changes in (("better", found.improvements), ("worse", found.regressions)):
+        lines += [f"{what}: {change.text}" for change in changes]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_advice_on_samples(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_rules, "bottleneck_advice", lambda row: f"(advice on {row['iterator']})")
+    text = as_text(advise(*(tfc.load(run_path(name)) for name in PAIRS[pair])))
+    file = GOLDEN / f"{pair}.txt"
+    if os.environ.get("TFCOMPARE_WRITE_GOLDEN"):
+        file.write_text(text, encoding="utf-8")
+    assert text == file.read_text(encoding="utf-8")

@@ -1,0 +1,54 @@
+"""Rules for the host: each speaks on a small case of its own, and is silent just below its threshold."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.advice.advice_facts import NAIVE, facts, ops
+from tfcompare.advice import host_rules
+
+CORES = {"Root": {"settings": "threadpool_size=2"}}
+
+
+@pytest.mark.parametrize(("framework", "call"), [("TensorFlow", "`tf.function`"), ("JAX", "`jax.lax.scan`")])
+def test_time_that_nothing_explains(framework: str, call: str) -> None:
+    found = host_rules.other_time(facts({"other": 1500}, framework=framework))
+    assert found is not None and call in found.text
+    assert found.title == "Nothing explains 15.0 % of the step"
+    assert found.text.startswith("In 1.50 ms of each step")
+    assert host_rules.other_time(facts({"other": 900})) is None
+    assert host_rules.other_time(facts(has_steps=False)) is None
+
+
+@pytest.mark.parametrize(("framework", "call"), [("TensorFlow", "drop_remainder"), ("JAX", "static_argnums")])
+def test_compiling_within_steps(framework: str, call: str) -> None:
+    found = host_rules.compiling(facts({"compile": 600}, framework=framework))
+    assert found is not None and call in found.text
+    assert host_rules.compiling(facts({"compile": 400})) is None
+
+
+def test_a_device_that_waits_for_ops_of_the_host() -> None:
+    assert host_rules.host_ops(facts({"host_compute": 1500, "device_compute": 8500}, device_type="GPU")) is not None
+    assert host_rules.host_ops(facts({"host_compute": 500, "device_compute": 9500}, device_type="GPU")) is None
+    assert host_rules.host_ops(facts({"host_compute": 10_000})) is None, "there is no device to wait"
+
+
+def test_eager_ops() -> None:
+    run = facts(ops=ops(("Host", "MatMul", "a", 100, 5000), eager=True))
+    found = host_rules.eager(run)
+    assert found is not None
+    assert "100 ops a step one by one, 5.00 ms of self time, `a` the longest" in found.text
+    assert host_rules.eager(facts(ops=ops(("Host", "MatMul", "a", 100, 5000)))) is None
+    assert host_rules.eager(facts(framework="JAX", ops=ops(("Host", "MatMul", "a", 100, 5000), eager=True))) is None
+
+
+def test_more_threads_within_ops_than_cores() -> None:
+    busy = ops(("Host", "Conv2D", "a", 1, 25_000))
+    found = host_rules.threads(facts(pipeline=NAIVE, changed=CORES, ops=busy))
+    assert found is not None
+    assert "On average 2.50 threads are within an op, on 2 cores" in found.text
+    calm = ops(("Host", "Conv2D", "a", 1, 19_000))
+    assert host_rules.threads(facts(pipeline=NAIVE, changed=CORES, ops=calm)) is None
+    waiting = ops(("Host", "Dataset", "a", 1, 25_000), ("Host", "PyFunc", "b", 1, 25_000))
+    assert host_rules.threads(facts(pipeline=NAIVE, changed=CORES, ops=waiting)) is None
+    assert host_rules.threads(facts(ops=busy)) is None, "nothing tells how many cores there are"

@@ -1,0 +1,169 @@
+"""Rules for the input: each speaks on a small case of its own, and is silent where just that is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.advice.advice_facts import BETTER, NAIVE, STEP_US, facts, ops
+from tests.input_runs import NAIVE as NAIVE_OPS
+from tests.input_runs import input_ops
+from tfcompare.advice import input_rules
+from tfcompare.advice.input_rules import cores_of
+from tfcompare.advice.model import Rule
+from tfcompare.compare.tf_data_advice import advice as bottleneck_advice
+
+WAITING = {"input": 6000.0}
+
+
+@pytest.mark.parametrize("rule", input_rules.RULES)
+def test_a_run_that_does_not_wait_is_given_no_advice_on_input(rule: Rule) -> None:
+    assert rule(facts({"input": 0.04 * STEP_US}, pipeline=NAIVE, ops=ops(("Host", "PyFunc", "f", 1, 9000)))) is None
+
+
+def test_who_waits_is_told_how_long_for_what_and_what_to_do() -> None:
+    run = facts(WAITING, pipeline=NAIVE)
+    found = input_rules.input_bound(run)
+    assert found is not None and run.bottleneck is not None
+    assert found.title == "The steps wait for input 60.0 % of their time"
+    assert found.text == (
+        "A step waits 6.00 ms of 10.0 ms for its input. Slowest in the pipeline is `Map`: 7.00 ms in one call. "
+        + bottleneck_advice(run.bottleneck)
+    )
+    assert found.saves == pytest.approx(0.6)
+
+
+def test_without_calls_of_tf_data_the_ops_of_the_input_tell() -> None:
+    found = input_rules.input_bound(facts(WAITING, input_ops=input_ops(NAIVE_OPS)))
+    assert found is not None
+    assert "goes to preprocessing: 40.0 µs a step" in found.text
+
+
+@pytest.mark.parametrize(("framework", "call"), [("TensorFlow", "prefetch(tf.data"), ("JAX", "jax.device_put")])
+def test_without_any_op_of_the_input_the_framework_has_its_own_way(framework: str, call: str) -> None:
+    found = input_rules.input_bound(facts(WAITING, framework=framework))
+    assert found is not None and call in found.text
+
+
+def test_without_steps_the_calls_tell() -> None:
+    found = input_rules.input_bound(facts(has_steps=False, pipeline=NAIVE))
+    assert found is not None
+    assert found.title == "Of the calls for input 100 % are slow"
+    assert found.saves == 0
+    assert input_rules.input_bound(facts(has_steps=False)) is None
+
+
+def test_prefetch_is_for_pipelines_that_do_not_work_ahead() -> None:
+    found = input_rules.prefetch(facts(WAITING, pipeline=NAIVE))
+    assert found is not None and "`dataset.prefetch(tf.data.AUTOTUNE)`" in found.text
+    assert found.saves == pytest.approx(0.4), "no more than there is left of the step to hide it in"
+    assert input_rules.prefetch(facts(WAITING, pipeline=BETTER)) is None
+    assert input_rules.prefetch(facts(WAITING, pipeline=NAIVE.replace(" Map", " ParallelMapV2"))) is None
+
+
+SLOW_READING = """
+Root 1 critical
+ BatchV2 30 critical
+  Map 7000 critical blamed
+   Interleave 2000 critical
+"""
+
+
+def test_what_else_works_on_one_element_at_a_time() -> None:
+    run = facts(WAITING, pipeline=SLOW_READING)
+    assert run.pipeline is not None and run.pipeline.latency_us == 2
+    found = input_rules.parallel(run)
+    assert found is not None and "`interleave(…, num_parallel_calls=tf.data.AUTOTUNE)`" in found.text
+    assert [(figure.subject, figure.of(run)) for figure in found.figures] == [
+        ("Iterator::Root[0]::BatchV2[0]::Map[0]::Interleave", 2000.0)
+    ]
+    assert (
+        input_rules.parallel(facts(WAITING, pipeline=SLOW_READING.replace("Interleave", "ParallelInterleaveV4")))
+        is None
+    )
+    off_path = SLOW_READING.replace("2000 critical", "2000")
+    assert input_rules.parallel(facts(WAITING, pipeline=off_path)) is None
+    quick = facts(WAITING, pipeline=SLOW_READING, changed={"Root": {"total_duration_us": 30_000.0}})
+    assert input_rules.parallel(quick) is None
+
+
+def test_cache_is_for_data_that_is_repeated_and_not_kept() -> None:
+    assert input_rules.cache(facts(WAITING, pipeline=NAIVE)) is not None
+    assert input_rules.cache(facts(WAITING, pipeline=NAIVE.replace("ForeverRepeat", "FlatMap"))) is None
+    cached = NAIVE.replace("    TFRecord 100", "    MemoryCacheImpl 1 critical\n     TFRecord 100")
+    assert input_rules.cache(facts(WAITING, pipeline=cached)) is None
+
+
+def test_python_that_makes_the_input() -> None:
+    found = input_rules.python_input(facts(WAITING, ops=ops(("Host", "PyFunc", "f", 2, 5000))))
+    assert found is not None and found.title == "`py_function` makes the input"
+    assert "5.00 ms a step (calls: 2)" in found.text
+    assert input_rules.python_input(facts(WAITING, ops=ops(("Host", "PyFunc", "f", 2, 400)))) is None
+    assert input_rules.python_input(facts(WAITING, ops=ops(("Host", "DecodePng", "f", 2, 5000)))) is None
+    blamed = NAIVE.replace("Map", "Generator")
+    found = input_rules.python_input(facts(WAITING, pipeline=blamed, ops=ops(("Host", "PyFunc", "f", 2, 5000))))
+    assert found is not None and found.title == "`from_generator` makes the input"
+
+
+SHARDED = """
+Root 1 critical
+ Map 7000 critical blamed
+  Shard 4 critical
+   TFRecord 2500 critical
+"""
+
+
+def test_sharding_of_records_reads_every_file_on_every_worker() -> None:
+    found = input_rules.shard(facts(WAITING, pipeline=SHARDED, hosts=4))
+    assert found is not None
+    assert "each of the 4 hosts reads all files, 2.50 ms in the slowest call" in found.text
+    assert input_rules.shard(facts(WAITING, pipeline=SHARDED, hosts=1)) is None
+    by_file = SHARDED.replace("Shard", "X").replace("TFRecord", "Shard").replace("X", "TFRecord")
+    assert input_rules.shard(facts(WAITING, pipeline=by_file, hosts=4)) is None
+
+
+CAST = """
+Root 1 critical
+ Map 7000 critical blamed
+  ParallelMapV2 200 critical
+   ParallelBatch 2500 critical
+"""
+CAST_TYPES = {
+    "Map": {"types": "float", "shapes": "[32,32]"},
+    "ParallelMapV2": {"types": "float", "shapes": "[32,32]"},
+    "ParallelBatch": {"types": "uint8", "shapes": "[32,32]"},
+}
+
+
+def test_casts_come_after_the_work() -> None:
+    found = input_rules.late_casts(facts(WAITING, pipeline=CAST, changed=CAST_TYPES))
+    assert found is not None and "grows from 1.02 kB to 4.10 kB" in found.text
+    last = CAST_TYPES | {"ParallelMapV2": {"types": "uint8", "shapes": "[32,32]"}}
+    assert input_rules.late_casts(facts(WAITING, pipeline=CAST, changed=last)) is None
+    decoded = CAST_TYPES | {"ParallelBatch": {"types": "string", "shapes": "[]"}}
+    assert input_rules.late_casts(facts(WAITING, pipeline=CAST, changed=decoded)) is None
+    untold = CAST_TYPES | {"ParallelBatch": {"types": "uint8", "shapes": "<unknown>"}}
+    assert input_rules.late_casts(facts(WAITING, pipeline=CAST, changed=untold)) is None
+
+
+FULL_HOST = {"ParallelMapV2": {"parallelism": 8}, "Root": {"settings": "algorithm=DEFAULT, cpu_budget=8"}}
+DECODING = ops(("Host", "DecodeJpeg", "DecodeJpeg", 32, 9000), ("Host", "Conv2D", "conv", 1, 500))
+
+
+def test_decoding_moves_to_the_gpu_where_the_hosts_cores_are_the_limit() -> None:
+    run = facts(WAITING, pipeline=BETTER, changed=FULL_HOST, ops=DECODING, device_type="GPU")
+    assert cores_of(run) == 8
+    found = input_rules.decode_on_gpu(run)
+    assert found is not None and "DALI" in found.text and "8 calls at a time on 8 cores" in found.text
+    silent = [
+        facts(WAITING, pipeline=BETTER, changed=FULL_HOST, ops=DECODING),
+        facts(WAITING, pipeline=BETTER, changed=FULL_HOST, device_type="GPU", ops=ops(("Host", "Mul", "x", 1, 9000))),
+        facts(WAITING, pipeline=BETTER, ops=DECODING, device_type="GPU"),
+        facts(
+            WAITING,
+            pipeline=BETTER,
+            changed=FULL_HOST | {"ParallelMapV2": {"parallelism": 4}},
+            ops=DECODING,
+            device_type="GPU",
+        ),
+    ]
+    assert [input_rules.decode_on_gpu(run) for run in silent] == [None] * 4

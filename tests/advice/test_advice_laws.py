@@ -1,0 +1,201 @@
+"""What must hold of advice on any pair of runs, on every profile at hand and on hostile names."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import cache
+
+import pandas as pd
+import pytest
+
+import tfcompare as tfc
+from tests.advice.advice_facts import NAIVE, facts, kernels, memory, ops
+from tests.profiles import ALL_RUNS, run_path
+from tfcompare.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
+from tfcompare.advice.advise import RULES
+from tfcompare.advice.changes import changes
+from tfcompare.run import Run
+from tfcompare.step_series import on_slowest_host
+
+_CODE = re.compile(r"`[^`]*`")
+_NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")
+
+
+@cache
+def loaded(name: str) -> Run:
+    return tfc.load(run_path(name))
+
+
+@cache
+def known(name: str) -> Facts:
+    return facts_of(loaded(name))
+
+
+def without_code(text: str) -> str:
+    return _CODE.sub("", text)
+
+
+@pytest.mark.parametrize("baseline", ALL_RUNS)
+@pytest.mark.parametrize("candidate", ALL_RUNS)
+def test_advice_on_any_pair_rests_on_evidence_and_says_no_other_number(
+    baseline: str, candidate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(input_rules, "bottleneck_advice", lambda _: "")
+    found = advise_on(known(baseline), known(candidate))
+    assert [a.saves for a in found.advice] == sorted((a.saves for a in found.advice), reverse=True)
+    for advice in found.advice:
+        assert 0 <= advice.saves <= 1
+        assert advice.evidence
+        assert advice.link.startswith("https://www.tensorflow.org/")
+        finite = [not math.isnan(seen.candidate) for seen in advice.evidence]
+        assert all(finite) or advice.rule == "input_bound"
+    for said in (*found.advice, *found.improvements, *found.regressions):
+        assert_numbers_are_evidence(said)
+
+
+def assert_numbers_are_evidence(said: Advice | Change) -> None:
+    seen = {text for e in said.evidence for text in (e.candidate_text, e.baseline_text)}
+    relative = re.compile(r"\([+−][\d,.]+ %\)")  # of a change: candidate ÷ baseline, both evidence
+    for text in (said.title, said.text):
+        assert set(_NUMBER.findall(relative.sub("", without_code(text)))) <= seen
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_a_run_beside_itself_has_changed_in_nothing(name: str) -> None:
+    found = advise_on(known(name), known(name))
+    assert found.improvements == found.regressions == ()
+    assert {advice.side for advice in found.advice} <= {"both"}
+    for advice in found.advice:
+        assert "than before" not in advice.text
+        for seen in advice.evidence:
+            assert seen.baseline == seen.candidate or math.isnan(seen.candidate)
+
+
+@pytest.mark.parametrize("one", ALL_RUNS)
+def test_swapped_sides_turn_improvements_into_regressions(one: str) -> None:
+    for other in ALL_RUNS:
+        (better, worse), (better_back, worse_back) = (
+            changes(known(one), known(other)),
+            changes(known(other), known(one)),
+        )
+        assert mirrored(better) == as_they_are(worse_back)
+        assert mirrored(worse) == as_they_are(better_back)
+
+
+def mirrored(found: tuple[Change, ...]) -> set[tuple[str, float, float]]:
+    return {(c.figure, e.baseline, e.candidate) for c in found for e in c.evidence}
+
+
+def as_they_are(found: tuple[Change, ...]) -> set[tuple[str, float, float]]:
+    return {(c.figure, e.candidate, e.baseline) for c in found for e in c.evidence}
+
+
+def test_evidence_is_what_the_tables_say() -> None:
+    checked = set[str]()
+    for name in ALL_RUNS:
+        told, tables = told_and_recomputed(name)
+        common = tables.keys() & told.keys()
+        assert {key: told[key] for key in common} == pytest.approx({key: tables[key] for key in common}), name
+        checked |= {rule for rule, _ in common}
+    assert checked == {"input_bound", "other_time", "launch_bound", "layout", "convolutions", "idle_device"}
+
+
+def told_and_recomputed(name: str) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
+    """Evidence by rule and label, as advice has it, and some of it made anew from the run's tables."""
+    run = loaded(name)
+    told = {(a.rule, e.label): e.candidate for a in advise_on(known(name), known(name)).advice for e in a.evidence}
+    steps = on_slowest_host(run.table("steps"))
+    steps = steps[steps["included"]]
+    op_stats = run.table("op_stats")
+    ops_there = op_stats[op_stats["op_type"] != "IDLE"]
+    kernel_stats, count = run.table("kernel_stats"), run.info.step_count if run.info.has_steps else 1
+    per = "step" if run.info.has_steps else "profile"
+    side = "Device" if (ops_there["host_or_device"] == "Device").any() else "Host"
+    convolutions = ops_there[
+        ops_there["op_type"].str.contains("Conv2D|conv_general", regex=True) & (ops_there["host_or_device"] == side)
+    ]
+    moved = kernel_stats["kernel_name"].str.contains("ranspose|SwapDimension|ShuffleInTensor|3d2Col", regex=True)
+    of_convolutions = kernel_stats["op_name"].isin(convolutions["op_name"])
+    mean = {column: float(pd.to_numeric(steps[column]).mean()) for column in steps if column.endswith("_us")}
+    tables = {
+        ("input_bound", "Waiting for input per step"): mean["input_us"],
+        ("input_bound", "Average step"): mean["duration_us"],
+        ("input_bound", "Longest call to tf.data"): run.table("tf_data_pipelines")["max_latency_us"].max(),
+        ("other_time", "Unexplained per step"): mean["other_us"],
+        ("other_time", "Share of the step time"): mean["other_us"] / mean["duration_us"],
+        ("launch_bound", "Kernel launch per step"): mean["kernel_launch_us"],
+        ("launch_bound", "Kernels per " + per): kernel_stats["occurrences"].sum() / count,
+        ("layout", "Layout changes per " + per): kernel_stats.loc[moved, "total_duration_us"].sum() / count,
+        ("convolutions", "Convolutions per " + per): (
+            convolutions["self_time_us"].sum() - kernel_stats.loc[moved & of_convolutions, "total_duration_us"].sum()
+        )
+        / count,
+        ("idle_device", "Idle time of the devices per " + per): op_stats.query(
+            "op_type == 'IDLE' and host_or_device == 'Device'"
+        )["self_time_us"].sum(),
+    }
+    return told, tables
+
+
+def test_one_host_can_be_looked_at_alone() -> None:
+    run = loaded("tf_gpu")
+    alone = advise(run, run, (run.host_names[0], run.host_names[1]))
+    assert [advice.rule for advice in alone.advice] == [advice.rule for advice in advise(run, run).advice]
+    assert facts_of(run, run.host_names[0]).kernel_us == pytest.approx(known("tf_gpu").kernel_us / 2)
+
+
+HOSTILE = "x`](http://evil)\n<b>**_$`"
+
+
+def hostile() -> Facts:
+    """A run in which most rules speak, and every name would like to be more than a name."""
+    return facts(
+        {"input": 3000, "kernel_launch": 2000, "other": 1500, "device_compute": 3000},
+        pipeline=NAIVE.replace("Map", "Map" + HOSTILE.replace(" ", "").replace("\n", "")),
+        device_type="GPU",
+        device_us={HOSTILE: 1.0, "d": 100.0},
+        ops=pd.concat(
+            [
+                ops(("Device", "Conv2D", HOSTILE, 1, 9000.0), ("Host", "PyFunc", HOSTILE, 1, 9000.0), eager=True),
+                ops(("Host", HOSTILE, HOSTILE, 1, 10.0)),
+            ]
+        ),
+        kernels=kernels((f"sgemm{HOSTILE}", f"conv{HOSTILE}", 1, 3000.0, True, False)),
+        memory=memory(HOSTILE, 95, 100, 0.9),
+    )
+
+
+def test_a_sum_per_step_stands_beside_no_sum_over_a_profile() -> None:
+    there = ops(("Host", "MatMul", "a", 100, 5000.0), eager=True)
+    marked, unmarked = facts(ops=there), facts(has_steps=False, ops=there)
+    for one, other in ((marked, unmarked), (unmarked, marked)):
+        (advice,) = (a for a in advise_on(other, one).advice if a.rule == "eager")
+        share, count, _ = advice.evidence
+        assert share.candidate == share.baseline == 1.0
+        assert count.label == f"Eager ops on the host per {one.per}"
+        assert math.isnan(count.baseline)
+
+
+def test_names_are_data() -> None:
+    run = hostile()
+    found = advise_on(run, run)
+    assert {"input_bound", "convolutions", "uneven_devices", "full", "fragmented", "eager"} <= rules_of(found)
+    for advice in found.advice:
+        for text in (advice.title, advice.text):
+            assert text.count("`") % 2 == 0
+            assert not re.search(r"evil|<b>|\n", without_code(text))
+
+
+def rules_of(found: Findings) -> set[str]:
+    return {advice.rule for advice in found.advice}
+
+
+def test_no_rule_needs_anything_of_a_run_without_events() -> None:
+    for empty in (facts(has_steps=False), facts(has_steps=False, device_type="GPU", device_us={})):
+        assert advise_on(empty, empty) == Findings()
+
+
+def test_rules_have_names_of_their_own_and_say_what_they_look_for() -> None:
+    assert len(RULES) >= 18
+    assert all(rule.__doc__ for rule in RULES.values())

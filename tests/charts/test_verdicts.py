@@ -1,0 +1,53 @@
+"""Intervals are drawn where they are, and every word has a sign."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tfcompare.charts import style
+from tfcompare.charts.verdicts import WORDS, step_time_intervals, word_of
+from tfcompare.compare.verdict import IDENTICAL, Verdict
+
+FASTER = Verdict("faster", "20 steps", 0.5, 0.4, 0.6)
+UNCLEAR = Verdict("unclear", "<b>20</b> steps", 1.05, 0.9, 1.2)
+
+
+def drawn(*verdicts: Verdict):
+    sides = [style.Side(f"run {i}", i, len(verdicts) + 1) for i in range(1, len(verdicts) + 1)]
+    return step_time_intervals(list(zip(sides, verdicts, strict=True)))
+
+
+def test_an_interval_is_drawn_from_end_to_end_with_the_ratio_between() -> None:
+    figure = drawn(FASTER, UNCLEAR)
+    assert [list(trace.x) for trace in figure.data] == [[0.4, 0.5, 0.6], [0.9, 1.05, 1.2]]
+    assert figure.data[0].line.color == style.BETTER != figure.data[1].line.color
+    assert [a.text for a in figure.layout.annotations] == [
+        "run 1 · ▼ faster · 0.500× (0.400× to 0.600×)",
+        "run 2 · ? cannot tell · 1.05× (0.900× to 1.20×)",
+    ]
+    assert "&lt;b&gt;20" in figure.data[1].customdata[0][2]
+
+
+def test_a_verdict_without_an_interval_is_a_word_alone() -> None:
+    figure = drawn(IDENTICAL)
+    assert not figure.data
+    assert figure.layout.annotations[0].text == "run 1 · = same"
+
+
+@pytest.mark.parametrize("verdict", [FASTER, UNCLEAR, Verdict("slower", "", 30.0, 20.0, 45.0), IDENTICAL])
+def test_no_change_is_in_the_middle_of_an_axis_that_holds_everything(verdict: Verdict) -> None:
+    low, high = drawn(verdict).layout.xaxis.range
+    assert low == pytest.approx(-high)
+    if verdict.has_interval:
+        assert low < math.log10(verdict.low) < math.log10(verdict.high) < high
+    ticks = drawn(verdict).layout.xaxis.tickvals
+    assert 1.0 in ticks
+    assert len(ticks) == len(set(drawn(verdict).layout.xaxis.ticktext)) >= 3
+
+
+@pytest.mark.parametrize("word", ["faster", "slower", "same", "unclear", "untested"])
+def test_every_word_has_a_sign_of_its_own(word: str) -> None:
+    assert word_of(Verdict(word, "")) == WORDS[word]
+    assert len({text[0] for text in WORDS.values()}) == len(WORDS)

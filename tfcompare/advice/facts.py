@@ -1,0 +1,203 @@
+"""What the rules look at: one run's tables, and the few numbers that many rules need, computed once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tfcompare.advice.model import ratio
+from tfcompare.compare.tf_data_change import Analysis, analyse
+from tfcompare.input_bound import BOUND, Calls, InputWait, calls_of, input_wait
+from tfcompare.schema import DEVICE, HOST, IDLE
+from tfcompare.schema.kernels import MEMORY_SET
+from tfcompare.step_series import on_slowest_host
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.run import Run, RunInfo
+
+_BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
+
+MOSTLY = 0.5
+"""Without steps a run counts as waiting for input where most of its calls for it are slow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """One run, on one host or on all.
+
+    `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
+    sums are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops
+    by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None where
+    tf.data does not keep it waiting.
+    """
+
+    content_id: str
+    info: RunInfo
+    steps: pd.DataFrame
+    step_count: int
+    wait: InputWait
+    calls: Calls
+    pipeline: Analysis | None
+    ops: pd.DataFrame
+    idle_us: Mapping[str, float]
+    device_us: Mapping[str, float]
+    kernels: pd.DataFrame
+    copies: pd.DataFrame
+    memory: pd.DataFrame
+    input_ops: pd.DataFrame
+    busy_threads: float = field(default=math.nan)
+
+    @property
+    def is_jax(self) -> bool:
+        """Whether JAX recorded it."""
+        return self.info.framework == "JAX"
+
+    @property
+    def has_device(self) -> bool:
+        """Whether anything ran on a GPU or TPU."""
+        return bool(self.device_us)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it tells what its steps are made of."""
+        return self.wait.is_known
+
+    @property
+    def per(self) -> str:
+        """What a sum is of: `step` or `profile`."""
+        return "step" if self.info.has_steps else "profile"
+
+    @property
+    def each(self) -> str:
+        """What a sum is told by in a sentence: `a step`, or `in the profile` where there are none."""
+        return "a step" if self.info.has_steps else "in the profile"
+
+    @property
+    def step_us(self) -> float:
+        """The average step that counts."""
+        return self.wait.step_time_us.average
+
+    @property
+    def waits_for_input(self) -> bool:
+        """Whether the run is input bound: by its steps, or without any by its calls to tf.data."""
+        if self.wait.is_known:
+            return self.wait.level in BOUND
+        return self.calls.slow_share > MOSTLY
+
+    @property
+    def input_share(self) -> float:
+        """The share of step time that it waits for input; 0 where nothing tells."""
+        return self.wait.share.average if self.wait.is_known else 0.0
+
+    @property
+    def compute_share(self) -> float:
+        """The share of step time in which the device computes (without one, the host); 1 where steps tell no parts."""
+        return self.part_share("device_compute_us" if self.has_device else "host_compute_us") if self.has_parts else 1.0
+
+    @property
+    def device_busy_share(self) -> float:
+        """The share of step time in which a device does anything; input counts as copying to it where it copies."""
+        return sum(self.part_share(part) for part in _BUSY_PARTS)
+
+    @property
+    def bottleneck(self) -> pd.Series | None:
+        """The row of `tf_data` to blame for the slowest call, None where there is none."""
+        return None if self.pipeline is None else self.pipeline.bottleneck
+
+    def part_us(self, part: str) -> float:
+        """The average time of one of `schema.STEP_PARTS`."""
+        return float(self.steps[part].mean()) if self.has_parts else math.nan
+
+    def part_share(self, part: str) -> float:
+        """The share of step time in one of `schema.STEP_PARTS`."""
+        return ratio(self.part_us(part), self.step_us) if self.has_parts else math.nan
+
+    def per_step(self, total: float) -> float:
+        """A sum over the profile by the number of steps; as it is where there are none."""
+        return float(total) / self.step_count
+
+    def side_us(self, side: str) -> float:
+        """The self time of all ops of `Host` or `Device`, input and all."""
+        return float(self.ops.loc[self.ops["host_or_device"] == side, "self_time_us"].sum())
+
+    @property
+    def kernel_us(self) -> float:
+        """The time of all kernels."""
+        return float(self.kernels["total_duration_us"].sum())
+
+
+def longest(rows: pd.DataFrame, column: str = "self_time_us") -> pd.Series:
+    """The row with the largest value of a column; of equals the first. There is a row."""
+    return rows.iloc[int(rows[column].to_numpy(dtype=float).argmax())]
+
+
+def facts_of(run: Run, host: str | None = None) -> Facts:
+    """The facts of a run, of one of its hosts or of all; raises `Unknown` for a host that is none."""
+    tables = {name: run.table(name, host=host) for name in _TABLES}
+    steps = on_slowest_host(tables["steps"])
+    op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
+    ops = op_stats[op_stats["op_type"] != IDLE].reset_index(drop=True)
+    idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
+    analysis = analyse(pipelines, tables["tf_data"])
+    count = run.info.step_count if host is None else len(tables["steps"]) or run.info.step_count
+    copies = tables["copies"]
+    return Facts(
+        content_id=run.content_id,
+        info=run.info,
+        steps=steps[steps["included"].astype(bool)],
+        step_count=max(count, 1) if run.info.has_steps else 1,
+        wait=input_wait(steps, run.info),
+        calls=calls_of(pipelines),
+        pipeline=analysis if analysis is not None and analysis.input == "input bound" else None,
+        ops=ops,
+        idle_us={str(side): float(us) for side, us in idle.items()},
+        device_us=_device_times(run, host),
+        kernels=tables["kernel_stats"],
+        copies=copies[copies["kind"] != MEMORY_SET],
+        memory=tables["memory_summary"],
+        input_ops=tables["input_pipeline"],
+        busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
+    )
+
+
+_TABLES = (
+    "steps",
+    "op_stats",
+    "tf_data_pipelines",
+    "tf_data",
+    "kernel_stats",
+    "copies",
+    "memory_summary",
+    "input_pipeline",
+)
+_WAITING_OPS = (
+    "Dataset",
+    "IteratorGetNext",
+    "MultiDeviceIterator",
+    "Recv",
+    "_Recv",
+    "_HostRecv",
+    "PyFunc",
+    "EagerPyFunc",
+)
+"""Types of ops whose time may be waiting, for another thread or for Python's lock, and not work on a core."""
+
+
+def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
+    """How many threads of a host are within an op that computes, on average over the profile; NaN without any time."""
+    working = (ops["host_or_device"] == HOST) & ~ops["op_type"].str.startswith(_WAITING_OPS)
+    return ratio(float(ops.loc[working, "self_time_us"].sum()), duration_us * max(hosts, 1))
+
+
+def _device_times(run: Run, host: str | None) -> dict[str, float]:
+    times = {}
+    for device in run.devices:
+        ops = run.table("op_stats", host=host, device=device)
+        ops = ops[(ops["op_type"] != IDLE) & (ops["host_or_device"] == DEVICE)]
+        if len(ops):
+            times[device] = float(ops["self_time_us"].sum())
+    return times
