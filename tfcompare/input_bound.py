@@ -225,7 +225,11 @@ def in_time(baseline: InputWait, candidate: InputWait) -> str:
     ours, theirs = baseline.input_time_us.average, candidate.input_time_us.average
     text = f"On average a step waits {format_time_us(theirs)} against {format_time_us(ours)}"
     if candidate.share.average > baseline.share.average and theirs <= ours:
-        return f"{text}: no longer than before, but the rest of the step got shorter."
+        if theirs == ours:
+            return f"{text}: no longer than before, but the rest of the step got shorter."
+        return f"{text}: less than before, but the rest of the step got shorter still."
     if candidate.share.average < baseline.share.average and theirs >= ours:
-        return f"{text}: no less than before, but the rest of the step got longer."
+        if theirs == ours:
+            return f"{text}: no less than before, but the rest of the step got longer."
+        return f"{text}: more than before, but the rest of the step got longer still."
     return f"{text}."

@@ -50,10 +50,21 @@ PARALLEL_ALREADY = (
 """What to try where the preparing itself is done by a parallel transformation."""
 
 
+OTHER_PREPARING = (
+    "It transforms elements without a function of yours, so there is nothing in it to make parallel. Give it fewer or "
+    "smaller elements to handle (`batch` before it, filter early, narrow types), `cache()` what is the same in every "
+    "epoch, and let it work ahead of the step with `prefetch(tf.data.AUTOTUNE)` where it does not yet."
+)
+"""What to try where most of the preparing is done by a transformation that is no `map`."""
+
+
 def advice(category: str, op_name: str) -> str:
     """What to try where most input time is of that category, and most of that in that op, in Markdown."""
-    if category == PREPROCESSING and op_name.rpartition("::")[2].startswith("Parallel"):
+    last = op_name.rpartition("::")[2]
+    if category == PREPROCESSING and last.startswith("Parallel"):
         return PARALLEL_ALREADY
+    if category == PREPROCESSING and op_name.startswith("Iterator::") and not last.startswith("Map"):
+        return OTHER_PREPARING
     return ADVICE[category]
 
 

@@ -103,8 +103,8 @@ def xprof_peak(profiles: dict[str, dict]) -> pd.DataFrame:
 
 def described(activity: dict[str, str]) -> dict[str, str]:
     return {
-        "op_name": activity["tfOpName"],
-        "region_type": activity["regionType"],
+        "op_name": _named(activity["tfOpName"]),
+        "region_type": _named(activity["regionType"]),
         "data_type": activity["dataType"],
         "shape": activity["tensorShape"],
     }
@@ -156,3 +156,8 @@ def plain_events(recorded: XSpace) -> dict[str, list[dict]]:
             }
         )
     return out
+
+
+def _named(text: str) -> str:
+    """What a profiler wrote that was handed no text names nothing; xprof shows it as it stands."""
+    return "" if text == "(null)" else text

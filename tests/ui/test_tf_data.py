@@ -68,7 +68,7 @@ def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> Non
     assert (
         page.markdown[0].value.replace("\\", "").startswith("## The bottleneck is still Map; the longest next-element")
     )
-    assert words(page).count("**input bound**: 22 of 22 calls") == 2
+    assert words(page).count("**input bound** by the guide's rule for tf.data: 22 of 22 calls") == 2
     charts = titles(page)
     assert len(charts) == 2
     assert "Slowest execution: baseline filters_512_128" in charts[0]

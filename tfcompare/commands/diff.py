@@ -83,9 +83,11 @@ def preamble(comparison: Comparison, name: str) -> list[str]:
     if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
         return headlines
     coverage, what = comparison.coverage(name), table.column(table.headline).label.lower()
+    per = f" Figures are per {comparison.per}." if table.column(table.headline).kind == "sum" else ""
     matched = [
-        f"{format_percent(matched)} of the {what} is matched, {format_percent(exact)} exactly. "
-        f"Figures are per {comparison.per}."
+        f"{format_percent(matched)} of the {what} is matched, {format_percent(exact)} exactly.{per}"
+        if matched == matched
+        else f"Neither run's profile holds anything for {name}: it recorded none of it."
         for matched, exact in zip(coverage["matched_share"], coverage["exact_share"], strict=True)
     ]
     return [line for lines in zip(headlines, matched, strict=True) for line in lines]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from tfcompare.compare.kernel_names import kernel_name, split_top_level
+from tfcompare.compare.kernel_names import canonical_kernel, kernel_name, split_top_level
 
 MOST_LEVELS = 12
 """Templates nested deeper are not looked into."""
@@ -30,14 +30,18 @@ _COMPARISONS = ("==", "<", "<=", "unordered", "!=", ">", ">=")
 
 
 def kernel_labels(names: Iterable[str]) -> dict[str, str]:
-    """A short name for each kernel; different kernels have different ones, later ones of one reading are numbered."""
+    """A short name for each kernel; different kernels have different ones, later ones of one reading are numbered.
+
+    Two spellings of one kernel (`canonical_kernel`) are the same kernel.
+    """
     labels: dict[str, str] = {}
-    taken: dict[str, int] = {}
+    numbers: dict[str, dict[str, int]] = {}
     for name in names:
         if name not in labels:
             label = kernel_label(name)
-            taken[label] = taken.get(label, 0) + 1
-            labels[name] = label if taken[label] == 1 else f"{label} ({taken[label]})"
+            spellings = numbers.setdefault(label, {})
+            number = spellings.setdefault(canonical_kernel(name), len(spellings) + 1)
+            labels[name] = label if number == 1 else f"{label} ({number})"
     return labels
 
 

@@ -3,10 +3,10 @@
 Tiers are applied in order, each to what the ones before it left unpaired; a row is labelled with the tier that paired
 it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` and `kernel_names.py`
 find, or for one node of the graph that runs as another op type on either side; `structural` for one place in the
-program that does its work in another way: an op's kernel launched with another grid, its memory in another shape, an
-iterator of tf.data below one that was added. Steps, and the one row of `run_info`, pair by position. Hosts pair by
-name, and those left over by their order where both sides have equally many; pipelines and iterators as `pipelines.py`
-and `iterators.py` have it.
+program: a layer of another name that holds the same ops (`places.py`), an op's kernel launched with another grid, its
+memory in another shape, an iterator of tf.data below one that was added; `probable` is a guess (`guesses.py`). Steps,
+and the one row of `run_info`, pair by position. Hosts pair by name, and those left over by their order where both sides
+have equally many; pipelines and iterators as `pipelines.py` and `iterators.py` have it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.compare.counterparts import Ops, by_likeness, by_place
 from tfcompare.compare.iterators import align_iterators
 from tfcompare.compare.kernel_names import canonical_kernel
+from tfcompare.compare.likely_rows import likely_rows
+from tfcompare.compare.name_tree import types_of_names
 from tfcompare.compare.names import Aligner, align_names
 from tfcompare.compare.pipelines import pair_executions
 from tfcompare.schema import Table
@@ -28,6 +31,7 @@ from tfcompare.schema import Table
 EXACT = "exact"
 CANONICAL = "canonical"
 STRUCTURAL = "structural"
+PROBABLE = "probable"
 POSITION = "position"
 """The `match` of rows that pair by their place, not by a key."""
 
@@ -37,7 +41,8 @@ class Tier:
     """One way to pair rows: those that agree in `keys`, where just one row a side has them.
 
     Beside the table's own keys there are `aligned` (the baseline's name for the op, unlike any name where it has none),
-    `leaf` (the last component of the op's own name) and `canonical` (the kernel's name as `kernel_names` has it).
+    `leaf` (the last component of the op's own name) and `canonical` (the kernel's name as `kernel_names` has it);
+    `placed` and `guessed` are like `aligned`, by the contents of scopes and by likeness, for names that are left.
     """
 
     name: str
@@ -50,7 +55,8 @@ class Naming:
 
     `name` is the key that holds an op's name, `op_type` the one that tells apart ops of one name, `align` how such
     names are aligned; `two_sided` are the keys that may differ between paired rows; `tiers` go from the surest to the
-    boldest.
+    boldest. `weight` is the metric that tells how much lies in an op, where renamed layers are looked for; `guesses` is
+    whether single ops are paired by likeness in the end.
     """
 
     name: str
@@ -58,10 +64,25 @@ class Naming:
     two_sided: tuple[str, ...]
     tiers: tuple[Tier, ...]
     align: Aligner = align_names
+    weight: str | None = None
+    guesses: bool = False
 
 
 _LAUNCH = ("block_dim", "grid_dim", "registers_per_thread", "shared_memory_bytes")
 _MEMORY = ("host", "memory_id", "aligned", "region_type", "data_type")
+
+
+def _of_renamed_ops(tier: str, op: str) -> list[Tier]:
+    """Kernels of renamed ops: of one name and launch, of one name but for its spelling, in another launch."""
+    return [
+        Tier(tier, ("host", kernel, op, *launch)) for launch in (_LAUNCH, ()) for kernel in ("kernel_name", "canonical")
+    ]
+
+
+def _memory_of(op: str) -> list[tuple[str, ...]]:
+    keys = tuple(op if key == "aligned" else key for key in _MEMORY)
+    return [(*keys, "shape"), keys]
+
 
 NAMINGS = {
     "op_stats": Naming(
@@ -72,7 +93,12 @@ NAMINGS = {
             Tier(EXACT, ("host", "host_or_device", "op_type", "op_name", "aligned")),
             Tier(CANONICAL, ("host", "host_or_device", "op_type", "aligned")),
             Tier(CANONICAL, ("host", "host_or_device", "aligned", "leaf")),
+            Tier(STRUCTURAL, ("host", "host_or_device", "op_type", "placed")),
+            Tier(PROBABLE, ("host", "host_or_device", "op_type", "guessed")),
+            Tier(PROBABLE, ("host", "host_or_device", "guessed", "leaf")),
         ),
+        weight="self_time_us",
+        guesses=True,
     ),
     "kernel_stats": Naming(
         "op_name",
@@ -83,7 +109,10 @@ NAMINGS = {
             Tier(CANONICAL, ("host", "canonical", "aligned", *_LAUNCH)),
             Tier(STRUCTURAL, ("host", "kernel_name", "aligned")),
             Tier(STRUCTURAL, ("host", "canonical", "aligned")),
+            *_of_renamed_ops(STRUCTURAL, "placed"),
+            *_of_renamed_ops(PROBABLE, "guessed"),
         ),
+        weight="total_duration_us",
     ),
     "memory_peak": Naming(
         "op_name",
@@ -93,7 +122,10 @@ NAMINGS = {
             Tier(EXACT, (*_MEMORY, "op_name", "shape")),
             Tier(CANONICAL, (*_MEMORY, "shape")),
             Tier(STRUCTURAL, _MEMORY),
+            *(Tier(STRUCTURAL, keys) for keys in _memory_of("placed")),
+            *(Tier(PROBABLE, keys) for keys in _memory_of("guessed")),
         ),
+        weight="allocation_bytes",
     ),
     "input_pipeline": Naming(
         "op_name",
@@ -120,11 +152,14 @@ class Pairing:
 
 
 def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
-    """The baseline's host for each of the candidate's hosts that has a counterpart."""
+    """The baseline's host for each of the candidate's hosts that has a counterpart.
+
+    By name; hosts left over by the order of their numbers, where both sides have equally many or share no name at all.
+    """
     ours, theirs = set(baseline), set(candidate)
     pairs = {host: host for host in ours & theirs}
-    if len(ours) == len(theirs):
-        left = zip(sorted(ours - theirs, key=_by_number), sorted(theirs - ours, key=_by_number), strict=True)
+    if len(ours) == len(theirs) or not pairs:
+        left = zip(sorted(ours - theirs, key=_by_number), sorted(theirs - ours, key=_by_number), strict=False)
         pairs.update({their_host: our_host for our_host, their_host in left})
     return pairs
 
@@ -150,7 +185,7 @@ def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame) -> 
     naming = NAMINGS.get(table.name)
     if naming is None:
         return _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
-    return _in_tiers(naming.tiers, *_with_aligned_names(naming, baseline, candidate))
+    return _in_tiers(naming.tiers, *_with_aligned_names(naming, baseline, candidate), guesses=naming.guesses)
 
 
 def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
@@ -159,11 +194,18 @@ def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
     return _with_the_rest([paired], _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
 
 
-def _in_tiers(tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+def _in_tiers(
+    tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.DataFrame, *, guesses: bool = False
+) -> Pairing:
     parts: list[pd.DataFrame] = []
+    whole = baseline, candidate
     for tier in tiers:
         pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
         parts.append(pairs.assign(match=tier.name))
+        baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
+    if guesses:
+        pairs = likely_rows(baseline, candidate, whole)
+        parts.append(pairs.assign(match=PROBABLE))
         baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
     return _with_the_rest(parts, baseline, candidate)
 
@@ -199,16 +241,32 @@ def _with_aligned_names(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both sides with the columns that `Tier` names."""
-    counterparts = naming.align(_named(naming, baseline), _named(naming, candidate))
-    aligned = candidate[naming.name].map(lambda name: counterparts.get(name, f"{name} has no counterpart\0"))
-    sides = baseline.assign(aligned=baseline[naming.name]), candidate.assign(aligned=aligned.astype("str"))
-    ours, theirs = (side.assign(leaf=_leaf(side[naming.name])) for side in sides)
-    if "kernel_name" not in ours:
-        return ours, theirs
-    ours, theirs = (
-        side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str")) for side in (ours, theirs)
-    )
-    return ours, theirs
+    known = naming.align(_named(naming, baseline), _named(naming, candidate))
+    sides = [baseline.assign(aligned=baseline[naming.name]), _aligned(candidate, naming.name, "aligned", known)]
+    if naming.weight is not None:
+        ours, theirs = (_ops(naming, side, naming.weight) for side in (baseline, candidate))
+        for column, find in (("placed", by_place), ("guessed", by_likeness)):
+            found = find(ours, theirs, known)
+            known = known | found
+            sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
+    return _described(sides[0], naming.name), _described(sides[1], naming.name)
+
+
+def _described(side: pd.DataFrame, name: str) -> pd.DataFrame:
+    side = side.assign(leaf=_leaf(side[name]))
+    if "kernel_name" not in side:
+        return side
+    return side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+
+
+def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict[str, str]) -> pd.DataFrame:
+    aligned = candidate[name].map(lambda own: counterparts.get(own, f"{own} has no counterpart\0"))
+    return candidate.assign(**{column: aligned.astype("str")})
+
+
+def _ops(naming: Naming, side: pd.DataFrame, weight: str) -> Ops:
+    weights = side.groupby(naming.name)[weight].sum()
+    return Ops(types_of_names(_named(naming, side)), dict(weights.astype("float64")))
 
 
 def _named(naming: Naming, side: pd.DataFrame) -> list[tuple[str, str]]:

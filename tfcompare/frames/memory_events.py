@@ -20,6 +20,8 @@ Floats = npt.NDArray[np.float64]
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 NOT_RECORDED = -1
+_NO_TEXT = "(null)"
+"""What a profiler writes that was handed no text at all."""
 _MOST_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
 
 
@@ -235,7 +237,8 @@ def _sizes(recorded: Int64, opened_by: Int64) -> Int64:
 
 def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
     found = space.strings(name)
-    return Texts(found.spread(len(space.events))[rows], (*found.labels, ""))
+    labels = ("" if label == _NO_TEXT else label for label in found.labels)
+    return Texts(found.spread(len(space.events))[rows], (*labels, ""))
 
 
 def _data_types(numbers: _Numbers) -> Texts:

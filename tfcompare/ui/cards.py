@@ -50,8 +50,14 @@ def _change(figure: KeyFigure) -> str | None:
     if figure.candidate == figure.baseline:
         return "unchanged"
     if figure.unit == "share":
-        return f"{100 * (figure.candidate - figure.baseline):+.1f} points".replace("-", MINUS)
+        return _points(100 * (figure.candidate - figure.baseline))
     return format_percent_change(figure.candidate / figure.baseline) if figure.baseline > 0 else None
+
+
+def _points(change: float) -> str:
+    """`+1.2 points`, with more digits for a change that would read as none; below a thousandth it is none."""
+    digits = next((digits for digits in (1, 2, 3) if round(abs(change), digits) > 0), None)
+    return "unchanged" if digits is None else f"{change:+.{digits}f} points".replace("-", MINUS)
 
 
 def _text(figure: KeyFigure, value: float) -> str:

@@ -73,7 +73,9 @@ def columns(rows: pd.DataFrame, per: str, *, every: bool) -> list[tables.Shown]:
     """The table's columns, the most telling first."""
     suffix = "_per_step" if per == "step" else ""
     host = ["host"] if every or rows["host"].nunique() > 1 else []
-    names = ["op_name", "category", *host, *(f"self_time_us{suffix}_{role}" for role in CHANGE)]
+    moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
+    category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
+    names = ["op_name", *category, *host, *(f"self_time_us{suffix}_{role}" for role in CHANGE)]
     names += [f"input_self_share_{role}" for role in BOTH]
     if every:
         names += [f"self_time_us{suffix}_ratio"]

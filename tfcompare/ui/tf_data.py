@@ -12,7 +12,7 @@ from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching import with_hosts_of
 from tfcompare.compare.tf_data_change import Analysis, analyse, change
 from tfcompare.schema.input import SLOW_CALL_US
-from tfcompare.ui import tables
+from tfcompare.ui import sidebar, state, tables
 from tfcompare.ui.downloads import csv_buttons
 from tfcompare.ui.pair import Pair
 from tfcompare.ui.text import as_code, as_markdown
@@ -53,6 +53,7 @@ def headline(pair: Pair) -> bool:
         return False
     for run, side, role in zip(pair.runs, sides, ROLES, strict=True):
         st.markdown(f"{role} {as_code(run.name)}: {_state(side)}")
+    sidebar.link("pages/5_Input_pipeline.py", "What of the step it costs: Input pipeline", state.chosen())
     return True
 
 
@@ -76,8 +77,9 @@ def _state(side: Analysis | None) -> str:
             "whether it is input bound cannot be told."
         )
     if side.input == "input bound":
-        return f"**input bound**: {slow}, {longest}."
-    return f"**not input bound**: no call took longer than {SLOW_CALL_US:.0f} µs, {longest}."
+        return f"**input bound** by the guide's rule for tf.data: {slow}, {longest}."
+    none = f"no call took longer than {SLOW_CALL_US:.0f} µs"
+    return f"**not input bound** by the guide's rule for tf.data: {none}, {longest}."
 
 
 def summary(pair: Pair) -> pd.DataFrame:
