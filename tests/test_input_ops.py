@@ -12,6 +12,7 @@ from tests.profiles import ALL_RUNS, run_path
 from tfcompare import compare, load
 from tfcompare.input_ops import (
     ADVICE,
+    OTHER_PREPARING,
     PARALLEL_ALREADY,
     ROLES,
     advice,
@@ -80,6 +81,7 @@ def test_what_runs_in_parallel_already_is_not_told_to():
     assert advice(PREPROCESSING, "Iterator::Root::Prefetch::ParallelMapV2") == PARALLEL_ALREADY
     assert advice(PREPROCESSING, "Iterator::Root::ParallelMapV2::Map") == ADVICE[PREPROCESSING]
     assert advice(ON_DEMAND, "Iterator::Root::ParallelBatch") == ADVICE[ON_DEMAND]
+    assert advice(PREPROCESSING, "Iterator::Root::Prefetch::ForeverRepeat[0]::TensorSlice") == OTHER_PREPARING
 
 
 def test_shares_are_of_the_self_time_of_a_side():

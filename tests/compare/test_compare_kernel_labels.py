@@ -115,3 +115,10 @@ def test_a_name_is_split_outside_of_brackets(text: str, separator: str, pieces: 
 @given(st.text(alphabet="ab<>(),:", max_size=40))
 def test_the_pieces_make_up_the_whole(text: str) -> None:
     assert ",".join(split_top_level(text, ",")) == text
+
+
+def test_two_spellings_of_one_kernel_are_not_numbered_as_two() -> None:
+    labels = kernel_labels(
+        ["input_transpose_fusion", "input_transpose_fusion.kd", "void ns::f<int>(int)", "ns::f<int>(long)"]
+    )
+    assert list(labels.values()) == ["input_transpose_fusion"] * 2 + ["f<int>"] * 2

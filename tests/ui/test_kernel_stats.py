@@ -217,3 +217,15 @@ def test_the_one_run_with_kernels_is_shown_alone(page):
     assert "The other run stands alone here." in texts(page)
     assert frame[f"{TIME}_baseline"].isna().all()
     assert frame[f"{TIME}_candidate"].notna().all()
+
+
+def test_without_kernels_the_samples_on_a_simulated_gpu_are_offered(page):
+    choose(page, "filters_512_128", "filters_16_8")
+    assert "There are no kernels to compare." in texts(shown(page))
+    assert "Show the sample runs on a simulated GPU" in texts(page)
+
+
+def test_elsewhere_no_samples_are_offered(page):
+    with settings.override(Settings(places=(CORPUS,))):
+        of_corpus(page, "tf_cpu_base", "tf_cpu_zoo")
+    assert "Show the sample runs" not in texts(page)

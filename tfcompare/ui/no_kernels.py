@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import streamlit as st
 
+from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.ui.pair import Pair
-from tfcompare.ui.selection import Selection
+from tfcompare.ui.selection import SAMPLE_GPU_PAIR, Selection, sample_pair
 from tfcompare.ui.sidebar import HOME, link
 from tfcompare.ui.text import as_code
 
-OP_STATS = "pages/2_Op_stats.py"
+OP_STATS, KERNEL_STATS = "pages/2_Op_stats.py", "pages/3_Kernel_stats.py"
 
 HOW_TO_ALLOW = """
 To record kernels, profile on a machine with a GPU whose profiler may be used:
@@ -22,8 +26,11 @@ To record kernels, profile on a machine with a GPU whose profiler may be used:
 """
 
 
-def explain_missing(pair: Pair, selection: Selection) -> None:
-    """Say which of the runs have no kernels and why; end the page where neither has any."""
+def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun]) -> None:
+    """Say which of the runs have no kernels and why; end the page where neither has any.
+
+    Where the sample runs are among those found, the two on a simulated GPU are offered.
+    """
     without = [run for run, rows in zip(pair.runs, pair.tables("kernel_stats"), strict=True) if rows.empty]
     if not without:
         return
@@ -33,6 +40,9 @@ def explain_missing(pair: Pair, selection: Selection) -> None:
         with st.expander("How to record kernels", icon=":material/help:", expanded=neither):
             st.markdown(HOW_TO_ALLOW)
     if neither:
+        if samples := sample_pair(found, SAMPLE_GPU_PAIR):
+            on_gpu = replace(selection, baseline=samples[0], candidates=samples[1:], host=None)
+            link(KERNEL_STATS, "Show the sample runs on a simulated GPU", on_gpu, icon=":material/memory:")
         link(OP_STATS, "Op stats shows what ran instead", selection, icon=":material/table_chart:")
         link(HOME, "Choose runs that were recorded on GPUs", selection, icon=":material/home:")
         st.stop()

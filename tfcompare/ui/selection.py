@@ -16,6 +16,10 @@ SAMPLE_PAIR = ("filters_512_128", "filters_16_8")
 """Folders of the guiding example: what is compared first where only the sample runs are shown."""
 
 
+SAMPLE_GPU_PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
+"""The same two on a simulated GPU."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """The choice that all pages share. `places` are those typed into the page, beside those given at the start."""
@@ -117,14 +121,19 @@ def default_pair(found: Sequence[FoundRun], places: Sequence[Path]) -> tuple[str
     readable = [run for run in found if run.is_readable]
     if len(readable) < 2:
         return None
-    samples = [next((r.id for r in readable if name in r.path.parts), None) for name in SAMPLE_PAIR]
-    if samples[0] and samples[1]:
-        return samples[0], samples[1]
+    if samples := sample_pair(readable, SAMPLE_PAIR):
+        return samples
     if len(places) == 2:
         newest = [next((r.id for r in reversed(readable) if _lies_in(r, place)), None) for place in places]
         if newest[0] and newest[1] and newest[0] != newest[1]:
             return newest[0], newest[1]
     return readable[-2].id, readable[-1].id
+
+
+def sample_pair(found: Sequence[FoundRun], names: tuple[str, str]) -> tuple[str, str] | None:
+    """The ids of two sample runs by the names of their folders, None where they are not among those found."""
+    before, after = (next((run.id for run in found if name in run.path.parts), None) for name in names)
+    return (before, after) if before and after else None
 
 
 def _lies_in(run: FoundRun, place: Path) -> bool:
