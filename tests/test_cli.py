@@ -19,7 +19,7 @@ from tfcompare.commands.diff import diffable
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
 AUTOENCODER = str(SAMPLES / "autoencoder")
-COMMANDS = ("runs", "show", "diff", "serve")
+COMMANDS = ("runs", "show", "diff", "check", "serve")
 
 Outcome = tuple[int, str, str]
 

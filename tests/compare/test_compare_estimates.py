@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from tfcompare.compare.estimates import changes, changes_of_family, plain_sides, robust_sides, typical
+from tfcompare.compare.estimates import changes, changes_of_family, levels, plain_sides, robust_sides, typical
 from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
 
 RNG = np.random.default_rng(7)
@@ -115,3 +115,13 @@ def test_claims_are_held_against_one_another():
     assert claimed_together(rows(0.01, 0.02, 0.03, np.nan, 0.9)).tolist() == [False] * 5
     assert claimed_together(rows(0.001, 0.015, 0.9, 0.9, 0.9)).tolist() == [True, True, False, False, False]
     assert claimed_together(rows()).tolist() == []
+
+
+def test_one_side_alone_has_the_spread_of_one_recording():
+    found = levels(plain_sides(rows([1.8, 2.2] * 500, [0.0] * 1000)), 0.03)
+    error = np.sqrt(0.1**2 / 1000 + 0.03**2)
+    half = stats.norm.ppf(0.975) * error
+    assert found.location.tolist() == [pytest.approx(2.0), 0.0]
+    assert np.log(found.high[0] / 2) == pytest.approx(half, rel=0.01)
+    assert np.log(found.low[0] / 2) == pytest.approx(-half, rel=0.01)
+    assert np.isnan([found.low[1], found.high[1]]).all(), "of what is 0 there is no logarithm"

@@ -61,6 +61,15 @@ class Changes:
     effective_steps: tuple[Floats, Floats]
 
 
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """For each row its typical step, `location`, and the interval `low` to `high` that it lies in (at `LEVEL`)."""
+
+    location: Floats
+    low: Floats
+    high: Floats
+
+
 def typical(values: Floats) -> Floats:
     """Each row's mean once values far from its median are moved to the edge of what is usual.
 
@@ -100,6 +109,20 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
     own = _correlation(recordings)
     common = float(np.mean(own)) if own.size else 0.0
     return _changes((baseline, candidate), _at_most(np.maximum(own + _caution(recordings), common)), spread)
+
+
+def levels(side: Sides, spread: float) -> Levels:
+    """Each row's typical step on one side alone, to be held against a fixed value.
+
+    `spread` is the declared standard deviation of the logarithm between recordings of one program. A row that is 0 has
+    no interval (NaN).
+    """
+    known = _estimate([side], _at_most(_correlation([side]) + _caution([side])), spread)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
+        quantile, _ = _student(known.freedom, np.zeros_like(error))
+        low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
+    return Levels(side.location, low, high)
 
 
 def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: float) -> Changes:

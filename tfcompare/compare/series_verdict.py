@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,34 +36,44 @@ def declared_spread(*device_types: str) -> Spread:
     return Spread(DECLARED_SPREAD[widest], f"declared for {widest}")
 
 
-def verdict_on_series(baseline: Sequence[Floats], candidate: Sequence[Floats], spread: Spread) -> Verdict:
+def verdict_on_series(
+    baseline: Sequence[Floats],
+    candidate: Sequence[Floats],
+    spread: Spread,
+    *,
+    estimate: Callable[[Floats], Sides] = robust_sides,
+    of: str = "steps",
+) -> Verdict:
     """Whether the candidate's typical step takes another time than the baseline's.
 
-    Each side holds the series of one recording or, of the same program, of several.
+    Each side holds the series of one recording or, of the same program, of several. `estimate` says what is typical,
+    `of` what the series are of (`steps`, `calls`).
     """
     few = min((len(series) for series in (*baseline, *candidate)), default=0)
     if few < FEWEST_STEPS:
-        return Verdict(UNTESTED, f"too few steps: {few}, and a verdict takes {FEWEST_STEPS} on each side")
+        return Verdict(UNTESTED, f"too few {of}: {few}, and a verdict takes {FEWEST_STEPS} on each side")
     if any(not np.isfinite(series).all() or not (series > 0).any() for series in (*baseline, *candidate)):
         return Verdict(UNTESTED, "no times to judge by: a side has none above zero")
-    ours, theirs = ([robust_sides(series[np.newaxis]) for series in side] for side in (baseline, candidate))
+    ours, theirs = ([estimate(series[np.newaxis]) for series in side] for side in (baseline, candidate))
     found = changes(ours, theirs, spread.share)
     is_measured = min(len(ours), len(theirs)) >= FEWEST_REPEATS
     word = str(words(found, measured_spread=is_measured)[0])
     return Verdict(
         word,
-        _basis(ours, theirs, spread, (float(found.effective_steps[0][0]), float(found.effective_steps[1][0]))),
+        _basis(ours, theirs, spread, (float(found.effective_steps[0][0]), float(found.effective_steps[1][0])), of),
         ratio=float(found.ratio[0]),
         low=float(found.low[0]),
         high=float(found.high[0]),
     )
 
 
-def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, effective: tuple[float, float]) -> str:
+def _basis(
+    ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, effective: tuple[float, float], of: str
+) -> str:
     """What the interval rests on, in one line."""
     steps = [sum(recording.steps for recording in side) for side in (ours, theirs)]
     return (
-        f"{LEVEL:.0%}".replace("%", " %") + f" interval from {steps[0]} and {steps[1]} steps, which say as much as "
+        f"{LEVEL:.0%}".replace("%", " %") + f" interval from {steps[0]} and {steps[1]} {of}, which say as much as "
         f"{_count(effective[0])} and {_count(effective[1])} independent ones, and {_spread(ours, theirs, spread)}"
     )
 

@@ -1,0 +1,309 @@
+"""Conditions: how they are read, and what becomes of them."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.compare import compare_runs
+from tfcompare import schema
+from tfcompare.compare.condition_metrics import COUNT, METRICS, TIME, Level, Measured
+from tfcompare.compare.conditions import OPERATORS, UNITS, Condition, check, forms, outcome, parse_condition
+from tfcompare.compare.verdict import SLOWER, Verdict
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.frames.step_cells import StepCells
+
+# --- reading
+
+
+@pytest.mark.parametrize(
+    ("text", "metric", "pattern", "operator", "threshold", "is_change"),
+    [
+        ("step_time>+5%", "step_time", "", ">", 1.05, True),
+        (" step_time >= 5 % ", "step_time", "", ">=", 1.05, True),
+        ("step_time<-7.5%", "step_time", "", "<", 0.925, True),
+        ("step_time>−7.5%", "step_time", "", ">", 0.925, True),
+        ("input_latency>2ms", "input_latency", "", ">", 2000.0, False),
+        ("input_latency>.5s", "input_latency", "", ">", 500_000.0, False),
+        ("input_latency>300µs", "input_latency", "", ">", 300.0, False),
+        ("input_latency>300μs", "input_latency", "", ">", 300.0, False),
+        ("input_latency>3e2us", "input_latency", "", ">", 300.0, False),
+        ("peak_memory>1.5GB", "peak_memory", "", ">", 1.5e9, False),
+        ("peak_memory>=1GiB", "peak_memory", "", ">=", 2.0**30, False),
+        ("peak_memory:GPU_0_bfc>+10%", "peak_memory:", "GPU_0_bfc", ">", 1.1, True),
+        ("kernel_launches<=285", "kernel_launches", "", "<=", 285.0, False),
+        ("op:*Conv2D*>+5%", "op:", "*Conv2D*", ">", 1.05, True),
+        ("kernel:void f<float, 3>(int)*>=1ms", "kernel:", "void f<float, 3>(int)*", ">=", 1000.0, False),
+        ("kernel:a::b<4>>+0%", "kernel:", "a::b<4>", ">", 1.0, True),
+    ],
+)
+def test_every_form_is_read(text, metric, pattern, operator, threshold, is_change):
+    expected = Condition(text.strip(), metric, pattern, operator, pytest.approx(threshold), is_change)
+    assert parse_condition(text) == expected
+
+
+@pytest.mark.parametrize("text", ["steptime>+5%", "op>+5%", "op:>+5%", "step_time:x>5%", ">5%>5%"])
+def test_an_unknown_metric_is_answered_with_those_there_are(text):
+    with pytest.raises(Unknown) as caught:
+        parse_condition(text)
+    assert caught.value.known == forms()
+    assert all(repr(form) in str(caught.value) for form in forms())
+
+
+@pytest.mark.parametrize("text", ["", "step_time", "step_time=5%", "step_time>", "step_time>five%", "step_time>1,5%"])
+def test_what_is_no_condition_is_answered_with_what_one_is(text):
+    with pytest.raises(TfcompareError, match="METRIC OP PERCENT% or METRIC OP VALUE") as caught:
+        parse_condition(text)
+    assert all(word in str(caught.value) for word in [repr(text), *forms(), *OPERATORS])
+
+
+@pytest.mark.parametrize("text", ["step_time>5", "step_time>5MB", "peak_memory>5", "kernel_launches>5ms", "op:a>5S"])
+def test_a_unit_of_another_kind_is_answered_with_those_that_fit(text):
+    unit = METRICS[text.partition(">")[0].replace(":a", ":")].unit
+    with pytest.raises(TfcompareError) as caught:
+        parse_condition(text)
+    assert all(f"'{word}'" in str(caught.value) for word in UNITS[unit] if word)
+    assert ("a plain number" in str(caught.value)) == (unit == COUNT)
+
+
+# --- judging
+
+
+def measured(low: float, ratio: float, high: float) -> Measured:
+    """A time of 100 µs a step in the baseline, with one interval for the change and for the candidate."""
+    level = Level(100 * ratio, 100 * low, 100 * high, "")
+    return Measured(TIME, 100.0, 100 * ratio, Verdict(SLOWER, "", ratio, low, high), level)
+
+
+@pytest.mark.parametrize("condition", ["step_time{}+5%", "step_time{}105us"])
+@pytest.mark.parametrize(
+    ("interval", "above", "below"),
+    [
+        ((1.06, 1.10, 1.20), "failed", "passed"),
+        ((1.00, 1.10, 1.20), "unclear", "passed"),
+        ((1.00, 1.04, 1.20), "passed", "unclear"),
+        ((0.90, 0.95, 1.00), "passed", "failed"),
+        ((math.nan, 1.10, math.nan), "untested", "untested"),
+        ((math.inf, math.inf, math.inf), "failed", "passed"),
+    ],
+)
+def test_only_the_whole_interval_fails(condition, interval, above, below):
+    found = measured(*interval)
+    for sign, expected in {">": above, ">=": above, "<": below, "<=": below}.items():
+        assert outcome(parse_condition(condition.format(sign)), found) == expected
+
+
+@given(st.lists(st.floats(0.5, 2.0), min_size=3, max_size=3).map(sorted), st.floats(-50, 50), st.floats(0, 50))
+def test_a_laxer_threshold_never_fails_where_a_stricter_one_passes(interval, percent, more):
+    order = ["passed", "unclear", "failed"]
+    strict, lax = (
+        outcome(parse_condition(f"step_time>{p!r}%"), measured(*interval)) for p in (percent, percent + more)
+    )
+    assert order.index(lax) <= order.index(strict)
+    both = [outcome(parse_condition(f"step_time{sign}{percent!r}%"), measured(*interval)) for sign in "><"]
+    assert both.count("passed") >= 1, "what is above is not below"
+
+
+# --- measuring
+
+
+def series(typical_us: float, steps: int = 20) -> list[float]:
+    """Steps that take turns in being 2 % shorter and 2 % longer."""
+    return [typical_us * (0.98 if i % 2 else 1.02) for i in range(steps)]
+
+
+def run(name: str, step_us: float = 1000.0, steps: int = 20, **more):
+    durations = series(step_us, steps)
+    return compare_runs.run(name, step_frame=compare_runs.steps(durations), step_count=steps, **more)
+
+
+def with_ops(fake, times: dict[tuple[str, str], float]):
+    """Gives the run ops by (type, name) that take so long in each step."""
+    keys = pd.DataFrame([("all", "Host", *op) for op in times], columns=list(schema.OP_STATS.keys))
+    steps = fake.steps["step"].to_numpy()
+    cells = [
+        {"row": row, "step": step, "occurrences": 1, "time_us": us}
+        for row, typical in enumerate(times.values())
+        for step, us in zip(steps, series(typical, len(steps)), strict=True)
+    ]
+    fake.cells["op_stats"] = StepCells(keys, pd.DataFrame(cells))
+    return fake
+
+
+def with_memories(fake, peaks: dict[tuple[str, str], int]):
+    rows = [{"host": host, "memory_id": memory, "peak_bytes": peak} for (host, memory), peak in peaks.items()]
+    columns = {c.name: 0 for c in schema.MEMORY_SUMMARY.columns}
+    fake.frames["memory_summary"] = schema.MEMORY_SUMMARY.conform(pd.DataFrame([columns | row for row in rows]))
+    return fake
+
+
+def with_calls(fake, latencies: dict[str, list[float]]):
+    rows = [("worker", name, i, 0.0, us) for name, calls in latencies.items() for i, us in enumerate(calls)]
+    names = ["host", "pipeline", "call", "start_us", "latency_us"]
+    fake.frames["tf_data_calls"] = schema.TF_DATA_CALLS.conform(pd.DataFrame(rows, columns=names))
+    return fake
+
+
+def only(baseline, candidate, text: str, **more):
+    (finding,) = check(baseline, candidate, [parse_condition(text)], **more).found
+    return finding
+
+
+def test_step_time_by_change_and_by_value():
+    before, after = run("before"), run("after", 2000.0)
+    assert only(before, after, "step_time>+5%").outcome == "failed"
+    assert only(after, before, "step_time>+5%").outcome == "passed"
+    assert only(before, after, "step_time>1.5ms").outcome == "failed"
+    assert only(before, after, "step_time>2.05ms").outcome == "passed"
+    assert only(before, after, "step_time>1.95ms").outcome == "unclear"
+    assert only(before, after, "step_time>1.95ms", spread=0.0).outcome == "failed"
+    assert "5.00 % (declared for CPU)" in only(before, after, "step_time>1.95ms").reason
+
+
+def test_a_stray_step_does_not_move_the_step_time():
+    stray = run("stray")
+    stray.frames["steps"].loc[3, "duration_us"] = 50_000.0
+    finding = only(run("before"), stray, "step_time>+2%")
+    assert finding.outcome == "passed"
+    assert finding.candidate == pytest.approx(1000, rel=0.01)
+
+
+def test_a_run_against_itself_passes_with_and_without_steps():
+    for marked in (True, False):
+        one = run("one", has_steps=marked, content="x")
+        finding = only(one, run("copy", has_steps=marked, content="x"), "step_time>+0%")
+        assert (finding.outcome, finding.reason, finding.measured.verdict.ratio) == ("passed", "identical file", 1.0)
+
+
+def test_without_enough_steps_nothing_is_tested_and_strict_minds():
+    conditions = [parse_condition("step_time>+5%"), parse_condition("step_time>1us")]
+    for short, why in ((run("short", 9000.0, 8), "too few steps: 8"), (run("none", has_steps=False), "no steps")):
+        findings = check(run("before"), short, conditions)
+        assert [f.outcome for f in findings.found] == ["untested", "untested"]
+        assert why in findings.found[0].reason
+        assert findings.passed(strict=False)
+        assert not findings.passed(strict=True)
+    assert only(run("short", steps=8), run("after"), "step_time>1us").outcome == "failed", "the candidate alone counts"
+
+
+def test_ops_add_up_over_each_sides_own_names_and_types():
+    before = with_ops(run("before"), {("Conv2D", "a/Conv2D"): 100.0, ("MatMul", "dense/MatMul"): 500.0})
+    fused = with_ops(run("after"), {("_FusedConv2D", "a/Relu"): 150.0, ("Conv2D", "b/Conv2D"): 150.0})
+    finding = only(before, fused, "op:*Conv2D*>+5%")
+    assert finding.outcome == "failed"
+    assert finding.measured.baseline == pytest.approx(100)
+    assert finding.candidate == pytest.approx(300)
+    assert only(before, fused, "op:*conv2d*>+5%").outcome == "untested", "case counts"
+
+
+def test_an_op_that_only_one_run_has_is_missing_in_the_other_and_not_zero():
+    before = with_ops(run("before"), {("MatMul", "dense"): 500.0})
+    after = with_ops(run("after"), {("MatMul", "dense"): 500.0, ("Transpose", "t"): 20.0})
+    added, removed = only(before, after, "op:Transpose>+5%"), only(after, before, "op:Transpose>+5%")
+    assert (added.outcome, removed.outcome) == ("failed", "passed")
+    assert math.isnan(added.measured.baseline)
+    assert math.isnan(removed.measured.candidate)
+    assert only(after, before, "op:Transpose<-5%").outcome == "failed"
+    assert only(after, before, "op:Transpose>1us").outcome == "passed"
+
+
+def test_a_pattern_that_nothing_matches_is_untested_even_against_itself():
+    one = with_ops(run("one"), {("MatMul", "dense"): 500.0})
+    finding = only(one, one, "op:*Conv3D*>+5%")
+    assert finding.outcome == "untested"
+    assert finding.reason == "neither run has an op whose name or type matches '*Conv3D*'"
+    assert "neither run has a record of kernels" in only(one, one, "kernel:*>+5%").reason
+
+
+def test_memory_is_compared_where_both_runs_have_it_and_exactly():
+    before = with_memories(run("before"), {("a", "GPU_0"): 100, ("b", "GPU_0"): 90, ("a", "old"): 900})
+    after = with_memories(run("after"), {("a", "GPU_0"): 50, ("b", "GPU_0"): 105, ("a", "new"): 700})
+    for text, expected in {
+        "peak_memory>+5%": "passed",
+        "peak_memory>=+5%": "failed",
+        "peak_memory:GPU_0>+4.9%": "failed",
+        "peak_memory:GPU_*<=+5%": "failed",
+        "peak_memory>699B": "failed",
+        "peak_memory:GPU_0>105B": "passed",
+        "peak_memory:old>+5%": "untested",
+        "peak_memory:new>1B": "failed",
+    }.items():
+        assert only(before, after, text).outcome == expected, text
+    assert "without new, old, which only one run has" in only(before, after, "peak_memory>+5%").reason
+    assert "GPU_0, new, old" in only(before, after, "peak_memory:GPU_1>+5%").reason
+
+
+def test_memories_of_other_names_are_compared_all_the_same_and_that_is_said():
+    before, after = (with_memories(run(name), {("a", name): size}) for name, size in (("cpu", 100), ("gpu", 300)))
+    finding = only(before, after, "peak_memory>+5%")
+    assert finding.outcome == "failed"
+    assert "cpu beside gpu" in finding.reason
+
+
+def test_input_latency_is_the_mean_call_of_the_slowest_pipeline_of_the_host():
+    calls = {
+        "Device:0": [9000.0] * 20,
+        "Host:0": [*[10.0] * 19, 2000.0],
+        "Host:1": [*series(100.0, 14), 100.0, *[1000.0] * 5],
+    }
+    one, other = (with_calls(run(name), calls) for name in ("one", "other"))
+    finding = only(one, other, "input_latency>+5%")
+    assert finding.candidate == pytest.approx(325, rel=0.02), "few long calls are what the program waits for"
+    assert "20 and 20 calls" in finding.reason
+    assert only(run("none"), run("neither"), "input_latency>2ms").outcome == "untested"
+
+
+def kernels(occurrences: int) -> pd.DataFrame:
+    row = {c.name: {"str": "k", "bool": False}.get(c.dtype, 0) for c in schema.KERNEL_STATS.columns}
+    return schema.KERNEL_STATS.conform(pd.DataFrame([row | {"occurrences": occurrences}]))
+
+
+def test_launches_are_counted_per_step_and_only_where_steps_are_known():
+    before, after = run("before", steps=10), run("after", steps=20)
+    before.frames["kernel_stats"], after.frames["kernel_stats"] = kernels(100), kernels(220)
+    assert only(before, after, "kernel_launches>+9.9%").outcome == "failed"
+    assert only(before, after, "kernel_launches>+10%").outcome == "passed"
+    assert only(before, after, "kernel_launches>=11").outcome == "failed"
+    unmarked = run("unmarked", has_steps=False)
+    unmarked.frames["kernel_stats"] = kernels(100)
+    assert only(unmarked, after, "kernel_launches>+5%").outcome == "untested"
+    assert only(unmarked, after, "kernel_launches>=11").outcome == "failed", "the candidate alone counts"
+    assert only(unmarked, unmarked, "kernel_launches>+5%").outcome == "passed"
+
+
+def test_without_conditions_the_verdicts_are_told_and_nothing_fails():
+    findings = check(run("before"), run("after", 2000.0), [])
+    assert [(f.name, f.outcome) for f in findings.found] == [("step_time", "slower"), ("peak_memory", "untested")]
+    assert findings.passed(strict=True)
+
+
+def test_runs_that_cannot_be_compared_are_remarked_on():
+    findings = check(run("cpu"), run("gpu", device_type="GPU"), [parse_condition("step_time>+5%")])
+    assert findings.notes == ("not a verdict on the program alone: the runs differ in device type",)
+
+
+def test_a_host_stands_beside_its_counterpart():
+    before, after = run("before"), run("after", 2000.0)
+    after.frames["steps"], after.host_names = after.frames["steps"].assign(host="other"), ("other",)
+    findings = check(before, after, [parse_condition("step_time>+5%")], host="worker")
+    assert findings.found[0].outcome == "failed"
+    assert findings.notes == ("host worker of the baseline stands beside host other of the candidate",)
+    with pytest.raises(Unknown, match="unknown host of before 'nobody'"):
+        check(before, after, [], host="nobody")
+
+
+@pytest.mark.parametrize("text", ["step_time>+5%", "op:*>+5%", "peak_memory>+5%", "input_latency>+5%"])
+def test_sides_swapped_give_the_mirror_image(text):
+    def sides():
+        for name, factor in (("before", 1), ("after", 2)):
+            fake = with_ops(run(name, 1000.0 * factor), {("MatMul", "dense"): 500.0 * factor})
+            yield with_calls(with_memories(fake, {("a", "m"): 100 * factor}), {"Host:0": series(50.0 * factor)})
+
+    before, after = sides()
+    forth, back = only(before, after, text).measured.verdict, only(after, before, text).measured.verdict
+    assert forth.ratio == pytest.approx(1 / back.ratio)
+    assert (forth.low, forth.high) == (pytest.approx(1 / back.high), pytest.approx(1 / back.low))

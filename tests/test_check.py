@@ -1,0 +1,178 @@
+"""`tfcompare check`: exit status and what it prints, on the samples."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import ROOT, SAMPLE_RUNS, SIMULATED_RUNS
+from tfcompare import cli
+from tfcompare.compare.conditions import forms, parse_condition
+
+SMALL, AGAIN, LARGE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("16_8", "16_8_again", "512_128"))
+SMALL_GPU, LARGE_GPU = (str(SIMULATED_RUNS[f"filters_{name}_simulated"]) for name in ("16_8", "512_128"))
+
+ON_CHANGE = ("step_time>+5%", "input_latency>+5%", "peak_memory>+10%", "op:*Conv2D*>+5%")
+ON_DEVICE = ("kernel:*gemm*>+5%", "kernel_launches>+5%", "peak_memory:GPU_0_bfc>+10%")
+ON_VALUE = ("step_time>1us", "input_latency>1us", "peak_memory>1MB", "op:*Conv2D*>1us")
+
+Outcome = tuple[int, str, str]
+
+
+@pytest.fixture
+def check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Runs `check`; returns exit status, stdout and stderr without the remarks on the profiles."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
+
+    def run(baseline: str, candidate: str, *conditions: str, more: tuple[str, ...] = ()) -> Outcome:
+        words = [word for condition in conditions for word in ("--fail-if", condition)]
+        try:
+            status = cli.main(["check", baseline, candidate, *words, *more])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, "".join(line for line in err.splitlines(True) if not line.startswith("note: "))
+
+    return run
+
+
+def outcomes(check, baseline: str, candidate: str, *conditions: str, more: tuple[str, ...] = ()) -> dict[str, str]:
+    _, out, _ = check(baseline, candidate, *conditions, more=("--format", "json", *more))
+    return {finding["condition"]: finding["outcome"] for finding in json.loads(out)["findings"]}
+
+
+@pytest.mark.parametrize("run", [SMALL, SMALL_GPU])
+def test_a_run_against_itself_passes(check, run: str) -> None:
+    status, out, err = check(run, run, *ON_CHANGE, more=("--strict",))
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == f"{run} against {run}: passed ({len(ON_CHANGE)} passed)"
+
+
+def test_a_copy_elsewhere_is_the_same_run(check, tmp_path: Path) -> None:
+    copy = shutil.copytree(SMALL, tmp_path / "copy")
+    assert set(outcomes(check, SMALL, str(copy), *ON_CHANGE).values()) == {"passed"}
+
+
+@pytest.mark.parametrize("sides", [(SMALL, AGAIN), (AGAIN, SMALL)])
+def test_two_recordings_of_one_program_pass(check, sides: tuple[str, str]) -> None:
+    status, out, err = check(*sides, *ON_CHANGE)
+    assert (status, err) == (0, "")
+    assert "FAILED" not in out
+
+
+def test_more_filters_fail_and_fewer_pass(check) -> None:
+    status, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>+10%")
+    assert status == 1
+    assert out.startswith("filters_512_128 against filters_16_8: FAILED (2 failed)\n")
+    assert check(LARGE, SMALL, "step_time>+5%", "peak_memory>+10%")[0] == 0
+
+
+def test_every_form_on_cpu(check) -> None:
+    found = outcomes(check, SMALL, LARGE, *ON_CHANGE, *ON_VALUE, *ON_DEVICE)
+    failed = {*ON_CHANGE, *ON_VALUE} - {"input_latency>+5%"}
+    assert {text for text, outcome in found.items() if outcome == "failed"} == failed
+    assert {found[text] for text in ON_DEVICE} == {"untested"}, "a CPU has neither kernels nor that memory"
+
+
+def test_every_form_on_gpu(check) -> None:
+    found = outcomes(check, SMALL_GPU, LARGE_GPU, *ON_CHANGE, *ON_VALUE, *ON_DEVICE)
+    assert {text for text, outcome in found.items() if outcome != "failed"} == {"kernel_launches>+5%"}
+    back = outcomes(check, LARGE_GPU, SMALL_GPU, *ON_CHANGE, *ON_DEVICE, "kernel_launches<=285", "kernel:*Conv*>1us")
+    assert {text for text, outcome in back.items() if outcome == "failed"} == {
+        "kernel_launches<=285",
+        "kernel:*Conv*>1us",
+    }
+
+
+def test_strict_fails_what_is_not_known(check) -> None:
+    for condition, outcome in (("input_latency>+5%", "unclear"), ("kernel:*>+5%", "untested")):
+        assert check(SMALL, LARGE, condition)[0] == 0
+        status, out, _ = check(SMALL, LARGE, condition, more=("--strict",))
+        assert (status, f"FAILED (1 {outcome})" in out) == (1, True)
+
+
+def test_a_spread_that_is_set_takes_the_place_of_the_declared_one(check) -> None:
+    known = outcomes(check, SMALL, LARGE, "input_latency>+5%", more=("--spread", "0.5 %"))
+    assert known == {"input_latency>+5%": "failed"}
+
+
+def test_without_conditions_the_verdicts_are_told(check) -> None:
+    status, out, _ = check(SMALL, LARGE)
+    rows = [line.split() for line in out.splitlines()]
+    assert status == 0
+    assert [row[:2] for row in rows[3:5]] == [["slower", "step_time"], ["more", "peak_memory"]]
+
+
+def test_text_shows_figures_with_units_and_what_they_rest_on(check) -> None:
+    _, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>+10%")
+    lines = out.splitlines()
+    assert " ".join(lines[2].split()) == "outcome condition baseline candidate change 95 % interval"
+    assert lines[3].split()[:5] == ["FAILED", "step_time>+5%", "10.7", "ms", "213"]
+    assert lines[4].endswith("exact")
+    assert any(line.startswith("step_time>+5%: 95 % interval from 20 and 20 steps") for line in lines)
+
+
+def test_markdown_is_a_table_that_names_from_outside_cannot_break(check) -> None:
+    _, out, _ = check(SMALL, LARGE, "peak_memory>+10%", "op:a|`b`<c>*>+5%", more=("--format", "markdown"))
+    lines = out.splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert lines[0] == "### tfcompare: FAILED (1 failed, 1 untested)"
+    assert table[2].startswith("| `peak_memory>+10%` | 69.0 MB | 169 MB | +145 % | exact | **failed** |")
+    assert table[3].startswith("| `op:a\\|'b'<c>*>+5%` |")
+    assert {line.replace("\\|", "").count("|") for line in table} == {7}
+
+
+def test_json_has_full_precision_and_null_for_what_is_not_known(check) -> None:
+    status, out, _ = check(SMALL_GPU, LARGE_GPU, "kernel:*gemm*>+5%", "step_time>1us", more=("--format", "json"))
+    content = json.loads(out)
+    added, step_time = content["findings"]
+    assert (status, content["passed"]) == (1, False)
+    assert added["baseline"] is added["change"] is None
+    assert step_time["candidate"] / step_time["baseline"] - 1 == pytest.approx(step_time["change"])
+    assert step_time["candidate_low"] < step_time["candidate"] < step_time["candidate_high"]
+
+
+def test_other_devices_are_remarked_on_in_every_format(check) -> None:
+    for name in ("text", "json", "markdown"):
+        assert "runs differ in device type" in check(SMALL, SMALL_GPU, "step_time>+5%", more=("--format", name))[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--fail-if", "steptime>+5%"], "unknown metric 'steptime'; must be one of: 'step_time', 'input_latency'"),
+        (["--fail-if", "step_time+5%"], "'step_time+5%' is no condition; expected METRIC OP PERCENT%"),
+        (["--fail-if", "step_time>5"], "'step_time>5': step_time takes '%' (of change) or a value in: 'ns', 'us'"),
+        (["--spread", "0.03"], "--spread '0.03': expected a percentage, such as 3%"),
+        (["--host", "nobody"], "unknown host of filters_16_8 'nobody'"),
+        (["--format", "csv"], "invalid choice: 'csv'"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line_with_status_2(check, words: list[str], message: str) -> None:
+    status, out, err = check(SMALL, LARGE, more=tuple(words))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_missing_run_ends_with_status_2(check, tmp_path: Path) -> None:
+    status, out, err = check(SMALL, str(tmp_path / "nowhere"), "step_time>+5%")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def test_help_tells_every_metric(check) -> None:
+    status, out, _ = check("--help", "")
+    assert status == 0
+    assert all(form in out for form in forms())
+
+
+def test_the_readme_tells_every_metric_and_its_conditions_are_ones() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    conditions = re.findall(r"--fail-if '([^']+)'", readme)
+    assert len(conditions) > 3
+    assert {parse_condition(text).is_change for text in conditions} == {True, False}
+    assert all(f"`{form}`" in readme for form in forms())

@@ -1,0 +1,154 @@
+"""What `check` prints: aligned text, JSON, or Markdown for a comment on a pull request."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from tfcompare.commands.text_table import TextColumn, printable, render, terminal_width, text_column
+from tfcompare.units import MISSING, format_percent_change, format_value
+
+if TYPE_CHECKING:
+    from tfcompare.compare.conditions import Finding, Findings
+
+Names = tuple[str, str]
+"""What to call baseline and candidate."""
+
+
+def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
+    """The result in one line, a table of the findings, and why any of them is not certain."""
+    found = findings.found
+    columns = [
+        text_column("outcome", [f.outcome.upper() if f.outcome == "failed" else f.outcome for f in found]),
+        text_column(_first_header(findings), [written(f) for f in found]),
+        TextColumn("baseline", [format_value(f.measured.baseline, f.measured.unit) for f in found], is_number=True),
+        TextColumn("candidate", [format_value(f.candidate, f.measured.unit) for f in found], is_number=True),
+        TextColumn("change", [change(f) for f in found], is_number=True),
+        TextColumn("95 % interval", [interval(f) for f in found], is_number=True),
+    ]
+    lines = [f"{printable(names[1])} against {printable(names[0])}: {result(findings, is_passed)}", ""]
+    lines += [render(columns, terminal_width()), ""]
+    lines += [f"{printable(', '.join(of))}: {printable(reason)}" for reason, of in reasons(findings).items()]
+    lines += [f"note: {printable(note)}" for note in findings.notes]
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
+    """A heading, a table of the findings, and what they rest on."""
+    lines = [
+        f"### tfcompare: {result(findings, is_passed)}",
+        "",
+        f"{_code(names[1])} against {_code(names[0])}",
+        "",
+        f"| {_first_header(findings)} | baseline | candidate | change | 95 % interval | outcome |",
+        "| :--- | ---: | ---: | ---: | ---: | :--- |",
+    ]
+    for f in findings.found:
+        values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
+        outcome = f"**{f.outcome}**" if f.outcome == "failed" else f.outcome
+        lines.append("| " + " | ".join([_cell(written(f)), *values, change(f), interval(f), outcome]) + " |")
+    lines += ["", *(f"**Note:** {_plain(note)}\n" for note in findings.notes)]
+    lines += ["<details><summary>What this rests on</summary>", ""]
+    lines += [f"- {', '.join(map(_code, of))}: {_plain(reason)}" for reason, of in reasons(findings).items()]
+    lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(findings: Findings, names: Names, is_passed: bool) -> str:
+    """One object, with full precision; what is not known, or infinite, is null."""
+    content = {
+        "baseline": names[0],
+        "candidate": names[1],
+        "passed": is_passed,
+        "notes": list(findings.notes),
+        "findings": [_record(f) for f in findings.found],
+    }
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def result(findings: Findings, is_passed: bool) -> str:
+    """`1 of 3 conditions failed`, `3 conditions passed`, with what is not known of them."""
+    conditions = [f for f in findings.found if f.condition is not None]
+    if not conditions:
+        return "no conditions, verdicts only"
+    counts = {word: sum(f.outcome == word for f in conditions) for word in ("failed", "passed", "unclear", "untested")}
+    told = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
+    return f"{'passed' if is_passed else 'FAILED'} ({told})"
+
+
+def written(finding: Finding) -> str:
+    """The condition as it was given, or the metric."""
+    return finding.name if finding.condition is None else finding.condition.text
+
+
+def reasons(findings: Findings) -> dict[str, list[str]]:
+    """For each thing that findings rest on, the findings."""
+    found: dict[str, list[str]] = {}
+    for finding in findings.found:
+        found.setdefault(finding.reason, []).append(written(finding))
+    return found
+
+
+def change(finding: Finding) -> str:
+    """`+5.12 %`; `added` and `removed` for what only one run has."""
+    ratio = finding.measured.verdict.ratio
+    if ratio in (0, math.inf):
+        return "added" if ratio else "removed"
+    return format_percent_change(ratio)
+
+
+def interval(finding: Finding) -> str:
+    """`+1.20 % to +9.80 %` of a change, `4.10 ms to 4.90 ms` of a value; `exact` for what has no width."""
+    measured = finding.measured
+    if finding.is_change:
+        low, high = measured.verdict.low, measured.verdict.high
+        ends = [format_percent_change(low), format_percent_change(high)]
+    else:
+        low, high = measured.level.low, measured.level.high
+        ends = [format_value(low, measured.unit), format_value(high, measured.unit)]
+    if math.isnan(low):
+        return MISSING
+    return "exact" if low == high else f"{ends[0]} to {ends[1]}"
+
+
+def _first_header(findings: Findings) -> str:
+    return "metric" if all(f.condition is None for f in findings.found) else "condition"
+
+
+def _record(finding: Finding) -> dict[str, Any]:
+    measured, verdict, level = finding.measured, finding.measured.verdict, finding.measured.level
+    return {
+        "condition": None if finding.condition is None else finding.condition.text,
+        "metric": finding.name,
+        "outcome": finding.outcome,
+        "unit": measured.unit,
+        "baseline": _number(measured.baseline),
+        "candidate": _number(finding.candidate),
+        "change": _number(verdict.ratio - 1),
+        "change_low": _number(verdict.low - 1),
+        "change_high": _number(verdict.high - 1),
+        "candidate_low": _number(level.low),
+        "candidate_high": _number(level.high),
+        "verdict": verdict.word,
+        "reason": finding.reason,
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _code(text: str) -> str:
+    """`text`, which comes from a file or a command line, as code."""
+    return "`" + printable(text).replace("`", "'") + "`"
+
+
+def _cell(text: str) -> str:
+    """As `_code`, within a table, where a bar would end the cell even in code."""
+    return _code(text).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """`text` without what Markdown would take for its own."""
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in printable(text))

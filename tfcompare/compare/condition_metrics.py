@@ -1,0 +1,287 @@
+"""The metrics that a condition can be about: what each is in both runs, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.estimates import FEWEST_STEPS, LEVEL, Sides, levels, plain_sides, robust_sides
+from tfcompare.compare.row_verdicts import step_series
+from tfcompare.compare.run_verdicts import NO_STEPS, Judge, Side
+from tfcompare.compare.series_verdict import Spread, verdict_on_series
+from tfcompare.compare.verdict import FASTER, IDENTICAL, LESS, MORE, SAME, SLOWER, UNTESTED, Verdict
+from tfcompare.frames.step_cells import StepCells
+from tfcompare.units import format_percent
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+Floats = npt.NDArray[np.float64]
+
+TIME, BYTES, COUNT = "µs", "bytes", ""
+EXACTLY = "compared exactly"
+SAME_RECORDING = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A metric of the candidate by itself, with the interval that it lies in: NaN without one, `reason` says why."""
+
+    value: float
+    low: float
+    high: float
+    reason: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is known how sure the value is."""
+        return not math.isnan(self.low)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric of both runs in `unit` (`µs`, `bytes`, or empty for a count), NaN where it is not known.
+
+    `verdict`: the change from baseline to candidate, its interval of no width where it is known exactly; `level`: the
+    candidate by itself.
+    """
+
+    unit: str
+    baseline: float
+    candidate: float
+    verdict: Verdict
+    level: Level
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two runs that are held against each other, on one host each or on all."""
+
+    baseline: Side
+    candidate: Side
+    judge: Judge
+
+    @property
+    def runs(self) -> tuple[Run, Run]:
+        """Baseline and candidate."""
+        return self.baseline.runs[0], self.candidate.runs[0]
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Baseline and candidate, with the host of each."""
+        return self.baseline, self.candidate
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether both are copies of one recording."""
+        return self.runs[0].content_id == self.runs[1].content_id
+
+    @property
+    def spread(self) -> Spread:
+        """The spread between recordings of one program that counts here."""
+        return self.judge.spread_between(*self.runs)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`form`: how it is written; `unit`: of its values; `measure`: finds it, with what stands behind the colon."""
+
+    form: str
+    unit: str
+    measure: Callable[[Pair, str], Measured]
+
+
+def _step_time(pair: Pair, _: str) -> Measured:
+    """The typical step: the mean once outlying steps are moved to the edge of what is usual."""
+    ours, theirs = (
+        side.steps(0)["duration_us"].to_numpy(np.float64) if side.has_steps else np.zeros(0) for side in pair.sides
+    )
+    return _timed(pair, ours, theirs, robust_sides, "steps")
+
+
+def _input_latency(pair: Pair, _: str) -> Measured:
+    """The mean call of each side's slowest pipeline on the host."""
+    ours, theirs = (_slowest_calls(side) for side in pair.sides)
+    if not len(ours) and not len(theirs):
+        return _untested(TIME, "neither run has calls of an input pipeline of tf.data")
+    # Calls that wait for an element are often few and long: it is their share that counts, so none is moved.
+    return _timed(pair, ours, theirs, plain_sides, "calls")
+
+
+def _slowest_calls(side: Side) -> Floats:
+    calls = side.runs[0].table("tf_data_calls", host=side.hosts[0])
+    calls = calls[calls["pipeline"].str.startswith("Host:")]
+    if calls.empty:
+        return np.zeros(0)
+    pipelines = calls.groupby(["host", "pipeline"])["latency_us"]
+    slowest = pipelines.mean().idxmax()
+    return pipelines.get_group(slowest).to_numpy(np.float64)
+
+
+def _peak_memory(pair: Pair, pattern: str) -> Measured:
+    """The largest peak of the memories that both runs have, or of all where they share none."""
+    every = [_peaks(side) for side in pair.sides]
+    ours, theirs = (peaks[[fnmatchcase(name, pattern or "*") for name in peaks.index]] for peaks in every)
+    if ours.empty or theirs.empty:
+        there_are = ", ".join(sorted({*every[0].index, *every[1].index}))
+        what = f"a memory that matches {pattern!r}; there are: {there_are or 'none'}" if pattern else "memory"
+        reason = f"{_who_lacks(ours.empty, theirs.empty)} record of {what}"
+        return _counted(BYTES, _largest(ours), _largest(theirs), reason)
+    shared = ours.index.intersection(theirs.index)
+    if shared.empty:
+        beside = f"{EXACTLY}: {ours.idxmax()} beside {theirs.idxmax()}, since the runs have no memory in common"
+        return _counted(BYTES, _largest(ours), _largest(theirs), beside)
+    left_out = sorted(ours.index.symmetric_difference(theirs.index))
+    reason = f"{EXACTLY}, without {', '.join(left_out)}, which only one run has" if left_out else EXACTLY
+    return _counted(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
+
+
+def _peaks(side: Side) -> pd.Series:
+    """The peak of each memory, of those of one name on several hosts the largest."""
+    memories = side.runs[0].table("memory_summary", host=side.hosts[0])
+    return memories.groupby("memory_id")["peak_bytes"].max()
+
+
+def _largest(peaks: pd.Series) -> float:
+    return math.nan if peaks.empty else float(peaks.max())
+
+
+def _kernel_launches(pair: Pair, _: str) -> Measured:
+    """Launches per step, of all steps: a profile's sum says nothing where it is not known how many steps it holds."""
+    kernels = [side.runs[0].table("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
+    before, after = (
+        counts.sum() / _all_steps(side) if len(counts) and side.has_steps else math.nan
+        for counts, side in zip(kernels, pair.sides, strict=True)
+    )
+    lacking = [counts.empty for counts in kernels]
+    if any(lacking):
+        return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
+    is_known = all(side.has_steps for side in pair.sides)
+    measured = _counted(COUNT, before, after, EXACTLY if is_known else NO_STEPS.reason)
+    return replace(measured, verdict=SAME_RECORDING) if pair.is_identical else measured
+
+
+def _all_steps(side: Side) -> int:
+    run, host = side.runs[0], side.hosts[0]
+    return run.info.step_count if host is None else len(run.table("steps", host=host))
+
+
+def _op_time(pair: Pair, pattern: str) -> Measured:
+    """Self time per step of the ops whose name or type matches, on host and devices."""
+    return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "op whose name or type")
+
+
+def _kernel_time(pair: Pair, pattern: str) -> Measured:
+    """Time per step of the kernels whose name matches."""
+    return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "kernel whose name")
+
+
+def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
+    cells = [side.runs[0].step_cells(table, host=side.hosts[0]) for side in pair.sides]
+    matching = [_matching(c.keys, names, pattern) for c in cells]
+    lacking = [not len(c.keys) for c in cells]
+    if any(lacking):
+        return _untested(TIME, f"{_who_lacks(*lacking)} record of {what.split()[0]}s in any step")
+    if not any(m.any() for m in matching):
+        return _untested(TIME, f"neither run has an {what} matches {pattern!r}".replace("an kernel", "a kernel"))
+    ours, theirs = (
+        _summed(c, chosen, side.steps(0)["step"].to_numpy(np.int64)) if side.has_steps else np.zeros(0)
+        for c, chosen, side in zip(cells, matching, pair.sides, strict=True)
+    )
+    measured = _timed(pair, ours, theirs, plain_sides, "steps")
+    # What one run has no op for is missing there, not 0, though its absence is a change like any other.
+    before, after = (
+        value if m.any() else math.nan
+        for m, value in zip(matching, (measured.baseline, measured.candidate), strict=True)
+    )
+    return replace(measured, baseline=before, candidate=after)
+
+
+def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.NDArray[np.bool_]:
+    found = np.zeros(len(keys), np.bool_)
+    for name in names:
+        matches = {text for text in keys[name].unique() if fnmatchcase(text, pattern)}
+        found |= keys[name].isin(matches).to_numpy(np.bool_)
+    return found
+
+
+def _summed(cells: StepCells, chosen: npt.NDArray[np.bool_], steps: npt.NDArray[np.int64]) -> Floats:
+    """The time of the chosen rows together in each of these steps."""
+    marked = StepCells(cells.keys.assign(is_chosen=chosen), cells.cells)
+    series: Floats = step_series(pd.DataFrame({"is_chosen": [True]}), marked, steps)[0]
+    return series
+
+
+def _timed(pair: Pair, ours: Floats, theirs: Floats, estimate: Callable[[Floats], Sides], of: str) -> Measured:
+    before, after = (float(estimate(s[np.newaxis]).location[0]) if len(s) else math.nan for s in (ours, theirs))
+    if pair.is_identical:
+        verdict = SAME_RECORDING
+    elif of == "steps" and not all(side.has_steps for side in pair.sides):
+        verdict = NO_STEPS
+    elif min(len(ours), len(theirs)) >= FEWEST_STEPS and (before == 0) != (after == 0):
+        verdict = _one_sided(after)
+    else:
+        verdict = verdict_on_series([ours], [theirs], pair.spread, estimate=estimate, of=of)
+    return Measured(TIME, before, after, verdict, _level(theirs, after, estimate, pair.spread, of))
+
+
+def _one_sided(after: float) -> Verdict:
+    """What only one run does, took no time at all in the other: that needs no interval."""
+    if after > 0:
+        return Verdict(SLOWER, "only the candidate spends time on it", math.inf, math.inf, math.inf)
+    return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
+
+
+def _level(series: Floats, value: float, estimate: Callable[[Floats], Sides], spread: Spread, of: str) -> Level:
+    if len(series) < FEWEST_STEPS:
+        too_few = f"too few {of}: {len(series)} in the candidate, and an interval takes {FEWEST_STEPS}"
+        return Level(value, math.nan, math.nan, too_few if len(series) else f"the candidate has no {of} to judge by")
+    if value == 0:
+        return Level(value, value, value, "the candidate spends no time on it")
+    found = levels(estimate(series[np.newaxis]), spread.share)
+    basis = (
+        f"{LEVEL * 100:.0f} % interval from {len(series)} {of} of the candidate and a spread between recordings of "
+        f"{format_percent(spread.share)} ({spread.source})"
+    )
+    return Level(value, float(found.low[0]), float(found.high[0]), basis)
+
+
+def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
+    """What is known exactly: no interval, or rather one of no width."""
+    of_candidate = after if of_candidate is None else of_candidate
+    known = Level(of_candidate, of_candidate, of_candidate, reason)
+    if math.isnan(before) or math.isnan(after):
+        return Measured(unit, before, after, Verdict(UNTESTED, reason), known)
+    ratio = 1.0 if after == before else after / before if before else math.inf
+    word = SAME if after == before else MORE if after > before else LESS
+    return Measured(unit, before, after, Verdict(word, reason, ratio, ratio, ratio), known)
+
+
+def _untested(unit: str, reason: str) -> Measured:
+    nothing = math.nan
+    return Measured(unit, nothing, nothing, Verdict(UNTESTED, reason), Level(nothing, nothing, nothing, reason))
+
+
+def _who_lacks(baseline: bool, candidate: bool) -> str:
+    if baseline and candidate:
+        return "neither run has a"
+    return f"the {'baseline' if baseline else 'candidate'} has no"
+
+
+METRICS = {
+    "step_time": Metric("step_time", TIME, _step_time),
+    "input_latency": Metric("input_latency", TIME, _input_latency),
+    "peak_memory": Metric("peak_memory", BYTES, _peak_memory),
+    "peak_memory:": Metric("peak_memory:MEMORY", BYTES, _peak_memory),
+    "kernel_launches": Metric("kernel_launches", COUNT, _kernel_launches),
+    "op:": Metric("op:PATTERN", TIME, _op_time),
+    "kernel:": Metric("kernel:PATTERN", TIME, _kernel_time),
+}
+"""By name, with a colon where a pattern follows."""

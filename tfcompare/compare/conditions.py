@@ -1,0 +1,202 @@
+"""Conditions on two runs, such as `step_time>+5%`: read from text, and held against what is known of the runs.
+
+A percentage is held against the change, candidate ÷ baseline − 1; any other value against the candidate alone. A
+condition says what must not be, so one that is met has `failed`. What has an interval fails only where all of it says
+so.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
+from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.run_verdicts import Judge, Side, caveat
+from tfcompare.compare.verdict import UNCLEAR, UNTESTED
+from tfcompare.errors import TfcompareError, Unknown
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+PASSED = "passed"
+FAILED = "failed"
+
+WITHOUT_CONDITIONS = ("step_time", "peak_memory")
+"""What is reported where no condition is given."""
+
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+UNITS = {
+    TIME: {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
+    BYTES: {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
+    COUNT: {"": 1.0},
+}
+"""What a value can be given in, by the metric's unit, and how much of that it is."""
+
+_CONDITION = re.compile(
+    r"(?P<metric>.+?)\s*(?P<operator>>=|<=|>|<)\s*"
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<unit>%|[A-Za-zµ]*)"
+)
+_CHARACTERS = str.maketrans({"\N{GREEK SMALL LETTER MU}": "µ", "\N{MINUS SIGN}": "-"})
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`text` as it was written; `metric` a key of `METRICS`, with its `pattern` where it takes one.
+
+    `threshold`: candidate ÷ baseline where `is_change`, else a value in the metric's unit.
+    """
+
+    text: str
+    metric: str
+    pattern: str
+    operator: str
+    threshold: float
+    is_change: bool
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a condition: `outcome` is `failed`, `passed`, `unclear` or `untested`, `reason` what it rests on.
+
+    Without a condition, `outcome` is the verdict on the change.
+    """
+
+    name: str
+    condition: Condition | None
+    measured: Measured
+    outcome: str
+
+    @property
+    def candidate(self) -> float:
+        """The candidate's value that was judged."""
+        return self.measured.candidate if self.is_change else self.measured.level.value
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the change was judged, and not the candidate alone."""
+        return self.condition is None or self.condition.is_change
+
+    @property
+    def reason(self) -> str:
+        """What the outcome rests on, in one line."""
+        return self.measured.verdict.reason if self.is_change else self.measured.level.reason
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All findings on two runs; `notes` are sentences that a reader of them has to know."""
+
+    found: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+    def passed(self, *, strict: bool) -> bool:
+        """Whether no condition failed; if `strict`, all of them have to be known not to."""
+        bad = {FAILED, UNCLEAR, UNTESTED} if strict else {FAILED}
+        return not any(f.outcome in bad for f in self.found if f.condition is not None)
+
+
+def parse_condition(text: str) -> Condition:
+    """The condition that `text` writes out: `METRIC OP PERCENT%` or `METRIC OP VALUE`.
+
+    Raises `Unknown` for a metric there is not, `TfcompareError` for what is no condition.
+    """
+    match = _CONDITION.fullmatch(text.translate(_CHARACTERS).strip())
+    if match is None:
+        raise TfcompareError(
+            f"{text!r} is no condition; expected METRIC OP PERCENT% or METRIC OP VALUE, as in 'step_time>+5%' or "
+            f"'input_latency>2ms', where METRIC is one of: {', '.join(forms())}; and OP one of: {', '.join(OPERATORS)}"
+        )
+    name, colon, pattern = (part.strip() for part in match["metric"].partition(":"))
+    if name + colon not in METRICS or (colon and not pattern):
+        raise Unknown("metric", match["metric"], forms())
+    is_change = match["unit"] == "%"
+    threshold = (100 + float(match["number"])) / 100 if is_change else _value(match, METRICS[name + colon].unit, text)
+    return Condition(text.strip(), name + colon, pattern, match["operator"], threshold, is_change)
+
+
+def forms() -> list[str]:
+    """How the metrics that a condition can be about are written."""
+    return [metric.form for metric in METRICS.values()]
+
+
+def _value(match: re.Match[str], unit: str, text: str) -> float:
+    known = UNITS[unit]
+    if match["unit"] not in known:
+        choices = ", ".join(f"'{u}'" if u else "a plain number" for u in known)
+        raise TfcompareError(f"{text!r}: {match['metric']} takes '%' (of change) or a value in: {choices}")
+    return float(match["number"]) * known[match["unit"]]
+
+
+def check(
+    baseline: Run,
+    candidate: Run,
+    conditions: Sequence[Condition],
+    *,
+    host: str | None = None,
+    spread: float | None = None,
+) -> Findings:
+    """Hold the conditions, in their order, against two runs; without any, tell the verdicts on `WITHOUT_CONDITIONS`.
+
+    `host` keeps to one of the baseline's hosts and to its counterpart; `spread` is the standard deviation between
+    recordings of one program, as a share, in place of what is declared for the device. Raises `Unknown` for a host that
+    a run does not have.
+    """
+    theirs = _counterpart(baseline, candidate, host)
+    pair = Pair(Side((baseline,), (host,)), Side((candidate,), (theirs,)), Judge(spread=spread))
+    if conditions:
+        found = [_held_against(condition, pair) for condition in conditions]
+    else:
+        found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
+    notes = [caveat(baseline, candidate)]
+    if theirs != host:
+        notes.append(f"host {host} of the baseline stands beside host {theirs} of the candidate")
+    return Findings(tuple(found), tuple(note for note in notes if note))
+
+
+def _counterpart(baseline: Run, candidate: Run, host: str | None) -> str | None:
+    if host is None:
+        return None
+    for run, known in ((baseline, baseline.host_names), (candidate, _paired(baseline, candidate))):
+        if host not in known:
+            raise Unknown(f"host of {run.name}", host, sorted(run.host_names))
+    return _paired(baseline, candidate)[host]
+
+
+def _paired(baseline: Run, candidate: Run) -> dict[str, str]:
+    """The candidate's host for each of the baseline's that has a counterpart."""
+    return {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, candidate.host_names).items()}
+
+
+def _held_against(condition: Condition, pair: Pair) -> Finding:
+    measured = METRICS[condition.metric].measure(pair, condition.pattern)
+    return Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
+
+
+def _verdict_on(name: str, pair: Pair) -> Finding:
+    measured = METRICS[name].measure(pair, "")
+    return Finding(name, None, measured, measured.verdict.word)
+
+
+def outcome(condition: Condition, measured: Measured) -> str:
+    """`failed` where the whole interval meets the condition, `unclear` where only the estimate does, else `passed`;
+    `untested` without an interval."""
+    change, level = measured.verdict, measured.level
+    estimate, low, high = (
+        (change.ratio, change.low, change.high) if condition.is_change else (level.value, level.low, level.high)
+    )
+    if math.isnan(low):
+        return UNTESTED
+    holds = OPERATORS[condition.operator]
+    if all(holds(bound, condition.threshold) for bound in (low, high)):
+        return FAILED
+    return UNCLEAR if holds(estimate, condition.threshold) else PASSED
