@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfcompare import ui
 from tfcompare.ui import overview
+from tfcompare.ui.many_runs import all_runs
 from tfcompare.ui.pair import choose_pair, comparison_of, remarks
 
 view = ui.setup("Overview", needs="pair")
@@ -11,6 +12,7 @@ comparison = comparison_of(view)
 remarks(comparison)
 overview.headlines(comparison)
 overview.verdicts(comparison)
+all_runs(comparison)
 pair = choose_pair(comparison)
 overview.figures(pair)
 overview.attribution(pair)

@@ -16,7 +16,7 @@ from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
 from tfcompare import compare, load
 
 HEADERS = 2
-LEFT_END, OP, BASELINE = 18, 80, 545
+LEFT_END, OP, BASELINE = 18, 80, 450
 CONVOLUTION = "autoencoder_1/image_1/convolution"
 
 

@@ -65,6 +65,7 @@ def test_the_table_shows_the_numbers_of_the_diff(page, diff):
         "self_time_us_per_step_delta",
         "self_time_us_per_step_ratio",
         "status",
+        "verdict",
     ]
 
 

@@ -85,7 +85,9 @@ _FACTS = (
     _Fact("Devices", lambda r: _count(r.info.device_count), "the work is spread over more devices on one side", True),
     _Fact("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
     _Fact("Batch size", lambda r: _count(batch_size(r)), "a step handles more examples on one side", True),
-    _Fact("Steps found by", lambda r: r.info.step_source, "where a step begins and ends is told in other ways", True),
+    _Fact(
+        "How steps were found", lambda r: r.info.step_source, "where a step begins and ends is told in other ways", True
+    ),
     _Fact("Device ops", _device_ops, "of one run the profile does not tell what its device did", False),
 )
 

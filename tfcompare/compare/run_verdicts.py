@@ -112,4 +112,7 @@ class Judge:
 def caveat(baseline: Run, candidate: Run) -> str:
     """What keeps any verdict on the two runs' times from being one on the program; empty where nothing does."""
     hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard]
-    return f"not a verdict on the program alone: the runs differ in {' and '.join(hard)}" if hard else ""
+    if not hard:
+        return ""
+    named = " and ".join(filter(None, [", ".join(hard[:-1]), hard[-1]]))
+    return f"not a verdict on the program alone: the runs differ in {named}"

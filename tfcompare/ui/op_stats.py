@@ -104,9 +104,16 @@ def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
     shares = [f"self_share_{role}" for role in BOTH]
     occurrences = [f"occurrences{per}_{role}" for role in BOTH]
     if choice.by == "op_name":
-        names = ["op_name", "op_type", *side, *self_time, "status"]
+        names = ["op_name", "op_type", *side, *self_time, "status", "verdict"]
         if every:
-            names += [*shares, "match", "verdict", *(f"rank_{role}" for role in BOTH), *occurrences]
+            names += [
+                "interval_low",
+                "interval_high",
+                *shares,
+                "match",
+                *(f"rank_{role}" for role in BOTH),
+                *occurrences,
+            ]
             names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
             names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     else:

@@ -31,14 +31,21 @@ DRAWN = 4
 UNFOLDED = 2
 """Pieces of advice that are open at first: the first ones could save most."""
 
+MOST_HEADLINES = 2
+"""More candidates are ranked in a table instead."""
+
 FEWEST_STEPS = 3
 """Fewer have no distribution."""
 
 
 def headlines(comparison: Comparison) -> None:
     """A sentence on each candidate, and below it what to know before trusting that."""
-    for run in comparison.candidates:
-        head, rest = first_sentence(comparison.headline(run.id))
+    sentences = [first_sentence(comparison.headline(run.id)) for run in comparison.candidates]
+    if len(sentences) > MOST_HEADLINES:
+        with st.expander("Each candidate in a sentence"):
+            st.markdown("\n".join(f"- {head} {rest}".rstrip() for head, rest in sentences))
+        return
+    for head, rest in sentences:
         st.markdown(f"## {head}")
         if rest:
             st.markdown(rest)
@@ -53,8 +60,10 @@ def first_sentence(text: str) -> tuple[str, str]:
 def verdicts(comparison: Comparison) -> None:
     """Whether the step time of each candidate differs from the baseline's, its interval, and what that rests on."""
     found = list(zip(sides(comparison)[1:], comparison.verdict.values(), strict=True))
-    if any(verdict.has_interval for _, verdict in found):
+    if len(found) <= MOST_HEADLINES and any(verdict.has_interval for _, verdict in found):
         show(step_time_intervals(found), "verdicts")
+    if len(found) > MOST_HEADLINES:
+        return
     for side, verdict in found:
         name = f"{as_code(side.name)}: " if len(found) > 1 else ""
         caveat = f" **But {as_markdown(verdict.caveat)}.**" if verdict.caveat else ""

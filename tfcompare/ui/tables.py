@@ -47,13 +47,16 @@ TEXT_PIXELS = {
     "category": 140,
     "category_candidate": 140,
     "status": 80,
+    "verdict": 76,
+    "verdict_text": 112,
+    "recorded": 150,
 }
 NAME_PIXELS = (180, 420)
 KIND_PIXELS = (114, 114)
 NEVER_CUT = ("kind",)
 """Texts that fit where an estimate by their letters says they do not."""
 
-SHORT_NAME_PIXELS = {"pipeline": 140, "iterator": 140}
+SHORT_NAME_PIXELS = {"pipeline": 140, "iterator": 140, "name": 220}
 """What such names need at most, where a table begins with them."""
 
 DIGIT_PIXELS = 7.2
@@ -83,7 +86,24 @@ OF_A_DIFF = {
             "text",
             "",
             "Match",
-            "How the row was paired: `exact` name, `canonical` (renamed), `structural` (same place, done otherwise).",
+            "How the row was paired: `exact` name, `canonical` (numbered anew), `structural` (same place, under another "
+            "name or done otherwise), `probable` (a guess).",
+        ),
+        Column(
+            "interval_low",
+            "float64",
+            "level",
+            "",
+            "Interval from",
+            "Lower end of the 95 % interval of the ratio; empty where it was not tested.",
+        ),
+        Column(
+            "interval_high",
+            "float64",
+            "level",
+            "",
+            "Interval to",
+            "Upper end of the 95 % interval of the ratio; empty where it was not tested.",
         ),
         Column("verdict", "str", "text", "", "Verdict", "Whether the difference is real, as far as it can be told."),
         Column("rank", "Int64", "level", "", "Rank", "Place among the run's ops: device before host, by self time."),

@@ -1,0 +1,257 @@
+"""Many runs in one figure: the step time of each, and what the ops that moved most did in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfcompare.charts import style
+from tfcompare.charts.scopes import CLIP, COLOURS, log_ratio
+from tfcompare.charts.verdicts import COLOURS as VERDICT_COLOURS
+from tfcompare.charts.verdicts import WORDS
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED
+from tfcompare.units import format_ratio, format_time_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RUN_LENGTH = 22
+OP_LENGTH = 34
+MOST_NUMBERS = 12
+"""With more columns a ratio does not fit into its cell: a sign tells the direction there."""
+LOG_FROM = 5.0
+"""The axis is logarithmic from this ratio of the longest to the shortest step time on."""
+
+_NEUTRAL = "#7A8798"
+_SYMBOLS = {FASTER: "triangle-down", SLOWER: "triangle-up", SAME: "square", UNCLEAR: "circle-open", UNTESTED: "x-thin"}
+_ABSENT = {ADDED: "+", REMOVED: "–", "neither": ""}
+_ABSENT_WORDS = {
+    ADDED: "new: the baseline does not have it",
+    REMOVED: "gone: this run does not have it",
+    "neither": "neither the baseline nor this run has it",
+}
+_ROW_PIXELS = 24
+_NOTICEABLE = 1.02
+
+
+def step_times(runs: pd.DataFrame) -> go.Figure:
+    """The median step time of each run, in the rows' order, held against the baseline's as a line across.
+
+    `runs` are rows of `many_runs.runs_table` with a median, in the order of time. A thick line is the verdict's
+    interval, put on the baseline's median; a thin one holds the middle 80 % of the steps.
+    """
+    scale = style.time_scale(runs["step_time_us_ninetieth"])
+    thick = "thick: 95 % interval; " if runs["interval_low"].notna().any() else ""
+    result = style.figure(
+        "Step time of every run, oldest first",
+        f"marker: median; {thick}thin: 80 % of the steps",
+        height=420,
+    )
+    runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
+    result.add_trace(_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
+    for word in ("", *WORDS):
+        if len(rows := runs[runs["verdict"] == word]):
+            result.add_traces(_runs_of(word, rows, scale))
+    if not np.isnan(baseline := float(runs["baseline_us"].max())):
+        result.add_hline(y=baseline / scale.size, line_width=1, line_dash="dash", line_color=style.BASELINE_COLOUR)
+    labels = [style.safe(label) for label in style.shorten_apart(runs["name"].tolist(), RUN_LENGTH)]
+    result.update_xaxes(
+        tickvals=runs["place"], ticktext=labels, range=[-0.6, len(runs) - 0.4], zeroline=False, showgrid=False,
+        tickangle=_angle(len(runs)),
+    )  # fmt: skip
+    result.update_yaxes(**_time_axis(runs, scale))
+    return result
+
+
+def _baseline_us(runs: pd.DataFrame) -> float:
+    medians = runs.loc[runs["role"] == "baseline", "step_time_us_median"]
+    return float(medians.iloc[0]) if len(medians) else float("nan")
+
+
+def _angle(columns: int) -> int:
+    return 0 if columns <= 4 else -35 if columns <= 12 else -60
+
+
+def _time_axis(runs: pd.DataFrame, scale: style.Scale) -> dict[str, Any]:
+    low, high = runs["step_time_us_tenth"].min(), runs["step_time_us_ninetieth"].max()
+    title = f"Step time ({scale.unit})"
+    if low > 0 and high / low > LOG_FROM:
+        return {"title_text": f"{title}, logarithmic", "type": "log", "dtick": "D2", "tickformat": "~r"}
+    return {"title_text": title, "tickformat": "~r", "zeroline": False}
+
+
+def _lines(
+    runs: pd.DataFrame, low: str, high: str, scale: style.Scale, colour: str, width: float, **more: Any
+) -> go.Scatter:
+    """A line for each run from one column to another."""
+    gap = np.full(len(runs), np.nan)
+    y = np.column_stack([scale.of(runs[low]), scale.of(runs[high]), gap]).ravel()
+    return go.Scatter(
+        x=np.repeat(runs["place"].to_numpy(), 3), y=y, mode="lines", line={"color": colour, "width": width},
+        hoverinfo="skip", showlegend=False, **more,
+    )  # fmt: skip
+
+
+def _runs_of(word: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
+    """The runs that one verdict was given on: their intervals and their markers."""
+    colour = VERDICT_COLOURS.get(word, _NEUTRAL) if word else style.BASELINE_COLOUR
+    ends = rows.assign(low=rows["baseline_us"] * rows["interval_low"], high=rows["baseline_us"] * rows["interval_high"])
+    name = WORDS.get(word, "Baseline")
+    symbol = _SYMBOLS.get(word, style.BASELINE_SYMBOL)
+    markers = go.Scatter(
+        name=name,
+        x=rows["place"],
+        y=scale.of(rows["step_time_us_median"]),
+        mode="markers",
+        marker={"symbol": symbol, "size": 11, "color": colour, "line": _outline(symbol, colour)},
+        customdata=_run_texts(rows, name),
+        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
+    )
+    return [_lines(ends, "low", "high", scale, colour, 5, opacity=0.55), markers]
+
+
+def _outline(symbol: str, colour: str) -> dict[str, Any]:
+    """Symbols that have no inside are drawn by their outline alone."""
+    return {"width": 2 if symbol.endswith(("-open", "-thin")) else 0, "color": colour}
+
+
+def _run_texts(rows: pd.DataFrame, name: str) -> list[list[str]]:
+    return [[style.whole(row["name"]), "<br>".join(_run_lines(row, name))] for row in rows.to_dict("records")]
+
+
+def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
+    """What hovering over a run tells of it."""
+    tenth, ninetieth = (format_time_us(row[f"step_time_us_{end}"]) for end in ("tenth", "ninetieth"))
+    lines = [
+        f"{verdict} · median {format_time_us(row['step_time_us_median'])}",
+        f"80 % of the steps: {tenth} to {ninetieth}",
+    ]
+    if not np.isnan(row["interval_low"]):
+        interval = f"{format_ratio(row['interval_low'])} to {format_ratio(row['interval_high'])}"
+        lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])} ({interval})")
+    elif not np.isnan(row["ratio"]):
+        lines.append(f"medians, candidate ÷ baseline: {format_ratio(row['ratio'])}")
+    for text in (row["reason"], row["caveat"]):
+        lines += [style.safe(line) for line in wrap(text, style.HOVER_LENGTH)]
+    return [*lines, f"recorded {row['start_time']:%Y-%m-%d %H:%M:%S} UTC"]
+
+
+def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go.Figure:
+    """How the self time of ops changed in each run: a row an op, a column a candidate, coloured by change.
+
+    `cells` are those of `many_runs.changes_by_run`; `names` gives the name of each candidate by its id, in the order of
+    the columns.
+    """
+    by_type = "op_name" not in cells.columns
+    rows = cells.drop_duplicates("row").sort_values("row")
+    result = style.figure(
+        f"Change of self time by {'op type' if by_type else 'op'} and run, oldest run first",
+        f"candidate ÷ baseline, per {per}; blue: less, orange: more time; – gone, + new",
+        height=72 + _ROW_PIXELS * max(len(rows), 3) + _names_pixels(len(names)),
+        legend_rows=0,
+    )
+    texts = {part: _grid(cells, names, values) for part, values in _texts(cells, len(names)).items()}
+    both = _grid(cells, names, (cells["status"] == MATCHED).tolist()).astype(bool)
+    z = _grid(cells, names, log_ratio(*(cells[f"{side}_us"].to_numpy() for side in ("baseline", "candidate"))).tolist())
+    shared = {"customdata": texts["hover"], "hovertemplate": "%{customdata}<extra></extra>", "xgap": 2, "ygap": 2}
+    absent = {"colorscale": [[0, _NEUTRAL], [1, _NEUTRAL]], "opacity": 0.16, "showscale": False, "hoverinfo": "none"}
+    result.add_trace(go.Heatmap(z=np.where(both, np.nan, 0.0), **absent, xgap=2, ygap=2))
+    result.add_trace(
+        go.Heatmap(
+            z=np.where(both, z.astype(np.float64), np.nan), text=texts["cell"], texttemplate="%{text}",
+            textfont={"color": "white", "size": 11}, zmin=-CLIP, zmax=CLIP, colorscale=COLOURS,
+            colorbar=_colorbar(), hoverongaps=False, **shared,
+        )
+    )  # fmt: skip
+    result.add_trace(_absent_texts(both, texts))
+    result.update_xaxes(
+        tickvals=list(range(len(names))), showgrid=False, zeroline=False, range=[-0.5, len(names) - 0.5],
+        ticktext=[style.safe(label) for label in style.shorten_apart(list(names.values()), RUN_LENGTH)],
+        tickangle=_angle(len(names)),
+    )  # fmt: skip
+    result.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=_row_labels(rows), showgrid=False, zeroline=False,
+        range=[len(rows) - 0.5, -0.5],
+    )  # fmt: skip
+    return result
+
+
+def _names_pixels(columns: int) -> int:
+    """Room for the runs' names below the columns."""
+    return {0: 24, -35: 96, -60: 132}[_angle(columns)]
+
+
+def _grid(cells: pd.DataFrame, names: Mapping[str, str], values: list[Any]) -> Any:
+    """The cells' values as (rows, columns)."""
+    place = {run: column for column, run in enumerate(names)}
+    grid = np.full((int(cells["row"].max()) + 1 if len(cells) else 0, len(names)), "", dtype=object)
+    for row, run, value in zip(cells["row"], cells["candidate"], values, strict=True):
+        grid[row, place[run]] = value
+    return grid
+
+
+def _texts(cells: pd.DataFrame, columns: int) -> dict[str, list[str]]:
+    write = _number if columns <= MOST_NUMBERS else _sign
+    return {
+        "cell": [
+            write(ratio) if status == MATCHED else _ABSENT[status]
+            for status, ratio in zip(cells["status"], cells["ratio"], strict=True)
+        ],
+        "hover": [_hover(row) for row in cells.itertuples()],
+    }
+
+
+def _number(ratio: float) -> str:
+    """A ratio in two digits, as short as it can be."""
+    if not np.isfinite(ratio):
+        return "∞"
+    if ratio >= 9.95:
+        return f"{ratio:,.0f}" if ratio < 9999 else ">9,999"
+    return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}" if ratio >= 0.01 else "<0.01"
+
+
+def _sign(ratio: float) -> str:
+    return "▲" if ratio > _NOTICEABLE else "▼" if ratio < 1 / _NOTICEABLE else "="
+
+
+def _hover(row: Any) -> str:
+    place = f"on {row.host_or_device.lower()}"
+    if hasattr(row, "op_name"):
+        lines = [f"<b>{style.whole(row.op_name)}</b>", f"{style.safe(row.op_type)} {place}"]
+    else:
+        lines = [f"<b>{style.safe(row.op_type)}</b> {place}"]
+    lines.append(f"baseline {format_time_us(row.baseline_us)}, candidate {format_time_us(row.candidate_us)}")
+    if row.status == MATCHED:
+        lines.append(f"{format_ratio(row.ratio)} · {WORDS.get(row.verdict, '')}".removesuffix(" · "))
+    else:
+        lines.append(_ABSENT_WORDS[row.status])
+    return "<br>".join(lines)
+
+
+def _absent_texts(both: Any, texts: dict[str, Any]) -> go.Scatter:
+    """The signs in the cells of ops that one side lacks."""
+    y, x = np.nonzero(~both)
+    return go.Scatter(
+        x=x, y=y, mode="text", text=texts["cell"][y, x], textfont={"color": _NEUTRAL, "size": 14}, showlegend=False,
+        customdata=texts["hover"][y, x], hovertemplate="%{customdata}<extra></extra>",
+    )  # fmt: skip
+
+
+def _row_labels(rows: pd.DataFrame) -> list[str]:
+    names = rows["op_name" if "op_name" in rows else "op_type"].tolist()
+    labels = style.shorten_apart(names, OP_LENGTH)
+    if rows["host_or_device"].nunique() > 1:
+        labels = [f"{label} · {place.lower()}" for label, place in zip(labels, rows["host_or_device"], strict=True)]
+    return [style.safe(label) for label in labels]
+
+
+def _colorbar() -> dict[str, Any]:
+    return {
+        "thickness": 10, "outlinewidth": 0, "xpad": 6, "tickvals": [-3, -2, -1, 0, 1, 2, 3],
+        "ticktext": ["÷8", "÷4", "÷2", "equal", "×2", "×4", "×8"],
+    }  # fmt: skip
