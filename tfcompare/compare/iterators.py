@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tfcompare.compare.iterator_tree import PREFIX, Iterator, Tree, parent_name, transformation, tree_of
-from tfcompare.compare.names import NameAndType, align_names
+from tfcompare.compare.name_tree import NameAndType
+from tfcompare.compare.names import align_names
 
 EXACT = "exact"
 STRUCTURAL = "structural"

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import change
-from tfcompare.compare.matching import CANONICAL
+from tfcompare.compare.matching import CANONICAL, PROBABLE, STRUCTURAL
 from tfcompare.compare.sums import SIDES, add_up, candidates_in_order, in_order
 from tfcompare.errors import Unknown
 from tfcompare.schema import IDLE
@@ -53,7 +53,8 @@ def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
     An op that was paired under two names counts under the baseline's; one that changed its type counts under the type
     it has on either side. Columns: `candidate`, `host_or_device`, `<by>`; of each metric in `ADDITIVE` (per step as in
     the diff) `_baseline`, `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match`
-    (`canonical` where a row of the group was paired so), `verdict`. The largest change of self time comes first.
+    (`canonical` where a row of the group was not paired by its exact name), `verdict`. The largest change of self time
+    comes first.
 
     Raises `Unknown` for another `by`.
     """
@@ -61,7 +62,7 @@ def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = {side: _group_keys(diff, by, side) for side in SIDES}
     metrics = [metric_in(diff, metric) for metric in ADDITIVE]
-    is_renamed = (diff["match"] == CANONICAL) & (by != "op_type")
+    is_renamed = diff["match"].isin([CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
     groups = add_up(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed)
     return in_order(groups, diff, metrics[-1], ["host_or_device", by])
 

@@ -6,7 +6,9 @@ all that lies below a scope. Inside a pair of scopes, names that differ only by 
 `dense_1`, `fusion.12`) form a family, and a family of one side is laid against that of the other:
 
 1. The same names on both sides: each is itself.
-2. Unequal numbers of members: only equal names pair, the rest stays unpaired, so that no two layers become one.
+2. Unequal numbers of members: only equal names pair, the rest stays unpaired, so that no two layers become one. Where
+   both sides are numbered without gaps and differ in what lies below their members, so that more ops find a partner
+   if a layer was put in or taken out in the middle, they pair in order around it.
 3. Equal numbers: in the order of their numbers, if every name found on both sides thereby stays itself.
 4. Otherwise a name found on both sides would pair with another one (`dense`, `dense_1` beside `dense_1`, `dense_2`).
    That is believed only where both sides are numbered without gaps, as TensorFlow numbers, and where no fewer ops find
@@ -21,42 +23,35 @@ The rules know no direction: with the sides swapped, the pairs are the same.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from itertools import pairwise
 
-NameAndType = tuple[str, str]
-Aligner = Callable[[Iterable[NameAndType], Iterable[NameAndType]], dict[str, str]]
+import numpy as np
 
-MAX_DEPTH = 64
-"""Scopes deeper than this are not told apart from their op."""
-
-_GRADIENT_SCOPES = ("gradient_tape", "gradients")
-_NUMBERS_REVERSED = re.compile(r"(?:\d{1,9}[._])+")
-_UNORDERED = re.compile(
-    r"0x[0-9a-fA-F]+"
-    r"|\d{10,}"
-    r"|(?<=_)\d+(?=__)"
-    r"|(?<![0-9A-Za-z])(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{8,}(?![0-9A-Za-z])"
+from tfcompare.compare.name_tree import (
+    GRADIENT_SCOPES,
+    NameAndType,
+    Node,
+    Pair,
+    families,
+    family,
+    name_tree,
+    paths_below,
+    types_of_names,
 )
+from tfcompare.compare.sequences import agreed_alignment
 
+Aligner = Callable[[Iterable[NameAndType], Iterable[NameAndType]], dict[str, str]]
+SiblingRule = Callable[[Pair, list[Node], list[Node]], list[Pair]]
+"""Pairs some of the siblings below a pair of scopes that their names have left unpaired."""
 
-class _Node:
-    """One component of a name: a scope, an op, or both."""
+_Contents = tuple[Counter[NameAndType], Counter[NameAndType]]
 
-    __slots__ = ("children", "label", "name", "partner", "types")
+MOST_ALIGNED = 2_500
+"""Families of unequal size are laid beside each other up to so many members of one times members of the other."""
 
-    def __init__(self, label: str) -> None:
-        self.label = label
-        self.children: dict[str, _Node] = {}
-        self.name: str | None = None
-        self.types: frozenset[str] = frozenset()
-        self.partner: _Node | None = None
-
-
-_Pair = tuple[_Node, _Node]
+_MOST_COUNTED = 100_000
 
 
 def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType]) -> dict[str, str]:
@@ -64,66 +59,38 @@ def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType
 
     Both sides give their ops as (name, op type); a name may come with several types.
     """
-    ours, theirs = _types_of_names(baseline), _types_of_names(candidate)
+    ours, theirs = types_of_names(baseline), types_of_names(candidate)
     if ours.keys() == theirs.keys():
         return {name: name for name in theirs}
-    pairs = _walk(_tree(ours), _tree(theirs))
+    pairs = walk(name_tree(ours), name_tree(theirs))
     return {c.name: b.name for b, c in pairs if b.name is not None and c.name is not None}
 
 
-@lru_cache(maxsize=100_000)
-def family(label: str) -> tuple[str, tuple[int, ...], bool]:
-    """A name component without its trailing numbers, those numbers, and whether it holds some that have no order."""
-    base, replaced = _UNORDERED.subn("#", label)
-    numbers = _NUMBERS_REVERSED.match(base[::-1])
-    if numbers is None:
-        return base, (), replaced > 0
-    cut = len(base) - numbers.end()
-    return base[:cut], tuple(int(n) for n in re.split("[._]", base[cut + 1 :])), replaced > 0
+def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) -> Iterator[Pair]:
+    """All pairs of nodes below two roots; `pair_rest` may pair siblings that their names do not.
 
-
-def _types_of_names(ops: Iterable[NameAndType]) -> dict[str, set[str]]:
-    types: dict[str, set[str]] = {}
-    for name, op_type in ops:
-        types.setdefault(name, set()).add(op_type)
-    return types
-
-
-def _tree(types_of_names: dict[str, set[str]]) -> _Node:
-    root = _Node("")
-    for name in sorted(types_of_names):
-        node = root
-        for label in name.split("/", MAX_DEPTH):
-            child = node.children.get(label)
-            if child is None:
-                child = node.children[label] = _Node(label)
-            node = child
-        node.name, node.types = name, frozenset(types_of_names[name])
-    return root
-
-
-def _walk(baseline: _Node, candidate: _Node) -> Iterator[_Pair]:
-    """All pairs of nodes. Gradient scopes come last, when the forward scopes that they go by have their partners."""
+    Gradient scopes come last, when the forward scopes that they go by have their partners.
+    """
     root = (baseline, candidate)
-    forward: list[tuple[_Pair, list[_Pair]]] = [(root, [])]
-    gradients: list[tuple[_Pair, list[_Pair]]] = []
+    forward: list[tuple[Pair, list[Pair]]] = [(root, [])]
+    gradients: list[tuple[Pair, list[Pair]]] = []
     while forward or gradients:
         parent, shadows = forward.pop() if forward else gradients.pop(0)
-        for pair in _pair_children(parent, shadows):
+        for pair in _pair_children(parent, shadows, pair_rest):
             b, c = pair
             b.partner, c.partner = c, b
             yield pair
-            if family(c.label)[0] in _GRADIENT_SCOPES:
+            if family(c.label)[0] in GRADIENT_SCOPES:
                 gradients.append((pair, [parent, root]))
             elif b.children and c.children:
                 forward.append((pair, _descend(shadows, b.label, c.label)))
 
 
-def _descend(shadows: list[_Pair], b: str, c: str) -> list[_Pair]:
+def _descend(shadows: list[Pair], b: str, c: str) -> list[Pair]:
     return [(sb.children[b], sc.children[c]) for sb, sc in shadows if b in sb.children and c in sc.children]
 
 
-def _pair_children(parent: _Pair, shadows: list[_Pair]) -> list[_Pair]:
+def _pair_children(parent: Pair, shadows: list[Pair], pair_rest: SiblingRule | None) -> list[Pair]:
     """The pairs among the children of a pair; `shadows` are the forward scopes that it mirrors, in order of trust."""
     ours, theirs = parent[0].children, parent[1].children
     if shadows:
@@ -132,20 +99,30 @@ def _pair_children(parent: _Pair, shadows: list[_Pair]) -> list[_Pair]:
         pairs = []
     if ours.keys() == theirs.keys():
         return pairs + [(node, theirs[label]) for label, node in ours.items()]
-    families = _families(theirs)
-    for base, members in _families(ours).items():
-        pairs += _pair_family(members, families.get(base, []))
-    return pairs
+    their_families = families(theirs.values())
+    by_name: list[Pair] = []
+    for base, members in families(ours.values()).items():
+        by_name += _pair_family(members, their_families.get(base, []))
+    if pair_rest is not None:
+        rest = _rest(ours, {b.label for b, _ in by_name}), _rest(theirs, {c.label for _, c in by_name})
+        by_name += pair_rest(parent, *rest)
+    return pairs + by_name
+
+
+def _rest(siblings: dict[str, Node], labels: set[str]) -> list[Node]:
+    """The siblings of other labels, in order; gradients, which go by their own name alone, are left out."""
+    left = [node for label, node in sorted(siblings.items()) if label not in labels]
+    return [node for node in left if family(node.label)[0] not in GRADIENT_SCOPES]
 
 
 def _pair_like_shadows(
-    ours: dict[str, _Node], theirs: dict[str, _Node], shadows: list[_Pair]
-) -> tuple[list[_Pair], dict[str, _Node], dict[str, _Node]]:
+    ours: dict[str, Node], theirs: dict[str, Node], shadows: list[Pair]
+) -> tuple[list[Pair], dict[str, Node], dict[str, Node]]:
     """Pair scopes as their forward scopes are paired; return the pairs, and what of either side is left to pair.
 
     A scope whose forward scope has no partner pairs with its own name only: it is another layer than the rest.
     """
-    pairs: list[_Pair] = []
+    pairs: list[Pair] = []
     bound_ours: set[str] = set()
     bound_theirs: set[str] = set()
     for shadow_b, shadow_c in shadows:
@@ -165,19 +142,13 @@ def _pair_like_shadows(
     return pairs, free_ours, free_theirs
 
 
-def _families(children: dict[str, _Node]) -> dict[str, list[_Node]]:
-    """Children by their name without numbers, each family in the order of its numbers."""
-    families: dict[str, list[_Node]] = {}
-    for label in sorted(children, key=lambda k: (family(k)[1], k)):
-        families.setdefault(family(label)[0], []).append(children[label])
-    return families
-
-
-def _pair_family(ours: list[_Node], theirs: list[_Node]) -> list[_Pair]:
+def _pair_family(ours: list[Node], theirs: list[Node]) -> list[Pair]:
     """The rules of the module's docstring, for one family; both lists are in order."""
     by_label = {node.label: node for node in theirs}
     same = [(node, by_label[node.label]) for node in ours if node.label in by_label]
-    if len(ours) != len(theirs) or len(same) == len(ours):
+    if len(ours) != len(theirs):
+        return _pair_around_the_added(ours, theirs, same)
+    if len(same) == len(ours):
         return same
     if any(family(node.label)[2] for node in ours + theirs):
         return same + _pair_the_odd_ones(ours, theirs, same)
@@ -189,7 +160,31 @@ def _pair_family(ours: list[_Node], theirs: list[_Node]) -> list[_Pair]:
     return same
 
 
-def _pair_the_odd_ones(ours: list[_Node], theirs: list[_Node], same: list[_Pair]) -> list[_Pair]:
+def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Pair]) -> list[Pair]:
+    """Pairs in order around what one side has more, where what lies below tells its place; else those of equal name."""
+    if not ours or not theirs or len(ours) * len(theirs) > MOST_ALIGNED:
+        return same
+    if any(family(node.label)[2] for node in ours + theirs) or not (_is_gapless(ours) and _is_gapless(theirs)):
+        return same
+    below = {id(node): (paths_below(node), _gradients(node)) for node in ours + theirs}
+    if len(same) == min(len(ours), len(theirs)) and all(below[id(b)][0] == below[id(c)][0] for b, c in same):
+        return same
+    gains = [[_gain(b.label == c.label, below[id(b)], below[id(c)]) for c in theirs] for b in ours]
+    in_order = [(ours[i], theirs[j]) for i, j in agreed_alignment(np.array(gains, dtype=np.int64))]
+    return in_order if _likeness(in_order) > _likeness(same) else same
+
+
+def _gain(is_namesake: bool, ours: _Contents, theirs: _Contents) -> int:
+    """What a pair is worth: the ops that both have, then those of their gradients, then that the name stays."""
+    ops, gradients = (min((b & c).total(), _MOST_COUNTED) for b, c in zip(ours, theirs, strict=True))
+    return (ops * _MOST_COUNTED + gradients) * MOST_ALIGNED + is_namesake if ops else 0
+
+
+def _gradients(node: Node) -> Counter[NameAndType]:
+    return sum((paths_below(echo) for echo in node.echoes), Counter())
+
+
+def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[Pair]) -> list[Pair]:
     """The one member on either side that has no namesake, where there is just one."""
     if len(same) != len(ours) - 1:
         return []
@@ -197,22 +192,12 @@ def _pair_the_odd_ones(ours: list[_Node], theirs: list[_Node], same: list[_Pair]
     return [(next(n for n in ours if n.label not in labels), next(n for n in theirs if n.label not in labels))]
 
 
-def _is_gapless(members: list[_Node]) -> bool:
+def _is_gapless(members: list[Node]) -> bool:
     numbers = [family(node.label)[1] for node in members]
     firsts = [n[0] if n else 0 for n in numbers]
     return all(after - before <= 1 for before, after in pairwise(firsts))
 
 
-def _likeness(pairs: list[_Pair]) -> int:
+def _likeness(pairs: list[Pair]) -> int:
     """How many ops below the pairs have one of the same type at the same place, numbers aside."""
-    return sum((_contents(b) & _contents(c)).total() for b, c in pairs)
-
-
-def _contents(node: _Node) -> Counter[NameAndType]:
-    contents: Counter[NameAndType] = Counter()
-    below = [("", node)]
-    while below:
-        path, current = below.pop()
-        contents.update((path, op_type) for op_type in current.types)
-        below += [(f"{path}/{family(k)[0]}", child) for k, child in current.children.items()]
-    return contents
+    return sum((paths_below(b) & paths_below(c)).total() for b, c in pairs)

@@ -8,7 +8,7 @@ import pandas as pd
 from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.movers import metric_in
-from tfcompare.compare.names import MAX_DEPTH
+from tfcompare.compare.name_tree import MAX_DEPTH
 
 OWN_TIME = "(self)"
 """The label of the leaf that holds the own time of an op whose name is a scope as well."""

@@ -86,8 +86,8 @@ OF_A_DIFF = {
             "text",
             "",
             "Match",
-            "How the row was paired: `exact` name, `canonical` (numbered anew), `structural` (same place, under another "
-            "name or done otherwise), `probable` (a guess).",
+            "How the row was paired: `exact` name, `canonical` (numbered anew), `structural` (same place, other name "
+            "or done otherwise), `probable` (a guess).",
         ),
         Column(
             "interval_low",
