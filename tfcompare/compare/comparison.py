@@ -85,8 +85,8 @@ class Comparison:
         added row has the candidate's keys, under the baseline's name for the host); for each metric
         `<metric>_baseline` and `<metric>_candidate`, for numbers also `<metric>_delta` (candidate − baseline) and
         `<metric>_ratio` (candidate ÷ baseline; 1 where both are 0, infinite where only the baseline is); `status`
-        (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `structural`, `probable`, `position`; empty without
-        a pair);
+        (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `structural`, `probable`, `position`; empty
+        without a pair);
         in `op_stats` and `kernel_stats` `interval_low` and `interval_high` (of the headline metric's ratio, missing
         where it was not tested); `verdict` (`faster`, `slower`, `same`, `unclear`, `untested`, of bytes `less`, `more`;
         empty without a pair, and in tables without a headline metric). Of `tf_data` the slowest execution of each
