@@ -11,7 +11,6 @@ import pandas as pd
 from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import ADDED, change
 from tfcompare.compare.headline import has_steps
-from tfcompare.compare.matching import pair_hosts
 from tfcompare.compare.movers import group_diff, metric_in
 from tfcompare.errors import Unknown
 from tfcompare.input_bound import input_wait
@@ -75,7 +74,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     verdicts = comparison.verdict
     rows = []
     for position, run in enumerate(runs):
-        host = _host_of(comparison, run) if position else comparison.host
+        host = comparison.host_of(run)
         verdict = verdicts[run.id] if position else None
         rows.append(
             {
@@ -155,14 +154,6 @@ def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(
         status=cells["status"].fillna(NEITHER).astype("str"), verdict=cells["verdict"].fillna("").astype("str")
     )
-
-
-def _host_of(comparison: Comparison, run: Run) -> str | None:
-    """The candidate's counterpart of the baseline's host that is compared, None for all."""
-    if comparison.host is None:
-        return None
-    names = pair_hosts(comparison.baseline.host_names, run.host_names)
-    return {ours: theirs for theirs, ours in names.items()}[comparison.host]
 
 
 def _step_times(run: Run, host: str | None) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from tfcompare.compare.attribution import (
 from tfcompare.compare.attribution_words import PART_WORDS, ahead_sentence, part_sentence, step_sentence
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.matching import pair_hosts
 from tfcompare.part_times import Recorded, ahead_us, launches_of, ops_of, recorded, transfers_of
 from tfcompare.schema import STEP_PARTS
 from tfcompare.step_series import on_slowest_host
@@ -73,7 +72,7 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
 
 def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
     """The run's steps with their parts, one row a step: those of the chosen host, or of the slowest of each step."""
-    return on_slowest_host(run.table("steps", host=_host(comparison, run)))
+    return on_slowest_host(run.table("steps", host=comparison.host_of(run)))
 
 
 def within(comparison: Comparison, candidate: Run, part: str) -> Within:
@@ -83,7 +82,7 @@ def within(comparison: Comparison, candidate: Run, part: str) -> Within:
     """
     runs = (comparison.baseline, candidate)
     means = part_means(*(steps_of(comparison, run) for run in runs))
-    ours, theirs = (recorded(run, _host(comparison, run)) for run in runs)
+    ours, theirs = (recorded(run, comparison.host_of(run)) for run in runs)
     diff = comparison.table("op_stats")
     find = _MOVES.get(part)
     moves = find(diff[diff["candidate"] == candidate.id], ours, theirs, part) if find else None
@@ -134,14 +133,6 @@ _MOVES: dict[str, Callable[[pd.DataFrame, Recorded, Recorded, str], pd.DataFrame
     "device_compute_us": _op_moves,
 }
 """What is looked into, by part; compiling and what nothing explains leave nothing to look into."""
-
-
-def _host(comparison: Comparison, run: Run) -> str | None:
-    """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
-    host, baseline = comparison.host, comparison.baseline
-    if host is None or run is baseline:
-        return host
-    return {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, run.host_names).items()}[host]
 
 
 def _why_none(*runs: Run) -> str:

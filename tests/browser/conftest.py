@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -11,10 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
@@ -188,3 +192,15 @@ def click_table(page: Page, x: float, row: int, nth: int = 0) -> None:
     assert box is not None
     y = HEADER_PIXELS / 2 if row < 0 else HEADER_PIXELS + (row + 0.5) * ROW_PIXELS
     page.mouse.click(box["x"] + x, box["y"] + y)
+
+
+ROWS_SHOWN = re.compile("CSV of (this|these) ")
+"""The button whose file holds the rows of the table above it."""
+EVERYTHING = "CSV of everything"
+
+
+def downloaded(page: Page, button: str | re.Pattern[str], nth: int = 0, **options: Any) -> pd.DataFrame:
+    """The CSV that a button hands out; `options` go to `pandas.read_csv`."""
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).nth(nth).click()
+    return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig", **options)

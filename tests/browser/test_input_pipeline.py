@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import io
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ROW_PIXELS, Serve, opened, query, settled, table_texts
+from tests.browser.conftest import (
+    EVERYTHING,
+    ROW_PIXELS,
+    ROWS_SHOWN,
+    Serve,
+    downloaded,
+    opened,
+    query,
+    settled,
+    table_texts,
+)
 from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
 from tfcompare import compare, input_ops, load
 from tfcompare.logdir import find_runs
@@ -40,12 +48,6 @@ def click(page: Page, x: float, row: int, then: str) -> None:
     settled(page)
 
 
-def downloaded(page: Page, button: str) -> pd.DataFrame:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button).click()
-    return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig")
-
-
 def bars(page: Page, title: str) -> int:
     """How many bars the chart of that title shows."""
     chart = page.locator(".js-plotly-plot", has=page.locator(".gtitle", has_text=title))
@@ -73,11 +75,11 @@ def test_filter_sort_choose_and_download(page: Page, autoencoder_url: str, rows:
 
     click(page, 80, -1, "**sort=op_name**")
     expected = found.sort_values("op_name", kind="stable")
-    shown = downloaded(page, "CSV of these")
+    shown = downloaded(page, ROWS_SHOWN)
     assert shown["op_name"].tolist() == expected["op_name"].tolist()
     for column in shown.columns[2:7]:
         assert shown[column].tolist() == pytest.approx(expected[column].tolist(), rel=1e-12)
-    everything = downloaded(page, "CSV of everything")
+    everything = downloaded(page, EVERYTHING)
     assert set(rows.columns) == set(everything.columns)
     assert everything["op_name"].tolist() == rows["op_name"].tolist()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from urllib.parse import urlencode
@@ -11,7 +10,17 @@ import pandas as pd
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from tests.browser.conftest import ROW_PIXELS, Serve, opened, query, settled, table_texts
+from tests.browser.conftest import (
+    EVERYTHING,
+    ROW_PIXELS,
+    ROWS_SHOWN,
+    Serve,
+    downloaded,
+    opened,
+    query,
+    settled,
+    table_texts,
+)
 from tests.profiles import CORPUS, SAMPLES, SIMULATED_RUNS, run_path
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
@@ -64,12 +73,6 @@ def resting_place(page: Page, table: Locator) -> FloatRect:
     raise AssertionError(f"the table does not come to rest: {before}")
 
 
-def downloaded(page: Page, button: str, nth: int = 0) -> pd.DataFrame:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button).nth(nth).click()
-    return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig")
-
-
 def test_charts_are_drawn_and_the_switches_work(page: Page, samples_url: str) -> None:
     opened(page, address(samples_url))
     movers = chart(page, "The 15 largest changes of kernel time")
@@ -100,7 +103,7 @@ def test_filter_sort_and_download(page: Page, samples_url: str, diff: pd.DataFra
     click(page, BASELINE, -1, f"**sort=-{TIME}_baseline**")
     expected = found.sort_values(f"{TIME}_baseline", ascending=False, kind="stable")
     assert [cells[0] for cells in table_texts(page)] == expected["kernel_name"].tolist()[: len(table_texts(page))]
-    shown = downloaded(page, "CSV of these")
+    shown = downloaded(page, ROWS_SHOWN)
     assert shown["kernel_name"].tolist() == expected["kernel_name"].tolist()
     for column in shown.columns[1:]:
         assert shown[column].tolist() == pytest.approx(expected[column].tolist(), rel=1e-12)
@@ -108,12 +111,12 @@ def test_filter_sort_and_download(page: Page, samples_url: str, diff: pd.DataFra
 
 def test_the_csv_has_whole_names_and_everything(page: Page, samples_url: str, diff: pd.DataFrame) -> None:
     opened(page, address(samples_url, filter="eigen"))
-    shown = downloaded(page, "CSV of these")
+    shown = downloaded(page, ROWS_SHOWN)
     assert shown["kernel_name"].str.len().max() == diff["kernel_name"].str.len().max()
-    everything = downloaded(page, "CSV of everything")
+    everything = downloaded(page, EVERYTHING)
     assert set(diff.columns) < set(everything.columns)
     assert everything["kernel_name"].tolist() == diff["kernel_name"].tolist()
-    copies = downloaded(page, "CSV of everything", nth=1)
+    copies = downloaded(page, EVERYTHING, nth=1)
     assert set(copies["kind"]) == {"host to device", "device to host"}
 
 

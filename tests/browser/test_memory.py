@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import re
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Serve, opened, query, settled, table_texts
+from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, Serve, downloaded, opened, query, settled, table_texts
 from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
 from tfcompare import compare, load
 from tfcompare.run import Run
@@ -20,14 +18,6 @@ from tfcompare.run import Run
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
     return [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
-
-
-def downloaded(page: Page, button: str | re.Pattern[str], nth: int = 0) -> pd.DataFrame:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button).nth(nth).click()
-    return pd.read_csv(
-        io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig", keep_default_na=False
-    )
 
 
 def drawn(page: Page, nth: int = 0) -> dict[str, list[float]]:
@@ -91,7 +81,7 @@ def test_hovering_tells_what_an_event_was(page: Page, autoencoder_url: str) -> N
 def test_the_csv_of_a_timeline_is_whole(page: Page, autoencoder_url: str, runs: list[Run]) -> None:
     opened(page, f"{autoencoder_url}/Memory")
     for run, role in zip(runs, ("baseline", "candidate"), strict=True):
-        file = downloaded(page, f"CSV of the {role}'s timeline")
+        file = downloaded(page, f"CSV of the {role}'s timeline", keep_default_na=False)
         whole = run.table("memory_timeline")
         assert list(file.columns) == list(whole.columns)
         for name in ("in_use_bytes", "heap_bytes", "free_bytes"):
@@ -105,10 +95,10 @@ def test_the_csvs_are_the_tables(page: Page, autoencoder_url: str, runs: list[Ru
     opened(page, f"{autoencoder_url}/Memory")
     for nth, name in enumerate(("memory_peak", "memory_summary")):
         diff = comparison.table(name)
-        everything = downloaded(page, "CSV of everything", nth)
+        everything = downloaded(page, EVERYTHING, nth, keep_default_na=False)
         assert list(everything.columns) == list(diff.columns)
         assert len(everything) == len(diff)
-        shown = downloaded(page, re.compile("CSV of (this|these) "), nth)
+        shown = downloaded(page, ROWS_SHOWN, nth, keep_default_na=False)
         metric = {"memory_peak": "allocation_bytes", "memory_summary": "peak_bytes"}[name]
         for frame in (everything, shown):
             bytes_of = pd.to_numeric(frame[f"{metric}_baseline"]).dropna().tolist()

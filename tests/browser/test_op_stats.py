@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-import io
 import re
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ROW_PIXELS, Serve, opened, query, settled, table_texts
+from tests.browser.conftest import (
+    EVERYTHING,
+    ROW_PIXELS,
+    ROWS_SHOWN,
+    Serve,
+    downloaded,
+    opened,
+    query,
+    settled,
+    table_texts,
+)
 from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
 from tfcompare import compare, load
 
@@ -47,12 +55,6 @@ def search(page: Page, words: str) -> None:
     settled(page)
 
 
-def downloaded(page: Page, button: str) -> pd.DataFrame:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button).click()
-    return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig")
-
-
 def test_filter_sort_choose_and_download(page: Page, samples_url: str, diff: pd.DataFrame) -> None:
     opened(page, f"{samples_url}/Op_stats")
     assert len(table_texts(page)) >= 10
@@ -67,7 +69,7 @@ def test_filter_sort_choose_and_download(page: Page, samples_url: str, diff: pd.
     expected = found.sort_values("self_time_us_per_step_baseline", kind="stable")
     assert float(table_texts(page)[0][2]) == expected["self_time_us_per_step_baseline"].iloc[0]
 
-    shown = downloaded(page, "CSV of these")
+    shown = downloaded(page, ROWS_SHOWN)
     assert shown["op_name"].tolist() == expected["op_name"].tolist()
     for column in shown.columns[2:6]:
         assert shown[column].tolist() == pytest.approx(expected[column].tolist(), rel=1e-12)
@@ -75,7 +77,7 @@ def test_filter_sort_choose_and_download(page: Page, samples_url: str, diff: pd.
 
 def test_the_csv_of_everything_is_the_whole_diff(page: Page, samples_url: str, diff: pd.DataFrame) -> None:
     opened(page, f"{samples_url}/Op_stats?filter=relu")
-    everything = downloaded(page, "CSV of everything")
+    everything = downloaded(page, EVERYTHING)
     busy = everything[everything["op_type"] != "IDLE"].reset_index(drop=True)
     assert set(diff.columns) < set(busy.columns)
     assert busy["op_name"].tolist() == diff["op_name"].tolist()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import re
 from pathlib import Path
 from urllib.parse import urlencode
 
-import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Serve, opened, query, settled
+from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, Serve, downloaded, opened, query, settled
 from tests.profiles import SAMPLE_RUNS
 from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
 from tfcompare import compare, load
@@ -41,16 +38,6 @@ def samples(page: Page, samples_url: str) -> Page:
 def graph_texts(page: Page, nth: int) -> str:
     expect(page.locator(GRAPHS).nth(nth).locator(".textpoint text").first).to_be_attached()
     return " | ".join(page.locator(GRAPHS).nth(nth).locator(".textpoint text").all_text_contents())
-
-
-def downloaded(page: Page, button: str | re.Pattern[str], nth: int) -> pd.DataFrame:
-    with page.expect_download() as download:
-        page.get_by_role("button", name=button).nth(nth).click()
-    return pd.read_csv(
-        io.BytesIO(Path(download.value.path()).read_bytes()),
-        encoding="utf-8-sig",
-        dtype={"iterator_id_candidate": "str"},
-    )
 
 
 def test_both_graphs_are_drawn_with_the_bottleneck_and_what_changed(samples: Page) -> None:
@@ -86,7 +73,9 @@ def test_hovering_tells_all_of_a_node(samples: Page) -> None:
 
 def test_the_csvs_are_the_diffs(samples: Page, runs: list[Run]) -> None:
     diff = compare(*runs)
-    pipelines, iterators = (downloaded(samples, "CSV of everything", nth) for nth in (0, 1))
+    pipelines, iterators = (
+        downloaded(samples, EVERYTHING, nth, dtype={"iterator_id_candidate": "str"}) for nth in (0, 1)
+    )
     expected = diff.table("tf_data")
     assert list(iterators.columns) == list(expected.columns)
     assert (
@@ -98,7 +87,7 @@ def test_the_csvs_are_the_diffs(samples: Page, runs: list[Run]) -> None:
     assert pipelines["max_latency_us_baseline"].tolist() == pytest.approx(
         diff.table("tf_data_pipelines")["max_latency_us_baseline"].tolist(), rel=1e-12
     )
-    shown = downloaded(samples, re.compile("CSV of (this|these) "), 1)
+    shown = downloaded(samples, ROWS_SHOWN, 1, dtype={"iterator_id_candidate": "str"})
     assert shown["iterator"].tolist()[0] == "Map"
     assert len(shown) == len(expected)
 

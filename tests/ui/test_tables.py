@@ -12,7 +12,8 @@ from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.tf_stats import side_by_side
 from tfcompare.ui.downloads import file_stem
-from tfcompare.ui.tables import PAGE_PIXELS, Order, decimals, layout, shown, styled
+from tfcompare.ui.table_layout import PAGE_PIXELS, decimals, layout
+from tfcompare.ui.tables import Order, shown, styled
 
 ROWS = side_by_side(samples.diff(), idle=True)
 DEFAULT = [

@@ -126,6 +126,10 @@ class Comparison:
             for run in self.candidates
         }
 
+    def host_of(self, run: Run) -> str | None:
+        """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
+        return self.host if run.id == self.baseline.id else self._hosts[run.id]
+
     def mismatches(self, candidate: Run) -> list[Mismatch]:
         """What keeps the two runs from telling of the program alone, the gravest first."""
         return mismatches(self.baseline, candidate)

@@ -53,7 +53,7 @@ def show(view: View) -> None:
     with table_slot:
         if page.runs:
             runs_table.show(page.runs, outcomes, view.selection)
-    keep_reading(requests, progress_slot)
+    keep_reading(requests, outcomes, progress_slot)
 
 
 def _count(page: runs_table.Page, view: View) -> str:
@@ -75,9 +75,9 @@ def _request(view: View, page: runs_table.Page) -> Requests:
     return requests
 
 
-def keep_reading(requests: Requests, slot: DeltaGenerator) -> None:
-    """Show how far reading is, and draw the page again when there is more to show; nothing once all is read."""
-    pending = [run for run, request in requests.items() if not request.done()]
+def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> None:
+    """Show how far reading is, and draw the page again when there is more to show than was drawn."""
+    pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was drawn
     if not pending:
         return
     sentence = compiling_sentence() or reading_sentence(pending, len(requests))

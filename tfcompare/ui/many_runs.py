@@ -13,10 +13,10 @@ from tfcompare.charts.verdicts import WORDS
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.many_runs import BASELINE, By
 from tfcompare.ui import tables
+from tfcompare.ui.columns import Shown
 from tfcompare.ui.downloads import csv_buttons
 from tfcompare.ui.pair import show
 from tfcompare.ui.runs_table import browser_zone, recorded_text
-from tfcompare.ui.tables import Shown
 from tfcompare.ui.text import as_code, as_markdown
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from tfcompare import step_series
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
 from tfcompare.compare.comparability import Mismatch
-from tfcompare.compare.matching import pair_hosts
 from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
 from tfcompare.run import Run
@@ -52,7 +51,7 @@ class Pair:
 
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
-        return host_of(self.comparison, run)
+        return self.comparison.host_of(run)
 
     def diff(self, table: str = "op_stats") -> pd.DataFrame:
         """The pair's diff of a table."""
@@ -125,17 +124,9 @@ def choose_pair(comparison: Comparison) -> Pair:
     return Pair(comparison, candidates[chosen], list(candidates).index(chosen) + 1)
 
 
-def host_of(comparison: Comparison, run: Run) -> str | None:
-    """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
-    host, baseline = comparison.host, comparison.baseline
-    if host is None or run is baseline:
-        return host
-    return {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, run.host_names).items()}[host]
-
-
 def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
     """Each step of `run` with the host it took longest on, or those of the host that is shown."""
-    host = host_of(comparison, run)
+    host = comparison.host_of(run)
     if host is not None:
         return run.table("steps", host=host)
     return step_series.with_host(run.steps, run.table("steps"))

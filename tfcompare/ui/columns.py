@@ -1,0 +1,148 @@
+"""How the columns of tables and diffs are named and formatted, by what `schema` says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tfcompare import schema
+from tfcompare.schema import Column
+
+ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
+"""What the last part of a diff's column name says, as a label."""
+
+SHORT_LABELS = {"host_or_device": "Where", "data_type": "Type"}
+
+OF_A_DIFF = {
+    c.name: c
+    for c in (
+        Column("candidate", "str", "key", "", "Run", "The candidate that the row is about."),
+        Column("scope", "str", "key", "", "Name scope", "The names of the ops up to their last `/`."),
+        Column(
+            "status", "str", "text", "", "Status", "`matched`, or on which side alone the row is: `added`, `removed`."
+        ),
+        Column(
+            "match",
+            "str",
+            "text",
+            "",
+            "Match",
+            "How the row was paired: `exact` name, `canonical` (numbered anew), `structural` (same place, other name "
+            "or done otherwise), `probable` (a guess).",
+        ),
+        Column(
+            "interval_low",
+            "float64",
+            "level",
+            "",
+            "Interval from",
+            "Lower end of the 95 % interval of the ratio; empty where it was not tested.",
+        ),
+        Column(
+            "interval_high",
+            "float64",
+            "level",
+            "",
+            "Interval to",
+            "Upper end of the 95 % interval of the ratio; empty where it was not tested.",
+        ),
+        Column("verdict", "str", "text", "", "Verdict", "Whether the difference is real, as far as it can be told."),
+        Column("rank", "Int64", "level", "", "Rank", "Place among the run's ops: device before host, by self time."),
+        Column("avg_time_us", "float64", "mean", "µs", "Average time", "Total time ÷ occurrences."),
+        Column("avg_self_time_us", "float64", "mean", "µs", "Average self time", "Self time ÷ occurrences."),
+        Column("self_share", "float64", "level", "share", "Share", "Share of the self time on host, or on device."),
+        Column(
+            "input_self_share",
+            "float64",
+            "level",
+            "share",
+            "Self time, share",
+            "Share of the self time of all input ops.",
+        ),
+        Column(
+            "input_total_share",
+            "float64",
+            "level",
+            "share",
+            "Total time, share",
+            "Total time as a share of the self time of all input ops: with what runs within, so they add up to more.",
+        ),
+        Column("time_rank", "Int64", "level", "", "Rank", "Place in the run by total time, 1 is the longest."),
+        Column("time_share", "float64", "level", "share", "Share", "Share of the run's kernel time."),
+        Column(
+            "cumulative_time_share",
+            "float64",
+            "level",
+            "share",
+            "Cumulative share",
+            "Share of the run's kernel time in this row and those that take longer.",
+        ),
+        Column(
+            "cumulative_share", "float64", "level", "share", "Cumulative share", "Share of this op and all above it."
+        ),
+    )
+}
+"""Columns that a diff, or TensorBoard's order, adds to those of a table."""
+
+Format = Literal["text", "flag", "number", "change", "ratio", "share"]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself."""
+
+    name: str
+    heading: str
+    label: str
+    help: str
+    format: Format
+    unit: str = ""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is shown in a unit of time."""
+        return self.unit == "µs"
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether less of it is better."""
+        return self.unit in ("µs", "bytes")
+
+
+def shown(name: str, table: schema.Table) -> Shown:
+    """How the column `name` of a diff of `table`, or of the table itself, is shown; raises `Unknown`."""
+    base, per, role = _parts(name, table)
+    column = OF_A_DIFF.get(base) or table.column(base)
+    unit = "" if column.unit == "share" else column.unit
+    unit = f"{unit}/step" if unit and per else "per step" if per else unit
+    name_and_unit = f"{column.label} ({unit})" if unit else column.label
+    if not column.is_number and column.kind not in ("flag", "time_point"):
+        label = SHORT_LABELS.get(name, column.label)
+        label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
+        if column.dtype != "str":
+            return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
+        return Shown(name, "", label, column.meaning, "text")
+    if not role:
+        return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
+    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit)
+
+
+def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:
+    """(the column's own name, whether it is per step, `baseline`, `candidate`, `delta`, `ratio` or nothing)."""
+    known = {*OF_A_DIFF, *table.column_names}
+    if name in known:
+        return name, False, ""
+    base, _, role = name.rpartition("_")
+    if role not in ROLES:
+        base, role = name, ""
+    return base.removesuffix("_per_step"), base.endswith("_per_step"), role
+
+
+def _format(column: Column, role: str) -> Format:
+    if column.kind == "flag":
+        return "flag"
+    if role == "ratio":
+        return "ratio"
+    if column.unit == "share":
+        return "share"
+    return "change" if role == "delta" else "number"
