@@ -201,6 +201,9 @@ EVERYTHING = "CSV of everything"
 
 def downloaded(page: Page, button: str | re.Pattern[str], nth: int = 0, **options: Any) -> pd.DataFrame:
     """The CSV that a button hands out; `options` go to `pandas.read_csv`."""
+    settled(page)
+    page.wait_for_timeout(300)  # a widget may just be about to have the page drawn once more
+    settled(page)
     with page.expect_download() as download:
         page.get_by_role("button", name=button).nth(nth).click()
     return pd.read_csv(io.BytesIO(Path(download.value.path()).read_bytes()), encoding="utf-8-sig", **options)
