@@ -43,9 +43,6 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
 }
 """Tables that have rows of each host, and how to come by one host's."""
 
-STEP_TABLES = ("op_stats", "kernel_stats")
-"""Tables whose rows are known step by step."""
-
 _BY_DEVICE = ("op_stats", "op_steps", "copies")
 
 Progress = Callable[[int, int], None]
@@ -140,8 +137,8 @@ class Run:
         Keys are those of the table. Raises `Unknown` for another table, or a host that is none.
         """
         hosts = self._hosts(host)
-        if name not in STEP_TABLES:
-            raise Unknown("table with figures of single steps", name, list(STEP_TABLES))
+        if name not in schema.STEP_TABLES:
+            raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
             return below_one_another([h.kernels.step_cells() for h in hosts])
         key = tuple(h.host for h in hosts)

@@ -12,9 +12,9 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare import coverage as coverage_of
 from tfcompare.compare.comparability import Mismatch, mismatches
-from tfcompare.compare.diff import INTERVAL, STEP_TABLES, Side, diff_table, metric_name
+from tfcompare.compare.diff import INTERVAL, Side, diff_table, metric_name
 from tfcompare.compare.headline import has_steps, step_time_headline
-from tfcompare.compare.matching import pair_hosts, with_hosts_of
+from tfcompare.compare.matching import host_counterparts, with_hosts_of
 from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.run_verdicts import Judge
 from tfcompare.compare.verdict import Verdict
@@ -163,7 +163,7 @@ class Comparison:
         if "pipeline" in table.keys:
             theirs = replace(theirs, pipelines=self.pipelines(candidate))
         diff = diff_table(table, candidate.id, ours, theirs, per=self.per, identical=identical)
-        return self._judged(diff, table.name, candidate) if table.name in STEP_TABLES else diff
+        return self._judged(diff, table.name, candidate) if table.name in schema.STEP_TABLES else diff
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
         """The diff with the verdicts that its rows' single steps allow."""
@@ -200,7 +200,7 @@ def _hosts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> tupl
     hosts: dict[str, str | None] = {}
     notes = []
     for run in candidates:
-        counterparts = {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, run.host_names).items()}
+        counterparts = host_counterparts(baseline.host_names, run.host_names)
         if host not in counterparts:
             raise Unknown(f"host of {run.id}", host, sorted(run.host_names))
         hosts[run.id] = counterparts[host]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
-from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.matching import host_counterparts
 from tfcompare.compare.run_verdicts import Judge, Side, caveat
 from tfcompare.compare.verdict import UNCLEAR, UNTESTED
 from tfcompare.errors import TfcompareError, Unknown
@@ -166,15 +166,11 @@ def check(
 def _counterpart(baseline: Run, candidate: Run, host: str | None) -> str | None:
     if host is None:
         return None
-    for run, known in ((baseline, baseline.host_names), (candidate, _paired(baseline, candidate))):
+    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
+    for run, known in ((baseline, baseline.host_names), (candidate, counterparts)):
         if host not in known:
             raise Unknown(f"host of {run.name}", host, sorted(run.host_names))
-    return _paired(baseline, candidate)[host]
-
-
-def _paired(baseline: Run, candidate: Run) -> dict[str, str]:
-    """The candidate's host for each of the baseline's that has a counterpart."""
-    return {ours: theirs for theirs, ours in pair_hosts(baseline.host_names, candidate.host_names).items()}
+    return counterparts[host]
 
 
 def _held_against(condition: Condition, pair: Pair) -> Finding:

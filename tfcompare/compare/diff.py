@@ -11,12 +11,10 @@ import pandas as pd
 from tfcompare.compare.matching import NAMINGS, Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.pipelines import Counterparts, with_pipelines_of
 from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED
-from tfcompare.schema import Column, Table
+from tfcompare.schema import STEP_TABLES, Column, Table
 
 MATCHED = "matched"
 ADDED = "added"
-STEP_TABLES = ("op_stats", "kernel_stats")
-"""Tables whose rows are known step by step, so that a difference can be tested."""
 INTERVAL = ("interval_low", "interval_high")
 """The interval of the headline metric's ratio, missing where it was not tested."""
 REMOVED = "removed"

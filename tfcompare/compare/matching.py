@@ -164,6 +164,11 @@ def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, s
     return pairs
 
 
+def host_counterparts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
+    """The candidate's host for each of the baseline's that has a counterpart: `pair_hosts` the other way round."""
+    return {ours: theirs for theirs, ours in pair_hosts(baseline, candidate).items()}
+
+
 def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     """The candidate's rows under the baseline's names for their hosts; a host without counterpart keeps its own."""
     hosts = pair_hosts(baseline["host"].unique(), candidate["host"].unique())

@@ -33,6 +33,7 @@ __all__ = [
     "RUN_INFO",
     "STEPS",
     "STEP_PARTS",
+    "STEP_TABLES",
     "TABLES",
     "TF_DATA",
     "TF_DATA_CALLS",
@@ -63,6 +64,10 @@ TABLES: dict[str, Table] = {
         TF_DATA,
     )
 }
+
+
+STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
+"""Tables whose rows are known step by step, so that a difference can be tested."""
 
 
 def table(name: str) -> Table:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from tfcompare import input_ops, schema, step_series
 from tfcompare.charts import ops, steps
-from tfcompare.compare.matching import pair_hosts
+from tfcompare.compare.matching import host_counterparts
 from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.run import Run
 from tfcompare.schema.input import INPUT_CATEGORIES
@@ -150,5 +150,4 @@ def _host_in(pair: Pair, run: Run, host: str) -> str:
     """The run's own name of a host that a diff names."""
     if run is pair.baseline:
         return host
-    theirs = {ours: own for own, ours in pair_hosts(pair.baseline.host_names, run.host_names).items()}
-    return theirs.get(host, host)
+    return host_counterparts(pair.baseline.host_names, run.host_names).get(host, host)
