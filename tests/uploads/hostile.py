@@ -1,0 +1,163 @@
+"""Archives that no honest packer writes, each with a part of the sentence that it is refused with."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import stat
+import struct
+import tarfile
+import zipfile
+from collections.abc import Callable
+
+Entry = tuple[str, bytes]
+
+
+def zipped(*entries: Entry | tuple[zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of these members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in entries:
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+def tarred(*entries: tuple[str, bytes] | tarfile.TarInfo, gzipped: bool = True) -> bytes:
+    """A tar.gz of these members; a `TarInfo` stands for itself, without data."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for entry in entries:
+            if isinstance(entry, tarfile.TarInfo):
+                archive.addfile(entry)
+            else:
+                info = tarfile.TarInfo(entry[0])
+                info.size = len(entry[1])
+                archive.addfile(info, io.BytesIO(entry[1]))
+    return gzip.compress(out.getvalue(), mtime=0) if gzipped else out.getvalue()
+
+
+def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
+    """A tar member that is no file."""
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def with_mode(name: str, kind: int) -> zipfile.ZipInfo:
+    """A zip member that is said to be a link, a device or a pipe."""
+    info = zipfile.ZipInfo(name)
+    info.create_system, info.external_attr = 3, (kind | 0o644) << 16
+    return info
+
+
+def encrypted() -> bytes:
+    """A zip whose one member is flagged as encrypted."""
+    data = bytearray(zipped(("a.xplane.pb", b"secret")))
+    for signature, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        place = data.index(signature) + at
+        data[place] |= 1
+    return bytes(data)
+
+
+def of_method(method: int) -> bytes:
+    """A zip whose one member is said to be packed by that method."""
+    data = bytearray(zipped(("a.xplane.pb", b"data")))
+    for signature, at in ((b"PK\3\4", 8), (b"PK\1\2", 10)):
+        place = data.index(signature) + at
+        data[place : place + 2] = struct.pack("<H", method)
+    return bytes(data)
+
+
+def overlapping() -> bytes:
+    """A zip whose directory names the same bytes many times."""
+    data = zipped(("a.xplane.pb", b"\0" * 100_000))
+    directory = data.index(b"PK\1\2")
+    end = data.index(b"PK\5\6")
+    entry = data[directory:end]
+    copies = [entry.replace(b"a.xplane.pb", f"{i:x}.xplane.pb".encode()) for i in range(10)]
+    tail = bytearray(data[end:])
+    tail[8:12] = struct.pack("<HH", len(copies), len(copies))
+    tail[12:16] = struct.pack("<I", sum(map(len, copies)))
+    return data[:directory] + b"".join(copies) + bytes(tail)
+
+
+def huge_directory() -> bytes:
+    """A zip whose end record tells of a directory of 60 MB, which lies before it."""
+    data = zipped(("a.xplane.pb", b"data"))
+    directory, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
+    entries = data[directory:end] * 1_000_000
+    tail = bytearray(data[end:])
+    tail[12:16] = struct.pack("<I", len(entries))
+    return data[:directory] + entries + bytes(tail)
+
+
+def lying_size(field: int) -> bytes:
+    """A zip whose member is said to be longer than it is: field 20 for its packed size, 24 for its expanded one."""
+    data = bytearray(zipped(("a.xplane.pb", b"short"), method=zipfile.ZIP_STORED))
+    place = data.index(b"PK\1\2") + field
+    data[place : place + 4] = struct.pack("<I", 500)
+    return bytes(data)
+
+
+def sparse_tar() -> bytes:
+    """A tar.gz with a member of 8 GB that is all hole."""
+    header = special("a.xplane.pb", tarfile.GNUTYPE_SPARSE).tobuf(format=tarfile.GNU_FORMAT)
+    changed = bytearray(header)
+    changed[483:495] = b"77777777777\0"
+    checksum = sum(changed[:148]) + 8 * 32 + sum(changed[156:512])
+    changed[148:156] = b"%06o\0 " % checksum
+    return gzip.compress(bytes(changed) + bytes(1024), mtime=0)
+
+
+LONG = "n" * 300
+PROFILE = ("host.xplane.pb", b"")
+
+HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
+    "zip, absolute path": (lambda: zipped(PROFILE, ("/etc/cron.d/a.xplane.pb", b"x")), "absolute path"),
+    "zip, drive letter": (lambda: zipped(PROFILE, ("C:/a.xplane.pb", b"x")), "absolute path"),
+    "zip, parent folder": (lambda: zipped(PROFILE, ("../a.xplane.pb", b"x")), "leads out of its folder"),
+    "zip, parent folder within": (lambda: zipped(PROFILE, ("b/../../a.xplane.pb", b"x")), "leads out of its folder"),
+    "zip, backslashes": (lambda: zipped(PROFILE, ("b\\..\\..\\a.xplane.pb", b"x")), "leads out of its folder"),
+    "zip, backslash at the root": (lambda: zipped(PROFILE, ("\\a.xplane.pb", b"x")), "absolute path"),
+    "zip, link": (lambda: zipped(PROFILE, (with_mode("a.xplane.pb", stat.S_IFLNK), b"/etc/passwd")), "is a link"),
+    "zip, device": (lambda: zipped(PROFILE, (with_mode("a.xplane.pb", stat.S_IFBLK), b"")), "device or pipe"),
+    "zip, pipe": (lambda: zipped(PROFILE, (with_mode("a.xplane.pb", stat.S_IFIFO), b"")), "device or pipe"),
+    "zip, one name twice": (lambda: zipped(("a.xplane.pb", b"1"), ("./a.xplane.pb", b"2")), "is there twice"),
+    "zip, letter case only": (lambda: zipped(("a.xplane.pb", b"1"), ("A.xplane.pb", b"2")), "is there twice"),
+    "zip, file within a file": (lambda: zipped(("a", b"1"), ("a/b.xplane.pb", b"2")), "which is a file"),
+    "zip, long name": (lambda: zipped((f"{LONG}.xplane.pb", b"1")), "too long"),
+    "zip, long path": (lambda: zipped(("d/" * 600 + "a.xplane.pb", b"1")), "too long"),
+    "zip, null character": (
+        lambda: zipped(("aQ.xplane.pb", b"1")).replace(b"aQ.xplane", b"a\0.xplane"), "null character"),
+    "zip, only dots": (lambda: zipped((".", b"1")), "has no name"),
+    "zip, bomb": (lambda: zipped(("a.xplane.pb", bytes(80 << 20))), "that expand to more than"),
+    "zip, many small bombs": (
+        lambda: zipped(*((f"{i}.xplane.pb", bytes(10 << 20)) for i in range(8))), "that expand to more than"),
+    "zip, members that share bytes": (overlapping, "share bytes"),
+    "zip, too many members": (lambda: zipped(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),
+    "zip, directory of millions": (huge_directory, "more than the 10,000 allowed"),
+    "zip, encrypted": (encrypted, "is encrypted"),
+    "zip, unknown method": (lambda: of_method(77), "method 77"),
+    "zip, longer than it is": (lambda: lying_size(20), "beyond the end"),
+    "zip, cut off": (lambda: zipped(("a.xplane.pb", b"data" * 99))[:-30], "not an archive that can be read"),
+    "zip, garbage after the signature": (lambda: b"PK\3\4" + b"garbage" * 50, "not an archive that can be read"),
+    "tar, absolute path": (lambda: tarred(("/a.xplane.pb", b"x")), "absolute path"),
+    "tar, parent folder": (lambda: tarred(("../a.xplane.pb", b"x")), "leads out of its folder"),
+    "tar, symbolic link": (lambda: tarred(special("a.xplane.pb", tarfile.SYMTYPE, "/etc/passwd")), "is a link"),
+    "tar, hard link": (lambda: tarred(("b", b"x"), special("a.xplane.pb", tarfile.LNKTYPE, "b")), "is a link"),
+    "tar, link named like a folder": (lambda: tarred(special("d", tarfile.SYMTYPE, ".."), ("d/a.xplane.pb", b"")),
+                                      "is a link"),
+    "tar, character device": (lambda: tarred(special("a.xplane.pb", tarfile.CHRTYPE)), "device or pipe"),
+    "tar, block device": (lambda: tarred(special("a.xplane.pb", tarfile.BLKTYPE)), "device or pipe"),
+    "tar, pipe": (lambda: tarred(special("a.xplane.pb", tarfile.FIFOTYPE)), "device or pipe"),
+    "tar, holes": (sparse_tar, "packed with holes"),
+    "tar, one name twice": (lambda: tarred(("a.xplane.pb", b"1"), ("a.xplane.pb", b"2")), "is there twice"),
+    "tar, long name": (lambda: tarred((f"{LONG}.xplane.pb", b"1")), "too long"),
+    "tar, bomb": (lambda: tarred(("a.xplane.pb", bytes(90 << 20))), "that expand to more than"),
+    "tar, bomb in a header": (
+        lambda: tarred(special("p", tarfile.XHDTYPE), ("a.xplane.pb", bytes(90 << 20))), "expand to more than"),
+    "tar, too many members": (lambda: tarred(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),
+    "tar, cut off": (lambda: tarred(("a.xplane.pb", bytes(range(256)) * 99))[:-40], "not an archive that can be read"),
+    "tar, no tar within": (lambda: gzip.compress(b"no tar at all" * 99, mtime=0), "not an archive that can be read"),
+    "tar, gzip of gzip": (lambda: gzip.compress(tarred(PROFILE), mtime=0), "not an archive that can be read"),
+}  # fmt: skip

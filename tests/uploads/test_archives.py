@@ -1,0 +1,119 @@
+"""Archives: what is kept of good ones, and that bad ones are refused by name before anything is written."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.uploads.hostile import HOSTILE, lying_size, special, tarred, zipped
+from tfcompare.uploads.archives import is_archive, list_archive, unpack
+from tfcompare.uploads.limits import BadUpload, Limits
+
+RUN = "logs/plugins/profile/2026_01_01_00_00_00"
+GOOD = (
+    (f"{RUN}/worker-0.xplane.pb", b"zero" * 1000),
+    (f"{RUN}/worker-1.xplane.pb.gz", b"one"),
+    (f"./{RUN}/worker-0.trace.json.gz", b"trace"),
+    ("logs/events.out.tfevents.1.host", b"events"),
+    ("__MACOSX/._worker-0.xplane.pb", b"mac"),
+    ("logs/grüße und leer zeichen.txt", b""),
+)
+
+
+@pytest.mark.parametrize(("name", "packed"), [("logs.zip", zipped(*GOOD)), ("logs.tgz", tarred(*GOOD)),
+                                              ("logs.tar", tarred(*GOOD, gzipped=False)),
+                                              ("logs.zip", zipped(*GOOD, method=zipfile.ZIP_LZMA))])  # fmt: skip
+def test_of_a_good_archive_all_is_listed_and_the_profiles_are_written(name: str, packed: bytes, tmp_path: Path) -> None:
+    assert is_archive(name, packed[:512])
+    members = list_archive(name, io.BytesIO(packed), Limits())
+    assert [(str(m.path), m.size_bytes) for m in members] == [(n.removeprefix("./"), len(data)) for n, data in GOOD]
+    assert [m.is_profile for m in members] == [True, True, False, False, False, False]
+    written: list[int] = []
+    unpack(name, io.BytesIO(packed), Limits(), tmp_path, written.append)
+    files = {str(p.relative_to(tmp_path)): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    assert files == dict(GOOD[:2])
+    assert sum(written) == sum(len(data) for _, data in GOOD[:2])
+
+
+def test_folders_are_no_files() -> None:
+    entries = (special("logs", tarfile.DIRTYPE), (f"{RUN}/a.xplane.pb", b"a"))
+    assert len(list_archive("a.tgz", io.BytesIO(tarred(*entries)), Limits())) == 1
+    assert len(list_archive("a.zip", io.BytesIO(zipped(("logs/", b""), ("logs/a.xplane.pb", b"a"))), Limits())) == 1
+
+
+def test_there_are_thirty_kinds_of_hostile_archives() -> None:
+    assert len(HOSTILE) >= 30
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_archive_is_refused_in_one_sentence_and_nothing_is_written(kind: str, tmp_path: Path) -> None:
+    make, expected = HOSTILE[kind]
+    packed = make()
+    with pytest.raises(BadUpload) as refused:
+        list_archive("theirs.bin", io.BytesIO(packed), Limits())
+        unpack("theirs.bin", io.BytesIO(packed), Limits(), tmp_path, lambda _: None)
+    text = str(refused.value)
+    assert text.startswith("theirs.bin: ")
+    assert expected in text
+    assert text.isprintable()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["zip, directory of millions", "zip, bomb", "tar, bomb", "tar, bomb in a header"])
+def test_refusing_takes_no_more_memory_than_a_fixed_multiple(kind: str) -> None:
+    packed = io.BytesIO(HOSTILE[kind][0]())
+    size = len(packed.getbuffer())
+    tracemalloc.start()
+    with pytest.raises(BadUpload):
+        list_archive("theirs.bin", packed, Limits())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < (96 << 20) + 2 * size
+
+
+def test_a_member_that_is_shorter_than_it_is_said_to_be_is_told_once_it_is_unpacked(tmp_path: Path) -> None:
+    packed = io.BytesIO(lying_size(24))
+    assert [m.size_bytes for m in list_archive("a.zip", packed, Limits())] == [500]
+    with pytest.raises(BadUpload, match=r"'a\.xplane\.pb' breaks off 495 bytes before its end"):
+        unpack("a.zip", packed, Limits(), tmp_path, lambda _: None)
+
+
+def test_limits_can_be_set() -> None:
+    packed = io.BytesIO(zipped(("a.xplane.pb", b"a" * 2000), ("b.txt", b"")))
+    with pytest.raises(BadUpload, match="more than the 1 allowed"):
+        list_archive("a.zip", packed, Limits(members=1))
+    with pytest.raises(BadUpload, match=r"a\.xplane\.pb has .* allowed for a file"):
+        list_archive("a.zip", packed, Limits(file_bytes=1000))
+    with pytest.raises(BadUpload, match="expand to more than"):
+        list_archive("a.zip", packed, Limits(total_bytes=1000))
+
+
+def test_a_full_disk_is_no_bad_archive(tmp_path: Path) -> None:
+    place = tmp_path / "logs"
+    place.write_text("a file where a folder should be")
+    with pytest.raises(OSError, match="logs"):
+        unpack("a.zip", io.BytesIO(zipped(("logs/a.xplane.pb", b"a"))), Limits(), tmp_path, lambda _: None)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_archive_is_read_rightly_or_refused(seed: int, tmp_path: Path) -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    for packed in (zipped(*GOOD), tarred(*GOOD, gzipped=False), tarred(*GOOD)):
+        damaged = bytearray(packed)
+        for place in rng.integers(0, len(damaged), 3):
+            damaged[place] = rng.integers(256)
+        folder = tmp_path / str(len(packed))
+        folder.mkdir()
+        try:
+            list_archive("a", io.BytesIO(bytes(damaged)), Limits())
+            unpack("a", io.BytesIO(bytes(damaged)), Limits(), folder, lambda _: None)
+        except BadUpload as refused:
+            assert str(refused).startswith("a: ")
+        assert all(p.resolve().is_relative_to(folder) for p in folder.rglob("*"))

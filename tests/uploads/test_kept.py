@@ -1,0 +1,196 @@
+"""Uploads that are kept: whole or not at all, found again, told apart, deleted, and clean after a kill."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import ROOT, SAMPLES
+from tests.uploads.hostile import HOSTILE, tarred, zipped
+from tfcompare.uploads.kept import ABOUT, Arrival, Upload, Uploads
+from tfcompare.uploads.limits import BadUpload, Limits
+
+PROFILE = next((SAMPLES / "autoencoder" / "filters_16_8").rglob("*.xplane.pb")).read_bytes()
+OTHER = next((SAMPLES / "autoencoder" / "filters_512_128").rglob("*.xplane.pb")).read_bytes()
+RUN = "plugins/profile/2026_01_01_00_00_00"
+
+
+def arrival(name: str, data: bytes) -> Arrival:
+    return Arrival(name, io.BytesIO(data), len(data))
+
+
+def runs_of(upload: Upload) -> list[str]:
+    return [run.id for run in tfc.find_runs(upload.place)]
+
+
+@pytest.fixture
+def uploads(tmp_path: Path) -> Uploads:
+    return Uploads(tmp_path, "local")
+
+
+def test_a_folder_is_kept_by_its_name_with_what_was_no_profile_listed(uploads: Uploads) -> None:
+    sent: list[int] = []
+    upload = uploads.receive(
+        [arrival(f"logs/{RUN}/vm.xplane.pb", PROFILE), arrival("logs/events.out.tfevents.1.vm", b"events")], sent.append
+    )
+    assert (upload.name, upload.profiles, upload.size_bytes) == ("logs", 1, len(PROFILE))
+    assert upload.ignored == ("events.out.tfevents.1.vm",)
+    assert runs_of(upload) == [f"logs/{RUN}"]
+    assert sum(sent) == len(PROFILE)
+    assert uploads.kept() == [upload]
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+def test_an_archive_is_kept_by_its_name(uploads: Uploads, pack) -> None:
+    packed = pack((f"train/{RUN}/vm.xplane.pb", PROFILE), ("notes.txt", b"n"))
+    upload = uploads.receive([arrival("my model.tar.gz", packed)])
+    assert (upload.name, upload.ignored) == ("my model", ("notes.txt",))
+    assert runs_of(upload) == [f"my model/train/{RUN}"]
+
+
+def test_profiles_without_a_folder_are_runs_of_their_own(uploads: Uploads) -> None:
+    upload = uploads.receive([arrival("before.xplane.pb", OTHER), arrival("after.xplane.pb", PROFILE)])
+    assert sorted(runs_of(upload)) == ["before/after", "before/before"]
+
+
+def test_profiles_in_one_folder_are_the_hosts_of_one_run(uploads: Uploads) -> None:
+    upload = uploads.receive([arrival("run/a.xplane.pb", OTHER), arrival("run/b.xplane.pb", PROFILE)])
+    (run,) = tfc.find_runs(upload.place)
+    assert [file.host for file in run.files] == ["a", "b"]
+
+
+def test_the_same_content_is_found_again_whatever_it_came_in(uploads: Uploads) -> None:
+    first = uploads.receive([arrival("a.zip", zipped((f"{RUN}/vm.xplane.pb", PROFILE)))])
+    again = uploads.receive([arrival("b.tgz", tarred((f"{RUN}/vm.xplane.pb", PROFILE), ("readme", b"")))])
+    assert (again.digest, again.name, again.is_known) == (first.digest, "a", True)
+    assert len(uploads.kept()) == 1
+
+
+def test_two_uploads_of_one_name_are_told_apart(uploads: Uploads) -> None:
+    names = [uploads.receive([arrival("logs.zip", zipped(("vm.xplane.pb", data)))]).name for data in (PROFILE, OTHER)]
+    assert names == ["logs", "logs 2"]
+
+
+def test_uploads_outlive_the_process_and_are_deleted(uploads: Uploads, tmp_path: Path) -> None:
+    upload = uploads.receive([arrival("a.xplane.pb", PROFILE)])
+    later = Uploads(tmp_path, "local")
+    assert later.kept() == [upload]
+    later.delete(upload.digest)
+    later.delete(upload.digest)
+    later.delete("../..")
+    assert later.kept() == []
+    assert not list((tmp_path / "uploads" / "local").iterdir())
+
+
+def test_nobody_sees_what_another_has_uploaded(tmp_path: Path) -> None:
+    Uploads(tmp_path, "ann@example.com").receive([arrival("a.xplane.pb", PROFILE)])
+    assert Uploads(tmp_path, "bob@example.com").kept() == []
+    Uploads(tmp_path, "../../escape").receive([arrival("a.xplane.pb", PROFILE)])
+    assert [path.name for path in tmp_path.iterdir()] == ["uploads"]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "expected"),
+    [
+        ([arrival("notes.txt", b"n")], r"notes.txt: holds no profile .*, but notes.txt; upload"),
+        ([arrival("a.zip", zipped(("x", b""), ("y", b"")))], r"a.zip: holds no profile .*, but x, y; upload"),
+        ([arrival("../a.xplane.pb", b"")], "leads out of its folder"),
+        ([arrival("a.xplane.pb", b"1"), arrival("A.xplane.pb", b"2")], "is there twice"),
+        ([arrival("a.zip", zipped())], "holds no profile .*, but nothing"),
+    ],
+)
+def test_what_is_refused_leaves_nothing(uploads: Uploads, tmp_path: Path, arrivals, expected: str) -> None:
+    with pytest.raises(BadUpload, match=expected):
+        uploads.receive(arrivals)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert uploads.kept() == []
+
+
+def test_one_hostile_archive_among_good_files_keeps_all_out(uploads: Uploads, tmp_path: Path) -> None:
+    bad = HOSTILE["tar, symbolic link"][0]()
+    with pytest.raises(BadUpload, match="is a link"):
+        uploads.receive([arrival("a.xplane.pb", PROFILE), arrival("b.tgz", bad)])
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_all_files_together_have_a_limit(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, "local", Limits(total_bytes=1000))
+    with pytest.raises(BadUpload, match=r"2 files: .* of profiles, more than the"):
+        uploads.receive([arrival("a.xplane.pb", bytes(600)), arrival("b.xplane.pb", bytes(600))])
+
+
+def test_a_member_that_breaks_off_keeps_the_upload_out(uploads: Uploads) -> None:
+    with pytest.raises(BadUpload, match="breaks off 10 bytes before its end"):
+        uploads.receive([Arrival("a.xplane.pb", io.BytesIO(bytes(90)), 100)])
+    assert uploads.kept() == []
+
+
+def test_two_that_upload_the_same_at_once_share_it(uploads: Uploads) -> None:
+    packed = zipped((f"{RUN}/vm.xplane.pb", PROFILE))
+    with ThreadPool(8) as pool:
+        got = pool.map(lambda i: uploads.receive([arrival(f"{i}.zip", packed)]), range(8))
+    assert len({upload.digest for upload in got}) == 1
+    assert [upload.digest for upload in uploads.kept()] == [got[0].digest]
+    assert all(upload.place == uploads.kept()[0].place for upload in got)
+
+
+def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
+    uploads: Uploads, tmp_path: Path
+) -> None:
+    code = textwrap.dedent("""
+        import io, sys, time
+        from pathlib import Path
+        from tfcompare.uploads.kept import Arrival, Uploads
+        def stall(_):
+            print("half", flush=True)
+            time.sleep(60)
+        data = bytes(3 << 20)
+        Uploads(Path(sys.argv[1]), "local").receive([Arrival("a.xplane.pb", io.BytesIO(data), len(data))], stall)
+    """)
+    folder = tmp_path / "uploads" / "local"
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"half\n"
+        uploads.clean()
+        assert len(list(folder.iterdir())) == 1, "what another process is about to keep was removed"
+        process.kill()
+    assert uploads.kept() == []
+    uploads.clean()
+    assert not list(folder.iterdir())
+
+
+def test_another_machine_s_unfinished_upload_is_left_alone(uploads: Uploads, tmp_path: Path) -> None:
+    folder = tmp_path / "uploads" / "local"
+    for host, process in (("elsewhere", 1), (socket.gethostname(), os.getpid())):
+        (folder / f".arriving-{host}-{process}-abc").mkdir(parents=True)
+    uploads.clean()
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.parametrize("about", ["", "{}", "[]", '{"name": "../../x"}', "\0"])
+def test_an_upload_whose_description_is_damaged_is_not_listed_and_comes_back_when_uploaded_again(
+    uploads: Uploads, about: str
+) -> None:
+    upload = uploads.receive([arrival("a.xplane.pb", PROFILE)])
+    (upload.place.parent / ABOUT).write_text(about)
+    assert uploads.kept() == []
+    assert uploads.receive([arrival("a.xplane.pb", PROFILE)]).name == "a"
+    assert len(uploads.kept()) == 1
+
+
+def test_a_description_that_names_another_place_is_not_followed(uploads: Uploads, tmp_path: Path) -> None:
+    upload = uploads.receive([arrival("a.xplane.pb", PROFILE)])
+    (tmp_path / "secret").mkdir()
+    about = upload.place.parent / ABOUT
+    about.write_text(json.dumps(json.loads(about.read_text()) | {"name": "../../../secret"}))
+    assert uploads.kept() == []
