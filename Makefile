@@ -19,7 +19,7 @@ run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
 
 test: check
-	$(BIN)/pytest -n $(WORKERS) $(TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 check: lint
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from tfcompare import ui
-from tfcompare.ui import op_stats
+from tfcompare.ui import by_hand, op_stats
 from tfcompare.ui.pair import choose_pair, comparison_of, remarks
 
 view = ui.setup("Op stats", needs="pair")
@@ -20,5 +20,6 @@ st.subheader("What changed")
 op_stats.movers(pair, rows, choice)
 chosen = op_stats.table(pair, rows, choice)
 op_stats.chosen_op(pair, chosen, choice)
+by_hand.said(pair)
 op_stats.distributions(pair, choice)
 op_stats.by_scope(pair, choice)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui import kernel_stats, kernel_table
+from tfcompare.ui import by_hand, kernel_stats, kernel_table
 from tfcompare.ui.copies import copies
 from tfcompare.ui.no_kernels import explain_missing
 from tfcompare.ui.pair import choose_pair, comparison_of, remarks
@@ -21,5 +21,6 @@ rows = kernel_stats.rows_of(pair, choice)
 kernel_stats.movers(pair, rows, choice)
 chosen = kernel_table.table(pair, rows, choice)
 kernel_table.chosen_kernel(pair, rows, chosen, choice)
+by_hand.said(pair, lambda name: kernel_stats.readings_of(pair).get(name, name))
 kernel_stats.distributions(pair)
 copies(pair)

@@ -15,6 +15,7 @@ remarks(comparison)
 pair = choose_pair(comparison)
 if not tf_data.headline(pair):
     st.stop()
+tf_data.latencies(pair)
 rows = tf_data.summary(pair)
 choice = tf_data.controls(rows)
 sides = tf_data.chosen_analyses(pair, choice)

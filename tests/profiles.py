@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tfcompare.run import Run, load
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "sample_logs"
@@ -36,3 +39,9 @@ def run_path(name: str) -> Path:
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
     return CORPUS / CORPUS_RUNS[name]
+
+
+@cache
+def loaded_run(name: str) -> Run:
+    """The run of that name, read once for all tests: reading takes longer than most of what is asked of it."""
+    return load(run_path(name))

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES
-from tfcompare import cli
+from tfcompare import cli, settings
 from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
 
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
 AUTOENCODER = str(SAMPLES / "autoencoder")
-COMMANDS = ("runs", "show", "diff", "check", "serve")
+COMMANDS = ("runs", "show", "diff", "check", "capture", "serve")
 
 Outcome = tuple[int, str, str]
 
@@ -311,3 +311,16 @@ def test_serve_hands_paths_and_port_on_to_streamlit() -> None:
     assert words[1:5] == ["-P", "-m", "streamlit", "run"]
     assert Path(words[5]).name == "app.py"
     assert words[6:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
+
+
+def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path) -> None:
+    words = serve.command_line([Path("logs")], None, roots=[tmp_path, Path("-odd")], allow_capture=True)
+    after = words[words.index("--") + 1 :]
+    read = settings.read(after, {})
+    assert (read.roots, read.allow_capture) == ((tmp_path, Path("-odd").absolute()), True)
+    assert read.places == (Path("logs"),)
+
+
+def test_serve_refuses_a_root_that_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "--root", str(tmp_path / "none")]) == 2
+    assert "is no folder; --root names one" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.run import load
 
@@ -18,7 +18,7 @@ DIFFED = [name for name, table in schema.TABLES.items() if table.has_diff]
 @pytest.mark.parametrize("per", ["step", "run"])
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_a_run_compared_with_itself_shows_no_difference(name: str, per: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     comparison = tfc.compare(run, run, per=per)
     for table in DIFFED:
         diff = comparison.table(table)
@@ -47,7 +47,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_swapped_sides_mirror(one: str, other: str) -> None:
-    a, b = load(run_path(one)), load(run_path(other))
+    a, b = loaded_run(one), loaded_run(other)
     forth, back = tfc.compare(a, b), tfc.compare(b, a)
     assert forth.coverage()["matched_share"].item() == pytest.approx(back.coverage()["matched_share"].item())
     metric = "self_time_us" + ("_per_step" if forth.per == "step" else "")
@@ -61,7 +61,7 @@ def test_swapped_sides_mirror(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_swapped_sides_mirror_in_every_table(one: str, other: str) -> None:
-    a, b = load(run_path(one)), load(run_path(other))
+    a, b = loaded_run(one), loaded_run(other)
     forth, back = tfc.compare(a, b), tfc.compare(b, a)
     words = [("added", "removed"), ("less", "more"), ("faster", "slower")]
     turned = dict([*words, *(pair[::-1] for pair in words)])
@@ -94,7 +94,7 @@ def by_names(diff: pd.DataFrame, *, swapped: bool) -> pd.DataFrame:
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_parts_sum_to_the_whole(name: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     stats = run.table("op_stats")
     ops = stats[stats["op_type"] != schema.IDLE]
     by_host = pd.concat([run.table("op_stats", host=host) for host in run.host_names])
@@ -110,7 +110,7 @@ def test_parts_sum_to_the_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_kernels_in_steps_are_part_of_the_kernels(name: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     keys = list(schema.KERNEL_STATS.keys)
     metrics = ["occurrences", "total_duration_us"]
     in_steps = run.table("kernel_steps").groupby(keys, dropna=False, as_index=False)[metrics].sum()
@@ -123,7 +123,7 @@ def test_kernels_in_steps_are_part_of_the_kernels(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_the_calls_of_a_pipeline_make_its_row(name: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     calls, pipelines = run.table("tf_data_calls"), run.table("tf_data_pipelines")
     latency = calls.groupby(["host", "pipeline"])["latency_us"]
     made = pd.DataFrame({"calls": latency.size(), "min": latency.min(), "max": latency.max(), "mean": latency.mean()})
@@ -136,7 +136,7 @@ def test_the_calls_of_a_pipeline_make_its_row(name: str) -> None:
 
 
 def test_the_order_of_host_files_does_not_matter() -> None:
-    run = load(run_path("tf_gpu"))
+    run = loaded_run("tf_gpu")
     turned = load(dataclasses.replace(run.found, files=run.found.files[::-1]))
     assert turned.content_id == run.content_id
     assert turned.info == run.info
@@ -146,7 +146,7 @@ def test_the_order_of_host_files_does_not_matter() -> None:
 
 def test_the_filter_reduction_shows_as_what_it_is() -> None:
     """The guiding example: Conv2D and its backprop ops fall several-fold, and everything is matched."""
-    comparison = tfc.compare(load(run_path("filters_512_128")), load(run_path("filters_16_8")))
+    comparison = tfc.compare(loaded_run("filters_512_128"), loaded_run("filters_16_8"))
     diff = comparison.table("op_stats").query("op_type.str.startswith('Conv2D')")
     assert set(diff["status"]) == {"matched"}
     by_type = diff.groupby("op_type")[["self_time_us_per_step_baseline", "self_time_us_per_step_candidate"]].sum()

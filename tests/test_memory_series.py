@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.memory_runs import allocate, free, loaded, step, work
-from tests.profiles import ALL_RUNS, run_path
-from tfcompare import load, memory_series
+from tests.profiles import ALL_RUNS, loaded_run
+from tfcompare import memory_series
 from tfcompare.memory_series import Memory, drawn, peak_of, step_positions, thinned, timeline_parts
 from tfcompare.run import Run
 
@@ -143,7 +143,7 @@ def test_a_level_that_no_event_tells_is_an_empty_line(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module", params=ALL_RUNS)
 def run(request: pytest.FixtureRequest) -> Run:
-    return load(run_path(request.param))
+    return loaded_run(request.param)
 
 
 @pytest.mark.parametrize("level", ["in_use_bytes", "heap_bytes", "free_bytes", "fragmentation"])

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.memory_runs import allocate, free, loaded, step, work
-from tests.profiles import ALL_RUNS, run_path
-from tfcompare import compare, load
+from tests.profiles import ALL_RUNS, loaded_run
+from tfcompare import compare
 from tfcompare.compare.matching import pair_hosts
 from tfcompare.memory_series import Memory
 from tfcompare.memory_sides import (
@@ -196,7 +196,7 @@ def test_small_parts_are_drawn_as_one(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module", params=ALL_RUNS)
 def run(request: pytest.FixtureRequest) -> Run:
-    return load(run_path(request.param))
+    return loaded_run(request.param)
 
 
 @pytest.mark.parametrize("by", ["scope", "region"])
@@ -222,7 +222,7 @@ def test_a_run_beside_itself_is_the_same_everywhere(run: Run) -> None:
 
 
 def test_swapped_sides_mirror_each_other() -> None:
-    ours, theirs = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    ours, theirs = loaded_run("filters_512_128"), loaded_run("filters_16_8")
     (memory,) = by_peak(ours.table("memory_summary"))
     pair = MemoryPair(memory, memory)
     there, back = diff_of(ours, theirs, pair), diff_of(theirs, ours, pair)

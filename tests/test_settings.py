@@ -56,5 +56,33 @@ def test_the_app_and_the_samples_are_where_they_are_looked_for() -> None:
 
 
 def test_every_variable_is_documented() -> None:
-    for name in (settings.PLACES_VARIABLE, settings.CACHE_VARIABLE):
-        assert name in (settings.__doc__ or "")
+    variables = [value for name, value in vars(settings).items() if name.endswith(("_VARIABLE", "_OPTION"))]
+    assert len(variables) >= 8
+    for name in variables:
+        assert f"`{name}" in (settings.__doc__ or "")
+
+
+def test_roots_and_capture_come_from_options_or_the_environment() -> None:
+    given = settings.read(["--root", "/a", "--root=/b", "logs", "--allow-capture"], {"TFCOMPARE_ROOTS": "/c"})
+    assert (given.roots, given.places, given.allow_capture) == ((Path("/a"), Path("/b")), (Path("logs"),), True)
+    roots = os.pathsep.join(["/c", "/d"])
+    asked = settings.read([], {"TFCOMPARE_ROOTS": roots, "TFCOMPARE_ALLOW_CAPTURE": "1", "TFCOMPARE_UPLOAD_MB": "5"})
+    assert (asked.roots, asked.allow_capture, asked.upload_bytes) == ((Path("/c"), Path("/d")), True, 5 * 2**20)
+    assert not settings.read([], {}).allow_capture
+
+
+@pytest.mark.parametrize("arguments", [["--root"], ["--root="], ["logs", "--root"]])
+def test_a_root_without_a_folder_is_told(arguments: list[str]) -> None:
+    with pytest.raises(TfcompareError, match="--root needs a folder behind it"):
+        settings.read(arguments, {})
+
+
+@pytest.mark.parametrize("value", ["yes", "true", "2"])
+def test_a_flag_is_0_or_1(value: str) -> None:
+    with pytest.raises(TfcompareError, match="TFCOMPARE_ALLOW_CAPTURE must be 0 or 1"):
+        settings.read([], {"TFCOMPARE_ALLOW_CAPTURE": value})
+
+
+def test_data_is_kept_in_the_user_s_folder_unless_another_is_named() -> None:
+    assert settings.read([], {"TFCOMPARE_DATA": "/data"}).data_folder == Path("/data")
+    assert settings.read([], {}).data_folder.name == "tfcompare"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.part_times import runs_ahead
 from tfcompare.schema import STEP_PARTS
 from tfcompare.step_attribution import Attribution, Within, attribution, steps_of, within
 
 
 def looked_into(one: str, other: str, part: str | None = None) -> tuple[Attribution, Within]:
-    baseline, candidate = tfc.load(run_path(one)), tfc.load(run_path(other))
+    baseline, candidate = loaded_run(one), loaded_run(other)
     comparison = tfc.compare(baseline, candidate)
     found = attribution(comparison, candidate)
     chosen = part or found.moved_most
@@ -62,7 +62,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> None:
-    a, b = tfc.load(run_path(one)), tfc.load(run_path(other))
+    a, b = loaded_run(one), loaded_run(other)
     forth, back = tfc.compare(a, b), tfc.compare(b, a)
     there, again = attribution(forth, b), attribution(back, a)
     assert there.waterfall is not None
@@ -80,7 +80,7 @@ def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
-    run = tfc.load(run_path(name))
+    run = loaded_run(name)
     comparison = tfc.compare(run, run)
     found = attribution(comparison, run)
     assert found.moved_most is None
@@ -95,7 +95,7 @@ def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
 
 
 def test_without_steps_there_is_no_waterfall_and_it_says_whose_and_what_to_do():
-    baseline, candidate = tfc.load(run_path("filters_16_8")), tfc.load(run_path("jax_conv_08"))
+    baseline, candidate = loaded_run("filters_16_8"), loaded_run("jax_conv_08")
     found = attribution(tfc.compare(baseline, candidate), candidate)
     assert found.waterfall is None
     assert "`jax_conv_minimal_08` has no step markers" in found.sentence
@@ -103,7 +103,7 @@ def test_without_steps_there_is_no_waterfall_and_it_says_whose_and_what_to_do():
 
 
 def test_of_a_chosen_host_its_own_steps_count():
-    run = tfc.load(run_path("tf_gpu"))
+    run = loaded_run("tf_gpu")
     host = run.host_names[-1]
     comparison = tfc.compare(run, run, host=host)
     assert set(steps_of(comparison, run)["host"]) == {host}

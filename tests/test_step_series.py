@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pandas as pd
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
 from tfcompare.frames.step_times import run_steps
-from tfcompare.step_series import on_slowest_host, op_by_step, with_host
+from tfcompare.step_series import on_slowest_host, op_by_step, sixteen_bit_share, with_host
 
 OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
 
@@ -46,6 +48,20 @@ def test_the_steps_of_one_host_are_themselves_and_no_steps_are_none():
     steps = samples.steps([10.0, 30.0, 10.0])
     assert on_slowest_host(steps).equals(steps)
     assert on_slowest_host(steps.iloc[:0]).empty
+
+
+def test_the_share_of_16_bits_is_of_what_is_known_and_of_nothing_less_than_half():
+    def share(sixteen: float, thirty_two: float) -> float:
+        steps = samples.steps([100.0, 100.0])
+        return sixteen_bit_share(
+            steps.assign(device_compute_us=50.0, device_compute_16_bit_us=sixteen, device_compute_32_bit_us=thirty_two)
+        )
+
+    assert share(30.0, 10.0) == 0.75
+    assert share(0.0, 25.0) == 0.0
+    assert math.isnan(share(10.0, 14.0))
+    assert math.isnan(share(math.nan, math.nan))
+    assert math.isnan(sixteen_bit_share(samples.steps([])))
 
 
 def test_an_op_has_zero_in_steps_in_which_it_did_not_run():

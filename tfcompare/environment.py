@@ -62,12 +62,6 @@ def environment(infos: list[RunInfo], time_zone: str | None = None) -> list[Fact
     ]
 
 
-def differences(baseline: RunInfo, candidate: RunInfo) -> list[str]:
-    """A phrase for each fact in which two runs should agree and do not: `device type: CPU and GPU`."""
-    facts = environment([baseline, candidate])
-    return [f"{fact.label.lower()}: {' and '.join(fact.values)}" for fact in facts if fact.differs]
-
-
 def _text(name: str, value: object, time_zone: str | None) -> str:
     if isinstance(value, datetime):
         return f"{pd.Timestamp(value).tz_convert(time_zone or 'UTC'):%Y-%m-%d %H:%M:%S %Z}"

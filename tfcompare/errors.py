@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import PurePath
 
 
 class TfcompareError(Exception):
@@ -11,6 +11,10 @@ class TfcompareError(Exception):
 
 class NoSuchPlace(TfcompareError):
     """A path that was asked for does not exist, or cannot be opened."""
+
+
+class NotFetched(TfcompareError):
+    """A remote file could not be brought here this time; asking again later may work."""
 
 
 class NoRuns(TfcompareError):
@@ -28,7 +32,7 @@ class NotAProfile(TfcompareError):
     `expected`, `found`.
     """
 
-    def __init__(self, path: Path | None, offset: int, expected: str, found: str) -> None:
+    def __init__(self, path: PurePath | None, offset: int, expected: str, found: str) -> None:
         self.path = path
         self.offset = offset
         self.expected = expected
@@ -39,7 +43,7 @@ class NotAProfile(TfcompareError):
             "record the profile again or copy the file anew"
         )
 
-    def at(self, path: Path) -> NotAProfile:
+    def at(self, path: PurePath) -> NotAProfile:
         """The same finding, told of the file it was made in."""
         return NotAProfile(path, self.offset, self.expected, self.found)
 

@@ -38,7 +38,7 @@ def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
     used, eligible = (_flagged_shares(diff, flag) for flag in (USED, ELIGIBLE))
     matched = sum(_without_nan(_totals(diff[diff["status"] == MATCHED], TIME)))
     figures = [
-        KeyFigure(f"Kernel time per {per}", "µs", *time, "lower",
+        KeyFigure(f"Kernel time per {per}", "µs", *time, "neither",
                   "Time of all kernels added up, over all streams; those that ran at once count in full."),
         KeyFigure(f"Kernel launches per {per}", "", *count, "lower", "How many kernels ran, on all devices."),
         KeyFigure("Average kernel", "µs", average[0], average[1], "neither", "Kernel time ÷ launches."),
@@ -60,7 +60,7 @@ def _copy_figures(copies: pd.DataFrame, per: str) -> list[KeyFigure]:
     size = _totals(copied, "size_bytes")
     size = (size[0] if told[0] else math.nan, size[1] if told[1] else math.nan)
     return [
-        KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "lower",
+        KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
                   "Time of all copies added up, over all devices; copies by kernels count as kernels."),
         KeyFigure(f"Bytes copied per {per}", "bytes", *size, "lower",
                   "Bytes of all copies; missing where a copy does not tell its size."),

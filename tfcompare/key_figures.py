@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.headline import has_steps
 from tfcompare.compare.movers import metric_in
+from tfcompare.compare.typical_steps import MEANING as TYPICAL
+from tfcompare.compare.verdict import FASTER, SLOWER, Verdict
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.tf_stats import ROLES, without_idle
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.run import RunInfo
-
 Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", ""]
 Better = Literal["lower", "neither"]
+NEITHER_TOLD = (math.nan, math.nan)
 
 
 @dataclass(frozen=True)
@@ -51,30 +51,49 @@ class KeyFigure:
         return "better" if self.candidate < self.baseline else "worse"
 
 
-def key_figures(baseline: RunInfo, candidate: RunInfo, diff: pd.DataFrame) -> list[KeyFigure]:
-    """Step time, op time on host and device, shares of IDLE and of eager ops, and how much of the time was matched.
+def better_by(verdict: Verdict) -> Better:
+    """Only what a verdict claims counts as better or worse."""
+    return "lower" if verdict.word in (FASTER, SLOWER) else "neither"
 
-    `diff` is the pair's diff of `op_stats`; its times are per step or per run, and so are the figures. Figures that a
-    pair does not have (a step time without steps, device time without a device) are left out.
+
+def key_figures(
+    diff: pd.DataFrame,
+    step_us: tuple[float, float],
+    sixteen_bit: tuple[float, float] = NEITHER_TOLD,
+    step_time: Better = "neither",
+) -> list[KeyFigure]:
+    """Step time, op time on host and device, shares of IDLE, 16-bit computing and eager ops, and of the time matched.
+
+    `diff` is the pair's diff of `op_stats`; its times are per step or per run, and so are the figures. Of baseline and
+    candidate, NaN where not known: `step_us`, their typical steps, and `sixteen_bit`, the shares of their devices'
+    computing. `step_time` is what a verdict says of the step time; sums of times are not judged. Figures that a pair
+    does not have (a step time without steps, device time without a device) are left out.
     """
     metric = metric_in(diff, "self_time_us")
     per = "step" if metric.endswith("_per_step") else "run"
-    figures = [_step_time(baseline, candidate)] if has_steps(baseline) and has_steps(candidate) else []
+    figures = [] if any(map(math.isnan, step_us)) else [_step_time(*step_us, step_time)]
     sides = [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
     figures += [_op_time(diff, metric, side, per) for side in sides]
     figures += [_idle_share(diff, metric, side) for side in sides[:1]]
+    figures += [] if all(map(math.isnan, sixteen_bit)) else [_sixteen_bit(*sixteen_bit)]
     figures += [_eager_share(diff, metric)] if HOST in sides else []
     return [*figures, _matched(diff, metric)] if sides else figures
 
 
-def _step_time(baseline: RunInfo, candidate: RunInfo) -> KeyFigure:
+def _step_time(baseline_us: float, candidate_us: float, better: Better) -> KeyFigure:
+    return KeyFigure("Step time (typical)", "µs", baseline_us, candidate_us, better, TYPICAL)
+
+
+def _sixteen_bit(baseline: float, candidate: float) -> KeyFigure:
     return KeyFigure(
-        "Step time (median)",
-        "ms",
-        baseline.step_time_ms_median,
-        candidate.step_time_ms_median,
-        "lower",
-        "Median over the included steps, each as long as on its slowest host.",
+        "16-bit compute",
+        "share",
+        baseline,
+        candidate,
+        "neither",
+        "Time of steps in which a device computes with numbers of 16 bits (or fewer), as a share of that in which it "
+        "computes with numbers of a known width. It is known by the types of an op's inputs or the kernel's name; no "
+        "figure where the profile tells it of less than half of the computing.",
     )
 
 
@@ -83,7 +102,7 @@ def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
     here = ops[ops["host_or_device"] == side]
     ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
     meaning = f"Self time of all {side.lower()} ops added up, over all threads or streams, per {per}; without IDLE."
-    return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "lower", meaning)
+    return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "neither", meaning)
 
 
 def _idle_share(diff: pd.DataFrame, metric: str, side: str) -> KeyFigure:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.by_hand import Choice
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.movers import metric_in, scope_of
 from tfcompare.compare.verdict import LESS, MORE, SAME
@@ -29,7 +30,7 @@ SMALLEST_SHARE = 0.004
 
 NO_OP = "(no op named)"
 NO_REGION = "(no region)"
-NOT_NAMED = ("", "(null)")
+NOT_NAMED = ("",)
 """Op names and regions of allocations that were made for no op."""
 
 BOTH = "both runs"
@@ -102,12 +103,19 @@ def _renamed(memory: Memory, hosts: Hosts) -> Memory:
 
 
 def peak_diff(
-    whole: pd.DataFrame, pair: MemoryPair, hosts: Hosts, tables: tuple[pd.DataFrame, pd.DataFrame], *, identical: bool
+    whole: pd.DataFrame,
+    pair: MemoryPair,
+    hosts: Hosts,
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    *,
+    identical: bool,
+    by_hand: Sequence[Choice] = (),
 ) -> pd.DataFrame:
     """The diff of `memory_peak` of one pair of memories.
 
     `whole` is the diff of the two runs, in which only memories of one name meet. Two names are compared here, from
-    `tables`, the `memory_peak` of the runs; the rows then go by the baseline's names.
+    `tables`, the `memory_peak` of the runs, and with what is said of names `by_hand`; the rows then go by the baseline's
+    names.
     """
     if pair.has_one_name:
         there = pair.baseline or (pair.candidate and _renamed(pair.candidate, hosts))
@@ -115,7 +123,8 @@ def peak_diff(
     ours, theirs = (_of(table, memory) for table, memory in zip(tables, pair.memories, strict=True))
     theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))
     candidate = str(whole["candidate"].iloc[0])
-    return diff_table(schema.MEMORY_PEAK, candidate, Side(ours, 1), Side(theirs, 1), per="run", identical=identical)
+    sides = Side(ours, 1), Side(theirs, 1)
+    return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, by_hand=by_hand)
 
 
 def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:

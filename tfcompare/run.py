@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePath
+from threading import Lock, Semaphore
 
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.errors import NotAProfile, TfcompareError, Unknown
+from tfcompare.errors import NotAProfile, NotFetched, TfcompareError, Unknown
 from tfcompare.frames import HostFrames, build
 from tfcompare.frames.input_pipeline import input_pipeline
 from tfcompare.frames.memory import memory_timeline
@@ -22,10 +23,11 @@ from tfcompare.frames.op_stats import op_cells, op_stats, op_steps
 from tfcompare.frames.step_cells import StepCells, below_one_another
 from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
-from tfcompare.logdir import FoundRun, HostFile, find_run
+from tfcompare.logdir import FoundRun, HostFile, find_run, remote_cache
 from tfcompare.xspace import read
 
 _READERS = 4
+_FETCHERS = 8
 _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
@@ -46,7 +48,8 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
 _BY_DEVICE = ("op_stats", "op_steps", "copies")
 
 Progress = Callable[[int, int], None]
-"""Called with (host files read, host files in all)."""
+"""Called with (host files read, host files in all); or, while remote ones are fetched, with (bytes here, bytes in all).
+"""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Run:
 
     id: str
     name: str
-    path: Path
+    path: PurePath
     content_id: str
     host_names: tuple[str, ...]
     remarks: tuple[str, ...]
@@ -173,17 +176,25 @@ class Run:
         return {}
 
 
-def load(place: str | Path | FoundRun, *, step_marker: str | None = None, progress: Progress | None = None) -> Run:
+def load(
+    place: str | Path | FoundRun,
+    *,
+    step_marker: str | None = None,
+    progress: Progress | None = None,
+    fetching: Progress | None = None,
+) -> Run:
     """Read the one run at `place`: a file, run folder, logdir or a found run.
 
     `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is
-    wanted. A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be
-    read (`NotAProfile`, `NoSuchPlace`), where there is no run (`NoRuns`) or more than one (`SeveralRuns`).
+    wanted. Remote host files are fetched into the user's cache folder first, several at once, unless they are there.
+    A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be read
+    (`NotAProfile`, `NoSuchPlace`) or any cannot be fetched (`NotFetched`), where there is no run (`NoRuns`) or more than
+    one (`SeveralRuns`).
     """
     found = place if isinstance(place, FoundRun) else find_run(place)
     if not found.files:
         raise TfcompareError("; ".join(found.problems) or f"{found.path}: no host file to read")
-    hosts, failures = _read_hosts(found, step_marker, progress)
+    hosts, failures = _read_hosts(found, _Reader(found, step_marker, fetching), progress)
     if not hosts:
         raise failures[0]
     remarks = (*found.problems, *(f"left out: {failure}" for failure in failures), *_remarks(hosts))
@@ -200,16 +211,19 @@ def load(place: str | Path | FoundRun, *, step_marker: str | None = None, progre
 
 
 def _read_hosts(
-    found: FoundRun, step_marker: str | None, progress: Progress | None
+    found: FoundRun, reader: _Reader, progress: Progress | None
 ) -> tuple[list[HostFrames], list[TfcompareError]]:
     """(what the readable host files give, sorted by host; why the others cannot be read)."""
     hosts: list[HostFrames] = []
     failures: list[TfcompareError] = []
-    with ThreadPoolExecutor(min(_READERS, len(found.files))) as pool:
-        waiting = [pool.submit(_read_host, file, step_marker) for file in found.files]
+    with ThreadPoolExecutor(min(_FETCHERS if found.is_remote else _READERS, len(found.files))) as pool:
+        waiting = [pool.submit(reader.read, file) for file in found.files]
         for done, future in enumerate(waiting, 1):
             try:
                 hosts.append(future.result())
+            except NotFetched:  # no verdict on the file: the run is to be had another time
+                pool.shutdown(cancel_futures=True)
+                raise
             except TfcompareError as error:
                 failures.append(error)
             if progress is not None:
@@ -217,12 +231,46 @@ def _read_hosts(
     return sorted(hosts, key=lambda h: h.host), failures
 
 
-def _read_host(file: HostFile, step_marker: str | None) -> HostFrames:
-    profile = read(file.path)
-    try:
-        return build(profile.space, file.host, profile.digest, step_marker)
-    except NotAProfile as error:  # a damaged XLA program within
-        raise error.at(file.path) from None
+class _Reader:
+    """Reads host files on several threads; remote ones are fetched before, and held while they are read."""
+
+    def __init__(self, found: FoundRun, step_marker: str | None, fetching: Progress | None) -> None:
+        self._step_marker = step_marker
+        self._fetching = fetching
+        self._at_once = Semaphore(_READERS)
+        self._lock = Lock()
+        self._here = {file.path: file.bytes_at_hand for file in found.files}
+        self._total = found.size_bytes
+        self._is_all_here = found.bytes_at_hand == self._total
+
+    def read(self, file: HostFile) -> HostFrames:
+        """The frames of a host file. A copy from an earlier time that turns out to be damaged is fetched anew."""
+        if file.source is None:
+            return self._frames(file)
+        cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
+        try:
+            with cache.held(file.source, lambda here: self._told(file, here)):
+                return self._frames(file)
+        except NotAProfile:
+            if not was_here:
+                raise
+        cache.discard(file.source)
+        with cache.held(file.source, lambda here: self._told(file, here)):
+            return self._frames(file)
+
+    def _frames(self, file: HostFile) -> HostFrames:
+        try:
+            with self._at_once:
+                profile = read(file.path)
+                return build(profile.space, file.host, profile.digest, self._step_marker)
+        except NotAProfile as error:  # also a damaged XLA program within
+            raise error.at(file.where) from None
+
+    def _told(self, file: HostFile, here: int) -> None:
+        with self._lock:
+            self._here[file.path] = here
+            if self._fetching is not None and not self._is_all_here:
+                self._fetching(sum(self._here.values()), self._total)
 
 
 def _content_id(hosts: list[HostFrames]) -> str:

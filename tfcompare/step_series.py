@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfcompare.frames.step_times import aligned, run_steps
+from tfcompare.schema import STEP_PRECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
+
+LEAST_TOLD = 0.5
+"""Of the device's computing: where the profile tells of less how wide its numbers are, no share is given."""
 
 
 def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -38,6 +43,16 @@ def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
     )
     of_run = run_steps(steps)[["step", "included"]]
     return of_run.merge(longest.drop(columns="included"), on="step")[steps.columns.to_list()]
+
+
+def sixteen_bit_share(steps: pd.DataFrame) -> float:
+    """The share of 16 bits in the device's computing of all these steps, of that whose width the profile tells.
+
+    `steps` has the columns of `schema.STEPS`. NaN where it tells that of less than `LEAST_TOLD` of the computing.
+    """
+    sixteen, thirty_two = (float(steps[column].sum()) for column in STEP_PRECISIONS)
+    told = sixteen + thirty_two
+    return sixteen / told if told > 0 and told >= LEAST_TOLD * steps["device_compute_us"].sum() else math.nan
 
 
 def op_by_step(op_steps: pd.DataFrame, steps: pd.DataFrame, op: Mapping[str, str]) -> pd.DataFrame:

@@ -24,8 +24,9 @@ def steps(parts: dict[str, float], *, jitter: float = 0.0) -> pd.DataFrame:
     frame = pd.DataFrame({"host": "a", "step": range(STEPS), "start_us": 0.0, "duration_us": STEP_US, "included": True})
     spread = 1 + jitter * pd.Series([(-1.0) ** i for i in range(STEPS)])
     given = {f"{part}_us": us * spread for part, us in parts.items()}
-    rest = {"host_compute_us": STEP_US - sum(given.values())} if "host_compute" not in parts else {}
-    frame = frame.assign(**dict.fromkeys(schema.STEP_PARTS, 0.0) | rest | given)
+    made_of = sum(us for part, us in given.items() if part in schema.STEP_PARTS)
+    rest = {"host_compute_us": STEP_US - made_of} if "host_compute" not in parts else {}
+    frame = frame.assign(**dict.fromkeys((*schema.STEP_PARTS, *schema.STEP_PRECISIONS), 0.0) | rest | given)
     return schema.STEPS.conform(frame.assign(duration_us=frame[list(schema.STEP_PARTS)].sum(axis=1)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.advice.advice_facts import facts, kernels, memory, ops
 from tfcompare.advice import Facts, advise_on
 from tfcompare.advice.changes import changes
@@ -109,3 +111,22 @@ def test_advice_on_input_says_so_where_only_the_rest_of_the_step_got_shorter() -
     assert "the rest of the step got shorter" in input_advice(slow, fast)
     assert "the rest of the step" not in input_advice(fast, fast)
     assert "the rest of the step" not in input_advice(facts({"input": 6000}), facts({"input": 6100}, content="b"))
+
+
+def test_with_more_recordings_a_change_is_told_that_one_alone_does_not_bear_out() -> None:
+    def waiting(us: float, content: str) -> Facts:
+        return facts({"input": us, "host_compute": 6000}, jitter=0.1, content=content)
+
+    before, after = waiting(3000, "a"), waiting(3600, "b")
+    assert texts(before, after) == ([], [])
+    grouped = [
+        replace(side, more_steps=tuple(waiting(us + n, "c").steps for n in (-20, 20)))
+        for side, us in ((before, 3000), (after, 3600))
+    ]
+    better, worse = texts(*grouped)
+    assert better == []
+    assert [text.partition(" (")[0] for text in worse] == [
+        "The average step rose from 9.00 ms to 9.60 ms",
+        "Waiting for input rose from 3.00 ms to 3.60 ms a step",
+    ]
+    assert len(texts(*grouped[::-1])[0]) == len(worse)

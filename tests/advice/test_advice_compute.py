@@ -29,6 +29,20 @@ def test_products_of_32_bits(framework: str, call: str, kernel: str, on_cores: b
     assert found.saves == pytest.approx(2 / 3 * 0.9 / 2)
 
 
+def test_the_share_of_16_bits_is_evidence_where_the_steps_tell_it() -> None:
+    there = kernels(product("ampere_sgemm_128x64", on_cores=False), RELU)
+    told = BUSY | {"device_compute_16_bit": 900.0, "device_compute_32_bit": 8100.0}
+    labels = []
+    for parts in (BUSY, told):
+        case = facts(parts, device_type="GPU", kernels=there)
+        found = kernel_rules.mixed_precision(case)
+        assert found is not None
+        labels.append([figure.label for figure in found.figures])
+        shares = [f.of(case) for f in found.figures if f is kernel_rules.IN_SIXTEEN_BITS]
+    assert labels[1] == [*labels[0], kernel_rules.IN_SIXTEEN_BITS.label]
+    assert shares == [0.1]
+
+
 @pytest.mark.parametrize(
     "there",
     [

@@ -9,9 +9,8 @@ from functools import cache
 import pandas as pd
 import pytest
 
-import tfcompare as tfc
 from tests.advice.advice_facts import NAIVE, facts, kernels, memory, ops
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
 from tfcompare.advice.advise import RULES
 from tfcompare.advice.changes import changes
@@ -24,7 +23,7 @@ _NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")
 
 @cache
 def loaded(name: str) -> Run:
-    return tfc.load(run_path(name))
+    return loaded_run(name)
 
 
 @cache

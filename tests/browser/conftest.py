@@ -11,7 +11,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -20,19 +21,23 @@ from urllib.request import urlopen
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests.profiles import ROOT, SAMPLES
 
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost", "--process-per-site",
 ]  # fmt: skip
+WIDE: ViewportSize = {"width": 1440, "height": 1000}
+NARROW: ViewportSize = {"width": 900, "height": 1000}
 TIMEOUT_MS = 60_000
 expect.set_options(timeout=TIMEOUT_MS)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 Serve = Callable[..., str]
+Start = Callable[..., AbstractContextManager[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -60,27 +65,36 @@ def browser(chromium_path: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def serve(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
-    """Starts a fresh server on the given places (none: the sample runs) and returns its address."""
+def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Start:
+    """Starts a server on the given places (none: the sample runs)."""
     request.getfixturevalue("chromium_path")  # nothing is started in vain
+    return lambda *places: _server(places, tmp_path_factory.mktemp("server"))
+
+
+@pytest.fixture
+def serve(start: Start) -> Iterator[Serve]:
+    """Starts a fresh server and returns its address. That takes seconds: where it need not be fresh, use `shared`."""
     with ExitStack() as servers:
-
-        def start(*places: str | Path) -> str:
-            return servers.enter_context(_server(places, tmp_path_factory.mktemp("server")))
-
-        yield start
+        yield lambda *places: servers.enter_context(start(*places))
 
 
 @pytest.fixture(scope="session")
-def samples_url(serve: Serve) -> str:
+def shared(start: Start) -> Iterator[Serve]:
+    """The address of the one server on the given places that all tests share."""
+    with ExitStack() as servers:
+        yield cache(lambda *places: servers.enter_context(start(*places)))
+
+
+@pytest.fixture(scope="session")
+def samples_url(shared: Serve) -> str:
     """A server on the sample runs that all tests share."""
-    return serve()
+    return shared()
 
 
 @pytest.fixture(scope="session")
-def autoencoder_url(serve: Serve) -> str:
+def autoencoder_url(shared: Serve) -> str:
     """A server on the recorded samples alone, whatever other samples there are."""
-    return serve(SAMPLES / "autoencoder")
+    return shared(SAMPLES / "autoencoder")
 
 
 @contextmanager
@@ -125,31 +139,54 @@ def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> Non
     raise AssertionError(f"the server did not come up in a minute:\n{log.read_text()}")
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser of its own for the test. What asks for anything outside this machine fails the test."""
-    made = browser.new_context(
-        viewport={"width": 1440, "height": 1000}, timezone_id="Europe/Vienna", accept_downloads=True
-    )
+@pytest.fixture(scope="session")
+def asked_elsewhere() -> list[str]:
+    """What pages asked of any other machine so far, in vain: Chromium knows the address of none."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def everything_works_offline(asked_elsewhere: list[str]) -> Iterator[None]:
+    yield
+    asked = asked_elsewhere.copy()
+    asked_elsewhere.clear()
+    assert asked == [], "everything works offline"
+
+
+@pytest.fixture(scope="session")
+def context(browser: Browser, samples_url: str, asked_elsewhere: list[str]) -> Iterator[BrowserContext]:
+    """The one window whose tabs the tests are."""
+    made = browser.new_context(viewport=WIDE, timezone_id="Europe/Vienna", accept_downloads=True)
     made.set_default_timeout(TIMEOUT_MS)
-    outside: list[str] = []
 
-    def guard(route: Route) -> None:
-        if urlsplit(route.request.url).hostname == "localhost":
-            route.continue_()
-        else:
-            outside.append(route.request.url)
-            route.abort()
+    def note(url: str) -> None:
+        if urlsplit(url.removeprefix("blob:")).hostname != "localhost":
+            asked_elsewhere.append(url)
 
-    made.route("**/*", guard)
+    made.on("request", lambda request: note(request.url))
+    made.on("page", lambda page: page.on("websocket", lambda socket: note(socket.url)))
+    # Tabs of a site share a process and what it has compiled: half of the work of opening a page. This one keeps it.
+    made.new_page().goto(f"{samples_url}/_stcore/health")
     yield made
     made.close()
-    assert outside == [], "everything works offline"
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Page:
-    return context.new_page()
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A tab of the test's own. It is closed with those that the test opens beside it."""
+    before = context.pages
+    yield context.new_page()
+    for made in context.pages:
+        if made not in before:
+            made.close()
+
+
+@pytest.fixture(scope="module")
+def tab(context: BrowserContext) -> Iterator[Page]:
+    """A tab that tests of one file share: for those that leave the page as they found it."""
+    made = context.new_page()
+    yield made
+    made.close()
 
 
 def settled(page: Page) -> Page:
@@ -182,6 +219,14 @@ def table_texts(page: Page, nth: int = 0) -> list[list[str]]:
     rows = page.locator("[data-testid=stDataFrame]").nth(nth).locator("canvas tbody tr")
     expect(rows.first).to_be_attached()
     return [[cell.strip() for cell in row.locator("td").all_text_contents()] for row in rows.all()]
+
+
+def too_wide(page: Page, tables: int) -> list[str]:
+    """Which of the page's tables must be scrolled sideways to see all columns that are shown first."""
+    scrollers = page.locator("[data-testid=stDataFrame] .dvn-scroller")
+    expect(scrollers).to_have_count(tables)
+    sizes = scrollers.evaluate_all("all => all.map(e => [e.scrollWidth, e.clientWidth])")
+    return [f"table {nth}: {needed} px in {there} px" for nth, (needed, there) in enumerate(sizes, 1) if needed > there]
 
 
 def click_table(page: Page, x: float, row: int, nth: int = 0) -> None:

@@ -21,7 +21,9 @@ def row_of(page: Page, name: str) -> int:
     return next(i for i, cells in enumerate(table_texts(page)) if name in cells)
 
 
-def test_the_choice_is_made_in_the_table_and_stands_in_the_address(page: Page, autoencoder_url: str) -> None:
+def test_the_choice_is_made_in_the_table_stands_in_the_address_and_can_be_gone_back_on(
+    page: Page, autoencoder_url: str
+) -> None:
     opened(page, autoencoder_url)
     assert query(page) == {"baseline": [IDS["filters_512_128"]], "candidate": [IDS["filters_16_8"]]}
     expect(page.locator(HEADLINE)).to_contain_text("times as fast")
@@ -30,6 +32,11 @@ def test_the_choice_is_made_in_the_table_and_stands_in_the_address(page: Page, a
     expect(page.locator(HEADLINE)).to_have_count(2)
     settled(page)
     assert query(page)["candidate"] == [IDS["filters_16_8"], IDS["filters_16_8_better_input"]]
+
+    page.go_back()  # brings the choice before
+    expect(page.locator(HEADLINE)).to_have_count(1)
+    settled(page)
+    assert query(page)["candidate"] == [IDS["filters_16_8"]]
 
     click_table(page, BASELINE_X, row_of(page, "filters_16_8_again"))
     expect(page.locator(HEADLINE).first).to_contain_text("of filters_16_8_again")
@@ -66,34 +73,12 @@ def test_the_choice_survives_reloading_and_going_to_another_page(page: Page, aut
     assert query(page)["candidate"] == [IDS["filters_16_8"]]
 
 
-def test_going_back_brings_the_choice_before(page: Page, autoencoder_url: str) -> None:
+def test_links_in_the_sidebar_can_be_copied(page: Page, autoencoder_url: str) -> None:
     opened(page, autoencoder_url)
-    click_table(page, CANDIDATE_X, row_of(page, "filters_16_8_again"))
-    expect(page.locator(HEADLINE)).to_have_count(2)
-    settled(page)
-    page.go_back()
-    expect(page.locator(HEADLINE)).to_have_count(1)
-    settled(page)
-    assert query(page)["candidate"] == [IDS["filters_16_8"]]
-
-
-def test_links_in_the_sidebar_can_be_copied(page: Page, context: BrowserContext, autoencoder_url: str) -> None:
-    opened(page, autoencoder_url)
+    chosen = query(page)
     address = page.get_by_test_id("stSidebar").get_by_role("link", name="Overview").get_attribute("href")
     assert address is not None
-    other = opened(context.new_page(), f"{autoencoder_url}/{address.lstrip('./')}")
-    assert query(other) == query(page)
-
-
-def test_deep_links_work_on_a_fresh_server(page: Page, serve: Serve) -> None:
-    wanted = [("baseline", IDS["filters_16_8"])]
-    wanted += [("candidate", IDS[name]) for name in ("filters_512_128", "filters_16_8_again")]
-    opened(page, f"{serve(AUTOENCODER)}/Overview?{urlencode([*wanted, ('per', 'run')])}")
-    expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
-    expect(page.get_by_test_id("stMain")).to_contain_text(
-        "filters_512_128, filters_16_8_again against the baseline filters_16_8, per run"
-    )
-    assert query(page)["candidate"] == [IDS["filters_512_128"], IDS["filters_16_8_again"]]
+    assert query(opened(page, f"{autoencoder_url}/{address.lstrip('./')}")) == chosen
 
 
 def test_an_unknown_run_in_a_link_is_told(page: Page, autoencoder_url: str) -> None:
@@ -117,9 +102,9 @@ def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserCon
     assert [cells[2] for cells in table_texts(other)] == ["filters_16_8"]
 
 
-def test_broken_runs_are_listed_with_their_reason(page: Page, serve: Serve, tmp_path: Path) -> None:
+def test_broken_runs_are_listed_with_their_reason(page: Page, samples_url: str, tmp_path: Path) -> None:
     (tmp_path / "vm.xplane.pb").touch()
-    opened(page, serve(AUTOENCODER, tmp_path))
+    opened(page, f"{samples_url}?{urlencode({'dir': [AUTOENCODER, tmp_path]}, doseq=True)}")
     cells = next(cells for cells in table_texts(page) if any(cell.startswith("⚠") for cell in cells))
     assert cells[:2] == ["", ""]
     page.get_by_text("1 of these cannot be read").click()

@@ -9,7 +9,17 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, Serve, downloaded, opened, query, settled, table_texts
+from tests.browser.conftest import (
+    EVERYTHING,
+    ROWS_SHOWN,
+    Serve,
+    downloaded,
+    opened,
+    query,
+    settled,
+    table_texts,
+    too_wide,
+)
 from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
 from tfcompare import compare, load
 from tfcompare.run import Run
@@ -18,6 +28,12 @@ from tfcompare.run import Run
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
     return [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+
+
+@pytest.fixture(scope="module")
+def memory(tab: Page, autoencoder_url: str) -> Page:
+    """The page on the sample runs, opened once for all tests that leave it as they found it."""
+    return opened(tab, f"{autoencoder_url}/Memory?parts=true")
 
 
 def drawn(page: Page, nth: int = 0) -> dict[str, list[float]]:
@@ -29,9 +45,8 @@ def drawn(page: Page, nth: int = 0) -> dict[str, list[float]]:
     return chart.evaluate(script)  # type: ignore[no-any-return]
 
 
-def test_every_chart_is_drawn(page: Page, autoencoder_url: str) -> None:
-    opened(page, f"{autoencoder_url}/Memory?parts=true")
-    expect(page.locator(".gtitle")).to_have_text(
+def test_every_chart_is_drawn(memory: Page) -> None:
+    expect(memory.locator(".gtitle")).to_have_text(
         [
             "Memory in use over time",
             "Stack, heap and free memory: filters_512_128",
@@ -40,13 +55,13 @@ def test_every_chart_is_drawn(page: Page, autoencoder_url: str) -> None:
             "What is held at the peak of each run",
         ]
     )
-    peaks = drawn(page)
+    peaks = drawn(memory)
     assert sorted(peaks) == [
         "Baseline · filters_512_128, peak 169 MBy", "Baseline · filters_512_128y2",
         "Candidate · filters_16_8, peak 69.0 MBy", "Candidate · filters_16_8y2",
     ]  # fmt: skip
     assert peaks["Baseline · filters_512_128, peak 169 MBy"] == pytest.approx(168.858112)
-    expect(page.locator(".treemaplayer .slice").first).to_be_visible()
+    expect(memory.locator(".treemaplayer .slice").first).to_be_visible()
 
 
 def test_the_controls_change_the_chart_and_the_address(page: Page, autoencoder_url: str) -> None:
@@ -67,21 +82,19 @@ def test_the_controls_change_the_chart_and_the_address(page: Page, autoencoder_u
     expect(page.locator(".xtitle").first).to_have_text("Time since the first event (s)")
 
 
-def test_hovering_tells_what_an_event_was(page: Page, autoencoder_url: str) -> None:
-    opened(page, f"{autoencoder_url}/Memory")
-    plot = page.locator(".js-plotly-plot").first.locator(".nsewdrag").first
+def test_hovering_tells_what_an_event_was(memory: Page) -> None:
+    plot = memory.locator(".js-plotly-plot").first.locator(".nsewdrag").first
     plot.hover(position={"x": 300, "y": 100})
-    texts = page.locator(".hovertext")
+    texts = memory.locator(".hovertext")
     expect(texts).to_have_count(2)
     for role in ("Baseline", "Candidate"):
         fields = f"{role}: (de)?allocation of .*requested .*in use .*fragmentation .*step "
         expect(texts.filter(has_text=re.compile(fields))).to_have_count(1)
 
 
-def test_the_csv_of_a_timeline_is_whole(page: Page, autoencoder_url: str, runs: list[Run]) -> None:
-    opened(page, f"{autoencoder_url}/Memory")
+def test_the_csv_of_a_timeline_is_whole(memory: Page, runs: list[Run]) -> None:
     for run, role in zip(runs, ("baseline", "candidate"), strict=True):
-        file = downloaded(page, f"CSV of the {role}'s timeline", keep_default_na=False)
+        file = downloaded(memory, f"CSV of the {role}'s timeline", keep_default_na=False)
         whole = run.table("memory_timeline")
         assert list(file.columns) == list(whole.columns)
         for name in ("in_use_bytes", "heap_bytes", "free_bytes"):
@@ -90,28 +103,23 @@ def test_the_csv_of_a_timeline_is_whole(page: Page, autoencoder_url: str, runs: 
         assert file["time_us"].tolist() == pytest.approx(whole["time_us"].tolist(), rel=1e-12)
 
 
-def test_the_csvs_are_the_tables(page: Page, autoencoder_url: str, runs: list[Run]) -> None:
+def test_the_csvs_are_the_tables(memory: Page, runs: list[Run]) -> None:
     comparison = compare(*runs)
-    opened(page, f"{autoencoder_url}/Memory")
     for nth, name in enumerate(("memory_peak", "memory_summary")):
         diff = comparison.table(name)
-        everything = downloaded(page, EVERYTHING, nth, keep_default_na=False)
+        everything = downloaded(memory, EVERYTHING, nth, keep_default_na=False)
         assert list(everything.columns) == list(diff.columns)
         assert len(everything) == len(diff)
-        shown = downloaded(page, ROWS_SHOWN, nth, keep_default_na=False)
+        shown = downloaded(memory, ROWS_SHOWN, nth, keep_default_na=False)
         metric = {"memory_peak": "allocation_bytes", "memory_summary": "peak_bytes"}[name]
         for frame in (everything, shown):
             bytes_of = pd.to_numeric(frame[f"{metric}_baseline"]).dropna().tolist()
             assert bytes_of == diff[f"{metric}_baseline"].dropna().tolist()
-    assert table_texts(page)[0][1:4] == ["temp", "float", "[2,1024,4608]"]
+    assert table_texts(memory)[0][1:4] == ["temp", "float", "[2,1024,4608]"]
 
 
-@pytest.mark.parametrize("nth", [0, 1, 2])
-def test_the_columns_shown_first_need_no_sideways_scrolling(page: Page, autoencoder_url: str, nth: int) -> None:
-    opened(page, f"{autoencoder_url}/Memory")
-    table = page.locator("[data-testid=stDataFrame]").nth(nth)
-    table.scroll_into_view_if_needed()
-    assert table.locator(".dvn-scroller").evaluate("e => e.scrollWidth <= e.clientWidth")
+def test_the_columns_shown_first_need_no_sideways_scrolling(memory: Page) -> None:
+    assert too_wide(memory, tables=3) == []
 
 
 def test_a_deep_link_on_a_fresh_server_shows_the_memories_it_names(page: Page, serve: Serve) -> None:

@@ -30,9 +30,15 @@ def address(url: str, folder: Path, names: tuple[str, str], **more: str) -> str:
     return f"{url}/tf_data?{urlencode(roles | more)}"
 
 
-@pytest.fixture
-def samples(page: Page, samples_url: str) -> Page:
-    return opened(page, address(samples_url, SAMPLE_RUNS[NAMES[0]].parents[1], NAMES))
+@pytest.fixture(scope="module")
+def samples_address(samples_url: str) -> str:
+    return address(samples_url, SAMPLE_RUNS[NAMES[0]].parents[1], NAMES)
+
+
+@pytest.fixture(scope="module")
+def samples(tab: Page, samples_address: str) -> Page:
+    """The page on the sample runs, opened once for all tests that leave it as they found it."""
+    return opened(tab, samples_address)
 
 
 def graph_texts(page: Page, nth: int) -> str:
@@ -92,15 +98,16 @@ def test_the_csvs_are_the_diffs(samples: Page, runs: list[Run]) -> None:
     assert len(shown) == len(expected)
 
 
-def test_another_execution_is_chosen_and_linked(samples: Page) -> None:
-    rank = samples.get_by_role("spinbutton", name="Rank of the execution")
+def test_another_execution_is_chosen_and_linked(page: Page, samples_address: str) -> None:
+    opened(page, samples_address)
+    rank = page.get_by_role("spinbutton", name="Rank of the execution")
     rank.fill("2")
     rank.press("Enter")
-    expect(samples.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
-    settled(samples)
-    assert query(samples)["rank"] == ["2"]
-    samples.reload()
-    expect(samples.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
+    expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
+    settled(page)
+    assert query(page)["rank"] == ["2"]
+    page.reload()
+    expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
 
 
 def test_a_deep_link_on_a_fresh_server_shows_that_host_and_pipeline(page: Page, serve: Serve, tmp_path: Path) -> None:
@@ -114,11 +121,11 @@ def test_a_deep_link_on_a_fresh_server_shows_that_host_and_pipeline(page: Page, 
     expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text("Execution 1: baseline a")
 
 
-def test_a_host_is_chosen_and_linked(page: Page, serve: Serve, tmp_path: Path) -> None:
+def test_a_host_is_chosen_and_linked(page: Page, samples_url: str, tmp_path: Path) -> None:
     for name, made in (("a", plain), ("b", prefetched)):
         write(tmp_path / name, [zipped(i, 0) for i in range(STEPS)], host="one")
         write(tmp_path / name, [made(i) for i in range(STEPS)], host="two")
-    opened(page, address(serve(tmp_path), tmp_path, ("a", "b")))
+    opened(page, address(samples_url, tmp_path, ("a", "b"), dir=str(tmp_path)))
     expect(page.get_by_text("Host two, one of 2 with tf.data")).to_have_count(2)
     assert "Prefetch+ added" in graph_texts(page, 1)
     page.locator("[data-testid=stMain]").get_by_role("combobox", name="Host").click()

@@ -41,7 +41,7 @@ def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
             "included": [not (inner and i in (0, count - 1)) for i in range(count)],
         }
     )
-    parts = dict.fromkeys(schema.STEP_PARTS, 0.0)
+    parts = dict.fromkeys((*schema.STEP_PARTS, *schema.STEP_PRECISIONS), 0.0)
     return schema.STEPS.conform(frame.assign(**parts | {"other_us": frame["duration_us"]}))
 
 

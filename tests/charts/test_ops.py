@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from tests.charts import chart_samples as samples
@@ -27,8 +28,15 @@ def test_top_ops_show_share_and_cumulative_share():
     assert bars.customdata[0].tolist()[:3] == [OPS[0][1], "Conv2DBackpropFilter", "2.40 s"]
 
 
+def judged(diff: pd.DataFrame) -> pd.DataFrame:
+    """The largest changes, each with the verdict that it is real."""
+    changes = largest_changes(diff)
+    words = (changes[f"{METRIC}_change"] < 0).map({True: "faster", False: "slower"})
+    return changes.assign(verdict=words.where(changes["status"] == "matched"))
+
+
 def test_movers_point_left_for_less_and_right_for_more():
-    changes = largest_changes(samples.diff())
+    changes = judged(samples.diff())
     figure = ops.movers(changes, METRIC, per="step")
     less, more = figure.data
     assert (less.name, more.name) == ("▼ less time", "▲ more time")
@@ -43,15 +51,41 @@ def test_movers_point_left_for_less_and_right_for_more():
 
 def test_what_only_one_side_has_is_hatched_and_named():
     diff = samples.diff(samples.op_stats(SLOW, without="Prefetch"), samples.op_stats(FAST, without="conv2d_1/Conv2D"))
-    figure = ops.movers(largest_changes(diff), METRIC, per="step")
-    traces = {(trace.name, bool(trace.marker.pattern.shape[0])): trace for trace in figure.data}
-    removed, added = traces["▼ less time", True], traces["▲ more time", True]
-    assert set(removed.marker.pattern.shape) == {"x"}
-    assert removed.text[0] == "−120 ms (removed)"
-    assert list(added.marker.pattern.shape) == ["/"]
-    assert added.text[0] == "+2.00 ms (added)"
-    assert [t.name for t in figure.data if t.showlegend] == ["▼ less time", "▲ more time"]
+    figure = ops.movers(judged(diff), METRIC, per="step")
+    (alone,) = (trace for trace in figure.data if trace.marker.pattern.shape[0])
+    assert alone.name == ops.NO_CLAIM
+    assert alone.marker.color == style.NEUTRAL
+    found = dict(zip(alone.text, alone.marker.pattern.shape, strict=True))
+    assert found["−120 ms (removed)"] == "x"
+    assert found["+2.00 ms (added)"] == "/"
+    assert [t.name for t in figure.data if t.showlegend] == ["▼ less time", "▲ more time", ops.NO_CLAIM]
     assert "hatched" in figure.layout.title.subtitle.text
+
+
+@pytest.mark.parametrize("verdict", ["untested", "unclear", "same", "slower"])
+def test_what_no_verdict_calls_better_or_worse_has_no_such_colour(verdict):
+    """`slower` beside a figure that fell is about another figure: the time per step, where those shown are per run."""
+    changes = largest_changes(samples.diff(), n=3).assign(verdict=verdict)
+    (bars,) = ops.movers(changes, METRIC, per="run").data
+    assert (bars.name, bars.marker.color) == (ops.NO_CLAIM, style.NEUTRAL)
+    assert bars.text[0] == "−116 ms (−96.7 %)"
+    assert all(x < 0 for x in bars.x)
+
+
+@pytest.mark.parametrize(("unit", "colours"), [("bytes", {style.BETTER, style.WORSE}), ("", {style.NEUTRAL})])
+def test_bytes_need_no_verdict_and_of_counts_neither_is_better(unit, colours):
+    quantity = style.Quantity("memory", unit, "less", "more")
+    figure = ops.movers(largest_changes(samples.diff()), METRIC, per="", quantity=quantity)
+    assert {trace.name: trace.marker.color for trace in figure.data}.keys() == {"▼ less", "▲ more"}
+    assert {trace.marker.color for trace in figure.data} == colours
+
+
+def test_names_begin_at_the_left_end_where_the_bars_go_both_ways():
+    changes = judged(samples.diff())
+    one_way = ops.movers(changes, METRIC, per="step")
+    assert {a.xref for a in one_way.layout.annotations} == {"x"}
+    both_ways = changes.assign(**{f"{METRIC}_change": [90.0, -90.0] * 5})
+    assert {a.xref for a in ops.movers(both_ways, METRIC, per="step").layout.annotations} == {"paper"}
 
 
 def test_groups_can_be_movers_too():

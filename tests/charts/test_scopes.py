@@ -8,7 +8,7 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import METRIC
-from tfcompare.charts.scopes import log_ratio, scope_icicle, with_chains_folded, with_small_ones_merged
+from tfcompare.charts.scopes import SMALLER, log_ratio, scope_icicle, with_chains_folded, with_small_ones_merged
 from tfcompare.compare.tree import scope_tree
 
 SIDES = [f"{METRIC}_baseline", f"{METRIC}_candidate"]
@@ -66,9 +66,17 @@ def test_the_figure_shows_both_runs_time_and_its_change():
     icicle = figure.data[0]
     at = list(icicle.ids).index("Host/autoencoder/conv2d/Relu")
     assert icicle.values[at] == pytest.approx(4400.0)
-    assert icicle.customdata[at].tolist() == ["−90.0 %", "Host/autoencoder/conv2d/Relu", "4.00 ms", "400 µs"]
+    assert icicle.customdata[at].tolist() == ["−90.0 %", "Host/autoencoder/conv2d/Relu", "4.00 ms", "400 µs", ""]
     assert icicle.marker.colors[at] == -3.0
     assert icicle.branchvalues == "total"
+
+
+def test_hovering_tells_the_verdict_of_a_scope_that_has_one():
+    tree = scope_tree(samples.diff())
+    icicle = scope_icicle(tree.assign(verdict="unclear"), METRIC, per="step", place="host").data[0]
+    told = dict(zip(icicle.ids, (texts[4] for texts in icicle.customdata), strict=True))
+    assert told["Host/autoencoder"] == "<br>? cannot tell"
+    assert {text for node, text in told.items() if node.endswith(SMALLER + ")")} <= {""}
 
 
 def test_added_and_removed_scopes_say_so():

@@ -54,6 +54,15 @@ def test_many_steps_are_areas_and_none_are_nothing():
     assert len(parts_of_steps(SIDES[0], pd.DataFrame(BEFORE.iloc[:0])).data) == 0
 
 
+def test_a_stray_step_stands_at_the_edge_with_its_time():
+    figure = parts_of_steps(SIDES[0], steps(*[(100e3, 10e3), (102e3, 30e3)] * 5, (5e6, 10e3), (100e3, 10e3)))
+    assert 102 < figure.layout.yaxis.range[1] < 250
+    edge = figure.data[-1]
+    assert (edge.x.tolist(), edge.text) == ([11], ("5.00 s",))
+    assert "outlying" in figure.data[0].customdata[10][3]
+    assert "beyond the axis" in figure.layout.title.subtitle.text
+
+
 def test_every_part_has_a_colour_of_its_own():
     assert list(PART_COLOURS) == list(STEP_PARTS)
     assert len(set(PART_COLOURS.values())) == len(STEP_PARTS)

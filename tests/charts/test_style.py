@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from itertools import combinations
 
@@ -82,3 +83,26 @@ def test_a_figure_leaves_colours_of_text_and_ground_to_the_theme():
     layout = style.figure("Title", "subtitle", height=300).to_dict()["layout"]
     assert not {"paper_bgcolor", "plot_bgcolor", "font"} & set(layout)
     assert layout["title"]["text"] == "Title"
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("word " * 60, " "),
+        ("gradient_tape/model/dense/" * 12, "/"),
+        ("template<int,float,double>" * 12, ","),
+    ],
+)
+def test_a_long_text_is_whole_on_hovering_in_lines_that_end_where_a_word_does(text, ends):
+    lines = style.whole(text).split("<br>")
+    assert "".join(lines) == style.safe(text)
+    assert len(lines) > 1
+    assert all(len(html.unescape(line)) <= style.HOVER_LENGTH for line in lines)
+    assert all(line.endswith(ends) for line in lines[:-1])
+
+
+def test_a_word_longer_than_a_line_is_broken_and_no_markup_gets_through():
+    lines = style.whole("<b>" + "x" * 250).split("<br>")
+    assert [len(html.unescape(line)) for line in lines] == [100, 100, 53]
+    assert lines[0].startswith("&lt;b&gt;")
+    assert style.whole("") == ""

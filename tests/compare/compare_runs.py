@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import pandas as pd
@@ -68,6 +69,10 @@ class FakeRun:
         keys = {"op_stats": schema.OP_STATS, "kernel_stats": schema.KERNEL_STATS}[name]
         nothing = pd.DataFrame({"row": [], "step": [], "occurrences": [], "time_us": []}, dtype="int64")
         return self.cells.get(name, StepCells(keys.empty()[list(keys.keys)], nothing))
+
+    @property
+    def path(self) -> Path:
+        return Path("/logs") / self.id
 
     @property
     def name(self) -> str:

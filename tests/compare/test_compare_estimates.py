@@ -118,7 +118,7 @@ def test_claims_are_held_against_one_another():
 
 
 def test_one_side_alone_has_the_spread_of_one_recording():
-    found = levels(plain_sides(rows([1.8, 2.2] * 500, [0.0] * 1000)), 0.03)
+    found = levels([plain_sides(rows([1.8, 2.2] * 500, [0.0] * 1000))], 0.03)
     error = np.sqrt(0.1**2 / 1000 + 0.03**2)
     half = stats.norm.ppf(0.975) * error
     assert found.location.tolist() == [pytest.approx(2.0), 0.0]

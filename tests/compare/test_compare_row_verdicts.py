@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tfcompare.compare.row_verdicts import identical_rows, step_series, verdicts_on_rows
+from tfcompare.compare.series_verdict import OF_HOSTS, Spread
 from tfcompare.frames.step_cells import StepCells, below_one_another
 
 CELLS = StepCells(
@@ -19,6 +20,10 @@ def series(*rows: tuple[float, float], steps: int = 20, seed: int = 5):
     """Rows of (mean, noise as a share)."""
     rng = np.random.default_rng(seed)
     return np.array([mean * np.exp(noise * rng.standard_normal(steps)) for mean, noise in rows])
+
+
+def spread(share: float, rows: int) -> list[Spread]:
+    return [Spread(share, "declared for this test")] * rows
 
 
 def test_a_row_is_laid_out_over_the_steps_that_count_and_rows_of_one_name_add_up() -> None:
@@ -36,7 +41,7 @@ def test_cells_of_several_hosts_stand_below_one_another() -> None:
 
 def test_rows_have_a_verdict_and_an_interval_around_the_change_of_their_mean() -> None:
     before, after = series((100.0, 0.02), (100.0, 0.02), (0.1, 0.02)), series((50.0, 0.02), (100.0, 0.3), (9.0, 0.02))
-    found = verdicts_on_rows([before], [after], 0.01)
+    found = verdicts_on_rows([before], [after], spread(0.01, 3))
     assert found["verdict"].tolist() == ["faster", "unclear", "slower"]
     ratio = after.mean(axis=1) / before.mean(axis=1)
     assert (found["interval_low"] < ratio).all()
@@ -45,14 +50,14 @@ def test_rows_have_a_verdict_and_an_interval_around_the_change_of_their_mean() -
 
 def test_small_rows_and_rows_of_one_side_are_not_tested() -> None:
     before, after = series((100.0, 0.02), (0.1, 0.02), (0.0, 0.0)), series((50.0, 0.02), (0.2, 0.02), (40.0, 0.02))
-    found = verdicts_on_rows([before], [after], 0.01)
+    found = verdicts_on_rows([before], [after], spread(0.01, 3))
     assert found["verdict"].tolist() == ["faster", "untested", "untested"]
     assert found["interval_low"].isna().tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("steps", [0, 8])
 def test_too_few_steps_test_nothing(steps: int) -> None:
-    found = verdicts_on_rows([series((100.0, 0.02), steps=steps)], [series((50.0, 0.02))], 0.01)
+    found = verdicts_on_rows([series((100.0, 0.02), steps=steps)], [series((50.0, 0.02))], spread(0.01, 1))
     assert found["verdict"].tolist() == ["untested"]
 
 
@@ -61,11 +66,19 @@ def test_one_chance_claim_among_many_is_taken_back() -> None:
     quiet, again = series(*[(1.0, 0.1)] * 100), series(*[(1.0, 0.1)] * 100, seed=6)
     for factor in np.arange(1.0, 1.5, 0.005):
         moved = np.vstack([again[:1] * factor, again[1:]])
-        if verdicts_on_rows([quiet[:1]], [moved[:1]], 0.0)["verdict"][0] == "slower":
+        if verdicts_on_rows([quiet[:1]], [moved[:1]], spread(0.0, 1))["verdict"][0] == "slower":
             break
-    among = verdicts_on_rows([quiet], [moved], 0.0)
+    among = verdicts_on_rows([quiet], [moved], spread(0.0, 100))
     assert among["verdict"][0] == "unclear"
     assert among["interval_low"][0] > 1
+
+
+def test_each_row_has_the_spread_of_where_it_runs_and_how_long_it_takes() -> None:
+    before, after = series((1e6, 0.01), (1e6, 0.01), (2e4, 0.01)), series((1.3e6, 0.01), (1.3e6, 0.01), (2.4e4, 0.01))
+    found = verdicts_on_rows([before], [after], [Spread(0.01, "a device"), OF_HOSTS, OF_HOSTS])
+    assert found["verdict"].tolist() == ["slower", "slower", "unclear"]
+    width = found["interval_high"] / found["interval_low"]
+    assert width[0] < width[1] < width[2]
 
 
 def test_copies_of_one_recording_are_the_same() -> None:

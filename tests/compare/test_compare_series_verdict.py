@@ -24,12 +24,12 @@ def test_a_large_change_is_called_and_its_mirror_image_is_the_other_word() -> No
 
 
 def test_what_the_declared_spread_can_explain_is_unclear() -> None:
-    before, after = [series(100.0)], [series(108.0)]
+    before, after = [series(300_000.0)], [series(324_000.0)]
     assert verdict_on_series(before, after, QUIET).word == "slower"
     verdict = verdict_on_series(before, after, declared_spread("CPU"))
     assert verdict.word == "unclear"
     assert "20 and 20 steps" in verdict.reason
-    assert "a spread between recordings of 5.00 % (declared for CPU)" in verdict.reason
+    assert "a spread between recordings of 5.00 % (declared for a CPU)" in verdict.reason
 
 
 def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
@@ -55,9 +55,16 @@ def test_recordings_of_one_program_measure_their_spread() -> None:
     assert "a measured spread between 5 and 5 recordings of " in measured.reason
     mixed = verdict_on_series(ours, [series(200.0)], declared_spread("GPU"))
     assert "5 and 1 recordings" in mixed.reason
-    assert "the single one's 3.00 % declared for GPU" in mixed.reason
+    assert "the other side's 3.00 % (declared for a GPU)" in mixed.reason
 
 
 def test_of_two_kinds_of_devices_the_larger_spread_counts() -> None:
-    assert declared_spread("TPU", "CPU").share == DECLARED_SPREAD["CPU"]
+    assert declared_spread("TPU", "CPU") == DECLARED_SPREAD["CPU"]
     assert declared_spread("abacus") == declared_spread("CPU")
+
+
+def test_what_takes_shorter_on_a_host_is_spread_wider_down_to_what_was_measured() -> None:
+    cpu, times = declared_spread("CPU"), np.array([1e6, 200_000.0, 12_500.0, 100.0, 1.0])
+    assert cpu.of(times) == pytest.approx([0.05, 0.05, 0.1, 0.05 * 2000**0.25, 0.05 * 2000**0.25])
+    assert declared_spread("GPU").of(times) == pytest.approx([0.03] * 5)
+    assert cpu.told(12_500.0, 300_000.0) == "10.0 % and 5.00 % (declared for a CPU and times this short)"

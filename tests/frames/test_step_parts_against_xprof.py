@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tests import xprof_oracle
-from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, run_path
+from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, run_path
 from tests.test_gpu_samples import PUBLISHED
 from tfcompare import schema
 from tfcompare.frames import groups as grouping
@@ -108,3 +109,36 @@ def test_parts_of_the_simulated_steps_are_the_published_ones(name: str) -> None:
         "output_us": published.copies,
         "other_us": published.other,
     }
+
+
+def whole_us(space: XSpace, rows: np.ndarray) -> float:
+    """How long any of these events is under way, in steps and outside of them."""
+    start = space.events.start_ps[rows]
+    spans = NOTHING.with_more(start, start + space.events.duration_ps[rows])
+    return float(spans.covered_between(start.min(keepdims=True), np.array([np.iinfo(np.int64).max // 2]))[0]) / 1e6
+
+
+@pytest.mark.parametrize("name", [*(n for n in ALL_RUNS if n.startswith(("tf_gpu", "jax"))), *SIMULATED_RUNS])
+def test_the_share_of_16_bit_compute_is_xprofs(name: str) -> None:
+    """xprof counts what a step led to, whenever it ran, and copies as 32-bit computing; on TPUs it has no figure."""
+    run = load(run_path(name))
+    figures = xprof_oracle.tool_data("overview_page", *(file.path for file in run.found.files))[0]["p"]  # type: ignore[index]
+    xprofs_share = figures.get("device_compute_16bit_percent")
+    sixteen = every = 0.0
+    for file in run.found.files:
+        space = read(file.path).space
+        steps = steps_of(space)
+        rows, activity = device_activities(space)
+        led = steps.is_led[rows] & steps.has_markers
+        of_16_bits = rows[led & (activity == Activity.SIXTEEN_BIT_COMPUTE)]
+        every += whole_us(space, rows[led]) if led.any() else 0.0
+        sixteen += whole_us(space, of_16_bits) if len(of_16_bits) else 0.0
+    told = run.table("steps")["device_compute_16_bit_us"].notna().any()
+    if run.info.device_type == "TPU":
+        assert xprofs_share is None
+        assert told
+    elif not run.info.has_steps:
+        assert (xprofs_share, figures["device_compute_32bit_percent"], told) == ("0.0%", "0.0%", False)
+    else:
+        assert f"{sixteen / every:.1%}" == xprofs_share
+        assert told

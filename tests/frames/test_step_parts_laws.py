@@ -35,7 +35,7 @@ def steps_of(xspace: XSpace) -> Steps:
 def times(xspace: XSpace) -> tuple[np.ndarray, np.ndarray]:
     """(picoseconds of every part and step, length of every step)."""
     steps = steps_of(xspace)
-    return np.array(list(step_parts(xspace, steps).values())), steps.end_ps - steps.start_ps
+    return np.array(list(step_parts(activity_times(xspace, steps), steps).values())), steps.end_ps - steps.start_ps
 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
@@ -104,7 +104,7 @@ def test_parts_make_up_every_step_and_are_those_painted_instant_by_instant(
             np.minimum(here, what, out=here)
         expected = np.bincount(painted, minlength=len(Activity) + 1)[: len(Activity)] * 10**6
         assert found[i].tolist() == expected.tolist()
-    made_up = np.array(list(step_parts(xspace, steps).values()))
+    made_up = np.array(list(step_parts(activity_times(xspace, steps), steps).values()))
     assert made_up.sum(axis=0).tolist() == (steps.end_ps - steps.start_ps).tolist()
     assert (made_up >= 0).all()
 

@@ -26,7 +26,7 @@ PATH_FIELD = "tfcompare.path"
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app on the recorded samples, for a browser on the same machine."""
-    monkeypatch.setattr("tfcompare.ui.shell.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.same_machine.is_same_machine", lambda _: True)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
@@ -127,7 +127,7 @@ def test_a_link_with_places_works(bare_home: AppTest) -> None:
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.ui.shell.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.same_machine.is_same_machine", lambda _: False)
     home.query_params["dir"] = str(SAMPLES / "autoencoder")
     home.run()
     assert "only for a browser on the machine" in home.error[0].value

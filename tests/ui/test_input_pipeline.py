@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 
@@ -12,7 +13,10 @@ from streamlit.testing.v1 import AppTest
 from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
+from tfcompare.charts.verdicts import WORDS
+from tfcompare.compare.call_verdicts import on_slowest_calls
 from tfcompare.input_bound import InputWait, headline, input_wait, words
+from tfcompare.input_verdicts import on_waiting
 from tfcompare.logdir import find_runs
 from tfcompare.run import Run
 from tfcompare.settings import Settings
@@ -213,3 +217,31 @@ def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(page, run
 def test_every_kind_of_profile_is_shown(page, name):
     of_any(page, name, "tf_cpu_sleepy" if name != "tf_cpu_sleepy" else "tf_gpu")
     assert [heading.value for heading in page.subheader][-1] == "What to look at next"
+
+
+def test_the_waiting_and_the_mean_call_have_their_interval_their_word_and_what_that_rests_on(page, runs):
+    text = markdown(shown(page)).replace("\\", "")
+    comparison = compare(*runs)
+    waiting, call = on_waiting(comparison, runs[1]), on_slowest_calls(comparison, runs[1])
+    for verdict, name in ((waiting, "Waiting for input per step"), (call.verdict, "Mean call to tf.data (Host:0)")):
+        assert f"- {name}: **{WORDS[verdict.word]}** – {verdict.reason}." in text
+    (chart,) = (c.proto.spec for c in page.get("plotly_chart") if "How sure the change of the input is" in c.proto.spec)
+    drawn = [trace["x"] for trace in json.loads(chart)["data"]]
+    assert drawn == [[v.low, v.ratio, v.high] for v in (waiting, call.verdict)]
+    assert metrics(page)["Mean call to tf.data"] == format_time_us(call.candidate_us)
+
+
+def test_a_card_has_a_colour_only_where_its_verdict_is_faster_or_slower(page, runs):
+    shown(page)
+    comparison = compare(*runs)
+    waiting = on_waiting(comparison, runs[1])
+    colours = {metric.label: metric.proto.color for metric in page.metric}
+    gray = colours["Longest call to tf.data"]
+    assert (colours["Waiting for input per step"] == gray) == (waiting.word not in ("faster", "slower"))
+    assert colours["Step time (mean)"] != gray
+    assert colours["Host input time per step"] == gray
+
+
+def test_a_run_beside_itself_needs_no_interval(page):
+    of_samples(page, "filters_16_8", "filters_16_8")
+    assert not any("How sure" in chart.proto.spec for chart in page.get("plotly_chart"))

@@ -229,3 +229,15 @@ def test_elsewhere_no_samples_are_offered(page):
     with settings.override(Settings(places=(CORPUS,))):
         of_corpus(page, "tf_cpu_base", "tf_cpu_zoo")
     assert "Show the sample runs" not in texts(page)
+
+
+@pytest.mark.parametrize(("by", "column"), [("kernel", "kernel_name"), ("op", "op_name")])
+def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(page, by, column):
+    choose(page, *SIMULATED)
+    page.query_params["by"] = by
+    frame = table(shown(page))
+    comparison = compare(*(load(run_path(name)) for name in SIMULATED))
+    groups = group_kernels(comparison.table("kernel_stats"), column, comparison.on_groups)
+    assert frame["verdict"].fillna("").tolist() == groups["verdict"].fillna("").tolist()
+    assert "faster" in frame["verdict"].tolist()
+    assert sum("How sure the changes of kernel time are" in c.proto.spec for c in page.get("plotly_chart")) == 1

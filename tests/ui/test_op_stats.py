@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
+from tfcompare.charts.verdicts import WORDS
+from tfcompare.compare.movers import group_diff
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
+from tfcompare.ui.changes import NOTHING_TESTED
 from tfcompare.ui.tables import PAGE_ROWS
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
@@ -152,3 +157,37 @@ def test_a_long_table_is_sent_a_page_at_a_time(page):
 def test_every_kind_of_profile_is_shown(page, name):
     of_corpus(page, name, "jax_conv_08")
     assert not table(page).empty
+
+
+def charts(page: AppTest) -> dict[str, dict]:
+    """What is drawn, by title."""
+    specs = (json.loads(chart.proto.spec) for chart in page.get("plotly_chart"))
+    return {spec["layout"]["title"]["text"]: spec for spec in specs}
+
+
+@pytest.mark.parametrize(("by", "column"), [("op", "op_name"), ("op type", "op_type"), ("name scope", "scope")])
+def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(page, by, column):
+    page.query_params["by"] = by
+    page.query_params["all_columns"] = "true"
+    frame = table(shown(page))
+    comparison = compare(load(run_path("filters_512_128")), load(run_path("filters_16_8")))
+    groups = group_diff(comparison.table("op_stats"), column, comparison.on_groups)
+    expected = groups[groups[column] != "IDLE"].set_index(column)["verdict"]
+    assert (expected == "faster").any()
+    if by != "op":  # rows of the table are ops, and no two ops here have one name
+        frame = frame[frame["status"] == "matched"]
+    assert frame.set_index(column)["verdict"].to_dict() == expected.to_dict()
+    assert frame["interval_low"].notna().equals(~frame["verdict"].isin(["untested"]))
+    drawn = charts(page)["How sure the changes of self time are"]
+    words = [a["text"] for a in drawn["layout"]["annotations"] if a["text"] in WORDS.values()]
+    assert words == [WORDS[verdict] for verdict in frame["verdict"][:15]]
+    tested = frame[:15].dropna(subset="interval_low")
+    intervals = [trace["x"] for trace in drawn["data"] if len(trace["x"]) == 3]
+    columns = ["interval_low", "self_time_us_per_step_ratio", "interval_high"]
+    assert np.array(intervals) == pytest.approx(tested[columns].to_numpy())
+
+
+def test_where_nothing_could_be_tested_no_interval_is_drawn_and_it_says_why(page):
+    of_corpus(page, "tf_cpu_zoo", "tf_gpu")
+    assert not [title for title in charts(page) if title.startswith("How sure")]
+    assert any(caption.value == NOTHING_TESTED for caption in page.caption)

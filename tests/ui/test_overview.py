@@ -12,9 +12,10 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
 from tfcompare.logdir import find_runs
+from tfcompare.outlying import in_words, outlying
 from tfcompare.settings import Settings
 from tfcompare.ui.overview import first_sentence
-from tfcompare.units import format_ms
+from tfcompare.units import format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}
@@ -56,10 +57,26 @@ def test_the_headline_and_the_key_figures_are_those_of_the_frames(page):
     headline = compare(slow, fast).headline()
     assert "times as fast" in headline
     assert f"## {headline}" in [element.value for element in page.markdown]
-    value, delta = metrics(page)["Step time (median)"]
-    assert value == format_ms(fast.info.step_time_ms_median)
+    value, delta = metrics(page)["Step time (typical)"]
+    assert value == format_time_us(compare(slow, fast).typical_step_us(fast))
     assert delta.startswith("−9")
     assert metrics(page)["Time matched"][0] == "100 %"
+
+
+def test_outlying_steps_are_counted_and_told_apart_from_the_average(page):
+    shown(page)
+    captions = [caption.value for caption in page.caption]
+    for name, whose in (("filters_512_128", "the baseline"), ("filters_16_8", "the candidate")):
+        said = in_words(outlying(load(RUNS[name])), f"{whose}, `{NAMES[name]}`,")
+        assert said == "" or said in captions
+    assert any("steps of the candidate" in caption and "outlying" in caption for caption in captions)
+    assert any(caption.startswith("The average step counts outlying steps in full") for caption in captions)
+    assert "16-bit compute" not in metrics(page), "a CPU tells no width of numbers"
+
+
+def test_the_width_of_numbers_is_a_figure_where_the_profile_tells_it(page):
+    of_corpus(page, "jax_tpu", "tf_gpu")
+    assert metrics(page)["16-bit compute"] == ("30.6 %", "+30.6 points")
 
 
 def test_the_parts_come_in_the_order_of_their_weight(page):
@@ -100,14 +117,14 @@ def test_a_run_against_itself_changes_nothing(page, tmp_path):
     with settings.override(Settings(places=(tmp_path,))):
         shown(page)
     assert any("byte for byte" in element.value for element in page.markdown)
-    assert metrics(page)["Step time (median)"][1] == "unchanged"
+    assert metrics(page)["Step time (typical)"][1] == "unchanged"
     assert "No op's self time differs between these runs." in [info.value for info in page.info]
 
 
 def test_runs_without_steps_say_so_and_what_to_do(page):
     of_corpus(page, "jax_conv_legacy", "jax_conv_08")
     assert any("jax.profiler.StepTraceAnnotation" in info.value for info in page.info)
-    assert "Step time (median)" not in metrics(page)
+    assert "Step time (typical)" not in metrics(page)
     assert "Device op time per run" in metrics(page)
 
 

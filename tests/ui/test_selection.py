@@ -113,3 +113,73 @@ def test_of_two_places_the_first_is_the_baseline() -> None:
 def test_the_samples_begin_with_the_guiding_example() -> None:
     runs = [found("autoencoder/filters_512_128/x"), found("autoencoder/filters_16_8/x"), found("z")]
     assert default_pair(runs, []) == ("autoencoder/filters_512_128/x", "autoencoder/filters_16_8/x")
+
+
+GROUPED = Selection("a", ("b", "c"), repeats=(("a", "a2"), ("a", "a3"), ("c", "c2")))
+
+
+def test_the_address_names_repeats_by_the_place_of_their_run() -> None:
+    assert GROUPED.as_query()["repeat"] == ["0:a2", "0:a3", "2:c2"]
+    assert from_query(GROUPED.as_query(), Selection()) == GROUPED
+    colons = Selection("a", ("b",), repeats=(("b", "logs/10:30/x"),))
+    assert from_query(colons.as_query(), Selection()) == colons, "a run's id may hold colons"
+
+
+def test_a_link_without_repeats_has_none_and_without_an_address_they_are_remembered() -> None:
+    assert from_query({"baseline": ["a"], "candidate": ["b"]}, GROUPED).repeats == ()
+    assert from_query({}, GROUPED) == GROUPED
+
+
+def test_swapping_keeps_repeats_with_their_run() -> None:
+    swapped = GROUPED.swapped()
+    assert (swapped.repeats_of("a"), swapped.repeats_of("b"), swapped.repeats_of("c")) == (("a2", "a3"), (), ("c2",))
+    assert swapped.as_query()["repeat"] == ["1:a2", "1:a3", "2:c2"]
+    assert swapped.swapped() == GROUPED
+
+
+def test_repeats_go_when_their_run_does() -> None:
+    assert GROUPED.with_toggled("c").repeats == (("a", "a2"), ("a", "a3"))
+    assert GROUPED.with_toggled("b").repeats == GROUPED.repeats
+    assert GROUPED.with_baseline("c") == Selection("c", ("b",), repeats=(("c", "c2"),))
+    assert GROUPED.with_candidates(["b"]).repeats == (("a", "a2"), ("a", "a3"))
+
+
+def test_a_repeat_that_is_compared_is_none_any_more() -> None:
+    assert GROUPED.with_toggled("a2") == Selection("a", ("b", "c", "a2"), repeats=(("a", "a3"), ("c", "c2")))
+    assert GROUPED.with_baseline("c2") == Selection("c2", ("b", "c"))
+
+
+def test_grouped_runs_are_no_candidates_and_stand_beside_one_run() -> None:
+    grouped = GROUPED.with_repeats("b", ("c", "a2", "b"))
+    assert grouped == Selection("a", ("b",), repeats=(("a", "a3"), ("b", "c"), ("b", "a2")))
+    assert GROUPED.with_repeats("a", ()).repeats == (("c", "c2"),)
+    assert GROUPED.with_repeats("b", ("a",)) == GROUPED, "the baseline stays what it is"
+
+
+def test_settling_tells_which_repeats_cannot_be_had() -> None:
+    runs = [found(run) for run in ("a", "b", "c", "a2")] + [found("bad", readable=False)]
+    wish = from_query(
+        {
+            "baseline": ["a"],
+            "candidate": ["b"],
+            "repeat": ["0:a2", "0:b", "1:a2", "7:c", "gone:c", "1:missing", "1:bad", "nonsense"],
+        },
+        Selection(),
+    )
+    settled = settle(wish, runs, no_default)
+    assert settled.selection == Selection("a", ("b",), repeats=(("a", "a2"),))
+    assert settled.unknown == ("missing", "nonsense")
+    assert [run.id for run in settled.unreadable] == ["bad"]
+    assert [(bad.run, bad.why) for bad in settled.misplaced] == [
+        ("b", "it is compared itself"),
+        ("a2", "it was given for two runs, and counts for the first of them"),
+        ("c", "there is no run '7' among those compared"),
+        ("c", "there is no run 'gone' among those compared"),
+    ]
+
+
+def test_repeats_of_runs_that_were_not_chosen_go_to_no_default() -> None:
+    runs = [found(run) for run in ("a", "b", "c")]
+    settled = settle(from_query({"repeat": ["0:c"]}, Selection()), runs, lambda: ("a", "b"))
+    assert settled.selection == Selection("a", ("b",))
+    assert [bad.run for bad in settled.misplaced] == ["c"]

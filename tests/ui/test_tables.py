@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
+from tfcompare.charts import style
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.tf_stats import side_by_side
@@ -135,12 +138,37 @@ def test_missing_values_come_last_either_way():
     assert frame["a"].tolist()[0] == 2.0
 
 
-def test_changes_have_the_colours_of_better_and_worse_and_nothing_else_has():
-    columns = [shown(name, schema.OP_STATS) for name in [*DEFAULT, "occurrences_per_step_delta"]]
-    rows = ROWS.sort_values(f"{samples.METRIC}_delta", ignore_index=True)
+def colours(rows: pd.DataFrame, names: list[str], table: schema.Table = schema.OP_STATS) -> dict[str, int]:
+    """How many cells have each colour."""
+    columns = [shown(name, table) for name in names]
     html = styled(rows, columns, layout(rows, columns)).to_html()
-    assert html.count("color: #2B7BD6") == html.count("color: #DD6B00") == 1, "one rule each"
-    assert "-116000" in html
+    found = re.findall(r"((?:#T\w+,? ?)+) \{\s*color: (#\w+)", html)
+    return {colour: cells.count("#T") for cells, colour in found}
+
+
+def test_a_change_has_a_colour_only_where_the_verdict_is_that_it_is_better_or_worse():
+    names = [*DEFAULT, "occurrences_per_step_delta"]
+    rows = ROWS.sort_values(f"{samples.METRIC}_delta", ignore_index=True)
+    change = rows[f"{samples.METRIC}_delta"]
+    for word in ("untested", "unclear", "same"):
+        assert colours(rows.assign(verdict=word), names) == {}
+    assert colours(rows.assign(verdict="faster"), names) == {style.BETTER: (change < 0).sum()}
+    assert colours(rows.assign(verdict="slower"), names) == {style.WORSE: (change > 0).sum()}
+    first = rows.assign(verdict=["faster"] + ["unclear"] * (len(rows) - 1))
+    assert colours(first, names) == {style.BETTER: 1}
+    columns = [shown(name, schema.OP_STATS) for name in names]
+    assert "-116000" in styled(rows.assign(verdict="unclear"), columns, layout(rows, columns)).to_html()
+
+
+def test_a_change_that_no_verdict_is_on_has_no_colour():
+    rows = ROWS.assign(verdict="faster")
+    assert colours(rows, ["op_name", "total_time_us_per_step_delta"]) == {}
+    assert colours(rows.drop(columns="verdict"), DEFAULT) == {}
+
+
+def test_bytes_are_exact_so_their_changes_are_coloured_by_their_sign():
+    rows = pd.DataFrame({"memory_id": ["a", "b", "c"], "heap_bytes_delta": [-5.0, 5.0, 0.0]})
+    assert colours(rows, ["memory_id", "heap_bytes_delta"], schema.MEMORY_SUMMARY) == {style.BETTER: 1, style.WORSE: 1}
 
 
 def test_names_in_the_grid_cannot_run_in_a_spreadsheet_either():

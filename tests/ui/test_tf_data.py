@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,11 +10,16 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import CORPUS, ROOT, SAMPLE_RUNS, run_path
+from tests.profiles import CORPUS, ROOT, SAMPLE_RUNS, SAMPLES, run_path
 from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
 from tfcompare import compare, load, settings
+from tfcompare.charts.verdicts import WORDS
+from tfcompare.compare.call_verdicts import on_calls
+from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
+from tfcompare.units import format_ratio
 
+SURE = "How sure the change of the mean call is"
 PAGE = str(ROOT / "pages" / "6_tf_data.py")
 
 
@@ -60,7 +66,32 @@ def words(page: AppTest) -> str:
 
 
 def titles(page: AppTest) -> list[str]:
+    """The graphs of the executions."""
+    return [spec for spec in specs(page) if SURE not in spec]
+
+
+def specs(page: AppTest) -> list[str]:
     return [chart.proto.spec for chart in page.get("plotly_chart")]
+
+
+def test_the_mean_call_has_its_interval_its_word_and_what_that_rests_on(page: AppTest) -> None:
+    shown(page)
+    ours, theirs = (load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8"))
+    comparison = compare(ours, theirs)
+    (call,) = on_calls(comparison, theirs, comparison.table("tf_data_pipelines"))
+    assert call.verdict.ratio == pytest.approx(call.candidate_us / call.baseline_us)
+    (chart,) = (spec for spec in specs(page) if SURE in spec)
+    labels = [annotation["text"] for annotation in json.loads(chart)["layout"]["annotations"]]
+    assert f"{WORDS[call.verdict.word]} · {format_ratio(call.verdict.ratio)}" in labels[0]
+    assert f"**{WORDS[call.verdict.word]}** – {call.verdict.reason}." in words(page)
+    assert table(page, 0)["verdict"].tolist() == [call.verdict.word]
+
+
+def test_a_run_beside_itself_needs_no_interval(page: AppTest) -> None:
+    run = next(run for run in find_runs(SAMPLE_RUNS["filters_16_8"]))
+    copy = f"{SAMPLES.name}/{run.path.relative_to(SAMPLES)}"
+    shown(page, (SAMPLES,), baseline=copy, candidate=copy)
+    assert not [spec for spec in specs(page) if SURE in spec]
 
 
 def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import socket
 import subprocess
 import sys
 import textwrap
@@ -18,6 +16,7 @@ import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
 from tests.uploads.hostile import HOSTILE, tarred, zipped
 from tfcompare.uploads.kept import ABOUT, Arrival, Upload, Uploads
+from tfcompare.uploads.leftovers import clean, session_owner, this_process
 from tfcompare.uploads.limits import BadUpload, Limits
 
 PROFILE = next((SAMPLES / "autoencoder" / "filters_16_8").rglob("*.xplane.pb")).read_bytes()
@@ -161,20 +160,30 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
     with subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, cwd=ROOT) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"half\n"
-        uploads.clean()
+        clean(tmp_path)
         assert len(list(folder.iterdir())) == 1, "what another process is about to keep was removed"
         process.kill()
     assert uploads.kept() == []
-    uploads.clean()
+    clean(tmp_path)
     assert not list(folder.iterdir())
 
 
-def test_another_machine_s_unfinished_upload_is_left_alone(uploads: Uploads, tmp_path: Path) -> None:
-    folder = tmp_path / "uploads" / "local"
-    for host, process in (("elsewhere", 1), (socket.gethostname(), os.getpid())):
-        (folder / f".arriving-{host}-{process}-abc").mkdir(parents=True)
-    uploads.clean()
-    assert len(list(folder.iterdir())) == 2
+def test_only_what_processes_of_this_machine_have_left_is_removed(tmp_path: Path) -> None:
+    gone = f"{this_process().partition('-')[0]}-{2**22 + 1}"
+    names = {
+        f"local/.arriving-{gone}-abc": False,
+        f"local/.arriving-{this_process()}-abc": True,
+        "local/.arriving-elsewhere-1-abc": True,
+        "local/.leaving-0123-1": False,
+        "local/0123": True,
+        f"session-{gone}-abc/0123": False,
+        f"{session_owner('AB-c')}/0123": True,
+    }
+    for name in names:
+        (tmp_path / "uploads" / name).mkdir(parents=True)
+    clean(tmp_path)
+    assert {name: (tmp_path / "uploads" / name).exists() for name in names} == names
+    clean(tmp_path / "nothing here")
 
 
 @pytest.mark.parametrize("about", ["", "{}", "[]", '{"name": "../../x"}', "\0"])

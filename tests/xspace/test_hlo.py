@@ -45,3 +45,35 @@ def test_an_empty_proto_has_none() -> None:
 def test_damage_is_told(damaged: bytes, told: str) -> None:
     with pytest.raises(NotAProfile, match=told):
         instructions(memoryview(damaged))
+
+
+F32, BF16, TUPLE = 11, 16, 13
+
+
+def shape(kind: int, *parts: bytes) -> bytes:
+    return integer(2, kind) + b"".join(chunk(4, part) for part in parts)
+
+
+def test_an_instruction_has_the_types_of_what_it_makes_and_of_what_it_takes() -> None:
+    param = chunk(1, "p") + chunk(3, shape(BF16)) + integer(35, 7)
+    other = chunk(1, "q") + chunk(3, shape(TUPLE, shape(F32), shape(TUPLE, shape(4)))) + integer(35, 300)
+    packed = chunk(1, "dot") + chunk(3, shape(F32)) + integer(35, 9) + chunk(36, b"\x07\x63")
+    single = chunk(1, "get") + chunk(3, shape(BF16)) + integer(35, 10) + integer(36, 300)
+    computation = b"".join(chunk(2, one) for one in (packed, single, param, other))
+    elsewhere = chunk(2, chunk(1, "alone") + integer(35, 1) + chunk(36, b"\x07"))
+    found = instructions(memoryview(chunk(1, chunk(3, computation) + chunk(3, elsewhere))))
+    assert {name: set(one.types) for name, one in found.items()} == {
+        "p": {BF16},
+        "q": {TUPLE, F32, 4},
+        "dot": {F32, BF16},
+        "get": {BF16, TUPLE, F32, 4},
+        "alone": set(),
+    }
+
+
+def test_shapes_within_shapes_without_end_are_read() -> None:
+    deep = shape(F32)
+    for _ in range(3000):
+        deep = shape(TUPLE, deep)
+    proto = chunk(1, chunk(3, chunk(2, chunk(1, "deep") + chunk(3, deep))))
+    assert instructions(memoryview(proto))["deep"].types == {TUPLE, F32}

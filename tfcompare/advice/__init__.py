@@ -5,7 +5,7 @@ Families of rules, one file each: input, host, device, kernels, model, memory. `
 """
 
 from tfcompare.advice.advise import advise, advise_on
-from tfcompare.advice.facts import Facts, facts_of
+from tfcompare.advice.facts import Facts, facts_of, with_repeats
 from tfcompare.advice.model import Advice, Change, Evidence, Findings
 
-__all__ = ["Advice", "Change", "Evidence", "Facts", "Findings", "advise", "advise_on", "facts_of"]
+__all__ = ["Advice", "Change", "Evidence", "Facts", "Findings", "advise", "advise_on", "facts_of", "with_repeats"]

@@ -62,8 +62,8 @@ def _times(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
     whole = max(baseline.step_us, candidate.step_us)
     found = []
     for column in (STEP, *STEP_PARTS):
-        series = [np.asarray(f.steps[column], dtype=np.float64) for f in sides]
-        moved = float(series[1].mean() - series[0].mean())
+        series = [[steps[column].to_numpy(np.float64) for steps in (f.steps, *f.more_steps)] for f in sides]
+        moved = float(series[1][0].mean() - series[0][0].mean())
         if abs(moved) < WORTH_IT * whole or not _is_real(series, moved, baseline, candidate):
             continue
         found.append((abs(moved), _time_change(column, baseline, candidate), moved < 0))
@@ -71,13 +71,13 @@ def _times(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
     return [(change, is_better) for _, change, is_better in found]
 
 
-def _is_real(series: list[npt.NDArray[np.float64]], moved: float, baseline: Facts, candidate: Facts) -> bool:
+def _is_real(series: list[list[npt.NDArray[np.float64]]], moved: float, baseline: Facts, candidate: Facts) -> bool:
     """Whether the verdict claims what the means say. What one side does not have has no ratio, and needs none."""
     ours, theirs = series
-    if (ours == 0).all() or (theirs == 0).all():
+    if any(all((one == 0).all() for one in side) for side in series):
         return True
     spread = declared_spread(baseline.info.device_type, candidate.info.device_type)
-    return verdict_on_series([ours], [theirs], spread).word == (FASTER if moved < 0 else SLOWER)
+    return verdict_on_series(ours, theirs, spread).word == (FASTER if moved < 0 else SLOWER)
 
 
 def _time_change(column: str, baseline: Facts, candidate: Facts) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.advice.model import ratio
@@ -13,10 +13,12 @@ from tfcompare.input_bound import BOUND, Calls, InputWait, calls_of, input_wait
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.step_series import on_slowest_host
+from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcompare.compare.run_verdicts import Side as Recordings
     from tfcompare.run import Run, RunInfo
 
 _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
@@ -33,6 +35,7 @@ class Facts:
     sums are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops
     by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None where
     tf.data does not keep it waiting.
+    `more_steps`: as `steps`, one for each further recording of the same program that tells its steps' parts.
     """
 
     content_id: str
@@ -50,6 +53,7 @@ class Facts:
     memory: pd.DataFrame
     input_ops: pd.DataFrame
     busy_threads: float = field(default=math.nan)
+    more_steps: tuple[pd.DataFrame, ...] = ()
 
     @property
     def is_jax(self) -> bool:
@@ -164,6 +168,16 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     )
 
 
+def with_repeats(facts: Facts, recordings: Recordings) -> Facts:
+    """`facts` of the first of these recordings of one program, with the steps of the others."""
+    more = []
+    for run, host in zip(recordings.runs[1:], recordings.hosts[1:], strict=True):
+        steps = on_slowest_host(run.table("steps", host=host))
+        if input_wait(steps, run.info).is_known:
+            more.append(steps[steps["included"].astype(bool)])
+    return replace(facts, more_steps=tuple(more))
+
+
 _TABLES = (
     "steps",
     "op_stats",
@@ -194,10 +208,11 @@ def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
 
 
 def _device_times(run: Run, host: str | None) -> dict[str, float]:
-    times = {}
-    for device in run.devices:
-        ops = run.table("op_stats", host=host, device=device)
-        ops = ops[(ops["op_type"] != IDLE) & (ops["host_or_device"] == DEVICE)]
-        if len(ops):
-            times[device] = float(ops["self_time_us"].sum())
-    return times
+    """The time of all ops on each device that ran any."""
+    times: dict[str, float] = {}
+    for frames in (h for h in run.hosts if host in (None, h.host)):
+        parts, cells = frames.parts.parts, frames.parts.cells
+        device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
+        for name, own_ps in cells["self_time_ps"].groupby(device).sum().items():
+            times[str(name)] = times.get(str(name), 0.0) + float(own_ps) / PS_PER_US
+    return {device: times[device] for device in run.devices if device in times}

@@ -7,6 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tfcompare.advice.model import GPU_GUIDE, MIXED_PRECISION_GUIDE, SHARE, WORTH_IT, Figure, Found, ratio
+from tfcompare.frames.precision import SIXTEEN_BIT_KERNEL, THIRTY_TWO_BIT_KERNEL
+from tfcompare.step_series import sixteen_bit_share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,10 +20,6 @@ SIXTEEN_BIT_GAIN = 0.5
 WIDE_SHARE = 0.2
 """Of the kernel time: where less is in 32-bit matrix products, 16 bits change little."""
 
-_SIXTEEN_BIT = re.compile(
-    r"half|fp16|f16|bfloat16|[sh]884|turing_[sh]1688|16816|hmma|hgemm|Cijk\w*?_(?:HH|BB|HS|BS)", re.I
-)
-_THIRTY_TWO_BIT = re.compile(r"fp32|f32|float|sgemm|Cijk\w*?_(?:SB|S_B|SS)", re.I)
 _LAYOUT = re.compile(
     r"transpose|SwapDimension1And2InTensor3|ShuffleInTensor3|nchwToNhwc|nhwcToNchw|Im\d?d?2Col|Col2Im", re.I
 )
@@ -57,7 +55,7 @@ def _wide(facts: Facts) -> pd.DataFrame:
     """Those of them that work in 32 bits: by name, or off the tensor cores with no name of 16 bits."""
     kernels = _products(facts)
     off_cores = ~kernels["is_kernel_using_tensor_core"].astype(bool)
-    return kernels[~_matching(kernels, _SIXTEEN_BIT) & (off_cores | _matching(kernels, _THIRTY_TWO_BIT))]
+    return kernels[~_matching(kernels, SIXTEEN_BIT_KERNEL) & (off_cores | _matching(kernels, THIRTY_TWO_BIT_KERNEL))]
 
 
 def _on_cores_us(facts: Facts) -> float:
@@ -69,6 +67,7 @@ WIDE_OF_KERNELS = Figure(
 )
 WIDE_TIME = Figure("32-bit matrix products", "µs", lambda f: f.per_step(_sum(f, _wide(f))), summed=True)
 ON_CORES = Figure("On tensor cores, of the kernel time", SHARE, lambda f: ratio(_on_cores_us(f), f.kernel_us))
+IN_SIXTEEN_BITS = Figure("In 16 bits, of the devices' computing", SHARE, lambda f: sixteen_bit_share(f.steps))
 
 
 def mixed_precision(facts: Facts) -> Found | None:
@@ -90,7 +89,10 @@ def mixed_precision(facts: Facts) -> Found | None:
         "filters and units multiples of 8, so that tensor cores fit."
     )
     title = f"{WIDE_OF_KERNELS.text(facts)} of the kernel time is 32-bit matrix products"
-    return Found(title, text, (WIDE_OF_KERNELS, WIDE_TIME, ON_CORES), MIXED_PRECISION_GUIDE, saves)
+    figures: tuple[Figure, ...] = (WIDE_OF_KERNELS, WIDE_TIME, ON_CORES)
+    if not math.isnan(IN_SIXTEEN_BITS.of(facts)):
+        figures = (*figures, IN_SIXTEEN_BITS)
+    return Found(title, text, figures, MIXED_PRECISION_GUIDE, saves)
 
 
 LAYOUT_OF_KERNELS = Figure(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,16 +39,16 @@ _NOTICEABLE = 1.02
 
 
 def step_times(runs: pd.DataFrame) -> go.Figure:
-    """The median step time of each run, in the rows' order, held against the baseline's as a line across.
+    """The typical step of each run, in the rows' order, held against the baseline's as a line across.
 
-    `runs` are rows of `many_runs.runs_table` with a median, in the order of time. A thick line is the verdict's
-    interval, put on the baseline's median; a thin one holds the middle 80 % of the steps.
+    `runs` are rows of `many_runs.runs_table` with a step time, in the order of time. A thick line is the
+    verdict's interval, put on the baseline's typical step; a thin one holds the middle 80 % of the steps.
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
     thick = "thick: 95 % interval; " if runs["interval_low"].notna().any() else ""
     result = style.figure(
         "Step time of every run, oldest first",
-        f"marker: median; {thick}thin: 80 % of the steps",
+        f"marker: typical step; {thick}thin: 80 % of the steps",
         height=420,
     )
     runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
@@ -69,8 +68,8 @@ def step_times(runs: pd.DataFrame) -> go.Figure:
 
 
 def _baseline_us(runs: pd.DataFrame) -> float:
-    medians = runs.loc[runs["role"] == "baseline", "step_time_us_median"]
-    return float(medians.iloc[0]) if len(medians) else float("nan")
+    typical = runs.loc[runs["role"] == "baseline", "step_time_us_typical"]
+    return float(typical.iloc[0]) if len(typical) else float("nan")
 
 
 def _angle(columns: int) -> int:
@@ -106,7 +105,7 @@ def _runs_of(word: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatt
     markers = go.Scatter(
         name=name,
         x=rows["place"],
-        y=scale.of(rows["step_time_us_median"]),
+        y=scale.of(rows["step_time_us_typical"]),
         mode="markers",
         marker={"symbol": symbol, "size": 11, "color": colour, "line": _outline(symbol, colour)},
         customdata=_run_texts(rows, name),
@@ -128,16 +127,16 @@ def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
     """What hovering over a run tells of it."""
     tenth, ninetieth = (format_time_us(row[f"step_time_us_{end}"]) for end in ("tenth", "ninetieth"))
     lines = [
-        f"{verdict} · median {format_time_us(row['step_time_us_median'])}",
+        f"{verdict} · typical step {format_time_us(row['step_time_us_typical'])}",
+        f"median {format_time_us(row['step_time_us_median'])}",
         f"80 % of the steps: {tenth} to {ninetieth}",
     ]
     if not np.isnan(row["interval_low"]):
         interval = f"{format_ratio(row['interval_low'])} to {format_ratio(row['interval_high'])}"
         lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])} ({interval})")
     elif not np.isnan(row["ratio"]):
-        lines.append(f"medians, candidate ÷ baseline: {format_ratio(row['ratio'])}")
-    for text in (row["reason"], row["caveat"]):
-        lines += [style.safe(line) for line in wrap(text, style.HOVER_LENGTH)]
+        lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])}")
+    lines += [style.whole(text) for text in (row["reason"], row["caveat"]) if text]
     return [*lines, f"recorded {row['start_time']:%Y-%m-%d %H:%M:%S} UTC"]
 
 

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity, Side
+from tfcompare.compare.verdict import FASTER, SLOWER
 from tfcompare.units import (
     format_delta,
     format_percent,
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 TOP = 10
 MOVER_LENGTH = 48
 """Letters of a name that stand beside a bar."""
+ROOM_FOR_NAMES = 0.75
+"""Of the axis: with less on one side of 0, names that begin there are cut where two charts stand side by side."""
 PATTERNS = {"added": "/", "removed": "x"}
 """How a bar of an op that only one side has is hatched."""
+
+NO_CLAIM = "unclear, same or not tested"
 
 ROLES = ("baseline", "candidate")
 
@@ -103,17 +108,18 @@ def _text_column(shares: pd.Series, x: float) -> go.Scatter:
 def movers(
     changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name", quantity: Quantity = SELF_TIME
 ) -> go.Figure:
-    """The rows of `changes` as bars from 0: left and blue what takes less, right and orange what more.
+    """The rows of `changes` as bars from 0: to the left what takes less, to the right what takes more.
 
-    `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
-    absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text `detail`; a text
-    `label` is written in place of the name, as it is (some `MOVER_LENGTH` letters). What only one side has is hatched
-    and says so. `per` is `step`, `run`, or empty for what is no sum.
+    Blue and orange is only what a verdict says to be better or worse; bytes are exact and need none, of counts neither
+    is better. `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with
+    `<metric>_change` (an absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text
+    `detail`; a text `label` is written in place of the name, as it is (some `MOVER_LENGTH` letters). What only one side
+    has is hatched and says so. `per` is `step`, `run`, or empty for what is no sum.
     """
     change = changes[f"{metric}_change"].astype("float64")
     scale = quantity.scale(change)
     per = f" per {per}" if per else ""
-    labels = _labels(changes, by) if "label" in changes else style.shorten_apart(_labels(changes, by), MOVER_LENGTH)
+    labels = labels_of(changes, by)
     matched = changes["status"] == "matched"
     result = style.figure(
         f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
@@ -121,9 +127,7 @@ def movers(
         height=style.rows_height(len(changes)),
         barmode="overlay",
     )
-    less = change < 0
-    words = ((f"▼ {quantity.less}", style.BETTER, less), (f"▲ {quantity.more}", style.WORSE, ~less))
-    for name, tint, chosen in words:
+    for name, tint, chosen in _kinds(changes, change, quantity):
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
@@ -135,9 +139,30 @@ def movers(
     unit = f"{scale.unit}{per}".strip()
     title = f"Change of {quantity.name} ({unit})" if unit else f"Change of {quantity.name}"
     result.update_xaxes(title_text=title, tickformat="~r", range=[low, high], zeroline=True)
-    # Names end or begin where the bars do, on the side of 0 that has more room.
-    style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
+    # Names end or begin where the bars do, on the side of 0 that has room for them, else at the left end.
+    if max(-low, high) >= ROOM_FOR_NAMES * (high - low):
+        style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
+    else:
+        style.name_rows(result, labels)
     return result
+
+
+def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list[tuple[str, str, pd.Series]]:
+    """(what the legend says, the colour, which rows) of the kinds of bars."""
+    less, more = f"▼ {quantity.less}", f"▲ {quantity.more}"
+    if not quantity.unit:
+        return [(less, style.NEUTRAL, change < 0), (more, style.NEUTRAL, change >= 0)]
+    if quantity.unit == "bytes":
+        return [(less, style.BETTER, change < 0), (more, style.WORSE, change >= 0)]
+    better = (change < 0) & (changes["verdict"] == FASTER)
+    worse = (change > 0) & (changes["verdict"] == SLOWER)
+    return [(less, style.BETTER, better), (more, style.WORSE, worse), (NO_CLAIM, style.NEUTRAL, ~(better | worse))]
+
+
+def labels_of(rows: pd.DataFrame, by: str) -> list[str]:
+    """What stands beside the bars of the rows: their `label` where they have one, else their name cut to fit."""
+    labels = _labels(rows, by)
+    return labels if "label" in rows else style.shorten_apart(labels, MOVER_LENGTH)
 
 
 def _labels(rows: pd.DataFrame, by: str) -> list[str]:
@@ -174,7 +199,7 @@ def _mover_bars(
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack([
-            rows[by].map(style.whole), _details(rows, by).map(style.whole), what, change,
+            rows[by].map(style.whole), details_of(rows, by).map(style.whole), what, change,
             *(rows[f"{metric}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES),
         ]),
         hovertemplate=(
@@ -184,7 +209,7 @@ def _mover_bars(
     )  # fmt: skip
 
 
-def _details(rows: pd.DataFrame, by: str) -> pd.Series:
+def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
     """What hovering tells of each row beside its name."""
     if "detail" in rows:
         return rows["detail"]

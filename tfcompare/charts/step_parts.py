@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import style
+from tfcompare.charts import outliers, style
 from tfcompare.charts.steps import MOST_MARKERS
 from tfcompare.charts.style import Side
 from tfcompare.schema import STEP_PARTS, STEPS
@@ -60,7 +60,7 @@ def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
     shown = parts[np.logical_or.reduce([means[role] > 0 for role in ROLES])]
     result = style.figure(
         "Average step by part" + (", as shares of each run's step" if as_shares else ""),
-        "mean over the steps that count; hover for the deviation",
+        "mean over the steps that count, outlying ones in full; hover for the deviation",
         height=style.rows_height(len(there), AVERAGE_BARS), legend_rows=0, barmode="stack", showlegend=True,
         barcornerradius=0, uniformtext={"minsize": 10, "mode": "hide"},
     )  # fmt: skip
@@ -132,11 +132,13 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
     `steps` has one row a step in order, with the columns of `schema.STEPS`.
     """
     parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
-    scale = style.time_scale([float(steps["duration_us"].max())] if len(steps) else [])
+    end = outliers.axis_end([steps], "duration_us") if len(steps) else None
+    scale = style.time_scale([end or float(steps["duration_us"].max())] if len(steps) else [])
+    notes = ["" if steps["included"].all() else SET_ASIDE_NOTE, outliers.BEYOND_NOTE if end else ""]
     result = style.figure(
         f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}",
-        "" if steps["included"].all() else SET_ASIDE_NOTE,
-        height=320, legend_rows=0, showlegend=True, barmode="stack", barcornerradius=0, bargap=0.15,
+        "<br>".join(filter(None, notes)),
+        height=320, legend_rows=2 if end else 0, showlegend=True, barmode="stack", barcornerradius=0, bargap=0.15,
     )  # fmt: skip
     hover = _step_hover(steps)
     for part in parts:
@@ -146,11 +148,15 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
         title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), FEWEST_PLACES) + 0.6]
     )
     result.update_yaxes(title_text=f"Time ({scale.unit})", rangemode="tozero", tickformat="~r")
+    if end and (edge := outliers.beyond_bars(steps, "duration_us", end, scale)):
+        result.add_trace(edge)
+        result.update_yaxes(range=[0, end / scale.size])
     return result
 
 
 def _step_hover(steps: pd.DataFrame) -> list[list[str]]:
     aside = np.where(steps["included"].astype(bool), "", "<br>set aside")
+    aside = np.where(outliers.drawn_as_outlying(steps), outliers.HOVER, aside)
     texts = (steps["step"].astype(str), steps["duration_us"].map(format_time_us), steps["host"].map(style.safe), aside)
     return [list(row) for row in zip(*texts, strict=True)]
 

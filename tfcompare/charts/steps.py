@@ -8,16 +8,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import style
+from tfcompare.charts import outliers, style
 from tfcompare.charts.style import Side
+from tfcompare.compare.estimates import typical
 from tfcompare.units import format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    Floats = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
 FAR_APART = 2.0
-"""Medians this many times apart: each distribution is drawn around its own, since on one axis both would be lines."""
+"""Typical steps this many times apart: each distribution is drawn around its own, on one axis both were lines."""
+
+FLAT = 6.0
+"""What is drawn reaches so many times as far as the usual steps do: their boxes would be lines."""
 
 MOST_MARKERS = 500
 EXCLUDED_NOTE = "hollow: first and last step, set aside"
@@ -30,9 +37,11 @@ Series = Sequence[tuple[Side, "pd.DataFrame"]]
 def step_times(series: Series) -> go.Figure:
     """Step time of every step of each run, over the step's position.
 
-    The frames have one row a step in order: `step`, `host`, `duration_us`, `included`.
+    The frames have one row a step in order: `step`, `host`, `duration_us`, `included`. Outlying steps are marked; where
+    they are so long that the others would lie flat, the axis ends above the usual ones, with their times at its edge.
     """
-    return _over_steps(series, "duration_us", "Step time of every step", "Step time")
+    marked = [outliers.drawn_as_outlying(frame) for _, frame in series]
+    return _over_steps(series, "duration_us", "Step time of every step", "Step time", outlying=marked)
 
 
 def op_in_steps(series: Series, op_name: str) -> go.Figure:
@@ -44,33 +53,51 @@ def op_in_steps(series: Series, op_name: str) -> go.Figure:
     return _over_steps(series, "self_time_us", "Self time in every step", "Self time", about=name)
 
 
-def _over_steps(series: Series, column: str, title: str, quantity: str, about: str = "") -> go.Figure:
-    shown = [(side, frame) for side, frame in series if len(frame)]
-    scale = style.time_scale(float(frame[column].max()) for _, frame in shown)
-    excluded = any(not frame["included"].all() for _, frame in shown)
-    subtitle = " · ".join(part for part in (about, EXCLUDED_NOTE if excluded else "") if part)
-    result = style.figure(title, subtitle, height=320, legend_rows=len(shown), showlegend=True)
-    result.add_traces([_step_trace(side, frame, column, scale) for side, frame in shown])
+def _over_steps(
+    series: Series, column: str, title: str, quantity: str, about: str = "", outlying: Sequence[Bools] | None = None
+) -> go.Figure:
+    """`outlying`: of each frame the steps that are marked as such."""
+    marks = outlying or [np.zeros(len(frame), np.bool_) for _, frame in series]
+    shown = [(side, frame, mark) for (side, frame), mark in zip(series, marks, strict=True) if len(frame)]
+    end = outliers.axis_end([frame for _, frame, _ in shown], column)
+    scale = style.time_scale([end] if end else [float(frame[column].max()) for _, frame, _ in shown])
+    excluded = any(not frame["included"].all() for _, frame, _ in shown)
+    starred = any(mark.any() for _, _, mark in shown)
+    notes = [about, EXCLUDED_NOTE if excluded else "", outliers.NOTE if starred else ""]
+    lines = list(filter(None, [" · ".join(filter(None, notes)), outliers.BEYOND_NOTE if end else ""]))
+    result = style.figure(
+        title, "<br>".join(lines), height=320, legend_rows=len(shown) + max(len(lines) - 1, 0), showlegend=True
+    )
+    result.add_traces([_step_trace(side, frame, mark, column, scale) for side, frame, mark in shown])
     result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")
+    if end:
+        edges = [outliers.beyond_lines(frame, column, end, scale, side.colour) for side, frame, _ in shown]
+        result.add_traces([edge for edge in edges if edge is not None])
+        result.update_yaxes(range=[0, end / scale.size])
     return result
 
 
-def _step_trace(side: Side, frame: pd.DataFrame, column: str, scale: style.Scale) -> go.Scatter:
+def _step_trace(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale) -> go.Scatter:
     included = frame["included"].to_numpy(dtype=bool)
+    symbols = np.where(included, side.symbol, f"{side.symbol}-open")
+    remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>set aside"))
     return go.Scatter(
         name=side.label,
         x=np.arange(1, len(frame) + 1),
         y=scale.of(frame[column]),
         mode="lines+markers" if len(frame) <= MOST_MARKERS else "lines",
         line={"color": side.colour, "width": 1.5},
-        marker={"symbol": np.where(included, side.symbol, f"{side.symbol}-open").tolist(), "size": 8},
+        marker={
+            "symbol": np.where(outlying, outliers.SYMBOL, symbols).tolist(),
+            "size": np.where(outlying, 13, 8).tolist(),
+        },
         customdata=np.column_stack(
             [
                 frame["step"].astype(str),
                 frame[column].map(format_time_us),
                 frame["host"].map(style.safe),
-                np.where(included, "", "<br>set aside"),
+                remarks,
             ]
         ),
         hovertemplate=(
@@ -83,33 +110,61 @@ def step_distribution(series: Series) -> go.Figure:
     """Distribution of each run's included step times: every step as a point above a box of the quartiles.
 
     The frames have `step`, `duration_us`, `included`. Distributions that lie far apart are drawn as the deviation from
-    their own median.
+    their own typical step. Where outlying steps would press the boxes flat, the axis ends around the usual ones, and
+    the label says how far the others reach.
     """
     counted = [(side, frame[frame["included"].astype(bool)]) for side, frame in series]
     counted = [(side, frame) for side, frame in counted if len(frame)]
-    medians = [float(frame["duration_us"].median()) for _, frame in counted]
-    relative = min(medians, default=0.0) > 0 and max(medians) / min(medians) >= FAR_APART
+    centres = [float(typical(frame["duration_us"].to_numpy(np.float64)[np.newaxis])[0]) for _, frame in counted]
+    relative = min(centres, default=0.0) > 0 and max(centres) / min(centres) >= FAR_APART
     scale = style.time_scale(float(frame["duration_us"].max()) for _, frame in counted)
+    drawn = [
+        frame["duration_us"].to_numpy(np.float64) / centre - 1 if relative else scale.of(frame["duration_us"])
+        for (_, frame), centre in zip(counted, centres, strict=True)
+    ]
+    span = _usual_span(drawn, [outliers.drawn_as_outlying(frame) for _, frame in counted])
     result = style.figure(
         "Distribution of step times",
-        "points: steps; box: quartiles" + (", around each run's median" if relative else ""),
+        "points: steps; box: quartiles" + (", around each run's typical step" if relative else ""),
         height=150 + 85 * len(counted),
         legend_rows=0,
         showlegend=False,
     )
-    for (side, frame), median in zip(counted, medians, strict=True):
-        x = frame["duration_us"].to_numpy(dtype=np.float64) / median - 1 if relative else scale.of(frame["duration_us"])
-        result.add_trace(_box(f"{side.role}<br>median {format_time_us(median)}", side, frame, x))
+    for (side, frame), centre, x in zip(counted, centres, drawn, strict=True):
+        label = f"{side.role}<br>typical {format_time_us(centre)}" + (_beyond(frame, x, span) if span else "")
+        result.add_trace(_box(label, side, frame, x))
     result.update_xaxes(
-        title_text="Deviation from the run's median" if relative else f"Step time ({scale.unit})",
+        title_text="Deviation from the run's typical step" if relative else f"Step time ({scale.unit})",
         tickformat=".0%" if relative else "~r",
         zeroline=relative,
+        range=span,
     )
     result.update_yaxes(autorange="reversed")
     return result
 
 
-def _box(label: str, side: Side, frame: pd.DataFrame, x: NDArray[np.float64]) -> go.Box:
+def _usual_span(drawn: Sequence[Floats], outlying: Sequence[Bools]) -> list[float] | None:
+    """The ends of an axis around what is usual; None where all that is drawn fits on it without being pressed flat."""
+    usual = [x[~mark] for x, mark in zip(drawn, outlying, strict=True)]
+    if not usual:
+        return None
+    low, high = min(float(x.min()) for x in usual), max(float(x.max()) for x in usual)
+    whole = max(float(x.max()) for x in drawn) - min(float(x.min()) for x in drawn)
+    room = 0.15 * (high - low)
+    return [low - room, high + room] if 0 < high - low < whole / FLAT else None
+
+
+def _beyond(frame: pd.DataFrame, x: Floats, span: list[float]) -> str:
+    """`2 beyond, up to 45.0 ms` of the steps that the axis leaves out."""
+    out = (x < span[0]) | (x > span[1])
+    if not out.any():
+        return ""
+    times = frame.loc[out, "duration_us"]
+    farthest = float(times.iloc[int(np.abs(x[out]).argmax())])
+    return f"<br>{int(out.sum())} beyond: {format_time_us(farthest)}"
+
+
+def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
     return go.Box(
         name=label,
         x=x,

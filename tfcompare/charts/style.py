@@ -24,12 +24,16 @@ BASELINE_COLOUR = "#8C96A3"
 CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
 BETTER = "#2B7BD6"
 WORSE = "#DD6B00"
+NEUTRAL = "#7A8798"
+"""What no verdict says to be better or worse."""
 
 BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
 
 LABEL_LENGTH = 56
 HOVER_LENGTH = 100
+BREAKS = (" ", "/", ",")
+"""Where a line may end when hovering, the best place first."""
 BAR_PIXELS = 15
 LEGEND_ROW_PIXELS = 20
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
@@ -150,9 +154,18 @@ def safe(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def whole(name: str) -> str:
-    """A name as hovering shows it: whole, however long, in lines that fit on the screen."""
-    return "<br>".join(safe(name[i : i + HOVER_LENGTH]) for i in range(0, len(name), HOVER_LENGTH))
+def whole(text: str) -> str:
+    """A name or sentence as hovering shows it: whole, however long, in lines that fit on the screen.
+
+    Lines end at blanks, in names without any at `/` or `,`, and within a word only where it is longer than a line.
+    """
+    lines = []
+    while len(text) > HOVER_LENGTH:
+        ends = (text.rfind(sign, HOVER_LENGTH // 2, HOVER_LENGTH) + 1 for sign in BREAKS)
+        end = next((end for end in ends if end), HOVER_LENGTH)
+        lines.append(text[:end])
+        text = text[end:]
+    return "<br>".join(map(safe, [*lines, text]))
 
 
 def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1, **layout: Any) -> go.Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
@@ -22,38 +23,75 @@ WORDS = {
 """What is written of each verdict, with a sign, so that colour is not the only one."""
 
 COLOURS = {FASTER: style.BETTER, SLOWER: style.WORSE}
-_NEUTRAL = "#7A8798"
+"""By the verdict's word; any other is `style.NEUTRAL`."""
+
 _LEAST_ROOM = math.log(1.1)
+_ROUND = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000, 1e6, 1e9)
+_TICKS_APART = 0.14
+"""Of the axis, from one tick to the next."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What a verdict is on: its `name`, whole, and the marker that stands for it."""
+
+    name: str
+    verdict: Verdict
+    symbol: str = style.CANDIDATE_SYMBOLS[0]
 
 
 def step_time_intervals(verdicts: Sequence[tuple[Side, Verdict]]) -> go.Figure:
-    """Candidate ÷ baseline of the step time of each candidate, as a point with its interval and the word on it.
+    """Candidate ÷ baseline of the step time of each candidate, as a point with its interval and the word on it."""
+    rows = [Judged(side.name, verdict, side.symbol) for side, verdict in verdicts]
+    return verdict_intervals(rows, "How sure the change of the step time is", "Step time, candidate ÷ baseline")
+
+
+def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figure:
+    """Candidate ÷ baseline of some times, each as a point with its interval and the word on it.
 
     On a logarithmic axis, so that twice and half are equally far from no change; the band is what counts as none.
     """
     result = style.figure(
-        "How sure the change of the step time is",
+        title,
         "point: candidate ÷ baseline; line: 95 % interval; band: too little to count",
-        height=116 + 46 * len(verdicts),
+        height=126 + 46 * len(rows),
         legend_rows=0,
         showlegend=False,
+        margin={"l": 8, "r": 16, "t": 72, "b": 8},
     )
+    draw_no_change(result)
+    for place, row in enumerate(rows):
+        if is_drawn(row.verdict):
+            result.add_trace(_interval(place, row))
+    style.name_rows(result, [_label(row) for row in rows])
+    reach = _reach([row.verdict for row in rows])
+    draw_ratio_axis(result, -reach, reach, axis)
+    return result
+
+
+def draw_no_change(result: go.Figure) -> None:
+    """A line at 1, and the band of what counts as no change."""
     band = 1 + SMALLEST_EFFECT
-    result.add_vrect(x0=1 / band, x1=band, fillcolor=_NEUTRAL, opacity=0.18, line_width=0)
-    result.add_vline(x=1, line_width=1, line_color=_NEUTRAL)
-    for row, (side, verdict) in enumerate(verdicts):
-        if verdict.has_interval:
-            result.add_trace(_interval(row, side, verdict))
-    style.name_rows(result, [_label(side, verdict) for side, verdict in verdicts])
-    reach = _reach([verdict for _, verdict in verdicts])
+    result.add_vrect(x0=1 / band, x1=band, fillcolor=style.NEUTRAL, opacity=0.18, line_width=0)
+    result.add_vline(x=1, line_width=1, line_color=style.NEUTRAL)
+
+
+def draw_ratio_axis(result: go.Figure, low: float, high: float, title: str) -> None:
+    """A logarithmic axis of ratios from exp(`low`) to exp(`high`), with round ratios at its ticks."""
+    ticks = _ticks(low, high)
     result.update_xaxes(
         type="log",
-        range=[-reach / math.log(10), reach / math.log(10)],
-        title_text="Step time, candidate ÷ baseline",
-        tickvals=_ticks(reach),
-        ticktext=[format_ratio(tick) for tick in _ticks(reach)],
+        range=[low / math.log(10), high / math.log(10)],
+        title_text=title,
+        tickvals=ticks,
+        ticktext=[f"{float(f'{tick:.3g}'):,g}×" for tick in ticks],
+        tickangle=0,
     )
-    return result
+
+
+def is_drawn(verdict: Verdict) -> bool:
+    """Whether it has a place on an axis of ratios: not where only one side took any time."""
+    return verdict.has_interval and 0 < verdict.ratio < math.inf
 
 
 def word_of(verdict: Verdict) -> str:
@@ -61,26 +99,28 @@ def word_of(verdict: Verdict) -> str:
     return WORDS[verdict.word]
 
 
-def _label(side: Side, verdict: Verdict) -> str:
+def _label(row: Judged) -> str:
+    verdict = row.verdict
     numbers = (
         f" · {format_ratio(verdict.ratio)} ({format_ratio(verdict.low)} to {format_ratio(verdict.high)})"
-        if verdict.has_interval
+        if is_drawn(verdict)
         else ""
     )
-    return f"{middle_ellipsis(side.name, 40)} · {word_of(verdict)}{numbers}"
+    return f"{middle_ellipsis(row.name, 40)} · {word_of(verdict)}{numbers}"
 
 
-def _interval(row: int, side: Side, verdict: Verdict) -> go.Scatter:
+def _interval(place: int, row: Judged) -> go.Scatter:
+    verdict = row.verdict
     (below,), _ = style.bar_places()
-    colour = COLOURS.get(verdict.word, _NEUTRAL)
+    colour = COLOURS.get(verdict.word, style.NEUTRAL)
     return go.Scatter(
-        name=side.name,
+        name=row.name,
         x=[verdict.low, verdict.ratio, verdict.high],
-        y=[row + below] * 3,
+        y=[place + below] * 3,
         mode="lines+markers",
         line={"color": colour, "width": 3},
-        marker={"symbol": ["line-ns-open", side.symbol, "line-ns-open"], "size": [10, 11, 10], "color": colour},
-        customdata=[[style.safe(side.name), word_of(verdict), style.whole(verdict.reason)]] * 3,
+        marker={"symbol": ["line-ns-open", row.symbol, "line-ns-open"], "size": [10, 11, 10], "color": colour},
+        customdata=[[style.whole(row.name), word_of(verdict), style.whole(verdict.reason)]] * 3,
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}<extra></extra>",
     )
 
@@ -91,9 +131,14 @@ def _reach(verdicts: Sequence[Verdict]) -> float:
     return max([_LEAST_ROOM, *ends]) * 1.15
 
 
-def _ticks(reach: float) -> list[float]:
-    """Round ratios on both sides of 1 that lie within reach."""
-    steps = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
-    inside = [step for step in steps if math.log(step) <= reach]
-    shown = inside[-4:] if len(inside) > 4 else inside
-    return sorted([1 / step for step in shown] + [1.0] + list(shown))
+def _ticks(low: float, high: float) -> list[float]:
+    """1, and round ratios on both sides of it, so far apart that they can be read."""
+    apart = (high - low) * _TICKS_APART
+    ticks = [1.0]
+    for end, sign in ((-low, -1), (high, 1)):
+        last = 0.0
+        for step in _ROUND:
+            if last + apart <= math.log(step) <= end:
+                last = math.log(step)
+                ticks.append(step**sign)
+    return sorted(ticks)

@@ -13,28 +13,30 @@ must not be: METRIC OP PERCENT% (of the change from baseline to candidate) or ME
   VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches as a plain number
 
 A time fails only where the whole 95 % interval meets the condition; it is unclear where only the estimate does, and
-untested where there are too few steps. Bytes and launches are compared exactly. Exit status: 0 passed, 1 a condition
+untested where there are too few steps. Bytes and launches are compared exactly, those of BASELINE and CANDIDATE
+themselves. Exit status: 0 passed, 1 a condition
 failed (with --strict also: is unclear or untested), 2 bad input.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 
 from tfcompare.commands.check_output import as_json, as_markdown, as_text
+from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.reading import load_runs
-from tfcompare.errors import TfcompareError
+from tfcompare.remote.places import shown
 
 SUMMARY = "fail where a change made things worse, for CI"
 EXAMPLES = """examples:
   tfcompare check logs/before logs/after --fail-if 'step_time>+5%' --fail-if 'peak_memory>+10%'
-  tfcompare check logs/before logs/after --fail-if 'op:*Conv2D*>+5%' --strict --format markdown"""
+  tfcompare check logs/before logs/after --fail-if 'op:*Conv2D*>+5%' --strict --format markdown
+  tfcompare check logs/before/1 logs/after/1 --fail-if 'step_time>+5%' --baseline-repeat logs/before \\
+    --candidate-repeat logs/after"""
 
 FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}
 PASSED, FAILED = 0, 1
-_PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,12 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
-    parser.add_argument(
-        "--spread",
-        metavar="PERCENT",
-        help="how far recordings of one program are apart, as a standard deviation, such as 3%% (default: what is "
-        "declared for the device)",
-    )
+    add_judging(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,20 +68,13 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.compare.conditions import check, parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
-    spread = None if arguments.spread is None else share_of(arguments.spread)
+    spread = spread_of(arguments)
     baseline, candidate = load_runs([arguments.baseline, arguments.candidate])
-    findings = check(baseline, candidate, conditions, host=arguments.host, spread=spread)
+    repeats = load_repeats(arguments, baseline, [candidate])
+    findings = check(baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats)
     is_passed = findings.passed(strict=arguments.strict)
     names = (baseline.name, candidate.name)
     if names[0] == names[1]:
-        names = (arguments.baseline, arguments.candidate)
+        names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, is_passed))
     return PASSED if is_passed else FAILED
-
-
-def share_of(percent: str) -> float:
-    """0.03 of `3%`; raises `TfcompareError` for what is no percentage."""
-    match = _PERCENT.fullmatch(percent)
-    if match is None:
-        raise TfcompareError(f"--spread {percent!r}: expected a percentage, such as 3%")
-    return float(match[1]) / 100

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.diff_text import as_text
+from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.output import add_format, emit, note
+from tfcompare.commands.pairs import add_pairs, read_pairs
 from tfcompare.commands.reading import load_runs
-from tfcompare.errors import Unknown
+from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.units import format_percent
 
@@ -43,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
     parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write one CSV for each table into this folder")
+    add_judging(parser)
+    add_pairs(parser)
     add_format(parser)
 
 
@@ -57,16 +61,37 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.table is not None and arguments.table not in diffable():
         raise Unknown("table with a diff", arguments.table, diffable())
+    if len(arguments.candidates) > 1 and arguments.candidate_repeat:
+        raise TfcompareError(
+            f"--candidate-repeat takes a single CANDIDATE, for which the recordings are; {len(arguments.candidates)} "
+            "were given: compare them one by one"
+        )
+    spread = spread_of(arguments)
+    baseline, *candidates = load_runs([arguments.baseline, *arguments.candidates])
+    repeats = load_repeats(arguments, baseline, candidates)
     comparison = compare(
-        *load_runs([arguments.baseline, *arguments.candidates]), per=arguments.per, host=arguments.host
+        baseline,
+        *candidates,
+        per=arguments.per,
+        host=arguments.host,
+        repeats=repeats,
+        spread=spread,
+        by_hand=read_pairs(arguments, candidates),
     )
     if arguments.out is not None:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
         _print(comparison, arguments)
-    for remark in comparison.notes:
+    for remark in (*_recordings(comparison), *comparison.notes):
         note(f"note: {remark}")
     return 0
+
+
+def _recordings(comparison: Comparison) -> list[str]:
+    """How many recordings of a program the verdicts rest on, where there is more than one."""
+    sides = (("baseline", comparison.baseline), ("candidate", comparison.candidates[0]))
+    counts = {side: len(comparison.repeats_of(run)) + 1 for side, run in sides}
+    return [f"verdicts rest on {count} recordings of the {side}" for side, count in counts.items() if count > 1]
 
 
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
+from tfcompare.commands.text_table import printable
+from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -21,11 +26,33 @@ def load_runs(places: Sequence[str]) -> list[Run]:
 
     found = [find_run(place) for place in places]
     say_if_compiling()
-    runs = [load(run) for run in found]
+    runs = _told_apart([load(run, fetching=tell_fetching(run.name)) for run in found])
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")
     return runs
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Runs of several places, whose ids may be equal: one that another run has already gives way to the path."""
+    paths: dict[str, PurePath] = {}
+    return [run if paths.setdefault(run.id, run.path) == run.path else replace(run, id=str(run.path)) for run in runs]
+
+
+def tell_fetching(name: str) -> Callable[[int, int], None]:
+    """What to call while a remote run is fetched: keeps a line on the terminal up to date."""
+
+    def tell(here: int, total: int) -> None:
+        is_done = here >= total
+        progress("" if is_done else f"fetching {printable(name)}: {format_bytes(here)} of {format_bytes(total)}")
+
+    return tell
+
+
+def progress(message: str) -> None:
+    """Replace the line that stands on the terminal, if there is one."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{message}", end="", file=sys.stderr, flush=True)
 
 
 def say_if_compiling() -> None:

@@ -1,19 +1,20 @@
 """List the runs below each PATH, with what one chooses by; those that cannot be read are listed with the reason.
 
-PATHs are files, run folders, logdirs or parents of them. Times of recording are UTC.
+PATHs are files, run folders, logdirs or parents of them, or URLs of such. Times of recording are UTC. Runs behind a URL
+are listed without fetching them, unless they were fetched before.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import add_format, emit
-from tfcompare.commands.reading import say_if_compiling
+from tfcompare.commands.output import add_format, emit, note
+from tfcompare.commands.reading import progress, say_if_compiling, tell_fetching
 from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
 from tfcompare.errors import TfcompareError
+from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 SUMMARY = "list the runs below a path"
-EXAMPLES = "examples:\n  tfcompare runs logs/\n  tfcompare runs logs/a logs/b --format json"
+EXAMPLES = "examples:\n  tfcompare runs logs/\n  tfcompare runs logs/a logs/b --format json\n"
+EXAMPLES += "  tfcompare runs s3://bucket/logs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
+    parser.add_argument("--fetch", action="store_true", help="fetch runs behind URLs, to tell their steps and devices")
     add_format(parser)
 
 
@@ -37,11 +40,15 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.logdir import find_runs
 
     found = find_runs(*arguments.paths)
-    frame = listing(found, _read_all(found))
+    elsewhere = [f for f in found if not arguments.fetch and f.bytes_at_hand < f.size_bytes]
+    frame = listing(found, _read_all([f for f in found if f not in elsewhere]))
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
-    if not (frame["state"] == READ).any():
+    if elsewhere:
+        size = format_bytes(sum(f.size_bytes for f in elsewhere))
+        note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")
+    elif not (frame["state"] == READ).any():
         raise TfcompareError(f"none of the {len(frame)} runs can be read; the listing says why")
     return 0
 
@@ -54,18 +61,13 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
         say_if_compiling()
     outcomes: dict[str, Run | TfcompareError] = {}
     for count, one in enumerate(readable, start=1):
-        _progress(f"reading {count} of {len(readable)}: {one.name}")
+        progress(f"reading {count} of {len(readable)}: {one.name}")
         try:
-            outcomes[one.id] = load(one)
+            outcomes[one.id] = load(one, fetching=tell_fetching(one.name))
         except TfcompareError as error:
             outcomes[one.id] = error
-    _progress("")
+    progress("")
     return outcomes
-
-
-def _progress(message: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{message}", end="", file=sys.stderr, flush=True)
 
 
 def _as_text(frame: pd.DataFrame) -> list[TextColumn]:

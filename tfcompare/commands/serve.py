@@ -1,6 +1,6 @@
 """Open the dashboard in a browser, served on this machine only.
 
-PATHs are files, run folders, logdirs or parents of them; without any, the sample runs are shown.
+PATHs are files, run folders, logdirs or parents of them, or URLs of such; without any, the sample runs are shown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tfcompare import settings
 from tfcompare.errors import NoSuchPlace
+from tfcompare.remote.places import is_url, parse
 
 SUMMARY = "open the dashboard"
 EXAMPLES = "examples:\n  tfcompare serve\n  tfcompare serve logs/before logs/after --port 8600"
@@ -20,25 +21,46 @@ EXAMPLES = "examples:\n  tfcompare serve\n  tfcompare serve logs/before logs/aft
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", metavar="PATH", nargs="*", type=Path, help="where the runs are")
+    parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where the runs are")
     parser.add_argument("--port", metavar="N", type=int, help="port to listen on (default: the first free from 8501)")
+    parser.add_argument(
+        settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
+        help="open nothing that is typed or linked outside DIR; repeatable",
+    )  # fmt: skip
+    parser.add_argument(
+        settings.CAPTURE_OPTION, action="store_true", help="let any browser record, not only one on this machine"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Become the server; returns only where that fails."""
     for path in arguments.paths:
-        if not path.exists():
+        if isinstance(path, str):
+            parse(path)
+        elif not path.exists():
             raise NoSuchPlace(f"{path}: no such file or folder")
-    words = command_line(arguments.paths, arguments.port)
+    for root in arguments.roots:
+        if not root.is_dir():
+            raise NoSuchPlace(f"{root}: is no folder; {settings.ROOT_OPTION} names one that runs lie in")
+    words = command_line(arguments.paths, arguments.port, roots=arguments.roots, allow_capture=arguments.allow_capture)
     sys.stdout.flush()
     os.execv(words[0], words)
 
 
-def command_line(paths: Sequence[Path], port: int | None) -> list[str]:
+def command_line(
+    paths: Sequence[str | Path], port: int | None, *, roots: Sequence[Path] = (), allow_capture: bool = False
+) -> list[str]:
     """The words that start Streamlit on the app; it finds `.streamlit/config.toml` beside `app.py` by itself."""
     # -P: a module in the folder that the user happens to stand in must not shadow one of ours.
     words = [sys.executable, "-P", "-m", "streamlit", "run", str(settings.app_folder() / "app.py")]
     if port is not None:
         words += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]
-    return [*words, "--", *places]
+    options = [word for root in roots for word in (settings.ROOT_OPTION, str(root.absolute()))]
+    options += [settings.CAPTURE_OPTION] if allow_capture else []
+    return [*words, "--", *options, *places]
+
+
+def _place(word: str) -> str | Path:
+    """A URL as it is, anything else as a path."""
+    return word if is_url(word) else Path(word)

@@ -11,12 +11,19 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare import coverage as coverage_of
+from tfcompare.compare.by_hand import ByHand, Choice, those_there
+from tfcompare.compare.call_verdicts import on_calls
 from tfcompare.compare.comparability import Mismatch, mismatches
-from tfcompare.compare.diff import INTERVAL, Side, diff_table, metric_name
+from tfcompare.compare.diff import INTERVAL, MATCHED, Side, diff_table, metric_name
+from tfcompare.compare.estimates import plain_sides
 from tfcompare.compare.headline import has_steps, step_time_headline
 from tfcompare.compare.matching import host_counterparts, with_hosts_of
 from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
-from tfcompare.compare.run_verdicts import Judge
+from tfcompare.compare.run_verdicts import Judge, caveat
+from tfcompare.compare.run_verdicts import Side as Recordings
+from tfcompare.compare.sums import Groups
+from tfcompare.compare.timed import Floats, verdict_on_times
+from tfcompare.compare.typical_steps import typical_step_us
 from tfcompare.compare.verdict import Verdict
 from tfcompare.errors import TfcompareError, Unknown
 
@@ -33,6 +40,7 @@ def compare(
     host: str | None = None,
     repeats: Mapping[str, Sequence[Run]] | None = None,
     spread: float | None = None,
+    by_hand: ByHand | None = None,
 ) -> Comparison:
     """Compare each candidate with the baseline.
 
@@ -45,7 +53,12 @@ def compare(
     them. `spread` is the standard deviation between recordings of one program, as a share, in place of what is declared
     for the device (`docs/verdicts.md`).
 
-    Raises `TfcompareError` without a candidate or with one given twice, `Unknown` for a `per` or `host` there is not.
+    `by_hand` gives, for the id of a candidate, what is said by hand of names: which of its ops, or kernels of an op, is
+    which of the baseline's, and which is not (`by_hand.Choice`). It goes before all that is found; of choices that
+    contradict each other the last one counts, and those of names that a run does not have are told in `notes`.
+
+    Raises `TfcompareError` without a candidate or with one given twice, `Unknown` for a `per`, `host` or candidate
+    there is not.
     """
     if not candidates:
         raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
@@ -62,7 +75,9 @@ def compare(
         notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
         per = "run"
     hosts, host_notes = _hosts(baseline, candidates, host)
-    return Comparison(baseline, candidates, per, host, (*notes, *host_notes), hosts, Judge(dict(repeats or {}), spread))
+    said, said_notes = _said(baseline, candidates, by_hand or {})
+    notes += [*host_notes, *said_notes]
+    return Comparison(baseline, candidates, per, host, tuple(notes), hosts, Judge(dict(repeats or {}), spread), said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +91,7 @@ class Comparison:
     notes: tuple[str, ...]
     _hosts: Mapping[str, str | None] = field(repr=False)
     _judge: Judge = field(repr=False)
+    by_hand: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
     _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
     def table(self, name: str) -> pd.DataFrame:
@@ -85,8 +101,8 @@ class Comparison:
         added row has the candidate's keys, under the baseline's name for the host); for each metric
         `<metric>_baseline` and `<metric>_candidate`, for numbers also `<metric>_delta` (candidate − baseline) and
         `<metric>_ratio` (candidate ÷ baseline; 1 where both are 0, infinite where only the baseline is); `status`
-        (`matched`, `added`, `removed`); `match` (`exact`, `canonical`, `structural`, `probable`, `position`; empty
-        without a pair);
+        (`matched`, `added`, `removed`); `match` (`by hand`, `exact`, `canonical`, `structural`, `probable`, `position`;
+        empty without a pair);
         in `op_stats` and `kernel_stats` `interval_low` and `interval_high` (of the headline metric's ratio, missing
         where it was not tested); `verdict` (`faster`, `slower`, `same`, `unclear`, `untested`, of bytes `less`, `more`;
         empty without a pair, and in tables without a headline metric). Of `tf_data` the slowest execution of each
@@ -126,6 +142,44 @@ class Comparison:
             for run in self.candidates
         }
 
+    def on_groups(self, groups: Groups) -> pd.DataFrame:
+        """Verdicts on groups of ops or kernels: the judge that `movers.group_diff` and its like take.
+
+        Columns `verdict`, `interval_low`, `interval_high`, a row a group. The groups of a candidate are one family.
+        """
+        run = self._candidate(groups.candidate)
+        sides = self.recordings(self.baseline), self.recordings(run)
+        return self._judge.on_groups(groups, *sides, self.per_step(groups.ratios, run))
+
+    def on_host_times(self, candidate: Run, series: tuple[list[Floats], list[Floats]], of: str) -> Verdict:
+        """A verdict on the mean of single times that the host takes, such as of calls to an input pipeline.
+
+        Each side of `series` holds those of one recording or more, in the order of time; `of` says what they are of
+        (`steps`, `calls`).
+        """
+        sides = self.recordings(self.baseline), self.recordings(candidate)
+        spread = self._judge.spread_between(self.baseline, candidate, on_host=True)
+        verdict = verdict_on_times(sides, series, spread, estimate=plain_sides, of=of)
+        return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
+
+    def recordings(self, run: Run) -> Recordings:
+        """One of the runs and its repeats, with the host of each that is compared."""
+        return self._judge.recordings(run, self.host_of(run))
+
+    def per_step(self, ratios: pd.Series, candidate: Run) -> pd.Series:
+        """Ratios of sums as the diffs have them, as ratios of the time per step: that is what verdicts are about."""
+        if self.per == "step":
+            return ratios
+        return ratios * (self._step_count(self.baseline) / self._step_count(candidate))
+
+    def _step_count(self, run: Run) -> int:
+        host = self.host_of(run)
+        return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
+
+    def repeats_of(self, run: Run) -> tuple[Run, ...]:
+        """The other recordings of the same program that count beside one of the runs, each once."""
+        return self.recordings(run).runs[1:]
+
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
         return self.host if run.id == self.baseline.id else self._hosts[run.id]
@@ -143,7 +197,15 @@ class Comparison:
         names = (self.baseline.name, run.name)
         if names[0] == names[1]:
             names = (self.baseline.id, run.id)
-        return step_time_headline(self.baseline.info, run.info, names, self.verdict[run.id])
+        times = self.typical_step_us(self.baseline), self.typical_step_us(run)
+        return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
+
+    def typical_step_us(self, run: Run) -> float:
+        """The typical step of one of the runs, of the host that is compared; the verdict's ratio is that of two.
+
+        See `typical_steps`. NaN where no steps are marked.
+        """
+        return typical_step_us(self._judge.recordings(run, self.host_of(run)))
 
     def _candidate(self, run_id: str) -> Run:
         for run in self.candidates:
@@ -162,14 +224,28 @@ class Comparison:
         identical = self._is_identical(candidate)
         if "pipeline" in table.keys:
             theirs = replace(theirs, pipelines=self.pipelines(candidate))
-        diff = diff_table(table, candidate.id, ours, theirs, per=self.per, identical=identical)
+        diff = diff_table(
+            table,
+            candidate.id,
+            ours,
+            theirs,
+            per=self.per,
+            identical=identical,
+            by_hand=self.by_hand.get(candidate.id, ()),
+        )
+        if table.name == schema.TF_DATA_PIPELINES.name:
+            words = [found.verdict.word for found in on_calls(self, candidate, diff)]
+            judged = pd.Series(words, diff.index[diff["status"] == MATCHED], dtype="str")
+            return diff.assign(verdict=judged.reindex(diff.index))
         return self._judged(diff, table.name, candidate) if table.name in schema.STEP_TABLES else diff
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
         """The diff with the verdicts that its rows' single steps allow."""
         ours = self._judge.recordings(self.baseline, self.host)
         theirs = self._judge.recordings(candidate, self._hosts[candidate.id])
-        found = self._judge.on_rows(diff, name, ours, theirs)
+        metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
+        displayed = self.per_step(diff[f"{metric}_ratio"], candidate)
+        found = self._judge.on_rows(diff, name, ours, theirs, displayed)
         columns = {
             c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in ("verdict", *INTERVAL)
         }
@@ -187,8 +263,18 @@ class Comparison:
         frame = run.table(table.name, host=host)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
-        steps = run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
-        return Side(frame, steps if self.per == "step" else 1)
+        return Side(frame, self._step_count(run) if self.per == "step" else 1)
+
+
+def _said(
+    baseline: Run, candidates: tuple[Run, ...], by_hand: ByHand
+) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
+    """The choices that can hold for each candidate, and a note on those that cannot."""
+    runs = {run.id: run for run in candidates}
+    if unknown := [run_id for run_id in by_hand if run_id not in runs]:
+        raise Unknown("candidate", unknown[0], list(runs))
+    found = {run_id: those_there(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
+    return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]
 
 
 def _hosts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> tuple[dict[str, str | None], list[str]]:

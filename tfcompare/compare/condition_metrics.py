@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.estimates import FEWEST_STEPS, LEVEL, Sides, levels, plain_sides, robust_sides
+from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, LEVEL, Sides, levels, plain_sides, robust_sides
 from tfcompare.compare.row_verdicts import step_series
 from tfcompare.compare.run_verdicts import NO_STEPS, Judge, Side
-from tfcompare.compare.series_verdict import Spread, verdict_on_series
-from tfcompare.compare.verdict import FASTER, IDENTICAL, LESS, MORE, SAME, SLOWER, UNTESTED, Verdict
+from tfcompare.compare.series_verdict import Spread, measured_spread
+from tfcompare.compare.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
+from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.frames.step_cells import StepCells
 from tfcompare.units import format_percent
 
@@ -27,7 +28,6 @@ Floats = npt.NDArray[np.float64]
 
 TIME, BYTES, COUNT = "µs", "bytes", ""
 EXACTLY = "compared exactly"
-SAME_RECORDING = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,9 @@ class Pair:
         """Whether both are copies of one recording."""
         return self.runs[0].content_id == self.runs[1].content_id
 
-    @property
-    def spread(self) -> Spread:
-        """The spread between recordings of one program that counts here."""
-        return self.judge.spread_between(*self.runs)
+    def spread(self, *, on_host: bool) -> Spread:
+        """The spread between recordings of one program that counts for steps, or for what the host does."""
+        return self.judge.spread_between(*self.runs, on_host=on_host)
 
 
 @dataclass(frozen=True)
@@ -101,28 +100,25 @@ class Metric:
 def _step_time(pair: Pair, _: str) -> Measured:
     """The typical step: the mean once outlying steps are moved to the edge of what is usual."""
     ours, theirs = (
-        side.steps(0)["duration_us"].to_numpy(np.float64) if side.has_steps else np.zeros(0) for side in pair.sides
+        [side.steps(i)["duration_us"].to_numpy(np.float64) if side.has_steps else np.zeros(0) for i in side.positions]
+        for side in pair.sides
     )
     return _timed(pair, ours, theirs, robust_sides, "steps")
 
 
 def _input_latency(pair: Pair, _: str) -> Measured:
     """The mean call of each side's slowest pipeline on the host."""
-    ours, theirs = (_slowest_calls(side) for side in pair.sides)
-    if not len(ours) and not len(theirs):
+    ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
+    if not len(ours[0]) and not len(theirs[0]):
         return _untested(TIME, "neither run has calls of an input pipeline of tf.data")
     # Calls that wait for an element are often few and long: it is their share that counts, so none is moved.
-    return _timed(pair, ours, theirs, plain_sides, "calls")
+    return _timed(pair, ours, theirs, plain_sides, "calls", on_host=True)
 
 
-def _slowest_calls(side: Side) -> Floats:
-    calls = side.runs[0].table("tf_data_calls", host=side.hosts[0])
-    calls = calls[calls["pipeline"].str.startswith("Host:")]
-    if calls.empty:
-        return np.zeros(0)
-    pipelines = calls.groupby(["host", "pipeline"])["latency_us"]
-    slowest = pipelines.mean().idxmax()
-    return pipelines.get_group(slowest).to_numpy(np.float64)
+def _slowest_calls(side: Side, position: int) -> Floats:
+    calls = calls_by_pipeline(side.runs[position], side.hosts[position])
+    slowest = slowest_pipeline(calls)
+    return np.zeros(0) if slowest is None else calls[slowest]
 
 
 def _peak_memory(pair: Pair, pattern: str) -> Measured:
@@ -184,7 +180,8 @@ def _kernel_time(pair: Pair, pattern: str) -> Measured:
 
 
 def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
-    cells = [side.runs[0].step_cells(table, host=side.hosts[0]) for side in pair.sides]
+    every = [[pair.judge.cells(side, i, table) for i in side.positions] for side in pair.sides]
+    cells = [recordings[0] for recordings in every]
     matching = [_matching(c.keys, names, pattern) for c in cells]
     lacking = [not len(c.keys) for c in cells]
     if any(lacking):
@@ -192,10 +189,16 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
     if not any(m.any() for m in matching):
         return _untested(TIME, f"neither run has an {what} matches {pattern!r}".replace("an kernel", "a kernel"))
     ours, theirs = (
-        _summed(c, chosen, side.steps(0)["step"].to_numpy(np.int64)) if side.has_steps else np.zeros(0)
-        for c, chosen, side in zip(cells, matching, pair.sides, strict=True)
+        [
+            _summed(c, _matching(c.keys, names, pattern), side.steps(i)["step"].to_numpy(np.int64))
+            if side.has_steps
+            else np.zeros(0)
+            for i, c in enumerate(recordings)
+        ]
+        for recordings, side in zip(every, pair.sides, strict=True)
     )
-    measured = _timed(pair, ours, theirs, plain_sides, "steps")
+    on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
+    measured = _timed(pair, ours, theirs, plain_sides, "steps", on_host=on_host)
     # What one run has no op for is missing there, not 0, though its absence is a change like any other.
     before, after = (
         value if m.any() else math.nan
@@ -219,37 +222,51 @@ def _summed(cells: StepCells, chosen: npt.NDArray[np.bool_], steps: npt.NDArray[
     return series
 
 
-def _timed(pair: Pair, ours: Floats, theirs: Floats, estimate: Callable[[Floats], Sides], of: str) -> Measured:
-    before, after = (float(estimate(s[np.newaxis]).location[0]) if len(s) else math.nan for s in (ours, theirs))
-    if pair.is_identical:
-        verdict = SAME_RECORDING
-    elif of == "steps" and not all(side.has_steps for side in pair.sides):
-        verdict = NO_STEPS
-    elif min(len(ours), len(theirs)) >= FEWEST_STEPS and (before == 0) != (after == 0):
-        verdict = _one_sided(after)
-    else:
-        verdict = verdict_on_series([ours], [theirs], pair.spread, estimate=estimate, of=of)
-    return Measured(TIME, before, after, verdict, _level(theirs, after, estimate, pair.spread, of))
+def _has_host_rows(keys: pd.DataFrame) -> bool:
+    return "host_or_device" in keys and bool((keys["host_or_device"] == "Host").any())
 
 
-def _one_sided(after: float) -> Verdict:
-    """What only one run does, took no time at all in the other: that needs no interval."""
-    if after > 0:
-        return Verdict(SLOWER, "only the candidate spends time on it", math.inf, math.inf, math.inf)
-    return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
+def _timed(
+    pair: Pair,
+    ours: Sequence[Floats],
+    theirs: Sequence[Floats],
+    estimate: Callable[[Floats], Sides],
+    of: str,
+    *,
+    on_host: bool = False,
+) -> Measured:
+    spread = pair.spread(on_host=on_host)
+    before, after = (_typical(series, estimate) for series in (ours, theirs))
+    verdict = verdict_on_times(pair.sides, (ours, theirs), spread, estimate=estimate, of=of)
+    return Measured(TIME, before, after, verdict, _level(theirs, after, estimate, spread, of))
 
 
-def _level(series: Floats, value: float, estimate: Callable[[Floats], Sides], spread: Spread, of: str) -> Level:
-    if len(series) < FEWEST_STEPS:
-        too_few = f"too few {of}: {len(series)} in the candidate, and an interval takes {FEWEST_STEPS}"
-        return Level(value, math.nan, math.nan, too_few if len(series) else f"the candidate has no {of} to judge by")
+def _typical(series: Sequence[Floats], estimate: Callable[[Floats], Sides]) -> float:
+    """The typical step of one recording; of several the geometric mean of theirs, which the ratio is made of."""
+    if not all(len(one) for one in series):
+        return math.nan
+    each = [float(estimate(one[np.newaxis]).location[0]) for one in series]
+    if len(each) == 1 or min(each) <= 0:
+        return float(np.mean(each))
+    return math.exp(float(np.mean(np.log(each))))
+
+
+def _level(
+    series: Sequence[Floats], value: float, estimate: Callable[[Floats], Sides], spread: Spread, of: str
+) -> Level:
+    few = min(len(one) for one in series)
+    if few < FEWEST_STEPS:
+        too_few = f"too few {of}: {few} in the candidate, and an interval takes {FEWEST_STEPS}"
+        return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {of} to judge by")
     if value == 0:
         return Level(value, value, value, "the candidate spends no time on it")
-    found = levels(estimate(series[np.newaxis]), spread.share)
-    basis = (
-        f"{LEVEL * 100:.0f} % interval from {len(series)} {of} of the candidate and a spread between recordings of "
-        f"{format_percent(spread.share)} ({spread.source})"
-    )
+    recordings = [estimate(one[np.newaxis]) for one in series]
+    found = levels(recordings, spread.of)
+    between = f"a spread between recordings of {spread.told(value)}"
+    if len(series) >= FEWEST_REPEATS:
+        between = f"a measured spread between {len(series)} recordings of {format_percent(measured_spread(recordings))}"
+    steps = sum(len(one) for one in series)
+    basis = f"{LEVEL * 100:.0f} % interval from {steps} {of} of the candidate and {between}"
     return Level(value, float(found.low[0]), float(found.high[0]), basis)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
 from tfcompare.compare.matching import host_counterparts
-from tfcompare.compare.run_verdicts import Judge, Side, caveat
+from tfcompare.compare.run_verdicts import Judge, caveat
 from tfcompare.compare.verdict import UNCLEAR, UNTESTED
 from tfcompare.errors import TfcompareError, Unknown
 
@@ -144,15 +144,18 @@ def check(
     *,
     host: str | None = None,
     spread: float | None = None,
+    repeats: Mapping[str, Sequence[Run]] | None = None,
 ) -> Findings:
     """Hold the conditions, in their order, against two runs; without any, tell the verdicts on `WITHOUT_CONDITIONS`.
 
     `host` keeps to one of the baseline's hosts and to its counterpart; `spread` is the standard deviation between
-    recordings of one program, as a share, in place of what is declared for the device. Raises `Unknown` for a host that
+    recordings of one program, as a share, in place of what is declared for the device; `repeats` gives, for the id of
+    either run, more recordings of its program, on which times then rest too. Raises `Unknown` for a host that
     a run does not have.
     """
     theirs = _counterpart(baseline, candidate, host)
-    pair = Pair(Side((baseline,), (host,)), Side((candidate,), (theirs,)), Judge(spread=spread))
+    judge = Judge(dict(repeats or {}), spread)
+    pair = Pair(judge.recordings(baseline, host), judge.recordings(candidate, theirs), judge)
     if conditions:
         found = [_held_against(condition, pair) for condition in conditions]
     else:

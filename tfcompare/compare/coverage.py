@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.matching import EXACT
+from tfcompare.compare.tiers import EXACT
 from tfcompare.schema import IDLE
 
 SHARES = ["matched_share", "exact_share"]

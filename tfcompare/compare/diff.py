@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching import NAMINGS, Pairing, pair_rows, with_hosts_of
+from tfcompare.compare.by_hand import Choice
+from tfcompare.compare.matching import Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.pipelines import Counterparts, with_pipelines_of
+from tfcompare.compare.tiers import NAMINGS
 from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED
 from tfcompare.schema import STEP_TABLES, Column, Table
 
@@ -56,13 +59,23 @@ def diff_columns(table: Table, per: str) -> list[str]:
 
 
 def diff_table(
-    table: Table, candidate_id: str, baseline: Side, candidate: Side, *, per: str, identical: bool
+    table: Table,
+    candidate_id: str,
+    baseline: Side,
+    candidate: Side,
+    *,
+    per: str,
+    identical: bool,
+    by_hand: Sequence[Choice] = (),
 ) -> pd.DataFrame:
-    """The diff of one pair of runs, sorted by the headline metric's change, then its size, then the keys."""
+    """The diff of one pair of runs, sorted by the headline metric's change, then its size, then the keys.
+
+    `by_hand` is what is said of names, as `pair_rows` takes it.
+    """
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
         aligned = with_pipelines_of(baseline.frame, aligned, candidate.pipelines)
-    pairing = pair_rows(table, baseline.frame, aligned)
+    pairing = pair_rows(table, baseline.frame, aligned, by_hand)
     cells: dict[str, pd.Series] = {}
     for key in table.keys:
         ours = _take(baseline.frame[key], pairing.baseline)

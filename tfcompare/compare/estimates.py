@@ -14,13 +14,16 @@ series' typical steps, with an interval made of both kinds of uncertainty:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Declared = float | Callable[[Floats], Floats]
+"""The standard deviation of the logarithm between recordings of one program: one figure for every row, or what gives
+each row's from its typical step."""
 
 LEVEL = 0.95
 FEWEST_STEPS = 9
@@ -89,7 +92,7 @@ def plain_sides(values: Floats) -> Sides:
     return _sides(values)
 
 
-def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: float) -> Changes:
+def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
     """The change of each row, judged by itself, from the baseline's recordings to the candidate's.
 
     `spread` is the declared standard deviation of the logarithm between recordings of one program; it is used where a
@@ -99,7 +102,7 @@ def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: float
     return _changes((baseline, candidate), _at_most(_correlation(recordings) + _caution(recordings)), spread)
 
 
-def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: float) -> Changes:
+def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
     """As `changes`, of rows that are judged together: the ops of a program.
 
     Among many rows some correlations are estimated far too low, and just those rows would stand out; so none counts as
@@ -111,21 +114,22 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
     return _changes((baseline, candidate), _at_most(np.maximum(own + _caution(recordings), common)), spread)
 
 
-def levels(side: Sides, spread: float) -> Levels:
+def levels(side: Sequence[Sides], spread: Declared) -> Levels:
     """Each row's typical step on one side alone, to be held against a fixed value.
 
-    `spread` is the declared standard deviation of the logarithm between recordings of one program. A row that is 0 has
-    no interval (NaN).
+    Of several recordings it is the geometric mean of theirs, which the ratios of `changes` are made of. `spread` is the declared standard deviation of the logarithm between recordings of one program; it is
+    used for fewer than `FEWEST_REPEATS` recordings. A row that is 0 has no interval (NaN).
     """
-    known = _estimate([side], _at_most(_correlation([side]) + _caution([side])), spread)
+    known = _estimate(side, _at_most(_correlation(side) + _caution(side)), spread)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
         quantile, _ = _student(known.freedom, np.zeros_like(error))
         low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
-    return Levels(side.location, low, high)
+        location = side[0].location if len(side) == 1 else np.exp(known.log)
+    return Levels(location, low, high)
 
 
-def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: float) -> Changes:
+def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: Declared) -> Changes:
     ours, theirs = (_estimate(side, correlation, spread) for side in sides)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         difference = theirs.log - ours.log
@@ -193,7 +197,7 @@ class _Estimate:
     effective_steps: Floats
 
 
-def _estimate(side: Sequence[Sides], correlation: Floats, spread: float) -> _Estimate:
+def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared) -> _Estimate:
     logs = np.array([_log(recording.location) for recording in side])
     effective = np.array([_effective(recording.steps, correlation) for recording in side])
     if len(side) >= FEWEST_REPEATS:
@@ -205,7 +209,7 @@ def _estimate(side: Sequence[Sides], correlation: Floats, spread: float) -> _Est
     return _Estimate(logs.mean(axis=0), variance, freedom, effective.sum(axis=0))
 
 
-def _declared(side: Sequence[Sides], effective: Floats, spread: float) -> tuple[Floats, Floats]:
+def _declared(side: Sequence[Sides], effective: Floats, spread: Declared) -> tuple[Floats, Floats]:
     """(variance of the mean of a side's recordings with a declared spread, its degrees of freedom)."""
     steps = np.array([[float(recording.steps)] for recording in side])
     variances = np.array([recording.variance for recording in side])
@@ -213,7 +217,8 @@ def _declared(side: Sequence[Sides], effective: Floats, spread: float) -> tuple[
     hidden = (steps - 1) / np.maximum(steps - steps / effective, steps / 2)
     within = (variances * hidden / effective).sum(axis=0) / len(side) ** 2
     freedom = np.maximum(effective - 1, 1.0).sum(axis=0)
-    total = within + spread**2 / len(side)
+    between = spread(np.mean([r.location for r in side], axis=0)) if callable(spread) else spread
+    total = within + between**2 / len(side)
     with np.errstate(divide="ignore", invalid="ignore"):
         return total, np.where(within > 0, freedom * (total / within) ** 2, np.inf)
 
@@ -230,3 +235,9 @@ def _student(freedom: Floats, t: Floats) -> tuple[Floats, Floats]:
 
     bounded = np.minimum(freedom, 1e9)
     return stats.t.ppf((1 + LEVEL) / 2, bounded), 2 * stats.t.sf(np.abs(t), bounded)
+
+
+def outlying(values: Floats) -> npt.NDArray[np.bool_]:
+    """Which values of each row `typical` moves to the edge of what is usual."""
+    moved: npt.NDArray[np.bool_] = _winsorised(values) != values
+    return moved

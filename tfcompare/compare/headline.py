@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.verdict import IDENTICAL, SAME, UNCLEAR, UNTESTED
-from tfcompare.units import format_ms, format_ratio
+from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.compare.verdict import Verdict
@@ -22,24 +22,27 @@ _TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)
 _JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 
 
-def step_time_headline(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str], verdict: Verdict) -> str:
-    """A sentence in Markdown: the candidate's median step time beside the baseline's, and how far to trust it.
+def step_time_headline(
+    infos: tuple[RunInfo, RunInfo], times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict
+) -> str:
+    """A sentence in Markdown: the candidate's typical step beside the baseline's, and how far to trust it.
 
-    `names` are what to call baseline and candidate; `verdict` is that on their step times.
+    Of both, baseline first: `times_us`, their typical steps; `names`, what to call them. `verdict` is that on their
+    step times.
     """
     ours, theirs = (f"`{name.replace('`', chr(39))}`" for name in names)
     if verdict == IDENTICAL:
         return f"{theirs} is the same recording as {ours}, byte for byte."
-    without = {name: info for name, info in ((ours, baseline), (theirs, candidate)) if not has_steps(info)}
+    told = zip((ours, theirs), infos, times_us, strict=True)
+    without = {name: info for name, info, time in told if not (has_steps(info) and time > 0)}
     if without:
         return _no_step_times(without)
-    before, after = baseline.step_time_ms_median, candidate.step_time_ms_median
+    before, after = times_us
     sentence = (
-        f"{theirs} takes {format_ms(after)} a step against {format_ms(before)} of {ours}: {compared(before, after)}"
+        f"{theirs} takes {format_time_us(after)} a step against {format_time_us(before)} of {ours}: "
+        f"{compared(before, after)}"
     )
-    return " ".join(
-        [f"{sentence}.", *_trust(before, after, verdict), *_reservations(baseline, candidate, (ours, theirs))]
-    )
+    return " ".join([f"{sentence}.", *_trust(before, after, verdict), *_reservations(*infos, (ours, theirs))])
 
 
 def _trust(before: float, after: float, verdict: Verdict) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import pandas as pd
 
-from tfcompare.compare.diff import ADDED, MATCHED
+from tfcompare.compare.by_hand import OF_CANDIDATE, Choice, counterparts, parted, told_apart
+from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
 from tfcompare.compare.kernel_names import plain_kernel
-from tfcompare.compare.matching import NAMINGS
+from tfcompare.compare.matching import op_counterparts
 from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import SIDES, Part, add_up, compared, in_order, of_side
+from tfcompare.compare.sums import SIDES, GroupJudge, Judged, Part, add_up, compared, in_order, of_side
 from tfcompare.errors import Unknown
 from tfcompare.schema import KERNEL_STATS
 
@@ -26,14 +28,18 @@ _TOTAL, _OCCURRENCES, _MEAN = "total_duration_us", "occurrences", "avg_duration_
 _PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "any"}
 
 
-def group_kernels(diff: pd.DataFrame, by: KernelGrouping) -> pd.DataFrame:
+def group_kernels(
+    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, by_hand: Sequence[Choice] = ()
+) -> pd.DataFrame:
     """A diff of `kernel_stats` added up over `kernel_name`, `op_name`, or both (`kernel_and_op`).
 
     Each side is added up first, then the sums are compared: counts and total times are sums (per step as in the diff),
     the average is total ÷ count, shortest and longest are those of all rows, a flag is true where a row's is. What was
-    paired under two names counts under the baseline's, and so does what else has the candidate's name. Columns:
+    paired under two names counts under the baseline's, and so does what else has the candidate's name. `by_hand` is
+    what the diff, of one candidate, was told of names. Columns:
     `candidate`, the keys (an empty `op_name` stands for kernels without one); of each metric `_baseline`, `_candidate`
-    and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`. The
+    and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`; with
+    a `judge`, such as `Comparison.on_groups`, that is the group's own, with `interval_low` and `interval_high`. The
     largest change of total time comes first.
 
     Raises `Unknown` for another `by`.
@@ -42,35 +48,55 @@ def group_kernels(diff: pd.DataFrame, by: KernelGrouping) -> pd.DataFrame:
         raise Unknown("grouping", by, list(KEYS))
     names = {metric.name: _name_in(diff, metric.name, metric.kind) for metric in KERNEL_STATS.metrics}
     parts = {names[m.name]: _PARTS[m.kind] for m in KERNEL_STATS.metrics if m.kind in _PARTS}
-    counted = counted_under(diff)
+    counted = counted_under(diff, by, by_hand)
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
-    groups = add_up(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1))
+    judged = None if judge is None else Judged(KERNEL_STATS.name, names[_TOTAL], judge)
+    groups = add_up(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
     means = [groups[f"{names[_TOTAL]}_{side}"] / groups[f"{names[_OCCURRENCES]}_{side}"] for side in SIDES]
     groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
     order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]
-    groups = groups[["candidate", *KEYS[by], *order, "status", "match", "verdict"]]
+    intervals = [name for name in INTERVAL if name in groups]
+    groups = groups[["candidate", *KEYS[by], *order, "status", "match", *intervals, "verdict"]]
     return in_order(groups, diff, names[_TOTAL], KEYS[by])
 
 
-def counted_under(diff: pd.DataFrame) -> pd.DataFrame:
-    """The `kernel_name` and `op_name` that each row of a diff of `kernel_stats` counts under."""
-    names = diff[["kernel_name", "op_name"]].copy()
+def counted_under(diff: pd.DataFrame, by: KernelGrouping = "op_name", by_hand: Sequence[Choice] = ()) -> pd.DataFrame:
+    """The `kernel_name` and `op_name` that each row of a diff of `kernel_stats` counts under, where grouped `by`."""
+    names = told_apart(diff, by_hand)[["kernel_name", "op_name"]].copy()
     for _, rows in diff.groupby("candidate", sort=False):
         added = rows.index[rows["status"] == ADDED]
-        for key, counterparts in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows))):
-            own = names.loc[added, key].tolist()
-            names.loc[added, key] = [counterparts.get(name, name) for name in own]
+        for key, counterparts_of in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows, by_hand))):
+            own = zip(rows.loc[added, key], names.loc[added, key], strict=True)
+            names.loc[added, key] = [counterparts_of.get(name, told) for name, told in own]
+        if by_hand and by == "kernel_and_op":
+            _say_of_kernels(names, rows.loc[added], by_hand)
     return names
+
+
+def _say_of_kernels(names: pd.DataFrame, added: pd.DataFrame, by_hand: Sequence[Choice]) -> None:
+    """Write into `names` what added kernels count under that are paired or parted by hand."""
+    pairs, apart = counterparts(by_hand, 2), parted(by_hand, 2)
+    taken = set(pairs.values())
+    for row, op, kernel in zip(added.index, added["op_name"], added["kernel_name"], strict=True):
+        counted = names.at[row, "op_name"], names.at[row, "kernel_name"]
+        if (op, kernel) in pairs:
+            names.loc[row, ["op_name", "kernel_name"]] = list(pairs[op, kernel])
+        elif counted in taken or (counted, (op, kernel)) in apart:
+            names.at[row, "op_name"] = f"{op}{OF_CANDIDATE}"
 
 
 def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
     return metric_in(diff, metric) if kind != "flag" else metric
 
 
-def _ops(rows: pd.DataFrame) -> dict[str, str]:
+def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
     """The baseline's name for each of the candidate's ops that has a counterpart, as kernels were paired by."""
-    ours, theirs = of_side(rows, "baseline")["op_name"], of_side(rows, "candidate")["op_name_candidate"]
-    return NAMINGS["kernel_stats"].align([(name, "") for name in ours], [(name, "") for name in theirs])
+    time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
+    sides = (
+        pd.DataFrame({"op_name": ours["op_name"], _TOTAL: ours[f"{time}_baseline"]}),
+        pd.DataFrame({"op_name": theirs["op_name_candidate"], _TOTAL: theirs[f"{time}_candidate"]}),
+    )
+    return op_counterparts(KERNEL_STATS.name, sides[0], sides[1], by_hand)
 
 
 def _kernels(rows: pd.DataFrame) -> dict[str, str]:

@@ -7,139 +7,33 @@ program: a layer of another name that holds the same ops (`places.py`), an op's 
 memory in another shape, an iterator of tf.data below one that was added; `probable` is a guess (`guesses.py`). Steps,
 and the one row of `run_info`, pair by position. Hosts pair by name, and those left over by their order where both sides
 have equally many; pipelines and iterators as `pipelines.py` and `iterators.py` have it.
+
+Before all tiers, what the user says of names holds (`by_hand.py`): rows of names that are paired by hand stand beside
+nothing else, in as far as they agree in `Naming.by_hand`; a pair that the tiers made of two parted names is undone, and
+every other pair stays as it was.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.compare.by_hand import LEVELS, Choice, counterparts, effective, of_pairs, parted, without_parted
 from tfcompare.compare.counterparts import Ops, by_likeness, by_place
-from tfcompare.compare.iterators import align_iterators
 from tfcompare.compare.kernel_names import canonical_kernel
 from tfcompare.compare.likely_rows import likely_rows
 from tfcompare.compare.name_tree import types_of_names
-from tfcompare.compare.names import Aligner, align_names
 from tfcompare.compare.pipelines import pair_executions
+from tfcompare.compare.tiers import BY_HAND, EXACT, KERNELS_BY_HAND, NAMINGS, POSITION, PROBABLE, Naming, Tier
 from tfcompare.schema import Table
 
-EXACT = "exact"
-CANONICAL = "canonical"
-STRUCTURAL = "structural"
-PROBABLE = "probable"
-POSITION = "position"
-"""The `match` of rows that pair by their place, not by a key."""
-
-
-@dataclass(frozen=True)
-class Tier:
-    """One way to pair rows: those that agree in `keys`, where just one row a side has them.
-
-    Beside the table's own keys there are `aligned` (the baseline's name for the op, unlike any name where it has none),
-    `leaf` (the last component of the op's own name) and `canonical` (the kernel's name as `kernel_names` has it);
-    `placed` and `guessed` are like `aligned`, by the contents of scopes and by likeness, for names that are left.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Naming:
-    """How the rows of a table whose names a framework may change are paired.
-
-    `name` is the key that holds an op's name, `op_type` the one that tells apart ops of one name, `align` how such
-    names are aligned; `two_sided` are the keys that may differ between paired rows; `tiers` go from the surest to the
-    boldest. `weight` is the metric that tells how much lies in an op, where renamed layers are looked for; `guesses` is
-    whether single ops are paired by likeness in the end.
-    """
-
-    name: str
-    op_type: str | None
-    two_sided: tuple[str, ...]
-    tiers: tuple[Tier, ...]
-    align: Aligner = align_names
-    weight: str | None = None
-    guesses: bool = False
-
-
-_LAUNCH = ("block_dim", "grid_dim", "registers_per_thread", "shared_memory_bytes")
-_MEMORY = ("host", "memory_id", "aligned", "region_type", "data_type")
-
-
-def _of_renamed_ops(tier: str, op: str) -> list[Tier]:
-    """Kernels of renamed ops: of one name and launch, of one name but for its spelling, in another launch."""
-    return [
-        Tier(tier, ("host", kernel, op, *launch)) for launch in (_LAUNCH, ()) for kernel in ("kernel_name", "canonical")
-    ]
-
-
-def _memory_of(op: str) -> list[tuple[str, ...]]:
-    keys = tuple(op if key == "aligned" else key for key in _MEMORY)
-    return [(*keys, "shape"), keys]
-
-
-NAMINGS = {
-    "op_stats": Naming(
-        "op_name",
-        "op_type",
-        two_sided=("op_type", "op_name"),
-        tiers=(
-            Tier(EXACT, ("host", "host_or_device", "op_type", "op_name", "aligned")),
-            Tier(CANONICAL, ("host", "host_or_device", "op_type", "aligned")),
-            Tier(CANONICAL, ("host", "host_or_device", "aligned", "leaf")),
-            Tier(STRUCTURAL, ("host", "host_or_device", "op_type", "placed")),
-            Tier(PROBABLE, ("host", "host_or_device", "op_type", "guessed")),
-            Tier(PROBABLE, ("host", "host_or_device", "guessed", "leaf")),
-        ),
-        weight="self_time_us",
-        guesses=True,
-    ),
-    "kernel_stats": Naming(
-        "op_name",
-        None,
-        two_sided=("kernel_name", "op_name", *_LAUNCH),
-        tiers=(
-            Tier(EXACT, ("host", "kernel_name", "op_name", "aligned", *_LAUNCH)),
-            Tier(CANONICAL, ("host", "canonical", "aligned", *_LAUNCH)),
-            Tier(STRUCTURAL, ("host", "kernel_name", "aligned")),
-            Tier(STRUCTURAL, ("host", "canonical", "aligned")),
-            *_of_renamed_ops(STRUCTURAL, "placed"),
-            *_of_renamed_ops(PROBABLE, "guessed"),
-        ),
-        weight="total_duration_us",
-    ),
-    "memory_peak": Naming(
-        "op_name",
-        None,
-        two_sided=("op_name", "shape"),
-        tiers=(
-            Tier(EXACT, (*_MEMORY, "op_name", "shape")),
-            Tier(CANONICAL, (*_MEMORY, "shape")),
-            Tier(STRUCTURAL, _MEMORY),
-            *(Tier(STRUCTURAL, keys) for keys in _memory_of("placed")),
-            *(Tier(PROBABLE, keys) for keys in _memory_of("guessed")),
-        ),
-        weight="allocation_bytes",
-    ),
-    "input_pipeline": Naming(
-        "op_name",
-        "category",
-        two_sided=("op_name", "category"),
-        tiers=(
-            Tier(EXACT, ("host", "op_name", "category", "aligned")),
-            Tier(STRUCTURAL, ("host", "category", "aligned")),
-            Tier(STRUCTURAL, ("host", "aligned")),
-        ),
-        align=align_iterators,
-    ),
-}
-"""Tables that are not named here pair by equal keys."""
+Names = dict[str, str]
+"""The baseline's name for names of the candidate."""
 
 
 @dataclass(frozen=True)
@@ -175,10 +69,11 @@ def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFra
     return candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
 
 
-def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Sequence[Choice] = ()) -> Pairing:
     """Pair the rows of a table's two frames, in both of which hosts have the baseline's names.
 
-    Each row is in the result once, but for steps that are set aside (`included` is False), which are in it not at all.
+    `by_hand` is what the user says of names; of choices that contradict each other the last one counts. Each row is in
+    the result once, but for steps that are set aside (`included` is False), which are in it not at all.
     """
     baseline, candidate = baseline.reset_index(drop=True), candidate.reset_index(drop=True)
     if table.name == "run_info":
@@ -189,8 +84,29 @@ def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame) -> 
         return _pair_iterators(baseline, candidate)
     naming = NAMINGS.get(table.name)
     if naming is None:
-        return _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
-    return _in_tiers(naming.tiers, *_with_aligned_names(naming, baseline, candidate), guesses=naming.guesses)
+        parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
+    else:
+        parts = _pair_named(naming, baseline, candidate, effective(by_hand))
+    paired = pd.concat(parts, ignore_index=True)
+    return _with_the_rest(parts, _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
+
+
+def _pair_named(
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice]
+) -> list[pd.DataFrame]:
+    """The pairs of rows of a table whose names a framework may change, those made by hand first."""
+    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _ops_by_hand(choices))
+    levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
+    parts: list[pd.DataFrame] = []
+    for level, columns in enumerate(levels):
+        pairs = counterparts(choices, len(columns))
+        named = of_pairs(ours, columns, {name: name for name in pairs.values()}), of_pairs(theirs, columns, pairs)
+        keys = naming.by_hand if len(columns) == 1 else KERNELS_BY_HAND
+        found = _in_tiers([Tier(BY_HAND, by) for by in keys], *named)
+        parts += [without_parted(pairs_found, levels[:level], whole, choices) for pairs_found in found]
+        ours, theirs = ours.drop(index=named[0].index), theirs.drop(index=named[1].index)
+    found = _in_tiers(naming.tiers, ours, theirs, guesses=whole if naming.guesses else None)
+    return parts + [without_parted(pairs_found, levels, whole, choices) for pairs_found in found]
 
 
 def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
@@ -200,19 +116,21 @@ def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
 
 
 def _in_tiers(
-    tiers: tuple[Tier, ...], baseline: pd.DataFrame, candidate: pd.DataFrame, *, guesses: bool = False
-) -> Pairing:
+    tiers: Sequence[Tier],
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    *,
+    guesses: tuple[pd.DataFrame, pd.DataFrame] | None = None,
+) -> list[pd.DataFrame]:
+    """The pairs of each tier; with `guesses`, all rows of either side, what is left is paired by likeness last."""
     parts: list[pd.DataFrame] = []
-    whole = baseline, candidate
     for tier in tiers:
         pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
         parts.append(pairs.assign(match=tier.name))
         baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
-    if guesses:
-        pairs = likely_rows(baseline, candidate, whole)
-        parts.append(pairs.assign(match=PROBABLE))
-        baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
-    return _with_the_rest(parts, baseline, candidate)
+    if guesses is not None:
+        parts.append(likely_rows(baseline, candidate, guesses).assign(match=PROBABLE))
+    return parts
 
 
 def _with_the_rest(parts: list[pd.DataFrame], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
@@ -242,18 +160,44 @@ def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[st
     return pd.DataFrame({"baseline": both["row_baseline"], "candidate": both["row_candidate"]})
 
 
-def _with_aligned_names(
-    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both sides with the columns that `Tier` names."""
+def op_counterparts(table: str, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Sequence[Choice]) -> Names:
+    """The baseline's name for each of the candidate's ops that has one, as the rows of `table` were paired by.
+
+    The frames have the table's names and, where it is aligned by place, its weight. Ops that are parted have none.
+    """
+    found: Names = {}
+    for names in _found_names(NAMINGS[table], baseline, candidate, _ops_by_hand(by_hand)):
+        found |= names
+    apart = parted(by_hand, 1)
+    return {theirs: ours for theirs, ours in found.items() if ((ours,), (theirs,)) not in apart}
+
+
+def _ops_by_hand(choices: Sequence[Choice]) -> Names:
+    return {theirs[0]: ours[0] for theirs, ours in counterparts(choices, 1).items()}
+
+
+def _found_names(naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names) -> list[Names]:
+    """The baseline's name for each of the candidate's that has one: by name and by hand, by place, by likeness."""
+    partners = set(by_hand.values())
+    there = set(baseline[naming.name]), set(candidate[naming.name])
     known = naming.align(_named(naming, baseline), _named(naming, candidate))
-    sides = [baseline.assign(aligned=baseline[naming.name]), _aligned(candidate, naming.name, "aligned", known)]
-    if naming.weight is not None:
-        ours, theirs = (_ops(naming, side, naming.weight) for side in (baseline, candidate))
-        for column, find in (("placed", by_place), ("guessed", by_likeness)):
-            found = find(ours, theirs, known)
-            known = known | found
-            sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
+    known = {c: b for c, b in known.items() if c not in by_hand and b not in partners}
+    known |= {c: b for c, b in by_hand.items() if b in there[0] and c in there[1]}
+    if naming.weight is None:
+        return [known]
+    ours, theirs = (_ops(naming, side, naming.weight) for side in (baseline, candidate))
+    placed = by_place(ours, theirs, known)
+    return [known, placed, by_likeness(ours, theirs, known | placed)]
+
+
+def _with_aligned_names(
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both sides with the columns that `Tier` names; `by_hand` is the baseline's name for each that is paired so."""
+    sides = [baseline, candidate]
+    names = _found_names(naming, baseline, candidate, by_hand)
+    for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
+        sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
     return _described(sides[0], naming.name), _described(sides[1], naming.name)
 
 

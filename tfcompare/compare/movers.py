@@ -8,10 +8,10 @@ import pandas as pd
 
 from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import change
-from tfcompare.compare.matching import CANONICAL, PROBABLE, STRUCTURAL
-from tfcompare.compare.sums import SIDES, add_up, candidates_in_order, in_order
+from tfcompare.compare.sums import SIDES, GroupJudge, Judged, add_up, candidates_in_order, in_order
+from tfcompare.compare.tiers import BY_HAND, CANONICAL, PROBABLE, STRUCTURAL
 from tfcompare.errors import Unknown
-from tfcompare.schema import IDLE
+from tfcompare.schema import IDLE, OP_STATS
 
 Grouping = Literal["op_name", "op_type", "scope"]
 
@@ -46,15 +46,16 @@ def largest_changes(diff: pd.DataFrame, n: int = 10, metric: str = "self_time_us
     return candidates_in_order(largest, diff)
 
 
-def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
+def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None) -> pd.DataFrame:
     """A diff of ops added up over `op_type`, `op_name` or `scope` (the name without its last component).
 
     Each side is added up first, then the sums are compared; host and device are kept apart, since their times overlap.
     An op that was paired under two names counts under the baseline's; one that changed its type counts under the type
     it has on either side. Columns: `candidate`, `host_or_device`, `<by>`; of each metric in `ADDITIVE` (per step as in
     the diff) `_baseline`, `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match`
-    (`canonical` where a row of the group was not paired by its exact name), `verdict`. The largest change of self time
-    comes first.
+    (`canonical` where a row of the group was not paired by its exact name), `verdict`. With a `judge`, such as
+    `Comparison.on_groups`, verdicts are the groups' own, and there are `interval_low` and `interval_high`. The largest
+    change of self time comes first.
 
     Raises `Unknown` for another `by`.
     """
@@ -62,8 +63,9 @@ def group_diff(diff: pd.DataFrame, by: Grouping) -> pd.DataFrame:
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = {side: _group_keys(diff, by, side) for side in SIDES}
     metrics = [metric_in(diff, metric) for metric in ADDITIVE]
-    is_renamed = diff["match"].isin([CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
-    groups = add_up(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed)
+    is_renamed = diff["match"].isin([BY_HAND, CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
+    judged = None if judge is None else Judged(OP_STATS.name, metrics[-1], judge)
+    groups = add_up(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed, judged)
     return in_order(groups, diff, metrics[-1], ["host_or_device", by])
 
 

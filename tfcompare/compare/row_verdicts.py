@@ -8,12 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, changes_of_family, plain_sides
+from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, Changes, Sides, changes_of_family, plain_sides
+from tfcompare.compare.series_verdict import Spread
 from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
 from tfcompare.frames.step_cells import StepCells
 
 Floats = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
+
+_ROUNDING = 1e-9
 
 SMALLEST_SHARE = 0.005
 """Rows that take less of the time on either side are not tested: there are many, and nobody asks about them."""
@@ -34,12 +37,19 @@ def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
     return series
 
 
-def verdicts_on_rows(baseline: Sequence[Floats], candidate: Sequence[Floats], spread: float) -> pd.DataFrame:
+def verdicts_on_rows(
+    baseline: Sequence[Floats],
+    candidate: Sequence[Floats],
+    spreads: Sequence[Spread],
+    displayed: Floats | None = None,
+) -> pd.DataFrame:
     """`verdict`, and `interval_low` and `interval_high` of candidate ÷ baseline (NaN without one), a row each.
 
-    Each side holds the series (rows, steps) of one recording or, of the same program, of several. Rows below
-    `SMALLEST_SHARE`, and all rows where a recording has too few steps, are `untested`; claims are held against one
-    another.
+    Each side holds the series (rows, steps) of one recording or, of the same program, of several; the first is the one
+    on display. `spreads` is each row's spread between recordings. `displayed` is candidate ÷ baseline of each row's
+    time per step as it is displayed, where that is made of more than these steps. Rows below `SMALLEST_SHARE`, all rows
+    where a recording has too few steps, and rows whose steps do not bear out the ratio on display are `untested`;
+    claims are held against one another.
     """
     result = untested_rows(len(baseline[0]))
     if min(series.shape[1] for series in (*baseline, *candidate)) < FEWEST_STEPS:
@@ -49,13 +59,33 @@ def verdicts_on_rows(baseline: Sequence[Floats], candidate: Sequence[Floats], sp
     if not tested.size:
         return result
     ours, theirs = ([plain_sides(series[tested]) for series in side] for side in (baseline, candidate))
-    found = changes_of_family(ours, theirs, spread)
+    spread_of_rows = [spreads[int(row)] for row in tested]
+    found = changes_of_family(ours, theirs, lambda typical_us: _spread(spread_of_rows, typical_us))
     word = words(found, measured_spread=min(len(ours), len(theirs)) >= FEWEST_REPEATS)
     word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
-    result.loc[tested, "verdict"] = word
-    result.loc[tested, "interval_low"] = found.low
-    result.loc[tested, "interval_high"] = found.high
+    told = np.isfinite(found.low) & _bears_out(found, (ours[0], theirs[0]), displayed, tested)
+    result.loc[tested[told], "verdict"] = word[told]
+    result.loc[tested[told], "interval_low"] = found.low[told]
+    result.loc[tested[told], "interval_high"] = found.high[told]
     return result
+
+
+def _bears_out(
+    found: Changes, shown: tuple[Sides, Sides], displayed: Floats | None, tested: Int64
+) -> npt.NDArray[np.bool_]:
+    """Whether the ratio on display lies in the interval, for each row that is tested.
+
+    The number on display counts what ran between steps and in those set aside as well: where that is much, the steps
+    tell of another number. With several recordings the interval is about all of them, and the ratio on display about
+    the one that is shown, so it is held against that one's steps.
+    """
+    if displayed is None:
+        return np.ones(len(tested), np.bool_)
+    ours, theirs = (side.location for side in shown)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = found.ratio * displayed[tested] / (theirs / ours)
+        inside: npt.NDArray[np.bool_] = (ratio >= found.low * (1 - _ROUNDING)) & (ratio <= found.high * (1 + _ROUNDING))
+    return inside
 
 
 def identical_rows(rows: int) -> pd.DataFrame:
@@ -71,6 +101,10 @@ def untested_rows(rows: int) -> pd.DataFrame:
 def _without_interval(rows: int, word: str) -> pd.DataFrame:
     cells = {"verdict": pd.Series(word, index=range(rows), dtype="str")}
     return pd.DataFrame(cells).assign(interval_low=np.nan, interval_high=np.nan)
+
+
+def _spread(spreads: Sequence[Spread], typical_us: Floats) -> Floats:
+    return np.array([spread.of(us) for spread, us in zip(spreads, typical_us, strict=True)])
 
 
 def _share(means: Floats) -> npt.NDArray[np.bool_]:

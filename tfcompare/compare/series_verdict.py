@@ -15,25 +15,51 @@ from tfcompare.units import format_percent
 
 Floats = npt.NDArray[np.float64]
 
-DECLARED_SPREAD = {"CPU": 0.05, "GPU": 0.03, "TPU": 0.02}
-"""Standard deviation of the logarithm of the step time between recordings of one program; `docs/verdicts.md` tells
-where the figures come from."""
-_OF_UNKNOWN_DEVICES = "CPU"
+_SHORTEST_US = 100.0
+"""What takes less was not measured, and is taken to differ no more."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far recordings of one program are apart, as a standard deviation, and where the figure comes from."""
+    """How far recordings of one program are apart, as a standard deviation of the logarithm, and where that comes from.
+
+    `share` holds for what takes `steady_us` a step or longer. What is shorter differs more, with the fourth root of how
+    much shorter it is.
+    """
 
     share: float
     source: str
+    steady_us: float = 0.0
+
+    def of(self, typical_us: Floats) -> Floats:
+        """The spread of what takes so long a step."""
+        shorter = self.steady_us / np.maximum(typical_us, _SHORTEST_US)
+        shares: Floats = self.share * np.maximum(shorter, 1.0) ** 0.25
+        return shares
+
+    def told(self, *typical_us: float) -> str:
+        """`9.59 % (declared for a CPU and times this short)`: the figures for series of such typical steps."""
+        shares = [float(self.of(np.array(us))) for us in typical_us]
+        figures = " and ".join(dict.fromkeys(map(format_percent, shares)))
+        wider = " and times this short" if max(shares) > self.share else ""
+        return f"{figures} ({self.source}{wider})"
+
+
+DECLARED_SPREAD = {
+    "CPU": Spread(0.05, "declared for a CPU", steady_us=200_000),
+    "GPU": Spread(0.03, "declared for a GPU"),
+    "TPU": Spread(0.02, "declared for a TPU"),
+}
+"""What is taken for device types where nothing is measured; `docs/verdicts.md` tells where the figures come from."""
+
+OF_HOSTS = DECLARED_SPREAD["CPU"]
+"""What runs on the host is spread like a CPU's, whatever the device; so is an unknown device."""
 
 
 def declared_spread(*device_types: str) -> Spread:
     """What is declared for the device type, of several the largest; for an unknown one, a CPU's."""
-    known = [kind for kind in device_types if kind in DECLARED_SPREAD] or [_OF_UNKNOWN_DEVICES]
-    widest = max(known, key=DECLARED_SPREAD.__getitem__)
-    return Spread(DECLARED_SPREAD[widest], f"declared for {widest}")
+    known = [DECLARED_SPREAD[kind] for kind in device_types if kind in DECLARED_SPREAD] or [OF_HOSTS]
+    return max(known, key=lambda spread: spread.share)
 
 
 def verdict_on_series(
@@ -55,7 +81,7 @@ def verdict_on_series(
     if any(not np.isfinite(series).all() or not (series > 0).any() for series in (*baseline, *candidate)):
         return Verdict(UNTESTED, "no times to judge by: a side has none above zero")
     ours, theirs = ([estimate(series[np.newaxis]) for series in side] for side in (baseline, candidate))
-    found = changes(ours, theirs, spread.share)
+    found = changes(ours, theirs, spread.of)
     is_measured = min(len(ours), len(theirs)) >= FEWEST_REPEATS
     word = str(words(found, measured_spread=is_measured)[0])
     return Verdict(
@@ -83,16 +109,21 @@ def _count(effective: float) -> str:
 
 
 def _spread(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -> str:
-    measured = [_measured(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
+    measured = [measured_spread(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
     if not measured:
-        return f"a spread between recordings of {format_percent(spread.share)} ({spread.source})"
+        return f"a spread between recordings of {spread.told(_typical(ours), _typical(theirs))}"
     of_side = f"a measured spread between {len(ours)} and {len(theirs)} recordings of "
     if len(measured) == 2:
         return of_side + " and ".join(map(format_percent, measured))
-    alone = f", the single one's {format_percent(spread.share)} {spread.source}"
-    return of_side + format_percent(measured[0]) + alone
+    single = ours if len(ours) < FEWEST_REPEATS else theirs
+    return f"{of_side}{format_percent(measured[0])}, the other side's {spread.told(_typical(single))}"
 
 
-def _measured(side: Sequence[Sides]) -> float:
+def _typical(side: Sequence[Sides]) -> float:
+    return float(np.mean([recording.location[0] for recording in side]))
+
+
+def measured_spread(side: Sequence[Sides]) -> float:
+    """The standard deviation of the logarithm of the typical step between a side's recordings."""
     logs = [math.log(float(recording.location[0])) for recording in side]
     return float(np.std(logs, ddof=1))

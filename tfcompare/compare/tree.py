@@ -9,6 +9,8 @@ from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.movers import metric_in
 from tfcompare.compare.name_tree import MAX_DEPTH
+from tfcompare.compare.sums import SIDES, VERDICT, GroupJudge, Judged, of_side, with_verdicts
+from tfcompare.schema import OP_STATS
 
 OWN_TIME = "(self)"
 """The label of the leaf that holds the own time of an op whose name is a scope as well."""
@@ -17,17 +19,21 @@ _IDS = ["candidate", "node", "parent", "label", "depth"]
 _PRESENCE = ["in_baseline", "in_candidate"]
 
 
-def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us") -> pd.DataFrame:
+def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJudge | None = None) -> pd.DataFrame:
     """One row for each scope and op of each candidate; IDLE is left out.
 
     Columns: `candidate`; `node` (`Host/model/dense`), `parent` (empty for the roots `Host` and `Device`), `label` (the
     last component), `depth` (0 for roots); `<metric>_baseline`, `_candidate` and `_delta`, 0 where nothing ran;
     `status` (`added` and `removed` where all below is). A scope's figures are the sum of its children's, so an op that
     is a scope too has its own time in a child labelled `OWN_TIME`. Paired ops stand under the baseline's name.
+
+    With a `judge`, such as `Comparison.on_groups`, also `interval_low`, `interval_high` and `verdict` of the self time.
+    The family of a level are its scopes and ops and the ops that end above it: together they take all the time.
     """
     name = metric_in(diff, metric)
     metrics = [f"{name}_baseline", f"{name}_candidate"]
-    level = _leaves(without_idle(diff), metrics)
+    busy = without_idle(diff)
+    level = _leaves(busy, metrics)
     done: list[pd.DataFrame] = []
     for depth in range(int(level["depth"].max()) if len(level) else 0, -1, -1):
         here = level[level["depth"] == depth].sort_values(["candidate", "node"])
@@ -37,22 +43,51 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us") -> pd.DataFrame
     tree = pd.concat(done or [level], ignore_index=True).sort_values(["candidate", "node"], ignore_index=True)
     tree[f"{name}_delta"] = tree[metrics[1]] - tree[metrics[0]]
     status = np.select([~tree["in_baseline"], ~tree["in_candidate"]], [ADDED, REMOVED], MATCHED)
-    return tree[[*_IDS, *metrics, f"{name}_delta"]].assign(status=pd.Series(status, dtype="str"))
+    tree = tree[[*_IDS, *metrics, f"{name}_delta"]].assign(status=pd.Series(status, dtype="str"))
+    return tree if judge is None else _judged(tree, busy, Judged(OP_STATS.name, name, judge))
 
 
-def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """The ops as nodes, each with its place in the tree; ops of one name are one node."""
+def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
+    """The tree with verdicts, each level judged as a family."""
+    paths = _paths(diff)
+    position = {key: i for i, key in enumerate(zip(tree["candidate"], tree["node"], strict=True))}
+    levels = []
+    for depth in range(int(tree["depth"].max()) + 1 if len(tree) else 0):
+        at_depth = [path[min(depth, len(path) - 1)] for path in paths]
+        places = pd.Series([position[key] for key in zip(diff["candidate"], at_depth, strict=True)], diff.index)
+        family = np.unique(places)
+        of_row = pd.Series(np.searchsorted(family, places), diff.index)
+        number_of = {side: of_row[of_side(diff, side).index] for side in SIDES}
+        level = with_verdicts(tree.iloc[family], diff, number_of, judged)
+        levels.append(level.loc[level["depth"] == depth, list(VERDICT)])
+    return tree.join(pd.concat(levels)) if levels else tree.assign(**dict.fromkeys(VERDICT, np.nan))
+
+
+def _paths(diff: pd.DataFrame) -> list[list[str]]:
+    """For each row the nodes that it counts under, from the root to its own."""
+    nodes, parents, _ = _nodes(diff)
+    return [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]
+
+
+def _nodes(diff: pd.DataFrame) -> tuple[list[str], list[str], list[int]]:
+    """(the node of each row, its parent, its depth)."""
     names = (diff["host_or_device"] + "/" + diff["op_name"]).tolist()
     scopes = {name: _scopes(name) for name in names}
     all_scopes = {scope for path in scopes.values() for scope in path}
     nodes = [f"{name}/{OWN_TIME}" if name in all_scopes else name for name in names]
     parents = [name if name in all_scopes else scopes[name][-1] for name in names]
+    return nodes, parents, [len(scopes[name]) + (name in all_scopes) for name in names]
+
+
+def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """The ops as nodes, each with its place in the tree; ops of one name are one node."""
+    nodes, parents, depths = _nodes(diff)
     leaves = pd.DataFrame(
         {
             "candidate": diff["candidate"].array,
             "node": pd.Series(nodes, dtype="str"),
             "parent": pd.Series(parents, dtype="str"),
-            "depth": pd.Series([len(scopes[n]) + (n in all_scopes) for n in names], dtype="int64"),
+            "depth": pd.Series(depths, dtype="int64"),
             **{metric: diff[metric].astype("float64").fillna(0.0).array for metric in metrics},
             "in_baseline": (diff["status"] != ADDED).array,
             "in_candidate": (diff["status"] != REMOVED).array,

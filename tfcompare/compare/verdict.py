@@ -55,7 +55,8 @@ def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_E
     `measured_spread`: the spread between recordings was measured on both sides, so that changes below
     `SMALLEST_EFFECT` can be claimed. `margin`: differences within it count as none.
     """
-    low, high, effect = (np.log(x) for x in (changes.low, changes.high, changes.ratio))
+    with np.errstate(divide="ignore"):  # a ratio of 0: one of several recordings does not have the row at all
+        low, high, effect = (np.log(x) for x in (changes.low, changes.high, changes.ratio))
     clear, least = (0.0, 0.0) if measured_spread else (np.log1p(_CLEAR_OF_NOTHING), np.log1p(SMALLEST_EFFECT))
     within = np.log1p(margin)
     conditions = [

@@ -11,22 +11,24 @@ NONE = -1
 class Activity(IntEnum):
     """One kind of doing; where several are under way at once, the first in this order explains the instant."""
 
-    DEVICE_COMPUTE = 0
-    COPY_TO_HOST = 1
-    COPY_BETWEEN_DEVICES = 2
-    COLLECTIVE = 3
-    COPY_TO_DEVICE = 4
-    DEVICE_CONTROL = 5  # a loop or branch around other instructions
-    COPY_WITHIN_HOST = 6  # made by a device
-    LAUNCH_CALL = 7
-    WAIT_FOR_INPUT = 8
-    ENQUEUE_INPUT = 9
-    HOST_COPY = 10
-    COMPILE = 11
-    LAUNCHING_OP = 12
-    HOST_OP = 13  # that launches nothing
-    EXECUTOR = 14
-    HOST_COMPUTE = 15
+    SIXTEEN_BIT_COMPUTE = 0
+    THIRTY_TWO_BIT_COMPUTE = 1
+    DEVICE_COMPUTE = 2  # of a width that is not told
+    COPY_TO_HOST = 3
+    COPY_BETWEEN_DEVICES = 4
+    COLLECTIVE = 5
+    COPY_TO_DEVICE = 6
+    DEVICE_CONTROL = 7  # a loop or branch around other instructions
+    COPY_WITHIN_HOST = 8  # made by a device
+    LAUNCH_CALL = 9
+    WAIT_FOR_INPUT = 10
+    ENQUEUE_INPUT = 11
+    HOST_COPY = 12
+    COMPILE = 13
+    LAUNCHING_OP = 14
+    HOST_OP = 15  # that launches nothing
+    EXECUTOR = 16
+    HOST_COMPUTE = 17
 
 
 WHENEVER = tuple(Activity)[: Activity.WAIT_FOR_INPUT]

@@ -117,8 +117,9 @@ def copy_kinds(space: XSpace) -> Int64:
 
 def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int64:
     """The kind in each text as a position in `KINDS`, and a last −1 for no text."""
-    kinds = [kind_of(text) for text in texts]
-    return np.array([*(KINDS.index(kind) if kind is not None else -1 for kind in kinds), -1], np.int64)
+    kinds = {text: kind_of(text) for text in dict.fromkeys(texts)}
+    code = {text: KINDS.index(kind) if kind is not None else -1 for text, kind in kinds.items()}
+    return np.array([*(code[text] for text in texts), -1], np.int64)
 
 
 def _kind_of_name(name: str) -> str | None:

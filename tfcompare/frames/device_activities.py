@@ -12,6 +12,7 @@ from tfcompare.frames.copies import KINDS, copy_kinds
 from tfcompare.frames.kernel_details import is_kernel
 from tfcompare.frames.launches import stream_events
 from tfcompare.frames.planes import device_kind, device_planes, events_of_lines
+from tfcompare.frames.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, kernel_precisions, of_instruction
 from tfcompare.frames.tpu_ops import OP_LINES
 from tfcompare.schema import kernels
 from tfcompare.xspace import XSpace
@@ -32,6 +33,8 @@ _OF_COPY = {
     kernels.HOST_TO_HOST: Activity.COPY_WITHIN_HOST,
     kernels.MEMORY_SET: Activity.DEVICE_COMPUTE,
 }
+_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int64)
+_OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
 
 
 def device_activities(space: XSpace) -> tuple[Int64, Int64]:
@@ -47,7 +50,8 @@ def device_activities(space: XSpace) -> tuple[Int64, Int64]:
 def _on_gpu(space: XSpace) -> tuple[Int64, Int64]:
     rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
     collective = np.array([_COLLECTIVE_KERNEL.match(name) is not None for name in space.metadata_names], np.bool_)
-    activity = np.where(collective[space.events.metadata[rows]], Activity.COLLECTIVE, Activity.DEVICE_COMPUTE)
+    computing = _OF_PRECISION[kernel_precisions(space, rows)]
+    activity = np.where(collective[space.events.metadata[rows]], Activity.COLLECTIVE, computing)
     of_copy = np.array([_OF_COPY[kind] for kind in KINDS], np.int64)
     kind = copy_kinds(space)[rows]
     copied = (kind >= 0) & ~is_kernel(space)[rows]
@@ -60,10 +64,16 @@ def _on_tpu(space: XSpace) -> tuple[Int64, Int64]:
     rows = events_of_lines(space, lines)
     category = space.metadata_strings("hlo_category")
     code = category.spread(len(space.metadata_names))
+    shape = space.metadata_strings("shape_with_layout")
+    shape_code = shape.spread(len(space.metadata_names))
     of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int64)
     for row in np.unique(space.events.metadata[rows]).tolist():
         told = category.labels[code[row]] if code[row] >= 0 else ""
-        of_metadata[row] = _of_instruction(told or str(space.metadata_names[row]).lstrip("%"))
+        name = str(space.metadata_names[row])
+        of_metadata[row] = _of_instruction(told or name.lstrip("%"))
+        if of_metadata[row] == Activity.DEVICE_COMPUTE:
+            made = shape.labels[shape_code[row]] if shape_code[row] >= 0 else ""
+            of_metadata[row] = _OF_PRECISION[of_instruction(f"{name} {made}")]
     return rows, of_metadata[space.events.metadata[rows]]
 
 

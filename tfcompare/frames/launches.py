@@ -48,7 +48,7 @@ def launches(space: XSpace, rows: Int64) -> tuple[Int64, list[Launch]]:
     program = space.number_of_each("program_id", 0)[rows]
     metadata = space.events.metadata[rows].astype(np.int64)
     firsts, launch = combinations(metadata, program, *codes)
-    programs = _Programs(space)
+    programs = Programs(space)
     out = []
     for i in firsts.tolist():
         labels = [s.labels[c[i]] if c[i] >= 0 else "" for s, c in zip(stats, codes, strict=True)]
@@ -57,7 +57,7 @@ def launches(space: XSpace, rows: Int64) -> tuple[Int64, list[Launch]]:
     return launch, out
 
 
-class _Programs:
+class Programs:
     """The HLO instructions of the XLA programs in the file, read when first asked for."""
 
     def __init__(self, space: XSpace) -> None:
@@ -71,16 +71,18 @@ class _Programs:
         self._read: dict[int, dict[str, Instruction]] = {}
 
     def instruction(self, program: int, name: str) -> Instruction | None:
+        """That of an `hlo_op`; None where the file does not hold it."""
+        name = name.rpartition("::")[2]
         if program not in self._read:
             proto = self._protos.get(program)
             self._read[program] = instructions(proto) if proto is not None else {}
         return self._read[program].get(name)
 
 
-def _launch(event: str, text: dict[str, str], programs: _Programs, program: int) -> Launch:
+def _launch(event: str, text: dict[str, str], programs: Programs, program: int) -> Launch:
     """By `hlo_op` and the program it is part of, else by `tf_op`, else by what annotates the launch."""
     if text["hlo_op"]:
-        instruction = programs.instruction(program, text["hlo_op"].rpartition("::")[2])
+        instruction = programs.instruction(program, text["hlo_op"])
         if instruction is None:
             return Launch(None, event, event, text["name"], in_file=False)
         op = parse_op(instruction.tf_op) if instruction.tf_op else None

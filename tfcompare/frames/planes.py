@@ -49,6 +49,7 @@ def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
 
 def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int64]:
     """The rows of the events on these lines, line by line, in file order."""
-    first, count = space.lines.first_event, space.lines.event_count
-    parts = [np.arange(first[i], first[i] + count[i]) for i in lines]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    chosen = np.array(lines, np.int64)
+    first, count = space.lines.first_event[chosen], space.lines.event_count[chosen]
+    rows_before = np.cumsum(count) - count
+    return np.repeat(first - rows_before, count) + np.arange(count.sum(), dtype=np.int64)

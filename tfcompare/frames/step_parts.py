@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from tfcompare.frames.steps import Steps
 
 Int64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 _OTHER = "other_us"
 _PART_OF = {
+    Activity.SIXTEEN_BIT_COMPUTE: "device_compute_us",
+    Activity.THIRTY_TWO_BIT_COMPUTE: "device_compute_us",
     Activity.DEVICE_COMPUTE: "device_compute_us",
     Activity.COPY_TO_HOST: "output_us",
     Activity.COPY_BETWEEN_DEVICES: "device_to_device_us",
@@ -44,16 +47,33 @@ _PART_OF = {
     Activity.EXECUTOR: "kernel_launch_us",
     Activity.HOST_COMPUTE: "host_compute_us",
 }
+_PRECISION_OF = {
+    "device_compute_16_bit_us": Activity.SIXTEEN_BIT_COMPUTE,
+    "device_compute_32_bit_us": Activity.THIRTY_TWO_BIT_COMPUTE,
+}
 
 
-def step_parts(space: XSpace, steps: Steps) -> dict[str, Int64]:
-    """For each of `schema.STEP_PARTS` its time in each step, in picoseconds: together the step's length exactly."""
-    times = activity_times(space, steps)
+def step_parts(times: Int64, steps: Steps) -> dict[str, Int64]:
+    """For each of `schema.STEP_PARTS` its time in each step, in picoseconds: together the step's length exactly.
+
+    `times` as `activity_times` gives them.
+    """
     parts = {part: np.zeros(len(steps.number), np.int64) for part in STEP_PARTS}
     for activity, part in _PART_OF.items():
         parts[part] += times[:, activity]
     parts[_OTHER] += steps.end_ps - steps.start_ps - times.sum(axis=1)
     return parts
+
+
+def compute_precisions(times: Int64) -> dict[str, Floats]:
+    """For each of `schema.STEP_PRECISIONS` its time in each step, in picoseconds, as part of the device's computing.
+
+    `times` as `activity_times` gives them. NaN where no step holds any whose precision is told.
+    """
+    found = times[:, list(_PRECISION_OF.values())].astype(np.float64)
+    if not found.any():
+        found[:] = np.nan
+    return dict(zip(_PRECISION_OF, found.T, strict=True))
 
 
 def activity_times(space: XSpace, steps: Steps) -> Int64:

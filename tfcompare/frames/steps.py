@@ -18,7 +18,7 @@ from tfcompare import schema
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.groups import Groups
 from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
-from tfcompare.frames.step_parts import step_parts
+from tfcompare.frames.step_parts import activity_times, compute_precisions, step_parts
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
@@ -80,6 +80,7 @@ def steps_frame(space: XSpace, steps: Steps, host: str) -> pd.DataFrame:
     """Columns of `schema.STEPS` for one host; no rows where nothing marks steps."""
     if not steps.has_markers:
         return schema.STEPS.empty()
+    times = activity_times(space, steps)
     return schema.STEPS.conform(
         pd.DataFrame(
             {
@@ -88,7 +89,8 @@ def steps_frame(space: XSpace, steps: Steps, host: str) -> pd.DataFrame:
                 "start_us": steps.start_ps / PS_PER_US,
                 "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,
                 "included": steps.included,
-                **{part: ps / PS_PER_US for part, ps in step_parts(space, steps).items()},
+                **{part: ps / PS_PER_US for part, ps in step_parts(times, steps).items()},
+                **{column: ps / PS_PER_US for column, ps in compute_precisions(times).items()},
             }
         )
     )

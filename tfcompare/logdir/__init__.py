@@ -1,8 +1,9 @@
-"""A path -> the runs in it -> each run's host files. Nothing here reads more of a file than its outline."""
+"""A path or URL -> the runs in it -> each run's host files. Nothing here reads more of a file than its outline."""
 
 from tfcompare.logdir.check import check_file
+from tfcompare.logdir.distant import remote_cache
 from tfcompare.logdir.files import open_untouched
 from tfcompare.logdir.found import FoundRun, HostFile
 from tfcompare.logdir.runs import find_run, find_runs
 
-__all__ = ["FoundRun", "HostFile", "check_file", "find_run", "find_runs", "open_untouched"]
+__all__ = ["FoundRun", "HostFile", "check_file", "find_run", "find_runs", "open_untouched", "remote_cache"]

@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 from tfcompare.errors import NotAProfile
+from tfcompare.logdir import explain
 from tfcompare.logdir.files import cannot_be_opened, no_status, open_untouched, text_of
 
 _MOST_FIELDS = 64
@@ -38,10 +39,7 @@ def check_status(path: Path, status: os.stat_result) -> str | None:
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
         return f"{text_of(str(path))}: is {kind} where a profile file was expected; copy the profile into a plain file"
     if status.st_size == 0:
-        return (
-            f"{text_of(str(path))}: is empty (0 bytes) where a profile was expected; "
-            "record the profile again or copy the file anew"
-        )
+        return explain.empty(path)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import PurePath
 
 from tfcompare.logdir.files import is_derived_file, is_event_file, is_tool_file, is_trace_file, text_of
 from tfcompare.logdir.walk import Folder
@@ -12,7 +12,7 @@ _MOST_NAMED = 3
 _HOW_TO_RECORD = "record a run with tf.profiler.experimental.start, or name the folder that holds plugins/profile"
 
 
-def is_run_folder(path: Path) -> bool:
+def is_run_folder(path: PurePath) -> bool:
     """Whether a folder lies where profilers put a run's."""
     return path.parts[-3:-1] == ("plugins", "profile")
 
@@ -39,7 +39,7 @@ def run_folder_without_profile(folder: Folder) -> str:
     return f"{path}: holds no .xplane.pb, only {_some(folder.files)}; copy the profile here or record the run again"
 
 
-def other_file(path: Path) -> str:
+def other_file(path: PurePath) -> str:
     """Why a file that was named by itself cannot be a profile, as far as its name tells; empty where it can."""
     if is_tool_file(path.name) or is_trace_file(path.name):
         kind = "a tool file of an older profiler"
@@ -50,17 +50,25 @@ def other_file(path: Path) -> str:
     return f"{text_of(str(path))}: is {kind}; tfcompare reads .xplane.pb: name that file or its folder"
 
 
-def event_file(path: Path) -> str:
+def event_file(path: PurePath) -> str:
     """What to say of a TensorBoard event file that was named by itself."""
     return f"{text_of(str(path))}: is a TensorBoard event file, which holds no profile; {_HOW_TO_RECORD}"
 
 
-def same_host(path: Path, read: Path) -> str:
+def empty(path: PurePath) -> str:
+    """What to say of a file without a byte in it."""
+    return (
+        f"{text_of(str(path))}: is empty (0 bytes) where a profile was expected; "
+        "record the profile again or copy the file anew"
+    )
+
+
+def same_host(path: PurePath, read: PurePath) -> str:
     """What to say of a second file of one host."""
     return f"{text_of(str(path))}: is passed over, since {text_of(read.name)} is of the same host; remove one of them"
 
 
-def no_runs(path: Path, folders: Sequence[Folder]) -> str:
+def no_runs(path: PurePath, folders: Sequence[Folder]) -> str:
     """What was looked for in a place and what was found there instead."""
     files = [name for folder in folders for name in folder.files]
     events = sum(is_event_file(name) for name in files)

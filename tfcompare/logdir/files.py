@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from tfcompare.text import text_of as text_of
+
 PROFILE_SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 
 _OLD_TOOLS = (
@@ -51,18 +53,6 @@ def host_of(name: str) -> str:
     for suffix in (".gz", ".pb", ".xplane"):
         host = host.removesuffix(suffix)
     return text_of(host) or "unnamed"
-
-
-def text_of(name: str) -> str:
-    r"""`name` as text that can be encoded and shown: `\xff` for a byte that is no UTF-8, `\n` for a line break."""
-    return name if name.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in name)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # where os.fsdecode puts a byte that it cannot decode
-        return f"\\x{code - 0xDC00:02x}"
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def open_untouched(path: str | Path, flags: int = 0) -> int:

@@ -31,6 +31,12 @@ def _is_stamp(name: str) -> bool:
     return match is not None and _FRACTION.fullmatch(name, match.end()) is not None
 
 
+def without_stamp(name: str) -> str:
+    """`name` without the time of recording that it ends in, and what joins the two; empty where nothing is left."""
+    stamps = (m for m in _STAMP.finditer(name) if _FRACTION.fullmatch(name, m.end()))
+    return next((name[: m.start()].rstrip(" _.-") for m in stamps), name)
+
+
 @dataclass(frozen=True)
 class Address:
     """Where a run lies: its identity, all parts of its path, and how many of the last are of its identity.

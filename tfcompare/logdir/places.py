@@ -8,32 +8,66 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tfcompare.errors import NoSuchPlace
 from tfcompare.logdir.files import cannot_be_opened, no_status, open_untouched, text_of
 from tfcompare.logdir.walk import Identity, identity_of
+from tfcompare.remote.places import PACKAGES, RemotePath, RemotePlace, is_url, parse
 
-_URL = re.compile(r"[a-z][a-z0-9+]+:/", re.IGNORECASE)
+_NEARLY_A_URL = re.compile(r"([a-z][a-z0-9+]+):/(.*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder to look into. `prefix` is its short name: its last parts, as many as tell it apart."""
+    """A file or folder to look into. `prefix` is its short name: its last parts, as many as tell it apart.
 
-    path: Path
+    A place with a `remote` lies on another machine: whether it is there, and a folder, only a listing tells.
+    """
+
+    path: PurePath
     prefix: str
     is_folder: bool
+    remote: RemotePlace | None = None
+
+    @property
+    def address(self) -> str:
+        """What to open it by another time: may hold a signature, so that it is not to be shown."""
+        return str(self.path) if self.remote is None else self.remote.address
 
 
 def open_places(typed: Iterable[str | Path]) -> list[Place]:
-    """Each place once, in the order given. Raises `NoSuchPlace` for one that is missing or cannot be opened."""
-    distinct: dict[Identity, Path] = {}
+    """Each place once, in the order given. Nothing is asked of the network.
+
+    Raises `NoSuchPlace` for a path that is missing or cannot be opened, and for a URL of a kind that is not opened.
+    """
+    distinct: dict[Identity | str, Path | RemotePlace] = {}
     for place in typed:
-        identity, path = _open(place)
-        distinct.setdefault(identity, path)
-    prefixes = _prefixes([_names(path) for path in distinct.values()])
-    return [Place(path, prefix, path.is_dir()) for path, prefix in zip(distinct.values(), prefixes, strict=True)]
+        if is_url(place):
+            remote = parse(str(place))
+            distinct.setdefault(remote.address, remote)
+        else:
+            identity, path = _open(place)
+            distinct.setdefault(identity, path)
+    prefixes = _prefixes([_names(found) for found in distinct.values()])
+    return [_place(found, prefix) for found, prefix in zip(distinct.values(), prefixes, strict=True)]
+
+
+def lies_in(path: PurePath, place: PurePath) -> bool:
+    """Whether a run or place lies at or below another one; links are followed."""
+    ours, theirs = (p.expanduser().resolve() if isinstance(p, Path) else p for p in (path, place))
+    return isinstance(ours, RemotePath) == isinstance(theirs, RemotePath) and ours.is_relative_to(theirs)
+
+
+def is_same(path: PurePath, other: PurePath) -> bool:
+    """Whether both lead to one place; links are followed."""
+    return lies_in(path, other) and lies_in(other, path)
+
+
+def _place(found: Path | RemotePlace, prefix: str) -> Place:
+    if isinstance(found, RemotePlace):
+        return Place(found.path, prefix, is_folder=True, remote=found)
+    return Place(found, prefix, found.is_dir())
 
 
 def _open(place: str | Path) -> tuple[Identity, Path]:
@@ -49,8 +83,9 @@ def _open(place: str | Path) -> tuple[Identity, Path]:
         elif path.is_file():
             os.close(open_untouched(path))
     except (FileNotFoundError, NotADirectoryError) as error:
-        if _URL.match(shown):
-            raise NoSuchPlace(f"{shown}: tfcompare reads local files: copy the logdir here and name the copy") from None
+        if (match := _NEARLY_A_URL.fullmatch(shown)) and match[1].lower() in PACKAGES:
+            url = f"{match[1]}://{match[2].lstrip('/')}"
+            raise NoSuchPlace(f"{shown}: there is no such file or folder; a URL has two slashes: {url}") from None
         if path.is_symlink():
             raise NoSuchPlace(no_status(path, error)) from None
         where = text_of(str(path))
@@ -68,8 +103,10 @@ def _absolute(path: Path) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-def _names(path: Path) -> tuple[str, ...]:
-    return tuple(text_of(part) for part in path.parts if part != path.anchor)
+def _names(place: Path | RemotePlace) -> tuple[str, ...]:
+    if isinstance(place, RemotePlace):
+        return tuple(text_of(part) for part in (place.path.protocol, *place.path.parts[1:]))
+    return tuple(text_of(part) for part in place.parts if part != place.anchor)
 
 
 def _prefixes(places: list[tuple[str, ...]]) -> list[str]:

@@ -6,7 +6,7 @@ import heapq
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tfcompare.logdir.files import cannot_be_opened, is_profile, no_status, open_untouched
 
@@ -23,7 +23,7 @@ _CAN_LIST_DESCRIPTORS = os.scandir in os.supports_fd
 class Folder:
     """What a folder directly holds. `problem` says why it could not be listed."""
 
-    path: Path
+    path: PurePath
     identity: Identity | None
     files: tuple[str, ...] = ()
     has_folders: bool = False

@@ -14,7 +14,7 @@ from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DA
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import OP_STATS, OP_STEPS
-from tfcompare.schema.runs import RUN_INFO, STEP_PARTS, STEPS
+from tfcompare.schema.runs import RUN_INFO, STEP_PARTS, STEP_PRECISIONS, STEPS
 
 __all__ = [
     "ALL_HOSTS",
@@ -33,6 +33,7 @@ __all__ = [
     "RUN_INFO",
     "STEPS",
     "STEP_PARTS",
+    "STEP_PRECISIONS",
     "STEP_TABLES",
     "TABLES",
     "TF_DATA",

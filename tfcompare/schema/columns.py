@@ -74,7 +74,10 @@ class Table:
 
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """`frame` with exactly this table's columns, in order, in their declared dtypes."""
-        return frame[self.column_names].astype({c.name: c.dtype for c in self.columns})
+        chosen = frame[self.column_names]
+        pairs = zip(self.columns, chosen.dtypes, strict=True)
+        others = {column.name: column.dtype for column, dtype in pairs if dtype != column.dtype}
+        return chosen.astype(others) if others else chosen
 
     def empty(self) -> pd.DataFrame:
         """A frame of no rows with this table's columns."""

@@ -23,9 +23,23 @@ _PARTS = (
     level("device_compute_us", "µs", "Device compute", "Time in which a device computes."),
     level("other_us", "µs", "Other", "What is left of the step: time that nothing in the profile explains."),
 )
+_PRECISIONS = (
+    level(
+        "device_compute_16_bit_us", "µs", "Device compute, 16-bit",
+        "The part of device compute with numbers of 16 bits or fewer; missing where the profile tells no width.",
+    ),
+    level(
+        "device_compute_32_bit_us", "µs", "Device compute, 32-bit",
+        "The part of device compute with numbers of 32 bits or more, while nothing computes with 16; missing where the "
+        "profile tells no width. What is in neither part is computing whose width is not told.",
+    ),
+)  # fmt: skip
 
 STEP_PARTS = tuple(part.name for part in _PARTS)
 """The columns of `STEPS` that a step's time is made of: they do not overlap and add up to `duration_us`."""
+
+STEP_PRECISIONS = tuple(column.name for column in _PRECISIONS)
+"""The columns of `STEPS` that say of a part of `device_compute_us` how wide its numbers are."""
 
 RUN_INFO = Table(
     "run_info",
@@ -65,5 +79,6 @@ STEPS = Table(
         level("duration_us", "µs", "Step time", "Length of the step."),
         Column("included", "bool", "flag", "", "Counted", "False for the first and last of more than five steps."),
         *_PARTS,
+        *_PRECISIONS,
     ),
 )

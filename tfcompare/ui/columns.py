@@ -27,8 +27,8 @@ OF_A_DIFF = {
             "text",
             "",
             "Match",
-            "How the row was paired: `exact` name, `canonical` (numbered anew), `structural` (same place, other name "
-            "or done otherwise), `probable` (a guess).",
+            "How the row was paired: by hand, by the same name, renamed (numbered anew, or spelled in another way), by "
+            "the same place in the program, or by a guess.",
         ),
         Column(
             "interval_low",
@@ -89,7 +89,10 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 
 @dataclass(frozen=True)
 class Shown:
-    """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself."""
+    """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself.
+
+    `is_judged`: the row's verdict is on its metric.
+    """
 
     name: str
     heading: str
@@ -97,6 +100,7 @@ class Shown:
     help: str
     format: Format
     unit: str = ""
+    is_judged: bool = False
 
     @property
     def is_time(self) -> bool:
@@ -124,7 +128,8 @@ def shown(name: str, table: schema.Table) -> Shown:
         return Shown(name, "", label, column.meaning, "text")
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
-    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit)
+    is_judged = base == table.headline
+    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit, is_judged)
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:

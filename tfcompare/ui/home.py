@@ -10,16 +10,18 @@ from time import monotonic
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from tfcompare.errors import NoSuchPlace, TfcompareError
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
-from tfcompare.logdir.places import open_places
+from tfcompare.remote.places import shown
 from tfcompare.run import Run
-from tfcompare.ui import runs_table, state
+from tfcompare.ui import runs_table, state, uploads
 from tfcompare.ui.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.run_cache import outcome
-from tfcompare.ui.search import look_again
-from tfcompare.ui.shell import View
+from tfcompare.ui.search import look_again, opened
+from tfcompare.ui.shell import View, usable_repeats
 from tfcompare.ui.text import as_code, as_markdown
+from tfcompare.ui.typed_paths import checked
 
 _REDRAW_S = 1.0
 _PATH = "tfcompare.path"
@@ -46,6 +48,7 @@ def show(view: View) -> None:
     progress_slot = st.empty()
     table_slot = st.container()
     places(view)
+    uploads.section(view.settings)
     requests = _request(view, page)
     outcomes = {run.id: outcome(request) for run, request in requests.items() if request.done()}
     with headline_slot:
@@ -65,11 +68,15 @@ def _count(page: runs_table.Page, view: View) -> str:
 
 
 def _request(view: View, page: runs_table.Page) -> Requests:
-    """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive."""
+    """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive.
+
+    Of remote runs that nobody has chosen, only those that were fetched before are read.
+    """
     cache = run_cache(view.settings)
-    wanted = (view.selection.baseline, *view.selection.candidates)
+    wanted = (*view.selection.compared, *(repeat for _, repeat in view.selection.repeats))
     chosen = [run for run_id in wanted for run in view.found if run.id == run_id]
-    runs = [run for run in dict.fromkeys((*chosen, *page.runs)) if run.is_readable]
+    here = [run for run in page.runs if run.bytes_at_hand == run.size_bytes]
+    runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
     requests = {run: cache.request(run) for run in runs}
     wait(requests.values(), timeout=QUIET_S)
     return requests
@@ -96,25 +103,27 @@ def headline(view: View, outcomes: Outcomes) -> None:
         return
     baseline, candidates = outcomes.get(selection.baseline), [outcomes.get(c) for c in selection.candidates]
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        _what_changed(view, baseline, candidates)
+        _what_changed(view, baseline, candidates, outcomes)
         if st.button("See what changed", icon=":material/arrow_forward:", icon_position="right", type="primary"):
             st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
 
 
-def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome]) -> None:
+def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome], outcomes: Outcomes) -> None:
     with st.container():
         for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
             st.error(as_markdown(bad))
         runs = [run for run in candidates if isinstance(run, Run)]
         if isinstance(baseline, Run) and runs:
-            _sentences(view, baseline, runs)
-        if None in (baseline, *candidates):
+            _sentences(view, baseline, runs, outcomes)
+        if None in (baseline, *candidates, *(outcomes.get(repeat) for _, repeat in view.selection.repeats)):
             st.caption("Reading the chosen runs …")
 
 
-def _sentences(view: View, baseline: Run, candidates: list[Run]) -> None:
+def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outcomes) -> None:
+    loaded = {run_id: outcome for run_id, outcome in outcomes.items() if isinstance(outcome, Run)}
+    repeats = usable_repeats(view.selection, [baseline, *candidates], loaded).repeats
     try:
-        comparison = compared(baseline, candidates, view.selection.per, None)
+        comparison = compared(baseline, candidates, view.selection.per, None, repeats)
     except TfcompareError as error:
         st.error(as_markdown(error))
         return
@@ -126,19 +135,19 @@ def places(view: View) -> None:
     """Where runs are looked for, and, for a browser on this machine, a field to name another place."""
     st.subheader("Places")
     for given in view.settings.places:
-        st.markdown(as_code(str(given)))
+        st.markdown(as_code(shown(given)))
     for number, place in enumerate(view.selection.places):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(as_code(place), width="content")
+            st.markdown(as_code(shown(place)), width="content")
             st.button("Remove", key=f"tfcompare.remove.{number}", icon=":material/close:", type="tertiary",
                       on_click=_remove, args=(place,))  # fmt: skip
     if not view.may_type_paths:
-        st.caption("Paths can be named here only in a browser on the machine that serves this page.")
+        st.caption("Paths can be named here only in a browser on the machine that serves this page. Upload runs below.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            "Name a logdir, a folder above it, a run folder or a profile file on this machine", key=_PATH,
-            placeholder="/path/to/logs", on_change=_add,
+            "Name a logdir, a folder above it, a run folder or a profile file: a path on this machine, or a URL",
+            key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", on_change=_add,
         )  # fmt: skip
         st.button("Add", icon=":material/add:")  # leaving the field adds what it holds
     if problem := st.session_state.pop(_PATH_PROBLEM, None):
@@ -150,8 +159,8 @@ def _add() -> None:
     if not typed:
         return
     try:
-        place = str(open_places([typed])[0].path)
-    except NoSuchPlace as error:
+        place = opened(checked(settings.current(), typed))
+    except TfcompareError as error:
         st.session_state[_PATH_PROBLEM] = str(error)
         return
     st.session_state[_PATH] = ""

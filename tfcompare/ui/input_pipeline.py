@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from tfcompare import input_bound, input_ops, step_series
 from tfcompare.charts import input_pipeline as charts
+from tfcompare.charts import style
+from tfcompare.charts.verdicts import Judged
+from tfcompare.compare.call_verdicts import CallVerdict, on_slowest_calls
 from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.verdict import Verdict
 from tfcompare.input_bound import InputWait
-from tfcompare.key_figures import Better, KeyFigure
+from tfcompare.input_verdicts import on_waiting
+from tfcompare.key_figures import Better, KeyFigure, better_by
 from tfcompare.run import Run
 from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.ui import input_table, sidebar
@@ -19,10 +25,14 @@ from tfcompare.ui.cards import cards
 from tfcompare.ui.pair import Pair, show, two_charts
 from tfcompare.ui.selection import Selection
 from tfcompare.ui.text import as_code
+from tfcompare.ui.verdicts import verdicts
 from tfcompare.units import format_percent, format_time_us
 
 Waits = tuple[InputWait, InputWait]
 """How long the baseline and the candidate wait for input."""
+
+InputVerdicts = tuple[Verdict, CallVerdict | None]
+"""On the waiting of the steps, and on the mean call to the slowest pipeline where both runs have one."""
 
 ROLES = ("baseline", "candidate")
 TF_DATA_PAGE = "pages/6_tf_data.py"
@@ -54,6 +64,28 @@ def headline(pair: Pair, waits: Waits) -> None:
     st.markdown("\n".join(lines))
 
 
+def input_verdicts(pair: Pair) -> InputVerdicts:
+    """Whether the candidate's steps wait longer, and its calls to tf.data take longer; kept for the next rerun."""
+    return _verdicts(pair.key, pair)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _verdicts(key: tuple[Any, ...], _pair: Pair) -> InputVerdicts:
+    del key
+    return on_waiting(_pair.comparison, _pair.candidate), on_slowest_calls(_pair.comparison, _pair.candidate)
+
+
+def how_sure(pair: Pair) -> None:
+    """The intervals of the change of the waiting and of the mean call to tf.data, and what they rest on."""
+    if pair.baseline.content_id == pair.candidate.content_id:
+        return
+    waiting, calls = input_verdicts(pair)
+    rows = [Judged("Waiting for input per step", waiting)]
+    if calls is not None:
+        rows.append(Judged(f"Mean call to tf.data ({calls.name})", calls.verdict, style.CANDIDATE_SYMBOLS[1]))
+    verdicts(rows, "How sure the change of the input is", "Time, candidate ÷ baseline", key="input_verdicts")
+
+
 def _calls(pair: Pair, run: Run) -> input_bound.Calls:
     return input_bound.calls_of(run.table("tf_data_pipelines", host=pair.host_of(run)))
 
@@ -65,9 +97,10 @@ def figures(pair: Pair, waits: Waits) -> None:
     categories = input_ops.category_times(pair.diff("input_pipeline"))
     on_host = [input_ops.host_input_time_us(categories, role) for role in ROLES]
     calls = [_calls(pair, run) for run in pair.runs]
+    waiting, mean_call = input_verdicts(pair)
     every = [
         _figure(
-            "Waiting for input per step", ours.input_time_us.average, theirs.input_time_us.average, "lower",
+            "Waiting for input per step", ours.input_time_us.average, theirs.input_time_us.average, better_by(waiting),
             "Mean over the included steps: time in which a step waits for input or copies it to the device.",
         ),
         KeyFigure(
@@ -75,16 +108,17 @@ def figures(pair: Pair, waits: Waits) -> None:
             "Waiting for input as a share of the time of all included steps together.",
         ),
         _figure(
-            "Step time (mean)", ours.step_time_us.average, theirs.step_time_us.average, "lower",
+            "Step time (mean)", ours.step_time_us.average, theirs.step_time_us.average,
+            better_by(pair.comparison.verdict[pair.candidate.id]),
             "Mean over the included steps, each as long as on its slowest host.",
         ),
         _figure(
-            f"Host input time per {per}", on_host[0], on_host[1], "lower",
+            f"Host input time per {per}", on_host[0], on_host[1], "neither",
             f"Self time of all input ops on all threads and hosts added up, per {per}. What is made ahead of time "
             "counts, though no step waits for it.",
         ),
         _figure(
-            "Longest call to tf.data", calls[0].slowest_us, calls[1].slowest_us, "lower",
+            "Longest call to tf.data", calls[0].slowest_us, calls[1].slowest_us, "neither",
             "The longest that the program waited for one element.",
         ),
         KeyFigure(
@@ -92,6 +126,11 @@ def figures(pair: Pair, waits: Waits) -> None:
             f"Share of the calls that took longer than {format_time_us(SLOW_CALL_US)}.",
         ),
     ]  # fmt: skip
+    if mean_call is not None:
+        every.insert(4, _figure(
+            "Mean call to tf.data", mean_call.baseline_us, mean_call.candidate_us, better_by(mean_call.verdict),
+            f"How long the program waited for an element on average, each run's slowest pipeline: {mean_call.name}.",
+        ))  # fmt: skip
     cards([figure for figure in every if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))])
 
 

@@ -15,9 +15,9 @@ from tfcompare.run import Run
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tf_stats import with_words
 from tfcompare.ui import tables
-from tfcompare.ui.downloads import csv_buttons
 from tfcompare.ui.pair import Pair, has_steps, show
 from tfcompare.ui.text import as_code
+from tfcompare.ui.whole_table import whole_table
 
 MOVERS = 10
 BOTH = ("baseline", "candidate")
@@ -87,21 +87,16 @@ def columns(rows: pd.DataFrame, per: str, *, every: bool) -> list[tables.Shown]:
 
 def table(pair: Pair, rows: pd.DataFrame) -> str | None:
     """The table, its CSVs, and the name of the op that is chosen in it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Every input op", width="content")
-        every = st.toggle("All columns", key="all_columns", bind="query-params")
-    if rows.empty:
-        st.info("No input op passes the filter. Clear it to see all.")
-        return None
-    shown = columns(rows, pair.comparison.per, every=every)
-    ordered, chosen = tables.sortable(rows, shown, key=f"input_ops_{every}", row_name=row_name)
-    csv_buttons(
-        ordered[[column.name for column in shown]],
-        lambda: everything(pair),
-        name=f"input_pipeline {pair.baseline.name} {pair.candidate.name}",
-        key="csv",
+    return whole_table(
+        rows,
+        title="Every input op",
+        nothing="No input op passes the filter. Clear it to see all.",
+        columns=lambda every: columns(rows, pair.comparison.per, every=every),
+        key="input_ops",
+        file=f"input_pipeline {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: everything(pair),
+        row_name=row_name,
     )
-    return chosen
 
 
 def everything(pair: Pair) -> pd.DataFrame:

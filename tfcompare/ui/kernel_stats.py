@@ -16,6 +16,7 @@ from tfcompare.compare.kernel_labels import kernel_labels
 from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.tf_stats import ROLES, time_shares, with_words
 from tfcompare.ui.cards import cards
+from tfcompare.ui.changes import largest
 from tfcompare.ui.pair import Pair, show, two_charts
 from tfcompare.units import format_percent, format_value
 
@@ -86,7 +87,9 @@ def every_row(pair: Pair, by: By) -> pd.DataFrame:
 def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
     del key
     diff = _pair.diff("kernel_stats")
-    return kernel_figures.with_ranks_and_shares(diff if by == "launch" else group_kernels(diff, by))
+    if by != "launch":
+        diff = group_kernels(diff, by, _pair.comparison.on_groups, _pair.by_hand)
+    return kernel_figures.with_ranks_and_shares(diff)
 
 
 def readings_of(pair: Pair) -> dict[str, str]:
@@ -106,7 +109,7 @@ def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:
     rows = every_row(pair, "launch")
     if by == "launch":
         return rows.loc[[row.name]] if row.name in rows.index else rows.iloc[:0]
-    counted = counted_under(rows)
+    counted = counted_under(rows, by, pair.by_hand)
     keys = [name for name in ("kernel_name", "op_name") if name in row.index]
     return rows[(counted[keys] == row[keys]).all(axis=1)]
 
@@ -127,10 +130,11 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     other = next(name for name, _ in QUANTITIES.values() if name != metric)
     named = _named(changes, choice.by, readings_of(pair))
     named = named.assign(detail=(named["detail"] + " · " + _both_sides(changes, other)).str.removeprefix(" · "))
-    show(
-        ops.movers(named, metric_in(changes, metric), per=pair.comparison.per, by="name", quantity=quantity),
-        "movers_chart",
-    )
+    if metric == kernel_figures.TIME:
+        largest(pair, named, metric, by="name", quantity=quantity, key="movers_chart")
+        return
+    figure = ops.movers(named, metric_in(changes, metric), per=pair.comparison.per, by="name", quantity=quantity)
+    show(figure, "movers_chart")
 
 
 def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:

@@ -8,12 +8,15 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import kernel_figures, schema
+from tfcompare.compare.by_hand import Name, names_of_rows
+from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.movers import metric_in
-from tfcompare.ui import tables
-from tfcompare.ui.downloads import csv_buttons
+from tfcompare.compare.sums import of_side
+from tfcompare.ui import by_hand, tables
 from tfcompare.ui.kernel_stats import GROUPINGS, By, Choice, launches_of, readings_of
 from tfcompare.ui.pair import Pair
 from tfcompare.ui.text import as_code
+from tfcompare.ui.whole_table import whole_table
 
 BOTH = ("baseline", "candidate")
 CHANGE = ("baseline", "candidate", "delta")
@@ -30,23 +33,17 @@ TIMES = ["avg_duration_us", "min_duration_us", "max_duration_us"]
 
 def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
     """The table, its CSVs, and the name of the row that is chosen in it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Every launch" if choice.by == "launch" else f"Every {GROUPINGS[choice.by]}", width="content")
-        every = st.toggle("All columns", key="all_columns", bind="query-params")
-    if rows.empty:
-        st.info(f"No row has all words of {as_code(choice.text)}. Clear the filter to see all.")
-        return None
-    shown = columns(rows, choice.by, every=every)
-    ordered, chosen = tables.sortable(
-        rows, shown, key=f"table_{choice.by}_{every}", row_name=row_name, readings=readings_of(pair)
+    return whole_table(
+        rows,
+        title="Every launch" if choice.by == "launch" else f"Every {GROUPINGS[choice.by]}",
+        nothing=f"No row has all words of {as_code(choice.text)}. Clear the filter to see all.",
+        columns=lambda every: columns(rows, choice.by, every=every),
+        key=f"table_{choice.by}",
+        file=f"kernel_stats {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: everything(pair),
+        row_name=row_name,
+        readings=readings_of(pair),
     )
-    csv_buttons(
-        ordered[[column.name for column in shown]],
-        lambda: everything(pair),
-        name=f"kernel_stats {pair.baseline.name} {pair.candidate.name}",
-        key="csv",
-    )
-    return chosen
 
 
 def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
@@ -55,6 +52,7 @@ def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
     names = [*KEYS[by], *_sides(time, CHANGE)]
     if by != "launch":
         names += _sides(count, BOTH if by == "kernel_and_op" else CHANGE)
+    names += ["verdict"]
     if every:
         names += [*_sides("time_rank", BOTH), f"{time}_ratio", *_sides("time_share", BOTH)]
         names += [*_sides("cumulative_time_share", BOTH), *_sides(count, CHANGE), f"{count}_ratio"]
@@ -63,7 +61,7 @@ def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
         if by == "launch":
             names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
             names += ["host", "kernel_name_candidate", "op_name_candidate"]
-        names += ["status", "match", "verdict"]
+        names += ["status", "match", *INTERVAL]
     return [tables.shown(name, schema.KERNEL_STATS) for name in dict.fromkeys(names)]
 
 
@@ -92,7 +90,8 @@ def chosen_kernel(pair: Pair, rows: pd.DataFrame, chosen: str | None, choice: Ch
     if picked.empty:
         if not rows.empty:
             st.caption(
-                "Choose a row, at its left end, to see every launch in it; a double click on a name shows it whole."
+                "Choose a row, at its left end, to see every launch in it, and to pair or part it by hand; a double "
+                "click on a name shows it whole."
             )
         return
     row = picked.iloc[0]
@@ -107,7 +106,40 @@ def chosen_kernel(pair: Pair, rows: pd.DataFrame, chosen: str | None, choice: Ch
             if other != kernel:
                 st.caption("The candidate has it as")
                 st.code(other, language=None, wrap_lines=True)
+    _by_hand(pair, launches, str(row["match"]), choice.by)
     tables.sortable(launches, _launch_columns(launches), key="launches", address="launches_", readings=readings)
+
+
+def _by_hand(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
+    """What can be said of the chosen op, or of the chosen kernel of an op; a kernel of many ops is left as it is."""
+    if by == "kernel_name":
+        st.caption("Group by op, or by kernel and op, to say what is to be paired.")
+        return
+    columns = ("op_name",) if by == "op_name" else ("op_name", "kernel_name")
+    found = [_names(launches, side, columns) for side in BOTH]
+    if any(len(names) > 1 for names in found):
+        return
+    ours, theirs = (names[0] if names else None for names in found)
+    times = launches[[f"{metric_in(launches, kernel_figures.TIME)}_{side}" for side in BOTH]].sum()
+    rows = by_hand.Rows(
+        pair.diff("kernel_stats"),
+        columns,
+        kernel_figures.TIME,
+        lambda name, _, status: _address(name, columns, status),
+        lambda name: readings_of(pair).get(name, name),
+    )
+    by_hand.of_row(pair, by_hand.Subject(ours, theirs, time_us=float(times.max()), match=match), rows)
+
+
+def _address(name: Name, columns: tuple[str, ...], status: str) -> str:
+    """The name of the row that adds up what is called so."""
+    return str(row_name(pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])).iloc[0])
+
+
+def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
+    """What the launches of one side are called there."""
+    own = "_candidate" if side == "candidate" else ""
+    return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
 
 
 def _launch_columns(launches: pd.DataFrame) -> list[tables.Shown]:

@@ -8,6 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 import streamlit as st
 
 from tfcompare.compare import Comparison, compare
+from tfcompare.compare.by_hand import ByHand, Choice
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run, load
@@ -51,9 +52,12 @@ def compiling_sentence() -> str:
 
 
 def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
-    """Which run is being read, and how many of how many are done."""
-    size = format_bytes(pending[0].size_bytes)
-    return f"Reading run {total - len(pending) + 1} of {total}: {pending[0].name} ({size})"
+    """Which run is being fetched or read, and how many of how many are done."""
+    run, number = pending[0], total - len(pending) + 1
+    size, here = format_bytes(run.size_bytes), run.bytes_at_hand
+    if here < run.size_bytes:
+        return f"Fetching run {number} of {total}: {run.name} ({format_bytes(here)} of {size})"
+    return f"Reading run {number} of {total}: {run.name} ({size})"
 
 
 def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
@@ -61,9 +65,18 @@ def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
     wait([r for r in requests.values() if not r.done()], timeout=seconds, return_when=FIRST_COMPLETED)
 
 
-def compared(baseline: Run, candidates: Sequence[Run], per: Per, host: str | None) -> Comparison:
+def compared(
+    baseline: Run,
+    candidates: Sequence[Run],
+    per: Per,
+    host: str | None,
+    repeats: Mapping[str, Sequence[Run]] | None = None,
+    by_hand: ByHand | None = None,
+) -> Comparison:
     """The comparison, kept for the next rerun; raises as `compare` does."""
-    return _compared((baseline, *candidates), per, host)
+    more = tuple((run_id, tuple(runs)) for run_id, runs in (repeats or {}).items() if runs)
+    said = tuple((run_id, tuple(choices)) for run_id, choices in (by_hand or {}).items() if choices)
+    return _compared((baseline, *candidates), per, host, more, said)
 
 
 def _identity(run: Run) -> tuple[str, str, str]:
@@ -71,5 +84,11 @@ def _identity(run: Run) -> tuple[str, str, str]:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={Run: _identity})
-def _compared(runs: tuple[Run, ...], per: Per, host: str | None) -> Comparison:
-    return compare(*runs, per=per, host=host)
+def _compared(
+    runs: tuple[Run, ...],
+    per: Per,
+    host: str | None,
+    repeats: tuple[tuple[str, tuple[Run, ...]], ...],
+    by_hand: tuple[tuple[str, tuple[Choice, ...]], ...],
+) -> Comparison:
+    return compare(*runs, per=per, host=host, repeats=dict(repeats), by_hand=dict(by_hand))

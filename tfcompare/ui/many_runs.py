@@ -11,6 +11,7 @@ from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import WORDS
 from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.typical_steps import MEANING as TYPICAL
 from tfcompare.many_runs import BASELINE, By
 from tfcompare.ui import tables
 from tfcompare.ui.columns import Shown
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
 REFERENCE = "● baseline"
 """What stands in place of a verdict on the baseline."""
-_RATIO = "Of typical steps, outlying ones counting less; of the medians where it was not tested."
+_RATIO = "Of the typical steps, as is the interval; no interval where it was not tested."
 _ASCII_UNITS: dict[str, Literal["s", "ms", "us"]] = {"s": "s", "ms": "ms", "µs": "us"}
 
 
@@ -44,19 +45,20 @@ def all_runs(comparison: Comparison) -> None:
 
 def _ranking(comparison: Comparison, runs: pd.DataFrame) -> None:
     """The table of runs, the fastest first, and its CSVs."""
-    scale = style.time_scale(runs["step_time_us_median"])
-    median = f"step_time_{_ASCII_UNITS[scale.unit]}_median"
+    scale = style.time_scale(runs["step_time_us_typical"])
+    step_time = f"step_time_{_ASCII_UNITS[scale.unit]}"
     zone = browser_zone()
     rows = many_runs.fastest_first(runs)
-    rows = rows.assign(**{median: scale.of(rows["step_time_us_median"])}).assign(
+    times = {f"{step_time}_{of}": scale.of(rows[f"step_time_us_{of}"]) for of in ("typical", "median")}
+    rows = rows.assign(**times).assign(
         verdict_text=[_verdict_text(*row) for row in zip(rows["role"], rows["verdict"], rows["caveat"], strict=True)],
         recorded=[
             recorded_text(when, zone, is_sure=source == "profile")
             for when, source in zip(rows["start_time"], rows["start_time_source"], strict=True)
         ],
     )
-    columns = [column for column in _columns(median, scale.unit) if rows[column.name].notna().any()]
-    ordered, _ = tables.sortable(rows, columns, key=f"all_runs_{median}", address="runs_")
+    columns = [column for column in _columns(step_time, scale.unit) if rows[column.name].notna().any()]
+    ordered, _ = tables.sortable(rows, columns, key=f"all_runs_{step_time}", address="runs_")
     _caveats(runs[runs["role"] != BASELINE])
     in_files = {"verdict_text": "verdict", "recorded": "start_time"}
     csv_buttons(
@@ -83,13 +85,14 @@ def _verdict_text(role: str, verdict: str, caveat: str) -> str:
     return f"{text} *" if caveat else text
 
 
-def _columns(median: str, unit: str) -> list[Shown]:
+def _columns(step_time: str, unit: str) -> list[Shown]:
     change = "Step time, candidate ÷ baseline"
     largest = "The largest peak of any memory within the profile."
     return [
         Shown("name", "", "Run", "The run; a double click shows the whole name.", "text"),
         Shown("verdict_text", "", "Verdict", "Whether the step time differs from the baseline's. * See below.", "text"),
-        Shown(median, "Step time", f"Median ({unit})", "Median of the steps that count.", "number", unit),
+        Shown(f"{step_time}_typical", "Step time", f"Typical ({unit})", TYPICAL, "number", unit),
+        Shown(f"{step_time}_median", "Step time", f"Median ({unit})", "Median of the same steps.", "number", unit),
         Shown("ratio", change, "Ratio", _RATIO, "ratio"),
         Shown("interval_low", change, "At least", "Lower end of the 95 % interval of the ratio.", "ratio"),
         Shown("interval_high", change, "At most", "Upper end of the 95 % interval of the ratio.", "ratio"),
@@ -104,7 +107,7 @@ def _columns(median: str, unit: str) -> list[Shown]:
 
 def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
     """The step time of the runs in the order of time."""
-    timed = runs["step_time_us_median"].notna()
+    timed = runs["step_time_us_typical"].notna()
     if not timed.any():
         infos = [run.info for run in (comparison.baseline, *comparison.candidates)]
         st.info(

@@ -48,7 +48,14 @@ def breakdown(chosen: Chosen) -> None:
 
 def _rows(chosen: Chosen) -> pd.DataFrame:
     whole, memory_tables = chosen.pair.diff("memory_peak"), chosen.pair.tables("memory_peak")
-    return memory_sides.peak_diff(whole, chosen.memories, chosen.hosts, memory_tables, identical=chosen.is_identical)
+    return memory_sides.peak_diff(
+        whole,
+        chosen.memories,
+        chosen.hosts,
+        memory_tables,
+        identical=chosen.is_identical,
+        by_hand=chosen.pair.by_hand,
+    )
 
 
 def _remarks(chosen: Chosen, rows: pd.DataFrame) -> None:

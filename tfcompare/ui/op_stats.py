@@ -10,12 +10,14 @@ import streamlit as st
 
 from tfcompare import schema, step_series, tf_stats
 from tfcompare.charts import ops, scopes, steps
+from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.movers import Grouping, largest_changes, metric_in
 from tfcompare.schema import DEVICE, HOST
-from tfcompare.ui import tables
-from tfcompare.ui.downloads import csv_buttons
+from tfcompare.ui import by_hand, tables
+from tfcompare.ui.changes import largest
 from tfcompare.ui.pair import Pair, has_steps, show, steps_of, two_charts
 from tfcompare.ui.text import as_code
+from tfcompare.ui.whole_table import whole_table
 from tfcompare.units import format_percent
 
 Where = Literal["Device", "Host", "both"]
@@ -93,7 +95,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     if changes.empty:
         st.info("Nothing among these rows changed its self time.")
         return
-    show(ops.movers(changes, metric_in(changes, "self_time_us"), per=pair.comparison.per, by=choice.by), "movers")
+    largest(pair, changes, "self_time_us", by=choice.by)
 
 
 def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
@@ -106,20 +108,13 @@ def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
     if choice.by == "op_name":
         names = ["op_name", "op_type", *side, *self_time, "status", "verdict"]
         if every:
-            names += [
-                "interval_low",
-                "interval_high",
-                *shares,
-                "match",
-                *(f"rank_{role}" for role in BOTH),
-                *occurrences,
-            ]
+            names += [*INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
             names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
             names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     else:
-        names = [choice.by, *side, *self_time, *shares, "status"]
+        names = [choice.by, *side, *self_time, "verdict", *shares, "status"]
         if every:
-            names += [*occurrences, "match", "verdict"]
+            names += [*INTERVAL, *occurrences, "match"]
     return [tables.shown(name, schema.OP_STATS) for name in names]
 
 
@@ -128,23 +123,18 @@ _TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_
 
 def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
     """The table, its CSVs, and the name of the op that is chosen in it."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(f"Every {GROUPINGS[choice.by]}", width="content")
-        every = st.toggle("All columns", key="all_columns", bind="query-params")
-    if rows.empty:
-        st.info(f"No row has all words of {as_code(choice.text)}. Clear the filter to see all." if choice.text else
-                "The profiles hold no ops here.")  # fmt: skip
-        return None
-    shown = columns(pair, choice, every=every)
-    name = row_name if choice.by == "op_name" else None
-    ordered, chosen = tables.sortable(rows, shown, key=f"table_{choice.by}_{every}_{choice.where}", row_name=name)
-    csv_buttons(
-        ordered[[column.name for column in shown]],
-        lambda: everything(pair),
-        name=f"op_stats {pair.baseline.name} {pair.candidate.name}",
-        key="csv",
+    return whole_table(
+        rows,
+        title=f"Every {GROUPINGS[choice.by]}",
+        nothing=f"No row has all words of {as_code(choice.text)}. Clear the filter to see all."
+        if choice.text
+        else "The profiles hold no ops here.",
+        columns=lambda every: columns(pair, choice, every=every),
+        key=f"table_{choice.by}_{choice.where}",
+        file=f"op_stats {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: everything(pair),
+        row_name=row_name if choice.by == "op_name" else None,
     )
-    return chosen
 
 
 def everything(pair: Pair) -> pd.DataFrame:
@@ -155,8 +145,9 @@ def everything(pair: Pair) -> pd.DataFrame:
 
 
 def row_name(rows: pd.DataFrame) -> pd.Series:
-    """A name for each op that no other op has."""
-    return rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
+    """A name for each op that no other op has; an added one may be called like one that was removed."""
+    names: pd.Series = rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
+    return names.mask(rows["status"] == "added", "+" + names)
 
 
 def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
@@ -164,16 +155,37 @@ def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
     every = pair.ops(idle=True)
     rows = every[row_name(every) == chosen]
     if rows.empty and choice.by == "op_name":
-        st.caption("Choose a row, at its left end, to see that op in every step of both runs.")
+        st.caption(
+            "Choose a row, at its left end, to see that op in every step of both runs, and to pair or part it by hand."
+        )
     if rows.empty:
         return
     row = rows.iloc[0]
     st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
+    _by_hand(pair, every, row)
     frames = [_in_steps(pair, row, role) for role in BOTH]
     if all(frame.empty for frame in frames):
         st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
         return
     show(steps.op_in_steps(list(zip(pair.sides, frames, strict=True)), str(row["op_name"])), "chosen_op")
+
+
+def _by_hand(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
+    """What can be said of the chosen op: that it is another than its partner, or which its partner is."""
+    here = every[every["host_or_device"] == row["host_or_device"]]
+    side = "candidate" if row["status"] == "added" else "baseline"
+    subject = by_hand.Subject(
+        None if row["status"] == "added" else (str(row["op_name"]),),
+        None if row["status"] == "removed" else (str(row["op_name_candidate"]),),
+        kind=str(row["op_type"]),
+        time_us=float(row[f"{metric_in(every, 'self_time_us')}_{side}"]),
+        match=str(row["match"]),
+    )
+    if row["op_type"] != schema.IDLE:
+        rows = by_hand.Rows(
+            here, ("op_name",), "self_time_us", lambda name, kind, _: f"{row['host_or_device']}:{kind}:{name[0]}"
+        )
+        by_hand.of_row(pair, subject, rows)
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:

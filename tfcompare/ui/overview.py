@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import math
 import re
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from tfcompare import schema, step_attribution
-from tfcompare.advice import Change, Evidence, Facts, advise_on, facts_of
+from tfcompare.advice import Change, Evidence, Facts, advise_on, facts_of, with_repeats
 from tfcompare.charts import ops, steps
 from tfcompare.charts.attribution import part_waterfall, step_waterfall
-from tfcompare.charts.step_parts import average_steps
+from tfcompare.charts.step_parts import average_steps, parts_of_steps
+from tfcompare.charts.style import Side
 from tfcompare.charts.verdicts import step_time_intervals, word_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.compare.movers import largest_changes
+from tfcompare.compare.typical_steps import MEANING as TYPICAL
 from tfcompare.environment import environment
-from tfcompare.key_figures import key_figures
+from tfcompare.key_figures import better_by, key_figures
+from tfcompare.outlying import average_in_words, in_words, outlying
 from tfcompare.run import Run
+from tfcompare.step_series import on_slowest_host, sixteen_bit_share
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
 from tfcompare.ui.cards import cards
+from tfcompare.ui.changes import largest
 from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of, two_charts
 from tfcompare.ui.text import as_code, as_markdown
 
@@ -34,6 +41,11 @@ UNFOLDED = 2
 MOST_HEADLINES = 2
 """More candidates are ranked in a table instead."""
 
+OUTLYING = (
+    "More than 2.5 robust standard deviations from the median of the run's steps. For the verdict they were moved to "
+    "the edge of the usual, so that a stray step does not decide; charts show them as they are."
+)
+
 FEWEST_STEPS = 3
 """Fewer have no distribution."""
 
@@ -41,12 +53,13 @@ FEWEST_STEPS = 3
 def headlines(comparison: Comparison) -> None:
     """A sentence on each candidate, and below it what to know before trusting that."""
     sentences = [first_sentence(comparison.headline(run.id)) for run in comparison.candidates]
+    meaning = None if math.isnan(comparison.typical_step_us(comparison.baseline)) else TYPICAL
     if len(sentences) > MOST_HEADLINES:
         with st.expander("Each candidate in a sentence"):
             st.markdown("\n".join(f"- {head} {rest}".rstrip() for head, rest in sentences))
         return
     for head, rest in sentences:
-        st.markdown(f"## {head}")
+        st.markdown(f"## {head}", help=meaning)
         if rest:
             st.markdown(rest)
 
@@ -68,6 +81,23 @@ def verdicts(comparison: Comparison) -> None:
         name = f"{as_code(side.name)}: " if len(found) > 1 else ""
         caveat = f" **But {as_markdown(verdict.caveat)}.**" if verdict.caveat else ""
         st.markdown(f"{name}**{word_of(verdict)}** – {as_markdown(verdict.reason)}.{caveat}")
+    _outlying(comparison)
+
+
+def _outlying(comparison: Comparison) -> None:
+    """Which steps were kept from deciding, and what made them long."""
+    runs = (comparison.baseline, *comparison.candidates)
+    timed = [(side, run) for side, run in zip(sides(comparison), runs, strict=True) if has_steps(run)]
+    said = [
+        in_words(outlying(run, comparison.host_of(run)), f"{_role(side)}, {as_code(side.name)},") for side, run in timed
+    ]
+    for sentence in filter(None, said):
+        st.caption(sentence, help=OUTLYING)
+
+
+def _role(side: Side) -> str:
+    role = side.role.lower()
+    return role if role[-1].isdigit() else f"the {role}"
 
 
 def attribution(pair: Pair) -> None:
@@ -81,6 +111,10 @@ def attribution(pair: Pair) -> None:
         if not found.waterfall.is_empty:
             show(step_waterfall(found.waterfall, pair.sides), "step_waterfall")
         show(average_steps(found.parts, pair.sides), "average_steps")
+    roles = ("baseline", "candidate")
+    steps_of_sides = [outlying(run, pair.host_of(run)) for run in pair.runs]
+    if said := average_in_words(list(zip(roles, steps_of_sides, strict=True))):
+        st.caption(said)
     if found.moved_most is None:
         return
     moved = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]
@@ -97,7 +131,9 @@ def attribution(pair: Pair) -> None:
 
 def advice(pair: Pair) -> None:
     """What to try next in the candidate, and what got better and worse since the baseline."""
-    found = advise_on(*(_facts(run.content_id, pair.host_of(run), run) for run in pair.runs))
+    facts = (_facts(run.content_id, pair.host_of(run), run) for run in pair.runs)
+    recorded = map(pair.comparison.recordings, pair.runs)
+    found = advise_on(*map(with_repeats, facts, recorded))
     st.subheader("What to try next")
     if not found.advice:
         st.info("No rule found anything to improve that the profiles give evidence for.")
@@ -148,11 +184,20 @@ def _within(key: tuple[Any, ...], part: str, _pair: Pair) -> step_attribution.Wi
 
 def figures(pair: Pair) -> None:
     """The key figures of the pair, with what changed."""
-    numbers = key_figures(pair.baseline.info, pair.candidate.info, pair.diff())
+    step_us, sixteen_bit = (
+        (of(pair.baseline), of(pair.candidate)) for of in (pair.comparison.typical_step_us, partial(_sixteen_bit, pair))
+    )
+    verdict = pair.comparison.verdict[pair.candidate.id]
+    numbers = key_figures(pair.diff(), step_us, sixteen_bit, better_by(verdict))
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
         return
     cards(numbers)
+
+
+def _sixteen_bit(pair: Pair, run: Run) -> float:
+    steps = on_slowest_host(run.table("steps", host=pair.host_of(run)))
+    return sixteen_bit_share(steps[steps["included"].astype(bool)])
 
 
 def step_times(pair: Pair) -> None:
@@ -173,6 +218,11 @@ def step_times(pair: Pair) -> None:
             show(steps.step_distribution(series), "step_distribution")
         else:
             st.info(f"Fewer than {FEWEST_STEPS} steps have no distribution. Profile more steps to see one.")
+    with two_charts():
+        for side, run in zip(pair.sides, pair.runs, strict=True):
+            if has_steps(run):
+                parts = step_attribution.steps_of(pair.comparison, run)
+                show(parts_of_steps(side, parts), f"step_parts_{side.position > 0}")
     if len(runs) > DRAWN + 1:
         st.caption(f"Drawn are the baseline, the first {DRAWN} candidates and the one shown in detail.")
 
@@ -206,7 +256,7 @@ def movers(pair: Pair) -> None:
     if changes.empty:
         st.info("No op's self time differs between these runs.")
         return
-    show(ops.movers(changes, metric_in(changes, "self_time_us"), per=pair.comparison.per), "movers")
+    largest(pair, changes, "self_time_us")
 
 
 def environments(comparison: Comparison) -> None:

@@ -12,6 +12,7 @@ from streamlit.elements.lib.grid_container import GridContainer
 from tfcompare import step_series
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
+from tfcompare.compare.by_hand import Choice, told_apart
 from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
@@ -49,6 +50,11 @@ class Pair:
         every = sides(self.comparison)
         return every[0], every[self.position]
 
+    @property
+    def by_hand(self) -> tuple[Choice, ...]:
+        """What the user says of the pair's names, in as far as both runs have them."""
+        return self.comparison.by_hand.get(self.candidate.id, ())
+
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
         return self.comparison.host_of(run)
@@ -78,8 +84,9 @@ class Pair:
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells this pair and its figures from any other, for caches."""
-        runs = tuple((run.content_id, run.id) for run in self.runs)
-        return (*runs, self.comparison.per, self.comparison.host)
+        repeats = (tuple(r.content_id for r in self.comparison.repeats_of(run)) for run in self.runs)
+        runs = tuple((run.content_id, run.id, more) for run, more in zip(self.runs, repeats, strict=True))
+        return (*runs, self.comparison.per, self.comparison.host, self.by_hand)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -91,13 +98,14 @@ def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
     del key
-    return with_shares(group_diff(_pair.ops(idle=idle), by))
+    rows = told_apart(_pair.ops(idle=idle), _pair.by_hand)
+    return with_shares(group_diff(rows, by, _pair.comparison.on_groups))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
     del key
-    return scope_tree(_pair.diff())
+    return scope_tree(told_apart(_pair.diff(), _pair.by_hand), judge=_pair.comparison.on_groups)
 
 
 def comparison_of(view: View) -> Comparison:

@@ -7,9 +7,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING
 
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import NotFetched, TfcompareError
 
 if TYPE_CHECKING:
     from tfcompare.logdir import FoundRun
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str]
 
+TRY_AGAIN_S = 10
+"""For so long a run that could not be fetched is not asked for again: a page is drawn many times a minute."""
+
 
 class RunCache:
     """Reads runs in the background and keeps them, up to `max_bytes` of frames and always the latest one.
 
-    What could not be read is kept too, as the error it gave, until the files change.
+    What could not be read is kept too, as the error it gave, until the files change; what could not be fetched, for
+    some seconds.
     """
 
     def __init__(self, max_bytes: int, load: Callable[[FoundRun], Run]) -> None:
@@ -30,12 +36,15 @@ class RunCache:
         self._lock = threading.Lock()
         self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
         self._bytes: dict[Key, int] = {}
+        self._try_again_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
 
     def request(self, found: FoundRun) -> Future[Run]:
         """The run, now or later; reading starts at once unless it was read or is being read."""
         key = _key(found)
         with self._lock:
+            if monotonic() >= self._try_again_at.get(key, inf):
+                del self._futures[key], self._bytes[key], self._try_again_at[key]
             future = self._futures.get(key)
             is_new = future is None
             if future is None:
@@ -56,8 +65,10 @@ class RunCache:
         with self._lock:
             try:
                 self._bytes[key] = done.result().memory_bytes
-            except TfcompareError:
+            except TfcompareError as error:
                 self._bytes[key] = 0
+                if isinstance(error, NotFetched):
+                    self._try_again_at[key] = monotonic() + TRY_AGAIN_S
             except BaseException:  # a bug is no answer to keep; who waits for the future is told of it
                 self._futures.pop(key, None)
             for old in list(self._futures):
@@ -65,6 +76,7 @@ class RunCache:
                     break
                 if old != key and old in self._bytes:
                     del self._futures[old], self._bytes[old]
+                    self._try_again_at.pop(old, None)
 
 
 def outcome(done: Future[Run]) -> Run | TfcompareError:

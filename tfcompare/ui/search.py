@@ -1,4 +1,4 @@
-"""The runs there are: below the places given at the start and those typed into the page."""
+"""The runs there are: below the places given at the start and those typed into the page, on this machine or others."""
 
 from __future__ import annotations
 
@@ -8,39 +8,60 @@ from pathlib import Path
 
 import streamlit as st
 
-from tfcompare.errors import NoRuns, NoSuchPlace
-from tfcompare.logdir import FoundRun, find_runs
+from tfcompare.errors import NoSuchPlace
+from tfcompare.logdir import FoundRun
 from tfcompare.logdir.places import open_places
+from tfcompare.logdir.runs import Look, survey
+from tfcompare.remote import listing
+from tfcompare.remote.files import Listing
+from tfcompare.remote.places import RemotePlace, is_url, parse
 from tfcompare.settings import Settings, sample_runs
+from tfcompare.ui.typed_paths import without_ways_out
 
 _FRESH_FOR_S = 30
+_FRESH_ELSEWHERE_FOR_S = 300
+"""Listing a bucket takes time, and its owner is billed for it."""
 
 
 @dataclass(frozen=True)
 class Search:
     """Where was looked, what was found, and what stood in the way, one sentence each."""
 
-    places: tuple[Path, ...]
+    places: tuple[str | Path, ...]
     found: tuple[FoundRun, ...]
     problems: tuple[str, ...]
     are_samples: bool = False
 
 
-def search(settings: Settings, typed: Sequence[str]) -> Search:
-    """Look below all places; answers from memory for half a minute. Without any place, the sample runs."""
-    places = (*settings.places, *(Path(p) for p in typed))
-    if places:
-        return _remembered(places)
-    samples = _remembered((sample_runs(),))
-    return Search(samples.places, samples.found, samples.problems, are_samples=True)
+def search(settings: Settings, typed: Sequence[str], kept: Sequence[Path] = ()) -> Search:
+    """Look below all places, and those of uploads that are kept; answers from memory for half a minute.
+
+    What remote places hold is remembered for five minutes. Without any place, the sample runs.
+    """
+    places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
+    are_samples = not places
+    places = places or (sample_runs(),)
+    result = _remembered((*places, *kept))
+    found = without_ways_out(settings, typed, result.found)
+    return Search(places, found, result.problems, are_samples=are_samples and not kept)
 
 
 def look_again() -> None:
     """Forget what was found, so that runs recorded since then show up."""
     _remembered.clear()
+    _listed.clear()
 
 
-def look(places: Sequence[Path]) -> Search:
+def opened(typed: str) -> str:
+    """How to name a place from now on; raises `NoSuchPlace` for one that is not there or cannot be opened now."""
+    (place,) = open_places([typed])
+    if place.remote is not None:
+        _listed.clear(place.address)
+        _remembered_listing(place.remote)
+    return place.address
+
+
+def look(places: Sequence[str | Path], look: Look = listing.look) -> Search:
     """The runs below those places that can be opened; a place that cannot be is told among the problems."""
     open_ones, problems = [], []
     for place in places:
@@ -49,14 +70,27 @@ def look(places: Sequence[Path]) -> Search:
             open_ones.append(place)
         except NoSuchPlace as error:
             problems.append(str(error))
-    try:
-        found = find_runs(*open_ones) if open_ones else []
-    except NoRuns as error:
-        found = []
-        problems.append(str(error))
-    return Search(tuple(places), tuple(found), tuple(problems))
+    found = survey(open_places(open_ones), look)
+    problems += [*map(str, found.lost), *filter(None, [found.why_none])]
+    return Search(tuple(places), found.runs, tuple(problems))
 
 
 @st.cache_data(ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…")
-def _remembered(places: tuple[Path, ...]) -> Search:
-    return look(places)
+def _remembered(places: tuple[str | Path, ...]) -> Search:
+    return look(places, _remembered_listing)
+
+
+def _remembered_listing(place: RemotePlace) -> Listing:
+    found = _listed(place.address)
+    if isinstance(found, Listing):
+        return found
+    raise NoSuchPlace(found)
+
+
+@st.cache_data(ttl=_FRESH_ELSEWHERE_FOR_S, max_entries=16, show_spinner=False)
+def _listed(address: str) -> Listing | str:
+    """The listing of a remote place, or why there is none: a server that is down is not asked at every click."""
+    try:
+        return listing.look(parse(address))
+    except NoSuchPlace as error:
+        return str(error)

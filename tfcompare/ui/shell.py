@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn
 
@@ -10,13 +10,15 @@ import streamlit as st
 
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison
+from tfcompare.compare.by_hand import ByHand
+from tfcompare.compare.by_hand_text import of_runs
+from tfcompare.compare.repeats import Vetted, vetted
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.ui import sidebar, state
+from tfcompare.ui import captures, login, sidebar, state, typed_paths, uploads
 from tfcompare.ui.loading import compared, fetch
-from tfcompare.ui.same_machine import is_same_machine
 from tfcompare.ui.search import Search, search
 from tfcompare.ui.selection import Per, Selection, default_pair, settle
 from tfcompare.ui.text import as_code, as_markdown
@@ -37,6 +39,9 @@ LOGO = (
 )
 """Its grey is one that reads on a light and on a dark page."""
 
+OF_ALL_RECORDINGS = (
+    "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
+)
 _MOST_NAMED = 12
 
 Needs = Literal["runs", "pair"]
@@ -79,6 +84,7 @@ def setup(title: str, *, needs: Needs) -> View:
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     st.logo(LOGO, icon_image=ICON, size="large")
     st.title(title)
+    login.require()
     try:
         view, complaints = _begin()
     except TfcompareError as error:
@@ -87,14 +93,15 @@ def setup(title: str, *, needs: Needs) -> View:
     sidebar.links(view.selection)
     sidebar.choices(view.selection, view.found)
     host_slot = st.sidebar.container()
+    login.show()
     for complaint in complaints:
         st.error(complaint)
     if needs == "runs":
         return view
     _stop_without_pair(view)
-    baseline, candidates = _load_pair(view)
+    baseline, candidates, repeats = _load(view)
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
-    comparison = _compare(view.selection, baseline, candidates)
+    comparison = _compare(view.selection, baseline, candidates, repeats)
     _tell_what_is_compared(comparison)
     return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
 
@@ -102,16 +109,22 @@ def setup(title: str, *, needs: Needs) -> View:
 def _begin() -> tuple[View, list[str]]:
     """The view as far as nothing has to be loaded for it, and what of the wish could not be had, as Markdown."""
     settings = settings_module.current()
-    may_type = is_same_machine(st.context.headers.to_dict())
+    may_type = typed_paths.may_type(settings, st.context.headers.to_dict())
     wish, complaints = state.wished(), []
     if wish.places and not may_type:
         complaints.append("Paths in a link are opened only for a browser on the machine that serves this page.")
         wish = replace(wish, places=())
-    result = search(settings, wish.places)
+    opened, refused = typed_paths.opened(settings, wish.places)
+    complaints += map(as_markdown, refused)
+    wish = replace(wish, places=opened)
+    result = search(settings, wish.places, (*uploads.places(settings), *captures.places(settings)))
     settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
     state.choose(settled.selection)
     complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
     complaints += _unknown_runs(settled.unknown, result.found)
+    complaints += [
+        f"{as_code(bad.run)} is not counted as a repeat: {as_markdown(bad.why)}." for bad in settled.misplaced
+    ]
     return View(settings, result, settled.selection, may_type), complaints
 
 
@@ -145,12 +158,12 @@ def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
     st.stop()
 
 
-def _load_pair(view: View) -> tuple[Run, list[Run]]:
-    """Baseline and candidates, loaded. Candidates that cannot be read are told and left out."""
+def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
+    """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
-    wanted = [runs[run_id] for run_id in (selection.baseline, *selection.candidates) if run_id is not None]
-    outcomes = fetch(wanted, view.settings)
+    wanted = [*selection.compared, *(repeat for _, repeat in selection.repeats)]
+    outcomes = fetch([runs[run_id] for run_id in wanted], view.settings)
     loaded: dict[str, Run] = {}
     for run_id, outcome in outcomes.items():
         if isinstance(outcome, TfcompareError):
@@ -160,24 +173,52 @@ def _load_pair(view: View) -> tuple[Run, list[Run]]:
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
     if selection.baseline not in loaded or not candidates:
         stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
-    return loaded[selection.baseline], candidates
+    baseline = loaded[selection.baseline]
+    repeats = usable_repeats(selection, [baseline, *candidates], loaded)
+    for sentence in repeats.refused:
+        st.warning(as_markdown(sentence), icon=":material/warning:")
+    return baseline, candidates, repeats.repeats
 
 
-def _compare(selection: Selection, baseline: Run, candidates: Sequence[Run]) -> Comparison:
+def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> Vetted:
+    """The repeats of the compared runs that were loaded and can be counted, and why others cannot."""
+    wanted = {run.id: [loaded[r] for r in selection.repeats_of(run.id) if r in loaded] for run in compared}
+    return vetted(compared, wanted)
+
+
+def _compare(
+    selection: Selection, baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
+) -> Comparison:
     """The comparison of the chosen host, or of all where that host is not to be had."""
     try:
-        return compared(baseline, candidates, selection.per, selection.host)
+        return compared(baseline, candidates, selection.per, selection.host, repeats, _by_hand(selection, candidates))
     except TfcompareError as error:
         if selection.host is None:
             st.error(as_markdown(error))
             st.stop()
         st.error(f"{as_markdown(error)} All hosts are shown instead.")
-    return _compare(replace(selection, host=None), baseline, candidates)
+    return _compare(replace(selection, host=None), baseline, candidates, repeats)
+
+
+def _by_hand(selection: Selection, candidates: Sequence[Run]) -> ByHand:
+    """What is said of the names of each candidate."""
+    return {run.id: of_runs(selection.by_hand, selection.baseline, run.id) for run in candidates}
 
 
 def _tell_what_is_compared(comparison: Comparison) -> None:
-    candidates = ", ".join(as_code(run.name) for run in comparison.candidates)
+    candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
-    st.caption(f"{candidates} against the baseline {as_code(comparison.baseline.name)}, per {comparison.per}{where}")
+    baseline = _with_repeats(comparison, comparison.baseline)
+    has_repeats = any(comparison.repeats_of(run) for run in (comparison.baseline, *comparison.candidates))
+    st.caption(
+        f"{candidates} against the baseline {baseline}, per {comparison.per}{where}",
+        help=OF_ALL_RECORDINGS if has_repeats else None,
+    )
     for note in comparison.notes:
         st.info(as_markdown(note), icon=":material/info:")
+
+
+def _with_repeats(comparison: Comparison, run: Run) -> str:
+    count = len(comparison.repeats_of(run))
+    more = f" with {count} repeat{'s' if count > 1 else ''}" if count else ""
+    return as_code(run.name) + more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,16 +11,22 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
+from tfcompare.compare.estimates import FEWEST_REPEATS
 from tfcompare.logdir import FoundRun
+from tfcompare.recording_names import suggest
 from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.ui import state
 from tfcompare.ui.selection import PER, Selection
+from tfcompare.ui.text import as_markdown
 from tfcompare.units import middle_ellipsis
 
 HOME = "app.py"
 WIDTH = 320
-_FIELD_LENGTH, _CHIP_LENGTH = 27, 20
+MOST_NAMED = 6
+MOST_AT_ONCE = 3
+"""Of more compared runs than this, the repeats of one are shown at a time."""
+_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 27, 20, 16
 _ICONS = {
     "Overview": ":material/speed:",
     "Op stats": ":material/table_chart:",
@@ -28,12 +34,16 @@ _ICONS = {
     "Memory": ":material/stacked_line_chart:",
     "Input pipeline": ":material/input:",
     "tf.data": ":material/account_tree:",
+    "Capture": ":material/radio_button_checked:",
 }
 _SPELLED = {"tf data": "tf.data"}
 """Titles that a file's name cannot spell."""
 
 _BASELINE = "tfcompare.baseline"
 _CANDIDATES = "tfcompare.candidates"
+_REPEATS = "tfcompare.repeats"
+_REPEATED = "tfcompare.repeated"
+_GROUP = "tfcompare.group"
 _PER = "tfcompare.per"
 _HOST = "tfcompare.host"
 _EVERY_HOST = ""
@@ -85,6 +95,7 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
             format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
             on_change=_candidates_changed,
         )  # fmt: skip
+        _repeats(selection, found, full_names)
         st.button(
             "Swap", icon=":material/swap_vert:", help="The baseline becomes the candidate, and the other way round",
             disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
@@ -94,6 +105,57 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
             help="Runs rarely hold the same number of steps, so sums are divided by them unless you say otherwise",
             on_change=_per_changed, width="stretch",
         )  # fmt: skip
+
+
+def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, str]) -> None:
+    """More recordings of the compared programs: chosen by hand, or in one go where the runs' names tell."""
+    if not selection.compared:
+        return
+    count = len(selection.repeats)
+    with st.expander(f"Repeats ({count})" if count else "Repeats", key=_REPEATS):
+        shown = selection.compared
+        if len(shown) > MOST_AT_ONCE:
+            shown = (st.selectbox("Of", shown, key=_REPEATED, format_func=lambda run: names.get(run, run)),)
+        for run in shown:
+            _repeats_of(run, selection, names)
+        st.caption(
+            f"Verdicts rest on all of a program's recordings; from {FEWEST_REPEATS} on, their spread is measured."
+        )
+    if more := ungrouped(selection, suggest(found, selection.baseline, selection.candidates)):
+        number = sum(map(len, more.values()))
+        st.button(
+            f"Group {number} recording{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
+            help=_what_would_be_grouped(more, names), on_click=_group, args=(more,), width="stretch",
+        )  # fmt: skip
+
+
+def _what_would_be_grouped(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
+    groups = []
+    for run, runs in more.items():
+        rest = len(runs) - MOST_NAMED
+        listed = ", ".join(names[repeat] for repeat in runs[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+        groups.append(f"{as_markdown(listed)} as repeats of {as_markdown(names[run])}")
+    return "\n\n".join(groups)
+
+
+def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
+    chips, own = short_names(names, _INNER_LENGTH), selection.repeats_of(run)
+    elsewhere = {*selection.compared, *(repeat for _, repeat in selection.repeats)} - set(own)
+    key = f"{_REPEATS}.{run}"
+    st.session_state[key] = list(own)
+    st.multiselect(
+        f"More recordings of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}",
+        [i for i in names if i not in elsewhere], key=key,
+        format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
+        on_change=_repeats_changed, args=(run,),
+    )  # fmt: skip
+
+
+def ungrouped(selection: Selection, suggested: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Of what is suggested, what is no repeat yet."""
+    grouped = {repeat for _, repeat in selection.repeats}
+    more = {run: tuple(r for r in runs if r not in grouped) for run, runs in suggested.items()}
+    return {run: runs for run, runs in more.items() if runs}
 
 
 def short_names(names: dict[str, str], width: int) -> dict[str, str]:
@@ -119,7 +181,18 @@ def _baseline_changed() -> None:
 
 
 def _candidates_changed() -> None:
-    state.choose(replace(state.chosen(), candidates=tuple(st.session_state[_CANDIDATES])))
+    state.choose(state.chosen().with_candidates(st.session_state[_CANDIDATES]))
+
+
+def _repeats_changed(run: str) -> None:
+    state.choose(state.chosen().with_repeats(run, st.session_state[f"{_REPEATS}.{run}"]))
+
+
+def _group(more: Mapping[str, Sequence[str]]) -> None:
+    selection = state.chosen()
+    for run, runs in more.items():
+        selection = selection.with_repeats(run, (*selection.repeats_of(run), *runs))
+    state.choose(selection)
 
 
 def _swap() -> None:

@@ -19,10 +19,9 @@ def choose(selection: Selection) -> None:
     """Make `selection` the one that all pages show, and put it into the address, beside what pages keep there."""
     st.session_state[_SELECTION] = selection
     before = {name: st.query_params.get_all(name) for name in st.query_params}
-    after = before | selection.as_query()
-    wanted = {name: values for name, values in after.items() if values}
-    if wanted != before:  # in one go: each write is a place of its own that the browser's Back leads to
-        st.query_params.from_dict(wanted)
+    changed = {name: values for name, values in selection.as_query().items() if values != before.get(name, [])}
+    if changed:  # in one go: each write is a place of its own that the browser's Back leads to
+        st.query_params.update(changed)  # and not the others, which may be bound to widgets
 
 
 def chosen() -> Selection:

@@ -17,8 +17,10 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from tfcompare.charts import style
+from tfcompare.compare.verdict import FASTER, SLOWER
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.ui.columns import Shown, shown
+from tfcompare.ui.match_marks import MARK_LETTERS, MATCH_WORDS, explain_marks, marked_rows, with_marks
 from tfcompare.ui.table_layout import LETTER_PIXELS, NEVER_CUT, Layout, config, layout
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
@@ -102,6 +104,7 @@ def sortable(
         on_select=partial(_on_select, grid, columns, order, row_names, address),
         selection_mode=["single-row", "single-column"] if row_name else "single-column",
     )
+    explain_marks(page)
     return rows, chosen if row_name is not None else None
 
 
@@ -122,9 +125,10 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 def styled(
     page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout, readings: Mapping[str, str] | None = None
 ) -> pd.DataFrame | Styler:
-    """The page with two levels of headers, and changes of time in the colours of better and worse.
+    """The page with two levels of headers, and changes in the colours of better and worse where a verdict says so.
 
-    Texts are cut to what fits for the eye alone: a double click on a cell shows the whole.
+    Changes of bytes are exact and need no verdict. Texts are cut to what fits for the eye alone: a double click on a
+    cell shows the whole.
     """
     cells = for_spreadsheet(page[[column.name for column in columns]])
     shares = [column.name for column in columns if column.format == "share"]
@@ -134,15 +138,22 @@ def styled(
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text" and column.name not in NEVER_CUT:
-            fitting = int((laid_out.pixels[column.name] - 16) / LETTER_PIXELS)
+            marks = MARK_LETTERS if column is columns[0] and marked_rows(page) else 0
+            fitting = int((laid_out.pixels[column.name] - 16) / LETTER_PIXELS) - marks
             short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
+        if column.name == "match":
+            short[column.name] = MATCH_WORDS
     headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
     cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
-    changes: list[Hashable] = [(headings[c.name], c.name) for c in columns if c.format == "change" and c.is_cost]
+    colours: dict[Hashable, list[str]] = {
+        (headings[c.name], c.name): _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost
+    }
     formats = {(headings[name], name): partial(_look_up, texts) for name, texts in short.items() if texts}
-    if not changes and not formats:
+    if not colours and not formats and not marked_rows(page):
         return cells
-    return cells.style.apply(_change_colours, subset=changes).format(cast(Any, formats))
+    styler = cells.style.apply(lambda cell: colours[cell.name], subset=list(colours)).format(cast(Any, formats))
+    first = columns[0].name
+    return with_marks(styler, page, (headings[first], first), short.get(first, {}))
 
 
 def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
@@ -156,8 +167,14 @@ def _look_up(texts: Mapping[str, str], text: str) -> str:
     return texts.get(text, text)
 
 
-def _change_colours(changes: pd.Series) -> list[str]:
-    colours = np.select([changes < 0, changes > 0], [f"color: {style.BETTER}", f"color: {style.WORSE}"], "")
+def _change_colours(page: pd.DataFrame, column: Shown) -> list[str]:
+    """For each cell of changes its colour: none where no verdict says that it is better or worse."""
+    changes = page[column.name].astype("float64")
+    better, worse = changes < 0, changes > 0
+    if column.is_time:
+        verdicts = page["verdict"] if column.is_judged and "verdict" in page else pd.Series("", page.index, dtype="str")
+        better, worse = better & (verdicts == FASTER), worse & (verdicts == SLOWER)
+    colours = np.select([better, worse], [f"color: {style.BETTER}", f"color: {style.WORSE}"], "")
     return [str(colour) for colour in colours]
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.verdicts import Judged
+from tfcompare.compare.call_verdicts import CallVerdict, on_calls
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching import with_hosts_of
 from tfcompare.compare.tf_data_change import Analysis, analyse, change
@@ -17,9 +20,13 @@ from tfcompare.ui.downloads import csv_buttons
 from tfcompare.ui.pair import Pair
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.ui.tf_data_steps import ROLES, Sides
+from tfcompare.ui.verdicts import verdicts
+from tfcompare.ui.whole_table import whole_table
 from tfcompare.units import format_count, format_time_us
 
 SUFFIXES = ("baseline", "candidate")
+MOST_DRAWN = 4
+"""Pipelines whose intervals are drawn: those with the longest mean call."""
 
 HOW_TO_RECORD = (
     "TensorFlow 2.4 and newer record it on the host, for data that the program takes from a `tf.data.Dataset` while it "
@@ -82,6 +89,33 @@ def _state(side: Analysis | None) -> str:
     return f"**not input bound** by the guide's rule for tf.data: {none}, {longest}."
 
 
+def latencies(pair: Pair) -> None:
+    """The interval of the change of the mean call to each pipeline, and what it rests on."""
+    if pair.baseline.content_id == pair.candidate.content_id:
+        return
+    calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
+    longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
+    several = len({call.host for call in calls}) > 1
+    rows = [
+        Judged(
+            f"Mean call to {call.name}{f' on {call.host}' if several else ''} "
+            f"({format_time_us(call.baseline_us)} → {format_time_us(call.candidate_us)})",
+            call.verdict,
+        )
+        for call in longest[:MOST_DRAWN]
+    ]
+    if rows:
+        verdicts(rows, "How sure the change of the mean call is", "Mean call, candidate ÷ baseline", key="latencies")
+    if len(longest) > MOST_DRAWN:
+        st.caption(f"The {MOST_DRAWN} pipelines with the longest mean call; the table below has the verdict on each.")
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
+    del key
+    return on_calls(_pair.comparison, _pair.candidate, _pair.diff("tf_data_pipelines"))
+
+
 def summary(pair: Pair) -> pd.DataFrame:
     """All pipelines with their latencies on both sides; returns their diff."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -110,7 +144,8 @@ def _pipeline_columns(rows: pd.DataFrame, per: str, *, every: bool, renamed: boo
     names = ["pipeline", *(["host"] if rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if renamed or every else []
     names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
-    others = ("mean_latency_us", f"slow_calls{per}", f"calls{per}", "min_latency_us")
+    names += [f"mean_latency_us_{role}" for role in (*SUFFIXES, "delta", "ratio")] + ["verdict"]
+    others = (f"slow_calls{per}", f"calls{per}", "min_latency_us")
     names += [f"{name}_{role}" for name in others for role in SUFFIXES]
     names += ["status"] if every or (rows["status"] != "matched").any() else []
     names += [f"bottleneck_self_time_us_{role}" for role in SUFFIXES] if every else []
@@ -203,31 +238,28 @@ def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
 
 def node_table(pair: Pair, rows: pd.DataFrame) -> None:
     """Every iterator of the execution on both sides, and the CSVs."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Every iterator of the execution", width="content")
-        every = st.toggle("All columns", key="all_columns", bind="query-params")
-    if rows.empty:
-        st.info("Neither run has this execution.")
-        return
+    whole_table(
+        rows,
+        title="Every iterator of the execution",
+        nothing="Neither run has this execution.",
+        columns=lambda every: _node_columns(every=every),
+        key="iterators",
+        file=f"tf_data {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: pair.comparison.table("tf_data"),
+    )
+
+
+def _node_columns(*, every: bool) -> list[tables.Shown]:
     names = ["iterator", *(f"self_time_us_{role}" for role in ("baseline", "candidate", "delta", "ratio")), "status"]
     names += [f"{name}_{role}" for name in ("total_duration_us", "calls") for role in SUFFIXES]
-    if every:
-        more = "on_critical_path is_bottleneck start_us parallelism buffer_limit buffered_elements element_size_bytes"
-        names += [f"{name}_{role}" for name in more.split() for role in SUFFIXES]
-        names += ["match", "verdict", "long_name", "iterator_id", "iterator_id_candidate"]
+    if not every:
+        return [tables.shown(name, schema.TF_DATA) for name in names]
+    more = "on_critical_path is_bottleneck start_us parallelism buffer_limit buffered_elements element_size_bytes"
+    names += [f"{name}_{role}" for name in more.split() for role in SUFFIXES]
+    names += ["match", "verdict", "long_name", "iterator_id", "iterator_id_candidate"]
+    texts = [f"{name}_{role}" for name in ("autotune", "shapes", "types", "dataset", "settings") for role in SUFFIXES]
     shown = [tables.shown(name, schema.TF_DATA) for name in names]
-    if every:
-        texts = [
-            f"{name}_{role}" for name in ("autotune", "shapes", "types", "dataset", "settings") for role in SUFFIXES
-        ]
-        shown += [_with_role(tables.shown(name, schema.TF_DATA), name) for name in texts]
-    ordered, _ = tables.sortable(rows, shown, key=f"iterators_{every}")
-    csv_buttons(
-        ordered[[column.name for column in shown]],
-        lambda: pair.comparison.table("tf_data"),
-        name=f"tf_data {pair.baseline.name} {pair.candidate.name}",
-        key="csv",
-    )
+    return shown + [_with_role(tables.shown(name, schema.TF_DATA), name) for name in texts]
 
 
 def _with_role(shown: tables.Shown, name: str) -> tables.Shown:

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -25,13 +24,13 @@ from typing import BinaryIO
 
 from tfcompare.logdir.files import PROFILE_SUFFIXES, text_of
 from tfcompare.uploads.archives import Member, Progress, is_archive, list_archive, unpack, write
+from tfcompare.uploads.leftovers import ARRIVING, LEAVING, this_process
 from tfcompare.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 ABOUT = "about.json"
 MOST_IGNORED = 200
 """Names of files that are no profiles; more are counted only."""
 
-_ARRIVING, _LEAVING = ".arriving-", ".leaving-"
 _CHUNK = 1 << 20
 _HEAD_BYTES = 512
 _TRIES = 100
@@ -100,17 +99,14 @@ class Uploads:
         kept = self._folder / digest
         if not re.fullmatch(r"[0-9a-f]{32}", digest) or not kept.is_dir():
             return
-        leaving = self._folder / f"{_LEAVING}{digest}-{os.getpid()}"
+        leaving = self._folder / f"{LEAVING}{digest}-{os.getpid()}"
         with suppress(FileNotFoundError):
             kept.rename(leaving)
         shutil.rmtree(leaving, ignore_errors=True)
 
-    def clean(self) -> None:
-        """Remove what a process that was killed has left."""
-        with suppress(FileNotFoundError, NotADirectoryError):
-            for entry in list(os.scandir(self._folder)):
-                if entry.name.startswith(_LEAVING) or (entry.name.startswith(_ARRIVING) and _is_left(entry.name)):
-                    shutil.rmtree(entry.path, ignore_errors=True)
+    def delete_all(self) -> None:
+        """Remove all uploads of this owner."""
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _check(self, listed: Sequence[_Listed]) -> None:
         named = listed[0].arrival.name if len(listed) == 1 else f"{len(listed):,} files"
@@ -138,7 +134,7 @@ class Uploads:
     @contextmanager
     def _arriving(self) -> Iterator[Path]:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        folder = Path(mkdtemp(prefix=f"{_ARRIVING}{socket.gethostname()}-{os.getpid()}-", dir=self._folder))
+        folder = Path(mkdtemp(prefix=f"{ARRIVING}{this_process()}-", dir=self._folder))
         try:
             yield folder
         finally:
@@ -247,20 +243,6 @@ def _digest(place: Path) -> tuple[str, int, int]:
 
 def _safe_owner(owner: str) -> str:
     """A folder's name for whoever uploads: readable for plain names, else a digest of it."""
-    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", owner):
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,127}", owner):
         return owner
     return "u-" + hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _is_left(name: str) -> bool:
-    """Whether the process that an arriving folder is named after is gone; of another machine's nothing is known."""
-    host, _, rest = name.removeprefix(_ARRIVING).rpartition("-")[0].rpartition("-")
-    if host != socket.gethostname() or not rest.isdecimal():
-        return False
-    try:
-        os.kill(int(rest), 0)
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.xspace import lookup, wire
+from tfcompare.xspace.texts import text_of
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -218,8 +219,8 @@ def _numbers(stats: Stats, rows: Int64) -> tuple[Int64, Int64]:
 
 
 def decode(buffer: UInt8, start: int, length: int) -> str:
-    """The text at that place; bytes that are no UTF-8 become U+FFFD."""
-    return buffer[start : start + length].tobytes().decode("utf-8", errors="replace")
+    """The text at that place, as `texts.text_of` gives it."""
+    return text_of(buffer[start : start + length].data) if length else ""
 
 
 def _code_of_each(labels: dict[str, int], texts: Iterable[str]) -> Int64:

@@ -1,0 +1,78 @@
+"""Uploads in a real browser: each way in, what is refused, what is kept, and what is deleted."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Serve, opened, settled, table_texts
+from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tests.uploads.hostile import HOSTILE, tarred, zipped
+
+RUN = "plugins/profile/2026_01_02_03_04_05"
+PROFILE = next(SAMPLE_RUNS["filters_16_8_better_input"].rglob("*.xplane.pb")).read_bytes()
+
+
+def send(page: Page, field: int, *files: Path) -> None:
+    """Chooses files, or a folder, in one of the two fields."""
+    settled(page).locator("input[type=file]").nth(field).set_input_files(list(files) if len(files) > 1 else files[0])
+
+
+def said(page: Page, text: str | re.Pattern[str]) -> None:
+    expect(page.locator("[data-testid=stAlert]").filter(has_text=text)).to_be_visible()
+
+
+def run_names(page: Page) -> list[str]:
+    return [row[2] for row in table_texts(settled(page))]
+
+
+def written(folder: Path, name: str, data: bytes) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def test_every_way_in_leads_to_a_run_that_is_listed_at_once_and_compared(
+    page: Page, serve: Serve, tmp_path: Path
+) -> None:
+    url = serve(SAMPLES / "autoencoder")
+    opened(page, url)
+    logdir = written(tmp_path, f"from_folder/{RUN}/vm.xplane.pb", PROFILE).parents[3]
+    written(logdir, "events.out.tfevents.1.vm", b"events")
+    send(page, 0, logdir)
+    said(page, re.compile(r"from_folder was added: 1 profile, 1\.\d+ MB\. Left out, being no profiles: events\.out"))
+    send(page, 1, written(tmp_path, "from_zip.zip", zipped((f"train/{RUN}/vm.xplane.pb", PROFILE))))
+    said(page, "from_zip was added")
+    send(page, 1, written(tmp_path, "from_tar.tar.gz", tarred((f"{RUN}/other.xplane.pb", PROFILE))))
+    said(page, "from_tar was added")
+    send(page, 1, written(tmp_path, "single.xplane.pb", PROFILE))
+    said(page, "single was added")
+    expected = {"from_folder", "from_zip", "from_tar", "single"}
+    assert expected <= set(run_names(page))
+
+    send(page, 1, written(tmp_path, "again.zip", zipped((f"train/{RUN}/vm.xplane.pb", PROFILE))))
+    said(page, "from_zip is here already, with just these profiles")
+    send(page, 1, written(tmp_path, "theirs.tgz", HOSTILE["tar, symbolic link"][0]()))
+    said(page, re.compile("theirs.tgz: 'a.xplane.pb' is a link; nothing was unpacked"))
+    send(page, 1, written(tmp_path, "notes.txt", b"notes"))
+    said(page, re.compile("notes.txt: holds no profile .* upload a logdir"))
+    assert expected <= set(run_names(page))
+
+    baseline = "single/single"
+    opened(page, f"{url}/Overview?baseline={baseline}&candidate=from_tar/{RUN}")
+    expect(page.get_by_role("heading", name=re.compile("same recording|identical|did not change|same"))).to_be_visible()
+
+    opened(page, url)
+    row = page.locator("[data-testid=stHorizontalBlock], [data-testid=stLayoutWrapper]").filter(has_text="from_tar")
+    row.get_by_role("button", name="Delete").last.click()
+    expect(page.get_by_text("Delete it for good?")).to_be_visible()
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("Delete it for good?")).to_have_count(0)
+    row.get_by_role("button", name="Delete").last.click()
+    page.get_by_role("button", name="Delete for good").click()
+    said(page, "was deleted")
+    left = expected & set(run_names(page))
+    assert len(left) == 3

@@ -1,0 +1,219 @@
+"""Putting a run together from what each worker's call to xprof gave, whatever became of that."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS
+from tfcompare.capture import NothingRecorded, Progress, Recorded, Request, Stopped, check_name, parse_addresses, record
+from tfcompare.errors import TfcompareError
+from tfcompare.logdir import find_runs
+from tfcompare.uploads.leftovers import ARRIVING, this_process
+from tfcompare.xprof_process import Ended
+
+PROFILE = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
+NO_EVENTS = "UNAVAILABLE: No trace event was collected because there were no responses from clients"
+GONE = 2**22 + 1
+"""More than the highest number that Linux gives a process."""
+
+Outcome = Callable[[Path], Ended]
+
+
+def good(folder: Path) -> Ended:
+    write(folder, PROFILE)
+    return Ended(0, "", "log")
+
+
+def write(folder: Path, content: bytes) -> None:
+    run = folder / "plugins" / "profile" / "2026_11_21_18_43_09"
+    run.mkdir(parents=True)
+    (run / "whatever_1.xplane.pb").write_bytes(content)
+
+
+def failed(error: str, log: str = "") -> Outcome:
+    def end(folder: Path) -> Ended:
+        write(folder, b"")  # xprof leaves such files where it failed
+        return Ended(0, error, log)
+
+    return end
+
+
+def hanging(_: Path) -> Ended:
+    return Ended(None, "", "")
+
+
+class Calls:
+    """Stands in for xprof: what each address gives, one outcome after the other, the last of them for good."""
+
+    def __init__(self, outcomes: Mapping[str, list[Outcome]]) -> None:
+        self.outcomes = outcomes
+        self.made: list[Mapping[str, Any]] = []
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Calls.Fake:
+        assert name == "trace"
+        left = self.outcomes[arguments["address"]]
+        self.made.append(arguments)
+        return Calls.Fake(left.pop(0) if len(left) > 1 else left[0], Path(arguments["logdir"]))
+
+    class Fake:
+        def __init__(self, outcome: Outcome, folder: Path) -> None:
+            self.outcome, self.folder = outcome, folder
+
+        @property
+        def is_running(self) -> bool:
+            return self.outcome is hanging
+
+        def end(self) -> Ended:
+            return self.outcome(self.folder)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Records with these outcomes of each address; returns what `record` does."""
+    monkeypatch.setattr("tfcompare.capture.recording.silent", lambda _: {})
+
+    def run(outcomes: Mapping[str, list[Outcome]], name: str = "", **wish: Any) -> Recorded:
+        run.calls = Calls(outcomes)  # type: ignore[attr-defined]
+        monkeypatch.setattr("tfcompare.capture.recording.Call", run.calls)  # type: ignore[attr-defined]
+        wish = {"duration_ms": 1, "grace_s": 0.1, "retries": 0} | wish
+        return record(Request(parse_addresses(outcomes), **wish), tmp_path / "logs", name)
+
+    return run
+
+
+def left_over(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.name.startswith(".")]
+
+
+def test_several_workers_are_one_run_with_a_host_each(recorded, tmp_path: Path) -> None:
+    run = recorded({"localhost:1": [good], "localhost:2": [good]}, name="before")
+    assert run.path.parent == tmp_path / "logs" / "before" / "plugins" / "profile"
+    (found,) = find_runs(tmp_path / "logs")
+    assert [file.host for file in found.files] == ["localhost_1", "localhost_2"]
+    assert found.recorded_source == "folder name"
+    assert run.left_out == ()
+    assert left_over(tmp_path) == []
+
+
+def test_workers_are_asked_to_begin_at_one_time_and_one_alone_at_once(recorded) -> None:
+    recorded({"a:1": [good], "b:1": [good]})
+    first, second = recorded.calls.made
+    assert first["start_ns"] == second["start_ns"] > 0
+    recorded({"a:1": [good]})
+    assert recorded.calls.made[0]["start_ns"] == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (hanging, "did not hand its profile over within 0.1 s"),
+        (lambda _: Ended(-6, "", ""), "could not be recorded: xprof was ended by SIGABRT"),
+        (lambda _: Ended(0, "", ""), "gave no profile: xprof ended with status 0 and wrote no file"),
+        (failed(""), "gave no profile"),
+        (failed(NO_EVENTS), "did nothing that could be recorded within 0.001 s; record while it works, with a longer"),
+        (failed(NO_EVENTS, "x:1 returned INTERNAL: Another profiling session active.\n"), "is being profiled already"),
+        (failed(NO_EVENTS, "W00 b:1 returned UNIMPLEMENTED: \n"), "is no profiler service"),
+        (failed(NO_EVENTS, "W00 b:1 returned UNAVAILABLE: Socket closed\n"), "broke off: Socket closed"),
+        (failed("profiler_plugin_c_api.so: cannot open"), "gave no profile: profiler_plugin_c_api.so: cannot open"),
+    ],
+)
+def test_a_worker_that_gives_nothing_is_named_and_the_others_are_kept(recorded, outcome: Outcome, told: str) -> None:
+    run = recorded({"a:1": [good], "b:1": [outcome], "c:1": [good]})
+    assert [str(address) for address in run.addresses] == ["a:1", "c:1"]
+    assert str(run.left_out[0]).startswith(f"b:1 {told}")
+    assert sorted(file.name for file in run.path.iterdir()) == ["a_1.xplane.pb", "c_1.xplane.pb"]
+
+
+def test_without_any_profile_nothing_is_left_behind(recorded, tmp_path: Path) -> None:
+    with pytest.raises(NothingRecorded, match=r"nothing was recorded: a:1 did nothing .*; b:1 gave no profile"):
+        recorded({"a:1": [failed(NO_EVENTS)], "b:1": [failed("")]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_profile_that_breaks_off_is_not_kept(recorded) -> None:
+    def torn(folder: Path) -> Ended:
+        write(folder, PROFILE[: len(PROFILE) // 2])
+        return Ended(0, "", "")
+
+    with pytest.raises(NothingRecorded):
+        recorded({"a:1": [torn]})
+
+
+def test_attempts_go_on_until_something_was_recorded(recorded) -> None:
+    run = recorded({"a:1": [failed(NO_EVENTS), good], "b:1": [failed(NO_EVENTS)]}, retries=3)
+    assert len(recorded.calls.made) == 4, "both were asked twice"
+    assert [str(address) for address in run.addresses] == ["a:1"]
+    with pytest.raises(NothingRecorded):
+        recorded({"a:1": [failed(NO_EVENTS)]}, retries=2)
+    assert len(recorded.calls.made) == 3
+
+
+def test_runs_of_one_second_lie_side_by_side(recorded, tmp_path: Path) -> None:
+    paths = {recorded({"a:1": [good]}).path for _ in range(3)}
+    assert len(paths) == len(find_runs(tmp_path / "logs")) == 3
+    assert all(run.recorded_source == "folder name" for run in find_runs(tmp_path / "logs"))
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_makes_is_not(recorded, tmp_path: Path) -> None:
+    mine = tmp_path / "logs" / f"{ARRIVING}{this_process()}-other-thread"
+    dead = tmp_path / "logs" / f"{ARRIVING}{this_process().partition('-')[0]}-{GONE}-x"
+    for folder in (mine, dead):
+        (folder / "0").mkdir(parents=True)
+    recorded({"a:1": [good]})
+    assert left_over(tmp_path) == [mine]
+
+
+def test_a_stopped_recording_ends_soon_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tfcompare.capture.recording.silent", lambda _: {})
+    stop, told = threading.Event(), []
+    monkeypatch.setattr("tfcompare.capture.recording.Call", Calls({"a:1": [hanging]}))
+
+    def tell(progress: Progress) -> None:
+        told.append(progress.sentence)
+        if progress.seconds:
+            stop.set()
+
+    with pytest.raises(Stopped):
+        record(Request(parse_addresses(["a:1"]), duration_ms=60_000), tmp_path / "logs", tell=tell, stop=stop)
+    assert told == ["Looking who answers", "Recording a:1"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_xprof_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfcompare.capture.recording.is_installed", lambda: False)
+    with pytest.raises(TfcompareError, match="pip install 'xprof>="):
+        record(Request(parse_addresses(["a:1"])), tmp_path / "logs")
+
+
+@pytest.mark.parametrize(
+    ("wish", "message"),
+    [
+        ({"duration_ms": 0}, "the duration in ms must be from 1 to 600,000; not 0"),
+        ({"host_level": 4}, "the host tracer level must be from 0 to 3; not 4"),
+        ({"device_level": 2}, "the device tracer level must be from 0 to 1"),
+        ({"python_level": -1}, "the Python tracer level must be from 0 to 1"),
+        ({"retries": 101}, "the number of retries must be from 0 to 100"),
+        ({"delay_ms": -5}, "the delay in ms must be from 0 to 600,000; not -5"),
+    ],
+)
+def test_figures_out_of_range_are_told(wish: dict[str, int], message: str) -> None:
+    with pytest.raises(TfcompareError, match=message):
+        Request(parse_addresses(["a:1"]), **wish)
+
+
+@pytest.mark.parametrize("name", ["before", "batch 64", "größer", "v1.2+fix_3-b", "7"])
+def test_names_that_folders_can_have(name: str) -> None:
+    assert check_name(f" {name} ") == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", ".", "..", "../x", "a/b", "a\\b", ".hidden", "-x", "a\0b", "a\nb", "x" * 81, "x."]
+)
+def test_names_that_they_cannot_have(name: str) -> None:
+    with pytest.raises(TfcompareError, match="cannot be the name of a run"):
+        check_name(name)

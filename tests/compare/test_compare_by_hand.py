@@ -1,0 +1,302 @@
+"""What is said by hand goes before all tiers: what it pairs and parts, and what it leaves alone."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+from compare_runs import FakeRun, named, op_stats, run
+from test_compare_tiers import table
+
+from tests.profiles import run_path
+from tfcompare.compare import compare
+from tfcompare.compare.by_hand import Choice, effective, told_apart
+from tfcompare.compare.kernel_groups import group_kernels
+from tfcompare.compare.movers import group_diff
+from tfcompare.compare.tree import scope_tree
+from tfcompare.errors import Unknown
+from tfcompare.run import load
+
+
+def pair(ours: str, theirs: str) -> Choice:
+    return Choice(True, (ours,), (theirs,))
+
+
+def part(ours: str, theirs: str) -> Choice:
+    return Choice(False, (ours,), (theirs,))
+
+
+def diff(ours: FakeRun, theirs: FakeRun, *choices: Choice, name: str = "op_stats") -> pd.DataFrame:
+    return compare(ours, theirs, by_hand={theirs.id: choices}, per="run").table(name)
+
+
+def beside(rows: pd.DataFrame) -> dict[str, str]:
+    """`baseline | candidate` and how they were paired."""
+    ours = rows["op_name"].where(rows["status"] != "added", "")
+    theirs = rows["op_name_candidate"].fillna("")
+    return {f"{b} | {c}": m for b, c, m in zip(ours, theirs, rows["match"].fillna(""), strict=True)}
+
+
+BEFORE, AFTER = run("before", named("attend", "mix", "norm")), run("after", named("attend", "blend", "norm"))
+
+
+def test_two_ops_of_other_names_are_one_where_somebody_says_so() -> None:
+    assert beside(diff(BEFORE, AFTER)) == {
+        "attend | attend": "exact",
+        "norm | norm": "exact",
+        "mix | ": "",
+        " | blend": "",
+    }
+    rows = diff(BEFORE, AFTER, pair("mix", "blend"))
+    assert beside(rows) == {"attend | attend": "exact", "norm | norm": "exact", "mix | blend": "by hand"}
+    row = rows[rows["match"] == "by hand"].iloc[0]
+    assert (row["self_time_us_baseline"], row["self_time_us_candidate"], row["status"]) == (11.0, 11.0, "matched")
+
+
+def test_a_pair_takes_both_names_from_their_partners() -> None:
+    rows = diff(BEFORE, AFTER, pair("attend", "norm"))
+    found = beside(rows)
+    assert found["attend | norm"] == "by hand"
+    assert not any(key.startswith("norm | norm") or key == "attend | attend" for key in found)
+
+
+def test_parted_ops_stand_as_removed_and_added_and_all_others_as_before() -> None:
+    rows = diff(BEFORE, AFTER, part("attend", "attend"))
+    assert beside(rows) == {"attend | ": "", " | attend": "", "norm | norm": "exact", "mix | ": "", " | blend": ""}
+    assert sorted(rows["status"]) == ["added", "added", "matched", "removed", "removed"]
+
+
+def test_parted_ops_may_be_paired_with_others() -> None:
+    found = beside(diff(BEFORE, AFTER, part("attend", "attend"), pair("attend", "blend")))
+    assert found == {"attend | blend": "by hand", " | attend": "", "norm | norm": "exact", "mix | ": ""}
+
+
+def test_no_lower_tier_pairs_again_what_is_parted() -> None:
+    ours, theirs = run("a", named("model/dense/MatMul")), run("b", named("model/dense_7/MatMul"))
+    assert beside(diff(ours, theirs)) == {"model/dense/MatMul | model/dense_7/MatMul": "canonical"}
+    parted = beside(diff(ours, theirs, part("model/dense/MatMul", "model/dense_7/MatMul")))
+    assert parted == {"model/dense/MatMul | ": "", " | model/dense_7/MatMul": ""}
+
+
+def test_of_choices_that_contradict_each_other_the_last_one_counts() -> None:
+    assert effective([pair("a", "x"), part("a", "x")]) == (part("a", "x"),)
+    assert effective([part("a", "x"), pair("a", "x")]) == (pair("a", "x"),)
+    assert effective([pair("a", "x"), pair("b", "y"), pair("a", "y")]) == (pair("a", "y"),)
+    assert effective([pair("a", "x"), pair("a", "x")]) == (pair("a", "x"),)
+    assert effective([part("a", "x"), pair("a", "y")]) == (part("a", "x"), pair("a", "y"))
+
+
+def test_rows_of_one_name_pair_on_their_own_side_and_by_type() -> None:
+    ours = run(
+        "a",
+        op_stats([("Host", "MatMul", "f", 1, 5.0), ("Host", "Cast", "f", 1, 1.0), ("Device", "MatMul", "f", 1, 9.0)]),
+    )
+    theirs = run("b", op_stats([("Host", "MatMul", "g", 1, 4.0), ("Host", "Copy", "g", 1, 2.0)]))
+    rows = diff(ours, theirs, pair("f", "g")).set_index(["host_or_device", "op_type"])
+    assert rows.loc[("Host", "MatMul"), "self_time_us_candidate"] == 4.0
+    assert rows.loc[("Host", "Cast"), "op_type_candidate"] == "Copy"
+    assert rows.loc[("Device", "MatMul"), "status"] == "removed", "host and device are never one"
+
+
+def test_a_choice_of_names_that_are_not_there_is_told_and_ignored() -> None:
+    comparison = compare(BEFORE, AFTER, by_hand={"after": [pair("attend", "nowhere"), pair("mix", "blend")]})
+    assert comparison.by_hand["after"] == (pair("mix", "blend"),)
+    assert comparison.notes == ("One choice made by hand cannot hold here: there is no “nowhere” in after.",)
+    assert beside(comparison.table("op_stats"))["attend | attend"] == "exact"
+
+
+def test_a_choice_belongs_to_the_candidate_it_was_made_for() -> None:
+    second = run("second", named("attend", "blend", "norm"))
+    comparison = compare(BEFORE, AFTER, second, by_hand={"second": [pair("mix", "blend")]})
+    rows = comparison.table("op_stats")
+    assert set(rows.loc[rows["match"] == "by hand", "candidate"]) == {"second"}
+    with pytest.raises(Unknown, match="candidate"):
+        compare(BEFORE, AFTER, by_hand={"second": [pair("mix", "blend")]})
+
+
+def test_coverage_counts_pairs_made_by_hand_as_matched_and_not_as_exact() -> None:
+    told = {"after": [pair("mix", "blend")]}
+    before, after = (compare(BEFORE, AFTER, by_hand=said).coverage() for said in ({}, told))
+    assert before["matched_share"].item() < after["matched_share"].item() == 1.0
+    assert before["exact_share"].item() == after["exact_share"].item()
+
+
+KERNELS = table(
+    "kernel_stats",
+    kernel_name=["gemm", "bias", "gemm"],
+    op_name=["query", "query", "other"],
+    total_duration_us=[8.0, 2.0, 1.0],
+)
+KERNELS_AFTER = table(
+    "kernel_stats",
+    kernel_name=["gemm", "fused_bias", "gemm"],
+    op_name=["fused_qkv", "fused_qkv", "other"],
+    total_duration_us=[6.0, 1.0, 1.0],
+)
+
+
+def kernels(*choices: Choice) -> pd.DataFrame:
+    ours, theirs = run("before"), run("after")
+    ours.frames["kernel_stats"], theirs.frames["kernel_stats"] = KERNELS, KERNELS_AFTER
+    return diff(ours, theirs, *choices, name="kernel_stats")
+
+
+def launched(rows: pd.DataFrame) -> dict[tuple[str, str], str]:
+    return {(f"{row.op_name}/{row.kernel_name}", row.status): row.match for row in rows.itertuples()}
+
+
+def test_kernels_of_ops_that_are_paired_by_hand_pair_by_their_names() -> None:
+    rows = launched(kernels(pair("query", "fused_qkv")))
+    assert rows["query/gemm", "matched"] == "by hand"
+    assert ("query/bias", "removed") in rows and ("fused_qkv/fused_bias", "added") in rows
+
+
+def test_a_kernel_is_paired_within_its_op() -> None:
+    said = [pair("query", "fused_qkv"), Choice(True, ("query", "bias"), ("fused_qkv", "fused_bias"))]
+    rows = launched(kernels(*said))
+    assert rows["query/gemm", "matched"] == rows["query/bias", "matched"] == "by hand"
+    apart = launched(kernels(*said, Choice(False, ("query", "gemm"), ("fused_qkv", "gemm"))))
+    assert ("query/gemm", "removed") in apart and apart["query/bias", "matched"] == "by hand"
+
+
+def test_kernels_added_up_follow_what_was_said() -> None:
+    said = [pair("query", "fused_qkv")]
+    groups = group_kernels(kernels(*said), "op_name", by_hand=said).set_index("op_name")
+    assert groups.loc["query", ["total_duration_us_baseline", "total_duration_us_candidate"]].tolist() == [10.0, 7.0]
+    said = [part("other", "other")]
+    apart = group_kernels(kernels(*said), "op_name", by_hand=said).set_index("op_name")["status"]
+    assert (apart["other"], apart["other (candidate's)"]) == ("removed", "added")
+    said = [Choice(False, ("other", "gemm"), ("other", "gemm"))]
+    by_kernel = group_kernels(kernels(*said), "kernel_and_op", by_hand=said)
+    assert set(by_kernel.loc[by_kernel["op_name"].str.startswith("other"), "status"]) == {"added", "removed"}
+    by_op = group_kernels(kernels(*said), "op_name", by_hand=said).set_index("op_name")["status"]
+    assert by_op["other"] == "matched", "the op is one, whatever is said of its kernel"
+
+
+def test_kernels_of_layers_that_pair_by_their_place_are_one_op_though_no_kernel_is_the_same() -> None:
+    ops = ["dense/MatMul", "dense/BiasAdd", "head/Softmax", "head/Sum"]
+    renamed = [name.replace("dense", "projection") for name in ops]
+    ours, theirs = run("before"), run("after")
+    ours.frames["kernel_stats"] = table("kernel_stats", kernel_name=["old"] * 4, op_name=ops)
+    theirs.frames["kernel_stats"] = table("kernel_stats", kernel_name=["old", "new", "old", "old"], op_name=renamed)
+    rows = compare(ours, theirs, per="run").table("kernel_stats")
+    assert rows["match"].eq("structural").any()
+    assert set(group_kernels(rows, "op_name")["status"]) == {"matched"}
+    assert set(group_kernels(rows, "op_name")["op_name"]) == set(ops)
+
+
+def test_memory_and_input_ops_follow_too() -> None:
+    ours, theirs = run("before"), run("after")
+    for each, name, size in ((ours, "conv", 100), (theirs, "mix", 80)):
+        each.frames["memory_peak"] = table("memory_peak", op_name=[name], allocation_bytes=[size], shape=[f"[{size}]"])
+        each.frames["input_pipeline"] = table("input_pipeline", op_name=[f"Decode{name}"], category=["decode"])
+    said = [pair("conv", "mix"), pair("Decodeconv", "Decodemix")]
+    memory, inputs = (diff(ours, theirs, *said, name=name) for name in ("memory_peak", "input_pipeline"))
+    assert memory[["match", "verdict", "allocation_bytes_delta"]].iloc[0].tolist() == ["by hand", "less", -20]
+    assert inputs["match"].tolist() == ["by hand"]
+
+
+def test_parted_ops_of_one_name_stay_apart_in_sums() -> None:
+    said = [part("attend", "attend")]
+    rows = told_apart(diff(BEFORE, AFTER, *said), said)
+    groups = group_diff(rows, "op_name").set_index("op_name")["status"]
+    assert (groups["attend"], groups["attend (candidate's)"], groups["norm"]) == ("removed", "added", "matched")
+    renamed = group_diff(diff(BEFORE, AFTER, pair("mix", "blend")), "op_name").set_index("op_name")["match"]
+    assert (renamed["mix"], renamed["norm"]) == ("canonical", "exact")
+    tree = scope_tree(rows).set_index("label")["status"]
+    assert (tree["attend"], tree["attend (candidate's)"]) == ("removed", "added")
+
+
+PAIRS = [
+    ("filters_512_128", "filters_16_8"),
+    ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ("tf_cpu_base", "tf_cpu_zoo"),
+]
+TABLES = ("op_stats", "kernel_stats", "memory_peak", "input_pipeline")
+
+
+def some_choices(rows: pd.DataFrame) -> list[Choice]:
+    """Every third pair parted, and what then has no partner paired crosswise."""
+    matched = rows[rows["status"] == "matched"].drop_duplicates("op_name").drop_duplicates("op_name_candidate")
+    said = [part(b, c) for b, c in zip(matched["op_name"][::3], matched["op_name_candidate"][::3], strict=True)]
+    crossed = pairwise(said[:6])
+    return [*said, *(Choice(True, one.baseline, other.candidate) for one, other in crossed)]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_every_row_is_there_once_whatever_is_said(one: str, other: str) -> None:
+    ours, theirs = load(run_path(one)), load(run_path(other))
+    plain = compare(ours, theirs)
+    said = some_choices(plain.table("op_stats"))
+    told = compare(ours, theirs, by_hand={theirs.id: said})
+    assert told.by_hand[theirs.id]
+    for name in TABLES:
+        before, after = plain.table(name), told.table(name)
+        assert (name != "op_stats") or set(after["match"].dropna()) > {"by hand"}
+        for side, own in (("baseline", "removed"), ("candidate", "added")):
+            for column in (c for c in before if c.endswith(f"_{side}") and before[c].dtype.kind in "if"):
+                assert after[column].sum() == pytest.approx(before[column].sum())
+            count = [(rows["status"].isin(["matched", own])).sum() for rows in (before, after)]
+            assert count[0] == count[1]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_the_mirrored_choices_make_the_mirror_image(one: str, other: str) -> None:
+    ours, theirs = load(run_path(one)), load(run_path(other))
+    said = effective(some_choices(compare(ours, theirs).table("op_stats")))
+    there = compare(ours, theirs, by_hand={theirs.id: said})
+    back = compare(theirs, ours, by_hand={ours.id: [choice.mirrored for choice in said]})
+    for name in TABLES:
+        forth, mirrored = there.table(name), back.table(name)
+        assert beside_mirrored(forth, own=False) == beside_mirrored(mirrored, own=True)
+
+
+def beside_mirrored(rows: pd.DataFrame, *, own: bool) -> list[tuple[str, ...]]:
+    swapped = {"added": "removed", "removed": "added"} if own else {}
+    sides = ("candidate", "baseline") if own else ("baseline", "candidate")
+    names = {
+        "baseline": rows["op_name"].where(rows["status"] != "added", ""),
+        "candidate": rows["op_name_candidate"].fillna(""),
+    }
+    return sorted(
+        zip(names[sides[0]], names[sides[1]], rows["status"].replace(swapped), rows["match"].fillna(""), strict=True)
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_what_is_parted_and_paired_again_has_the_same_numbers(one: str, other: str) -> None:
+    ours, theirs = load(run_path(one)), load(run_path(other))
+    plain = compare(ours, theirs).table("op_stats")
+    said = some_choices(plain)[:3]
+    again = [choice._replace(is_pair=not choice.is_pair) for choice in said]
+    told = compare(ours, theirs, by_hand={theirs.id: [*said, *again]}).table("op_stats")
+    assert (told["match"] == "by hand").sum() >= len(again)
+    pd.testing.assert_frame_equal(told.drop(columns="match"), plain.drop(columns="match"))
+
+
+def test_a_run_beside_itself_stays_the_same_by_hand() -> None:
+    ours = load(run_path("filters_16_8"))
+    names = ours.table("op_stats")["op_name"].unique()[:4]
+    rows = compare(ours, ours, by_hand={ours.id: [pair(name, name) for name in names]}).table("op_stats")
+    assert set(rows["status"]) == {"matched"} and set(rows["verdict"]) == {"same"}
+    assert set(rows.loc[rows["match"] == "by hand", "op_name"]) == set(names)
+
+
+def test_verdicts_on_pairs_made_by_hand_are_those_of_the_two_series() -> None:
+    ours, theirs = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    plain = compare(ours, theirs).table("op_stats")
+    tested = plain[plain["verdict"].isin(["faster", "slower"])].iloc[0]
+    name = str(tested["op_name"]), str(tested["op_name_candidate"])
+    told = compare(ours, theirs, by_hand={theirs.id: [pair(*name)]}).table("op_stats")
+    row = told[(told["op_name"] == name[0]) & (told["op_type"] == tested["op_type"])].iloc[0]
+    assert row["match"] == "by hand"
+    assert (row["verdict"], row["interval_low"]) == (tested["verdict"], tested["interval_low"])
+
+
+def test_nothing_said_changes_nothing() -> None:
+    ours, theirs = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    for name in TABLES:
+        plain = compare(ours, theirs).table(name)
+        pd.testing.assert_frame_equal(compare(ours, theirs, by_hand={theirs.id: []}).table(name), plain)
+        assert "by hand" not in set(plain["match"])

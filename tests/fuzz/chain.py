@@ -1,0 +1,194 @@
+"""One input through everything behind the page: read, all tables as CSV, a comparison with a good run, charts."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import time
+import traceback
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+import pandas as pd
+
+from tests.xspace import fuzz_inputs
+from tfcompare import schema
+from tfcompare.advice import advise
+from tfcompare.charts.ops import movers, top_ops
+from tfcompare.charts.style import Side
+from tfcompare.compare import Comparison, compare
+from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.errors import TfcompareError
+from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.key_figures import key_figures
+from tfcompare.logdir import FoundRun, HostFile, check_file
+from tfcompare.run import Run, load
+from tfcompare.tf_stats import op_table, own_side_shares
+
+SECONDS_ALLOWED = 10
+BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 200
+"""What reading a file may take beyond what the process has: a constant, and a multiple of the file's size."""
+
+_MAY_BE_ABSENT = list(schema.STEP_PRECISIONS)
+_OP_TABLES = {"op_stats": "op_steps", "kernel_stats": "kernel_steps"}
+_DRAWN_EVERY = 5
+_DIFFS = 2
+_seen: set[bytes] = set()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one input came to: `result` is `read`, the kind of the `TfcompareError`, or what went wrong. `seconds` are
+    those of the processor, `waited` those of the clock; `peak_bytes` is what memory grew by while it was looked at."""
+
+    number: int
+    kind: str
+    size: int
+    result: str
+    is_fine: bool
+    detail: str
+    seconds: float
+    waited: float
+    peak_bytes: int
+
+
+def attempt(
+    data: bytes, path: Path, number: int = 0, kind: str = "", *, watch_memory: bool = True, comparing: bool = True
+) -> Outcome:
+    """Write that input to `path` and look at it in every way."""
+    path.write_bytes(data)
+    before = _start_watch() if watch_memory else 0
+    began, cpu_began = time.monotonic(), time.process_time()
+    fine, detail = True, ""
+    try:
+        check_file(path)
+        run = load(found(path, len(data)))
+        if comparing:
+            _look_at(run, number)
+        else:
+            for name in schema.TABLES:
+                _check(name, run.table(name))
+        result = "read"
+    except TfcompareError as error:
+        result, detail = type(error).__name__, str(error)
+        fine = bool(detail) and "\n" not in detail
+    except Exception:
+        result, fine, detail = "exception", False, traceback.format_exc()
+    seconds, waited = time.process_time() - cpu_began, time.monotonic() - began
+    peak = _peak_bytes() - before if watch_memory else 0
+    if fine and seconds > SECONDS_ALLOWED:
+        result, fine = "slow", False
+    if fine and peak > BYTES_ALLOWED + BYTES_ALLOWED_PER_BYTE * len(data):
+        result, fine = "memory", False
+    return Outcome(number, kind, len(data), result, fine, detail, round(seconds, 4), round(waited, 4), peak)
+
+
+def found(path: Path, size: int) -> FoundRun:
+    """The file as a run, whatever a first look at it would say."""
+    file = HostFile("vm", path, size, 0)
+    return FoundRun("run", "run", path, (file,), (), datetime.fromtimestamp(0, UTC), "file time")
+
+
+def _look_at(run: Run, number: int) -> None:
+    frames = {name: run.table(name) for name in schema.TABLES}
+    for name, frame in frames.items():
+        _check(name, frame)
+    digests = {name: _digest(frame) for name, frame in frames.items()}
+    fresh = [name for name, digest in digests.items() if _is_new(name.encode() + digest)]
+    if fresh:
+        spreadsheet_csv(frames[fresh[number % len(fresh)]])
+    with_steps, without = good_runs()
+    baseline = with_steps if run.info.has_steps else without
+    _compare(compare(baseline, run), frames, digests, number)
+    if "op_stats" in fresh and number % _DRAWN_EVERY == 0:
+        _draw_ops(frames["op_stats"])
+
+
+def _draw_ops(stats: pd.DataFrame) -> None:
+    ranked = own_side_shares(op_table(stats, idle=False))
+    for place, position in ((schema.HOST, 0), (schema.DEVICE, 1)):
+        here = ranked[ranked["host_or_device"] == place]
+        if len(here):
+            top_ops(Side("run", position), here, place.lower()).to_json()
+
+
+def _compare(comparison: Comparison, frames: dict[str, pd.DataFrame], digests: dict[str, bytes], number: int) -> None:
+    """The sentence on the two runs, and diffs of `_DIFFS` tables such as were not compared before."""
+    (run,) = comparison.candidates
+    if _is_new(_digest(frames["run_info"].drop(columns=["size_bytes"])) + digests["steps"]):
+        comparison.headline(), comparison.mismatches(run)
+    diffed = [name for name, table in schema.TABLES.items() if table.has_diff]
+    of_steps = f"{run.info.step_count} {comparison.per}".encode()
+    keys = {name: name.encode() + digests[name] + digests.get(_OP_TABLES.get(name, ""), b"") for name in diffed}
+    fresh = [name for name in diffed if keys[name] + of_steps not in _seen]
+    for name in random.Random(number).sample(fresh, min(_DIFFS, len(fresh))):
+        _is_new(keys[name] + of_steps)
+        diff = comparison.table(name)
+        if name == "op_stats":
+            _look_at_ops(comparison, diff, number)
+
+
+def _look_at_ops(comparison: Comparison, diff: pd.DataFrame, number: int) -> None:
+    """What the overview makes of the diff of ops; advice and charts, which take longest, of every fifth."""
+    (run,) = comparison.candidates
+    comparison.coverage()
+    key_figures(diff, (comparison.typical_step_us(comparison.baseline), comparison.typical_step_us(run)))
+    changes = largest_changes(diff)
+    if number % _DRAWN_EVERY:
+        return
+    advise(comparison.baseline, run)
+    if len(changes):
+        movers(changes, metric_in(changes, "self_time_us"), per=comparison.per).to_json()
+
+
+def _is_new(what: bytes) -> bool:
+    """Whether this has not been asked before. What is made of equal tables is equal."""
+    is_new = what not in _seen
+    _seen.add(what)
+    return is_new
+
+
+def _digest(frame: pd.DataFrame) -> bytes:
+    return blake2b(pickle.dumps(frame, 5), digest_size=16).digest()
+
+
+@cache
+def good_runs() -> tuple[Run, Run]:
+    """What inputs are compared with: a run with steps on a CPU, and one without any on a GPU."""
+    import tempfile
+
+    steps, _, _, _, no_steps, *_ = fuzz_inputs.built()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vm.xplane.pb"
+        runs = []
+        for data in (steps, no_steps):
+            path.write_bytes(data)
+            runs.append(load(found(path, len(data))))
+    return runs[0], runs[1]
+
+
+def _check(name: str, frame: object) -> None:
+    """What holds of any table, however odd the profile."""
+    assert isinstance(frame, pd.DataFrame)
+    numbers = frame.select_dtypes("number")
+    if name in ("steps", "op_stats", "op_steps"):
+        told = frame.drop(columns=list(schema.STEP_PRECISIONS), errors="ignore")
+        assert not told.isna().any().any(), "an absent value"
+    if "occurrences" in numbers:
+        assert (numbers["occurrences"] >= 0).all(), "negative occurrences"
+    for column in ("duration_us", "total_time_us", "self_time_us", "total_duration_us"):
+        if column in numbers:
+            assert (numbers[column] >= 0).all(), f"negative {column}"
+
+
+def _start_watch() -> int:
+    Path("/proc/self/clear_refs").write_text("5")
+    return _peak_bytes()
+
+
+def _peak_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10

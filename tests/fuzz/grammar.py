@@ -1,0 +1,99 @@
+"""Profiles made from nothing but the format's grammar: every message with the fields it may have, filled at random."""
+
+from __future__ import annotations
+
+import random
+
+from tests.xspace import fuzz_inputs
+from tests.xspace_builder import chunk, fixed64, integer, space
+
+PLANES = (
+    *("/host:CPU", "/host:CPU", "/device:GPU:0", "/device:GPU:1", "/device:TPU:0", "/host:metadata"),
+    *("Task Environment", "/device:CUSTOM:x", "", "<b>plane</b>"),
+)
+LINES = (
+    "python",
+    "Stream #13(Compute)",
+    "Stream #14(MemcpyH2D)",
+    "XLA Ops",
+    "XLA Modules",
+    "Steps",
+    "TensorFlow Ops",
+    "",
+)
+EVENTS = (
+    *("train", "train 7", "TraceContext", "EagerExecute", "FunctionRun", "ExecutorState::Process", "Profiled batch"),
+    *("dense/MatMul:MatMul", "conv_1/Conv2D:Conv2D", "a/b/c:Relu", "IteratorGetNextOp::DoCompute", "cudaLaunchKernel"),
+    *("Iterator::Root::Map", "Iterator::Root::Prefetch", "Iterator::Root", "MemoryAllocation", "MemoryDeallocation"),
+    *("MemcpyH2D", "void gemm<float, half>(int)", "ncclAllReduce", "jit_f(1)", "fusion.1", "InfeedEnqueueTuple"),
+    *("ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion", "InstantiatedCapturedFunction::Run"),
+    *("<b>bold</b><script>x</script>", "=cmd|' /C calc'!A0", "a\0b:C", "two\nlines:A", "[md](x) `c` **b** $x$:M"),
+)
+STATS = (
+    *("_r", "_pt", "_p", "_ct", "_c", "id", "parent_id", "group_id", "step_num", "step_name", "iter_num", "is_func"),
+    *("correlation_id", "tf_op", "hlo_op", "program_id", "level 0", "annotation", "kernel_details", "memcpy_details"),
+    *("is_eager", "long_name", "allocator_name", "allocation_bytes", "requested_bytes", "bytes_allocated", "addr"),
+    *("bytes_reserved", "bytes_available", "peak_bytes_in_use", "region_type", "data_type", "shape", "fragmentation"),
+    *("parallelism", "buffer_limit", "device_offset_ps", "device_duration_ps", "_ipl_stage_id", "_ipl_stage_cat"),
+    *("profile_start_time", "device_vendor", "core_count", "hlo_category", "symbol_id", "tensor_shapes", "name"),
+)
+VALUES = (
+    *("", "Nvidia", "GPU_0_bfc", "regs:16 shm:0 grid:1,1,1 block:1024,1,1", "regs:-1 shm:x grid:,, block:9999999999999"),
+    *("size:1024 kind_src:host", "kind:x size:99999999999999999999", "dense/MatMul:MatMul", "main::fusion.1", "float"),
+    *("[2,3]", "a\0b", "<img src=x onerror=alert(1)>", "=1+1", "@SUM(A1)", "not a number", "1", "x" * 5000),
+)  # fmt: skip
+
+
+def generated(rng: random.Random) -> bytes:
+    """A well-formed profile of up to six planes."""
+    texts = [chunk(rng.choice((2, 3, 4)), rng.choice(VALUES)) for _ in range(rng.choice((0, 0, 1, 3)))]
+    return space(*[chunk(1, _plane(rng)) for _ in range(rng.choice((1, 2, 2, 3, 6)))], *texts)
+
+
+def _plane(rng: random.Random) -> bytes:
+    names, stats = rng.sample(EVENTS, rng.randrange(1, 9)), rng.sample(STATS, rng.randrange(9))
+    body = [integer(1, _number(rng)) + chunk(2, rng.choice(PLANES))]
+    body += [chunk(3, _line(rng, len(names), len(stats))) for _ in range(rng.choice((0, 1, 1, 2, 4)))]
+    for i, name in enumerate(names, 1):
+        own = b"".join(chunk(5, _stat(rng, len(stats))) for _ in range(rng.choice((0, 0, 0, 2))))
+        shown = chunk(4, rng.choice(EVENTS)) if rng.random() < 0.2 else b""
+        body.append(chunk(4, integer(1, i) + chunk(2, integer(1, i) + chunk(2, name) + shown + own)))
+    body += [chunk(5, integer(1, i) + chunk(2, integer(1, i) + chunk(2, name))) for i, name in enumerate(stats, 1)]
+    body += [chunk(6, _stat(rng, len(stats))) for _ in range(rng.choice((0, 0, 1, 4)))]
+    if rng.random() < 0.2:
+        rng.shuffle(body)
+    return b"".join(body)
+
+
+def _line(rng: random.Random, names: int, stats: int) -> bytes:
+    stamp = rng.choice((0, 1_000, 1_700_000_000_000_000_000, _number(rng)))
+    head = integer(1, rng.choice((rng.randrange(20), _number(rng)))) + chunk(2, rng.choice(LINES)) + integer(3, stamp)
+    return head + b"".join(chunk(4, _event(rng, names, stats)) for _ in range(rng.choice((0, 1, 5, 12, 40))))
+
+
+def _event(rng: random.Random, names: int, stats: int) -> bytes:
+    """Mostly within a millisecond of its neighbours, so that events nest and overlap."""
+    at, took = ((rng.randrange(1000) * 1_000_000 if rng.random() < 0.96 else _number(rng)) for _ in range(2))
+    when = integer(2, at) if rng.random() < 0.95 else integer(5, rng.choice((3, _number(rng))))
+    key = rng.randrange(1, names + 1) if rng.random() < 0.97 else _number(rng)
+    return (
+        integer(1, key)
+        + when
+        + integer(3, took)
+        + b"".join(chunk(4, _stat(rng, stats)) for _ in range(rng.choice((0, 1, 2, 4)) if stats else 0))
+    )
+
+
+def _stat(rng: random.Random, names: int) -> bytes:
+    key = rng.randrange(1, names + 1) if names and rng.random() < 0.97 else _number(rng)
+    number = rng.choice((rng.randrange(4), rng.randrange(4), rng.randrange(1 << 20), _number(rng)))
+    return integer(1, key) + rng.choice(
+        (
+            *(integer(3, number), integer(4, number), integer(4, number), chunk(5, rng.choice(VALUES))),
+            *(integer(7, rng.randrange(1, names + 2)), chunk(6, rng.choice(VALUES)), fixed64(2, rng.randbytes(8)), b""),
+        )
+    )
+
+
+def _number(rng: random.Random) -> int:
+    return rng.choice(fuzz_inputs.NUMBERS)

@@ -1,0 +1,142 @@
+"""`--baseline-repeat` and `--candidate-repeat` of `check` and `diff`: what is counted, and what is told of the rest."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS
+from tfcompare import cli
+
+LARGE, SMALL, AGAIN, OTHER = (
+    str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("512_128", "16_8", "16_8_again", "16_8_better_input")
+)
+
+Outcome = tuple[int, str, str]
+
+
+@pytest.fixture
+def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Runs a command; returns exit status, stdout and stderr."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
+
+    def run(*words: str) -> Outcome:
+        try:
+            status = cli.main(words)
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def findings(out: str) -> dict[str, dict[str, object]]:
+    return {str(finding["condition"]): finding for finding in json.loads(out)["findings"]}
+
+
+def test_check_judges_times_by_all_recordings_and_bytes_by_the_run_itself(tfcompare) -> None:
+    conditions = ("step_time>+5%", "op:*Conv2D*>1us", "input_latency>1us", "peak_memory>+10%")
+    words = ["check", LARGE, SMALL, "--format", "json", *(w for c in conditions for w in ("--fail-if", c))]
+    alone = findings(tfcompare(*words)[1])
+    status, out, err = tfcompare(*words, "--candidate-repeat", AGAIN, OTHER)
+    grouped = findings(out)
+    assert (status, err) == (1, "")
+    assert "from 20 and 60 steps" in str(grouped["step_time>+5%"]["reason"])
+    assert "a measured spread between 1 and 3 recordings of " in str(grouped["step_time>+5%"]["reason"])
+    for condition in conditions[1:3]:
+        assert "a measured spread between 3 recordings of " in str(grouped[condition]["reason"])
+        assert grouped[condition]["candidate"] != alone[condition]["candidate"]
+    assert grouped["peak_memory>+10%"] == alone["peak_memory>+10%"]
+    step_time = grouped["step_time>+5%"]
+    assert step_time["candidate"] / step_time["baseline"] - 1 == pytest.approx(step_time["change"])  # type: ignore[operator]
+
+
+def test_swapped_sides_tell_the_inverse_change(tfcompare) -> None:
+    forth = tfcompare("check", LARGE, SMALL, "--format", "json", "--candidate-repeat", AGAIN, OTHER)[1]
+    back = tfcompare("check", SMALL, LARGE, "--format", "json", "--baseline-repeat", OTHER, AGAIN)[1]
+    one, other = (next(f for f in json.loads(out)["findings"] if f["metric"] == "step_time") for out in (forth, back))
+    for ours, theirs in (("change", "change"), ("change_low", "change_high"), ("change_high", "change_low")):
+        assert 1 + one[ours] == pytest.approx(1 / (1 + other[theirs]))
+
+
+def test_all_runs_below_a_path_are_used_and_the_run_itself_is_not_counted_twice(tfcompare, tmp_path: Path) -> None:
+    for source in (SMALL, AGAIN, OTHER):
+        shutil.copytree(source, tmp_path / Path(source).name)
+    run = str(tmp_path / Path(SMALL).name)
+    status, out, err = tfcompare("check", LARGE, run, "--candidate-repeat", str(tmp_path))
+    assert (status, err) == (0, "")
+    assert "from 20 and 60 steps" in out
+
+
+def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
+    def verdicts(*words: str) -> tuple[list[str], str]:
+        _, out, err = tfcompare("diff", SMALL, AGAIN, "--format", "csv", *words)
+        return [row["interval_low"] for row in csv.DictReader(io.StringIO(out))], err
+
+    alone, _ = verdicts()
+    grouped, err = verdicts("--candidate-repeat", OTHER)
+    assert err == "note: verdicts rest on 2 recordings of the candidate\n"
+    assert alone != grouped
+
+
+def test_diff_takes_a_spread(tfcompare) -> None:
+    _, wide, _ = tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", "30%")
+    _, narrow, _ = tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", "1%")
+    low = [
+        min(float(row["interval_low"]) for row in csv.DictReader(io.StringIO(out)) if row["interval_low"])
+        for out in (wide, narrow)
+    ]
+    assert low[0] < low[1]
+
+
+def test_what_is_no_repeat_is_told_and_left_out(tfcompare, tmp_path: Path) -> None:
+    copy, bad = shutil.copytree(SMALL, tmp_path / "copy"), tmp_path / "bad"
+    bad.mkdir()
+    (bad / "vm.xplane.pb").write_bytes(b"\x0a\x03abc" * 9)
+    gpu = str(SIMULATED_RUNS["filters_16_8_simulated"])
+    status, out, err = tfcompare("check", LARGE, SMALL, "--candidate-repeat", str(copy), str(bad), gpu, LARGE, AGAIN)
+    told = [line for line in err.splitlines() if "simulated" not in line or "is not counted" in line]
+    assert status == 0
+    assert "from 20 and 40 steps" in out
+    assert len(told) == 4
+    assert "note: left out: " in err
+    assert "copy is not counted as a repeat of filters_16_8: it is a copy of filters_16_8, so it adds nothing." in err
+    assert "the two differ in device type (CPU and GPU)" in err
+    assert "it is compared, or counted, already." in err
+
+
+def test_two_runs_of_one_id_keep_their_own_repeats(tfcompare, tmp_path: Path) -> None:
+    places = [str(tmp_path / side / "logs") for side in ("before", "after")]
+    for place, source in zip(places, (LARGE, SMALL), strict=True):
+        folder = Path(place) / "plugins" / "profile" / "run"
+        shutil.copytree(next(Path(source).rglob("*.xplane.pb")).parent, folder)
+    _, out, _ = tfcompare("check", *places, "--candidate-repeat", AGAIN)
+    assert "from 20 and 40 steps" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["diff", LARGE, SMALL, OTHER, "--candidate-repeat", AGAIN], "--candidate-repeat takes a single CANDIDATE"),
+        (["diff", LARGE, SMALL, "--spread", "3"], "--spread '3': expected a percentage, such as 3%"),
+        (["check", LARGE, SMALL, "--baseline-repeat", "/no/such/place"], "there is no such file or folder"),
+        (["check", LARGE, SMALL, "--baseline-repeat"], "expected at least one argument"),
+    ],
+)
+def test_mistakes_are_answered_in_one_line_with_status_2(tfcompare, words: list[str], message: str) -> None:
+    status, out, err = tfcompare(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_place_where_nothing_can_be_read_is_bad_input(tfcompare, tmp_path: Path) -> None:
+    (tmp_path / "vm.xplane.pb").write_bytes(b"\x0a\x03abc" * 9)
+    status, out, err = tfcompare("check", LARGE, SMALL, "--baseline-repeat", str(tmp_path))
+    assert (status, out) == (2, "")
+    assert "none of the runs there can be read" in err

@@ -1,0 +1,92 @@
+"""The fence: what is asked for outside the roots is refused, however it is spelled."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tfcompare.fence import Outside, fenced, is_inside
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Path:
+    """`root/runs` to be opened; `secret`, `rooted` and links to them not."""
+    for name in ("root/runs", "secret", "rooted"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "secret" / "vm.xplane.pb").write_bytes(b"")
+    links = {"out": "../secret", "up": "..", "circle": "circle", "file.xplane.pb": "../secret/vm.xplane.pb"}
+    for name, target in links.items():
+        (tmp_path / "root" / name).symlink_to(target)
+    (tmp_path / "root" / "runs" / "twice").symlink_to("../out")
+    return tmp_path
+
+
+WAYS_OUT = [
+    "{yard}/secret",
+    "{yard}/root/../secret",
+    "{yard}/root/runs/../../secret",
+    "../secret",
+    "runs/../../secret",
+    "./../secret",
+    "{yard}",
+    "{yard}/rooted",
+    "/",
+    "/etc/passwd",
+    "{yard}/root/out",
+    "out",
+    "out/vm.xplane.pb",
+    "runs/twice",
+    "up/secret",
+    "file.xplane.pb",
+    "circle/x",
+    "circle",
+    "~",
+    "~root",
+    "~/logs",
+    "",
+    "runs\0/../../secret",
+    "file://{yard}/secret",
+    "file:{yard}/secret",
+    "s3://bucket/logs",
+    "simplecache::file://{yard}/secret",
+    "//{yard}/secret",
+    "/proc/self/root{yard}/secret",
+    "/proc/self/cwd",
+    "/dev/fd/0",
+]
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_what_lies_outside_is_refused_whether_it_is_there_or_not(yard: Path, way: str) -> None:
+    for spelled in {way, way.replace("secret", "nothing_of_that_name")}:
+        place = spelled.replace("{yard}", str(yard))
+        with pytest.raises(Outside) as refused:
+            fenced(place, [yard / "root"])
+        assert str(refused.value).endswith(f"is not below {yard / 'root'}, and nothing else may be opened here")
+        assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "way", ["{yard}/root", "{yard}/root/runs", "{yard}/secret/../root/runs", "runs", ".", "up/root/runs"]
+)
+def test_what_lies_inside_is_opened_by_its_real_path(yard: Path, way: str) -> None:
+    real = fenced(way.replace("{yard}", str(yard)), [yard / "root"])
+    assert real in (yard / "root", yard / "root" / "runs")
+
+
+def test_any_of_several_roots_will_do_and_a_root_may_be_a_link(yard: Path) -> None:
+    (yard / "linked").symlink_to("root")
+    roots = [yard / "rooted", yard / "linked"]
+    assert fenced(str(yard / "root" / "runs"), roots) == yard / "root" / "runs"
+    assert fenced(str(yard / "linked" / "runs"), roots) == yard / "root" / "runs"
+    with pytest.raises(Outside, match=r"rooted or .*linked"):
+        fenced(str(yard / "secret"), roots)
+
+
+def test_runs_behind_a_link_that_leads_out_are_outside(yard: Path) -> None:
+    assert is_inside(yard / "root" / "runs", [yard / "root"])
+    assert not is_inside(yard / "root" / "out" / "vm.xplane.pb", [yard / "root"])
+    assert not is_inside(yard / "root" / "circle" / "x", [yard / "root"])
+    assert is_inside(Path(os.path.relpath(yard / "root" / "runs")), [yard / "root"])

@@ -1,0 +1,112 @@
+"""Verdicts on the waiting for input and on calls to tf.data are on the numbers that the pages show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from tests.profiles import run_path
+from tfcompare import compare, load
+from tfcompare.compare import Comparison
+from tfcompare.compare.call_verdicts import on_calls, on_slowest_calls
+from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.input_bound import input_wait
+from tfcompare.input_verdicts import on_waiting
+from tfcompare.step_series import on_slowest_host
+
+loaded = cache(load)
+PAIRS = [
+    ("filters_512_128", "filters_16_8"),
+    ("filters_16_8", "filters_16_8_better_input"),
+    ("filters_16_8", "filters_16_8_again"),
+    ("tf_cpu_base", "tf_cpu_sleepy"),
+]
+TURNED = {"faster": "slower", "slower": "faster"}
+
+
+def of(one: str, other: str) -> Comparison:
+    return compare(*(loaded(run_path(name)) for name in (one, other)))
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_the_verdict_on_the_waiting_is_on_the_means_that_are_shown(one: str, other: str):
+    comparison = of(one, other)
+    runs = comparison.baseline, comparison.candidates[0]
+    ours, theirs = (input_wait(on_slowest_host(run.table("steps")), run.info).input_time_us.average for run in runs)
+    found = on_waiting(comparison, runs[1])
+    if ours == theirs == 0:
+        assert found.word == "untested"
+        return
+    assert found.ratio == pytest.approx(theirs / ours)
+    assert found.low <= found.ratio <= found.high
+    assert "steps" in found.reason
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_the_verdict_on_calls_is_on_the_mean_that_the_diff_has(one: str, other: str):
+    comparison = of(one, other)
+    rows = comparison.table("tf_data_pipelines")
+    found = on_calls(comparison, comparison.candidates[0], rows)
+    matched = rows[rows["status"] == "matched"]
+    assert [call.verdict.word for call in found] == matched["verdict"].tolist()
+    for call, ratio in zip(found, matched["mean_latency_us_ratio"], strict=True):
+        assert "calls" in call.verdict.reason
+        if call.verdict.has_interval:
+            assert call.verdict.ratio == pytest.approx(ratio)
+            assert call.verdict.low <= ratio <= call.verdict.high
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_swapped_sides_mirror(one: str, other: str):
+    forth, back = of(one, other), of(other, one)
+    for verdict in (on_waiting, lambda c, run: on_slowest_calls(c, run).verdict):  # type: ignore[union-attr]
+        there, again = (verdict(c, c.candidates[0]) for c in (forth, back))
+        assert again.word == TURNED.get(there.word, there.word)
+        assert there.low == pytest.approx(1 / again.high, nan_ok=True)
+
+
+def test_a_better_input_is_faster_and_a_second_recording_cannot_be_told_apart():
+    better, again = of(*PAIRS[1]), of(*PAIRS[2])
+    for verdict in (on_waiting, lambda c, run: on_slowest_calls(c, run).verdict):  # type: ignore[union-attr]
+        assert verdict(better, better.candidates[0]).word == "faster"
+        assert verdict(again, again.candidates[0]).word == "unclear"
+
+
+def test_a_run_beside_itself_is_the_same():
+    comparison = of("filters_16_8", "filters_16_8")
+    run = comparison.candidates[0]
+    assert on_waiting(comparison, run).word == "same"
+    assert {call.verdict.word for call in on_calls(comparison, run, comparison.table("tf_data_pipelines"))} == {"same"}
+
+
+@pytest.mark.parametrize(
+    ("run", "why"),
+    [
+        ("jax_conv_08", "is not known: it has no step markers"),
+        ("jax_tpu", "is not known: what counts as its step is the run time of an XLA module"),
+        ("tf_gpu", "too few steps: 1"),
+    ],
+)
+def test_where_the_waiting_cannot_be_judged_it_says_why(run: str, why: str):
+    for pair in ((run, "tf_cpu_zoo"), ("tf_cpu_zoo", run)):
+        comparison = of(*pair)
+        found = on_waiting(comparison, comparison.candidates[0])
+        assert found.word == "untested"
+        assert why in found.reason
+
+
+def test_without_calls_on_a_side_there_is_no_verdict_on_them():
+    comparison = of("jax_tpu", "tf_cpu_zoo")
+    assert on_slowest_calls(comparison, comparison.candidates[0]) is None
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_check_and_the_page_judge_the_slowest_pipeline_alike(one: str, other: str):
+    comparison = of(one, other)
+    runs = comparison.baseline, comparison.candidates[0]
+    (found,) = [f for f in check(*runs, [parse_condition("input_latency>+5%")]).found if f.condition]
+    call = on_slowest_calls(comparison, runs[1])
+    assert call is not None
+    assert found.measured.verdict == replace(call.verdict, caveat="")

@@ -1,0 +1,129 @@
+"""Pairing by hand on the pages, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT, SAMPLES
+from tests.ui.test_op_stats import CONVOLUTION, shown, table
+from tfcompare import settings
+from tfcompare.compare.by_hand import Choice
+from tfcompare.compare.by_hand_text import ELSEWHERE, OfRuns, to_address
+from tfcompare.logdir import find_runs
+from tfcompare.settings import Settings
+from tfcompare.ui.kernel_table import _address
+from tfcompare.ui.selection import Selection, from_query
+
+IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
+BEFORE, AFTER = IDS["filters_512_128"], IDS["filters_16_8"]
+NAME = CONVOLUTION.rpartition(":")[2]
+PART = Choice(False, (NAME,), (NAME,))
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(ROOT / "pages" / "2_Op_stats.py"), default_timeout=90)
+
+
+def keys(page: AppTest) -> set[str]:
+    return {str(button.key) for button in page.button if str(button.key).startswith("by_hand")}
+
+
+def rows_of(page: AppTest, name: str) -> list[str]:
+    frame = table(page)
+    return sorted(frame.loc[frame["op_name"] == name, "status"])
+
+
+def told(page: AppTest, *choices: Choice) -> AppTest:
+    page.query_params["baseline"], page.query_params["candidate"] = BEFORE, AFTER
+    page.query_params["by_hand"] = to_address((OfRuns(BEFORE, AFTER, choices),))
+    return shown(page)
+
+
+def test_no_control_is_shown_where_it_can_do_nothing(page):
+    assert keys(shown(page)) == set()
+    page.query_params["row"] = "Host:IDLE:IDLE"
+    assert keys(shown(page)) == set()
+
+
+def test_a_pair_can_be_parted_and_made_again(page):
+    page.query_params["row"] = CONVOLUTION
+    assert keys(shown(page)) == {"by_hand_part"}
+    before = table(page)
+    page.button(key="by_hand_part").click()
+    assert rows_of(shown(page), NAME) == ["added", "removed"]
+    assert {"by_hand_pair", "by_hand_undo 0", "by_hand_undo_all"} <= keys(page)
+    page.button(key="by_hand_pair").click()
+    shown(page)
+    assert any("by hand" in caption.value for caption in page.caption)
+    assert table(page).equals(before)
+    page.button(key="by_hand_undo_all").click()
+    assert keys(shown(page)) == {"by_hand_part"}
+
+
+def test_an_added_row_is_offered_what_was_removed(page):
+    page.query_params["row"] = f"+{CONVOLUTION}"
+    told(page, PART)
+    offer = next(box for box in page.selectbox if box.label.startswith("Pair with"))
+    assert offer.options[0].startswith(f"{NAME} · Conv2D · ")
+    assert offer.label.endswith("of the baseline")
+
+
+def test_a_link_with_choices_says_what_holds(page):
+    told(page, PART, Choice(True, ("nowhere",), (NAME,)))
+    assert rows_of(page, NAME) == ["added", "removed"]
+    assert any("there is no “nowhere”" in info.value.replace("\\", "") for info in page.info)
+    assert any("no effect" in markdown.value for markdown in page.markdown)
+    assert keys(page) == {"by_hand_undo 0", "by_hand_undo 1", "by_hand_undo_all"}
+    page.button(key="by_hand_undo 1").click()
+    assert keys(shown(page)) == {"by_hand_undo 0", "by_hand_undo_all"}
+
+
+@pytest.mark.parametrize("value", [ELSEWHERE, "nonsense"])
+def test_a_link_that_does_not_hold_its_choices_says_so(page, value):
+    page.query_params["baseline"], page.query_params["candidate"] = BEFORE, AFTER
+    page.query_params["by_hand"] = value
+    assert any("does not hold" in warning.value for warning in shown(page).warning)
+
+
+def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
+    many = tuple(Choice(False, (f"no_op_{i}",), (NAME,)) for i in range(60))
+    told(page, PART)
+    kept = (OfRuns(BEFORE, AFTER, (PART, *many)),)
+    page.session_state["tfcompare.selection"] = Selection(BEFORE, (AFTER,), by_hand=kept)
+    page.query_params["by_hand"] = ELSEWHERE
+    shown(page)
+    assert rows_of(page, NAME) == ["added", "removed"]
+    assert any("more than a link can hold" in warning.value for warning in page.warning)
+
+
+def test_the_address_says_everything_on_choices_unless_it_says_that_it_does_not():
+    kept = (OfRuns("a", "b", (PART,)),)
+    remembered = Selection("a", ("b",), by_hand=kept)
+    assert from_query(remembered.as_query(), Selection()) == remembered
+    assert from_query({"baseline": ["a"], "candidate": ["b"]}, remembered).by_hand == ()
+    assert from_query({}, remembered).by_hand == kept
+    elsewhere = {"baseline": ["a"], "candidate": ["b"], "by_hand": [ELSEWHERE]}
+    assert from_query(elsewhere, remembered) == remembered
+    assert from_query(elsewhere, Selection()).is_by_hand_lost
+    assert json.loads(remembered.as_query()["by_hand"][0]) == ["a", "b", ["!", NAME, NAME]]
+
+
+def test_kernels_are_parted_by_op_and_by_kernel(page):
+    page = AppTest.from_file(str(ROOT / "pages" / "3_Kernel_stats.py"), default_timeout=90)
+    before, after = IDS["filters_512_128_simulated"], IDS["filters_16_8_simulated"]
+    page.query_params["baseline"], page.query_params["candidate"] = before, after
+    page.query_params["by"] = "op"
+    frame = table(shown(page))
+    op = str(frame["op_name"].iloc[1])
+    page.query_params["row"] = _address((op,), ("op_name",), "matched")
+    assert keys(shown(page)) == {"by_hand_part"}
+    page.button(key="by_hand_part").click()
+    names = table(shown(page))["op_name"].tolist()
+    assert op in names and f"{op} (candidate's)" in names
+    assert {"by_hand_pair", "by_hand_undo_all"} <= keys(page)

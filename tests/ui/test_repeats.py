@@ -1,0 +1,177 @@
+"""Repeats on a page: grouped by hand or by name in the sidebar, told above the page, and part of the verdict."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS
+from tfcompare import settings
+from tfcompare.logdir import find_runs
+from tfcompare.settings import Settings, app_folder
+from tfcompare.ui.selection import Selection
+from tfcompare.ui.sidebar import ungrouped
+
+PAGE = """
+import streamlit as st
+from tfcompare import ui
+from tfcompare.ui.pair import choose_pair
+
+view = ui.setup("A page", needs="pair")
+pair = choose_pair(view.comparison)
+st.session_state["key"] = pair.key
+st.session_state["words"] = {name: verdict.reason for name, verdict in view.comparison.verdict.items()}
+st.session_state["ratio"] = view.comparison.verdict[pair.candidate.id].ratio
+"""
+
+AUTOENCODER = SAMPLES / "autoencoder"
+IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}
+LARGE, SMALL, AGAIN, OTHER = (IDS[f"filters_{name}"] for name in ("512_128", "16_8", "16_8_again", "16_8_better_input"))
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Iterator[AppTest]:
+    """A page of the large run and the small one, on the recorded samples."""
+    script = tmp_path / "page.py"
+    script.write_text(PAGE, encoding="utf-8")
+    with settings.override(Settings(places=(AUTOENCODER,))):
+        page = AppTest.from_file(str(script), default_timeout=90)
+        page.query_params["baseline"], page.query_params["candidate"] = LARGE, SMALL
+        yield page
+
+
+def caption(page: AppTest) -> str:
+    assert not page.exception
+    return next(c.value for c in page.main.caption if "against the baseline" in c.value)
+
+
+def reason(page: AppTest) -> str:
+    (found,) = page.session_state["words"].values()
+    return str(found)
+
+
+def said(page: AppTest) -> str:
+    return "\n".join(e.value for e in (*page.main.error, *page.main.warning, *page.main.info)).replace("\\", "")
+
+
+def repeats_of(page: AppTest, run: str):
+    return page.multiselect(key=f"tfcompare.repeats.{run}")
+
+
+def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(page: AppTest) -> None:
+    page.run()
+    assert caption(page) == "`filters_16_8` against the baseline `filters_512_128`, per step"
+    assert "from 20 and 20 steps" in reason(page)
+    alone = page.session_state["key"], page.session_state["ratio"]
+    button = page.button(key="tfcompare.group")
+    assert button.label == "Group 1 recording by name"
+    assert "filters\\_16\\_8\\_again as repeats of filters\\_16\\_8" in button.help
+    button.click().run()
+    assert caption(page) == "`filters_16_8` with 1 repeat against the baseline `filters_512_128`, per step"
+    assert "from 20 and 40 steps" in reason(page)
+    assert page.query_params["repeat"] == f"1:{AGAIN}"
+    assert (page.session_state["key"], page.session_state["ratio"]) != alone, "nothing stale is shown"
+    assert "tfcompare.group" not in [button.key for button in page.button]
+
+
+def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppTest) -> None:
+    page.run()
+    assert repeats_of(page, LARGE).label == "More recordings of filters\\_512\\_128"
+    repeats_of(page, LARGE).set_value([AGAIN, OTHER]).run()
+    assert "the baseline `filters_512_128` with 2 repeats" in caption(page)
+    assert page.query_params["repeat"] == [f"0:{AGAIN}", f"0:{OTHER}"]
+    assert "measured spread between 3 and 1 recordings" in reason(page)
+    assert repeats_of(page, SMALL).options == [], "a recording belongs to one run"
+    repeats_of(page, LARGE).set_value([]).run()
+    assert "repeat" not in page.query_params
+    assert "from 20 and 20 steps" in reason(page)
+
+
+def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: AppTest) -> None:
+    page.query_params["repeat"] = f"1:{AGAIN}"
+    page.run()
+    forth = page.session_state["ratio"]
+    assert repeats_of(page, SMALL).value == [AGAIN]
+    next(button for button in page.button if button.label == "Swap").click().run()
+    assert page.query_params["repeat"] == f"0:{AGAIN}"
+    assert caption(page) == "`filters_512_128` against the baseline `filters_16_8` with 1 repeat, per step"
+    assert page.session_state["ratio"] == pytest.approx(1 / forth)
+
+
+def test_a_run_that_is_grouped_is_no_candidate(page: AppTest) -> None:
+    page.query_params["candidate"] = [SMALL, AGAIN]
+    page.run()
+    page.button(key="tfcompare.group").click().run()
+    assert page.query_params["candidate"] == SMALL
+    assert page.query_params["repeat"] == f"1:{AGAIN}"
+    page.multiselect(key="tfcompare.candidates").set_value([SMALL, AGAIN]).run()
+    assert "repeat" not in page.query_params
+    assert caption(page).startswith("`filters_16_8`, `filters_16_8_again` against")
+
+
+def test_of_many_compared_runs_the_repeats_of_one_are_shown_at_a_time(page: AppTest) -> None:
+    page.query_params["candidate"] = [SMALL, AGAIN, OTHER]
+    page.run()
+    keys = [m.key for m in page.multiselect if m.key.startswith("tfcompare.repeats.")]
+    assert keys == [f"tfcompare.repeats.{LARGE}"]
+    page.selectbox(key="tfcompare.repeated").set_value(OTHER).run()
+    assert repeats_of(page, OTHER).label.endswith("input")
+
+
+def test_what_cannot_be_a_repeat_is_told_and_left_out(page: AppTest) -> None:
+    page.query_params["repeat"] = [f"1:{AGAIN}", f"0:{SMALL}", f"9:{OTHER}", "0:gone"]
+    page.run()
+    assert "with 1 repeat against" in caption(page)
+    assert page.query_params["repeat"] == f"1:{AGAIN}"
+    assert "There is no run `gone` here" in said(page)
+    assert "is not counted as a repeat: it is compared itself." in said(page)
+    assert "is not counted as a repeat: there is no run '9' among those compared." in said(page)
+
+
+def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(page: AppTest, tmp_path: Path) -> None:
+    copy = shutil.copytree(SAMPLE_RUNS["filters_16_8"], tmp_path / "copy")
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    content = bytearray(next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes())
+    content[2000:60000] = b"\xff" * 58000
+    (damaged / "vm.xplane.pb").write_bytes(content)
+    names = ("filters_512_128", "filters_16_8", "filters_16_8_again")
+    places = (*(SAMPLE_RUNS[name] for name in names), SIMULATED_RUNS["filters_16_8_simulated"], copy, damaged)
+    ids = {place: run.id for run in find_runs(*places) for place in places if run.path.is_relative_to(place)}
+    large, small, again, simulated, copied, broken = (ids[place] for place in places)
+    page.query_params["baseline"], page.query_params["candidate"] = large, small
+    page.query_params["repeat"] = [f"1:{run}" for run in (again, simulated, copied, broken)]
+    with settings.override(Settings(places=places)):
+        page.run()
+    assert "with 1 repeat against" in caption(page)
+    assert "from 20 and 40 steps" in reason(page)
+    assert said(page).count("not a readable profile") == 1
+    assert (
+        said(page).count("is not counted as a repeat of filters_16_8: the two differ in device type (CPU and GPU)") == 1
+    )
+    assert said(page).count("copy is not counted as a repeat of filters_16_8: it is a copy of filters_16_8") == 1
+
+
+@pytest.mark.usefixtures("page")
+@pytest.mark.parametrize("repeat", [None, f"1:{AGAIN}"])
+def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats(repeat: str | None) -> None:
+    headlines = []
+    for script in ("app.py", "pages/1_Overview.py"):
+        shown = AppTest.from_file(str(app_folder() / script), default_timeout=90)
+        shown.query_params["baseline"], shown.query_params["candidate"] = LARGE, SMALL
+        if repeat:
+            shown.query_params["repeat"] = repeat
+        shown.run()
+        assert not shown.exception
+        headlines.append(next(m.value.lstrip("# ") for m in shown.markdown if " takes " in m.value))
+    assert headlines[0].startswith(headlines[1])
+
+
+def test_only_what_is_no_repeat_yet_is_offered() -> None:
+    selection = Selection("a", ("b",), repeats=(("a", "a2"),))
+    assert ungrouped(selection, {"a": ("a2", "a3"), "b": ("a2",)}) == {"a": ("a3",)}
+    assert ungrouped(selection, {"a": ("a2",)}) == {}

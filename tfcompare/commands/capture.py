@@ -1,0 +1,120 @@
+"""Record a run from programs that are running, each of which has a profiler server.
+
+One line in the program starts it: tf.profiler.experimental.server.start(6009), or jax.profiler.start_server(6009).
+ADDRESS is host:port or grpc://host:port. Several workers give one run with several hosts. LOGDIR is a folder, made
+where there is none; the run's own folder in it is printed. Addresses that do not answer are named, and the others
+recorded. Exit status: 0 recorded, 2 nothing was recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfcompare.commands.output import note
+from tfcompare.commands.reading import say_if_compiling
+from tfcompare.errors import TfcompareError
+from tfcompare.units import format_ms
+
+if TYPE_CHECKING:
+    from tfcompare.capture import Progress
+
+SUMMARY = "record a run from programs that are running"
+EXAMPLES = """examples:
+  tfcompare capture localhost:6009 logs/now --duration-ms 2000
+  tfcompare capture worker0:6009 worker1:6009 logs --name bigger_batch --retries 10"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("addresses", metavar="ADDRESS", nargs="+", help="where a profiler server listens")
+    parser.add_argument("logdir", metavar="LOGDIR", help="the folder that the run is recorded into")
+    parser.add_argument(
+        "--duration-ms", metavar="N", type=int, default=2000, help="how long to record (default: %(default)s)"
+    )
+    parser.add_argument("--name", metavar="NAME", default="", help="a folder of that name in LOGDIR gets the run")
+    parser.add_argument(
+        "--host-tracer-level",
+        metavar="L",
+        type=int,
+        default=2,
+        help="0: nothing of the host, 1: what the program traces itself, 2: also its ops, 3: also the cheap ones "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--device-tracer-level", metavar="L", type=int, default=1, help="0: no devices, 1: all (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--python-tracer-level",
+        metavar="L",
+        type=int,
+        default=0,
+        help="1: every call of a Python function, which slows the program down (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--retries",
+        metavar="N",
+        type=int,
+        default=3,
+        help="further attempts while nothing was recorded (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--delay-ms", metavar="N", type=int, default=0, help="pause before each attempt (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record, read what was recorded, and print its folder."""
+    from tfcompare import capture
+
+    request = capture.Request(
+        capture.parse_addresses(arguments.addresses),
+        duration_ms=arguments.duration_ms,
+        host_level=arguments.host_tracer_level,
+        device_level=arguments.device_tracer_level,
+        python_level=arguments.python_tracer_level,
+        retries=arguments.retries,
+        delay_ms=arguments.delay_ms,
+    )
+    name = capture.check_name(arguments.name) if arguments.name else ""
+    recorded = capture.record(request, _folder(arguments.logdir), name, tell=_tell)
+    for missing in recorded.left_out:
+        note(f"not in the run: {missing}")
+    say_if_compiling()
+    note(_what_came(recorded.path))
+    print(recorded.path)
+    return 0
+
+
+def _folder(text: str) -> Path:
+    """Where to record; an address or URL in the place of the folder is a slip."""
+    from tfcompare import capture
+
+    path = Path(text)
+    if "://" in text:
+        raise TfcompareError(f"{text}: is a URL where LOGDIR was expected, a folder on this machine")
+    if not path.exists():
+        try:
+            capture.parse_address(text)
+        except capture.BadAddress:
+            return path
+        raise TfcompareError(f"{text}: is an address where LOGDIR was expected, the folder to record into")
+    if not path.is_dir():
+        raise TfcompareError(f"{text}: is a file where LOGDIR was expected, the folder to record into")
+    return path
+
+
+def _tell(progress: Progress) -> None:
+    note(f"{progress.sentence}, {progress.seconds:.1f} s" if progress.seconds else progress.sentence)
+
+
+def _what_came(path: Path) -> str:
+    from tfcompare.run import load
+
+    run = load(path)
+    info = run.info
+    hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
+    if not info.has_steps:
+        return f"recorded {hosts}; no steps are marked, see the README on how to mark them"
+    return f"recorded {hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"

@@ -1,0 +1,45 @@
+"""`--pairs`: a file that says which op of the candidate is which of the baseline, as the dashboard saves it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfcompare.errors import TfcompareError
+
+if TYPE_CHECKING:
+    from tfcompare.compare.by_hand import ByHand
+    from tfcompare.run import Run
+
+
+def add_pairs(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument."""
+    parser.add_argument(
+        "--pairs",
+        metavar="FILE",
+        type=Path,
+        help="a file that says which ops are the same in both runs and which are not, as the dashboard saves it",
+    )
+
+
+def read_pairs(arguments: argparse.Namespace, candidates: Sequence[Run]) -> ByHand:
+    """What the file says of the one candidate; nothing without a file.
+
+    Raises `TfcompareError` for a file that cannot be read, and for several candidates.
+    """
+    from tfcompare.compare.by_hand_text import from_file
+
+    if arguments.pairs is None:
+        return {}
+    if len(candidates) != 1:
+        raise TfcompareError(
+            f"--pairs takes a single CANDIDATE, for which the file is; {len(candidates)} were given: compare them one "
+            "by one"
+        )
+    try:
+        text = arguments.pairs.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TfcompareError(f"{arguments.pairs}: expected a file of pairs, and could not read it: {error}") from None
+    return {candidates[0].id: from_file(text, str(arguments.pairs)).choices}

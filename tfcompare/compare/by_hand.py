@@ -1,0 +1,160 @@
+"""What a user says of names, before all that is found: an op of the baseline is, or is not, one of the candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.units import middle_ellipsis
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+Name = tuple[str, ...]
+"""An op's name; or an op's name and that of a kernel that it launches."""
+
+OP_TABLES = ("op_stats", "kernel_stats", "memory_peak", "input_pipeline")
+"""The tables whose rows are ops, or belong to one."""
+
+LEVELS = (("op_name", "kernel_name"), ("op_name",))
+"""The columns that hold names of two parts and of one; what is said of a kernel comes before what is said of its op."""
+
+OF_CANDIDATE = " (candidate's)"
+"""Follows the name of an op that the baseline has too, and that is said to be another."""
+
+_MOST_NAMED, _NAME_LENGTH = 3, 60
+
+
+class Choice(NamedTuple):
+    """`baseline` and `candidate` are one (`is_pair`), or they are not the same; both names have as many parts."""
+
+    is_pair: bool
+    baseline: Name
+    candidate: Name
+
+    @property
+    def mirrored(self) -> Choice:
+        """What this says where baseline and candidate have changed places."""
+        return Choice(self.is_pair, self.candidate, self.baseline)
+
+
+ByHand = Mapping[str, Sequence[Choice]]
+"""The choices for each candidate, by its id."""
+
+
+def effective(choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    """The choices that hold: of those that contradict each other, the last one.
+
+    A name has one partner, so another pair with it contradicts; so do a pair and a part of the same two names.
+    """
+    kept: dict[Choice, None] = {}
+    paired: dict[tuple[str, Name], Choice] = {}
+    for choice in choices:
+        kept.pop(choice, None)
+        kept.pop(choice._replace(is_pair=not choice.is_pair), None)
+        if choice.is_pair:
+            places = ("baseline", choice.baseline), ("candidate", choice.candidate)
+            for place in places:
+                if (earlier := paired.get(place)) is not None:
+                    kept.pop(earlier, None)
+            paired |= dict.fromkeys(places, choice)
+        kept[choice] = None
+    return tuple(kept)
+
+
+def counterparts(choices: Iterable[Choice], parts: int) -> dict[Name, Name]:
+    """The baseline's name for each of the candidate's that is paired by hand, of names with so many parts."""
+    return {c.candidate: c.baseline for c in choices if c.is_pair and len(c.baseline) == parts}
+
+
+def parted(choices: Iterable[Choice], parts: int) -> set[tuple[Name, Name]]:
+    """The two names of each part, of names with so many parts."""
+    return {(c.baseline, c.candidate) for c in choices if not c.is_pair and len(c.baseline) == parts}
+
+
+def names_of_rows(frame: pd.DataFrame, columns: Sequence[str]) -> list[Name]:
+    """The name that each row has in these columns."""
+    return list(zip(*(frame[column] for column in columns), strict=True))
+
+
+def of_pairs(side: pd.DataFrame, columns: Sequence[str], pairs: Mapping[Name, Name]) -> pd.DataFrame:
+    """The rows whose names are in `pairs`, with the name that stands for both sides in `by_hand`."""
+    names = names_of_rows(side, columns)
+    there = np.array([name in pairs for name in names], np.bool_)
+    known = ["\0".join(pairs[name]) for name in names if name in pairs]
+    return side[there].assign(by_hand=pd.Series(known, index=side.index[there], dtype="str"))
+
+
+def without_parted(
+    pairs: pd.DataFrame,
+    levels: Sequence[Sequence[str]],
+    sides: tuple[pd.DataFrame, pd.DataFrame],
+    choices: Sequence[Choice],
+) -> pd.DataFrame:
+    """The pairs but for those of names that are parted by hand."""
+    for columns in levels:
+        if names := parted(choices, len(columns)):
+            ours, theirs = (
+                names_of_rows(side.loc[pairs[role]], columns)
+                for side, role in zip(sides, ("baseline", "candidate"), strict=True)
+            )
+            pairs = pairs[np.array([pair not in names for pair in zip(ours, theirs, strict=True)], np.bool_)]
+    return pairs
+
+
+def told_apart(diff: pd.DataFrame, choices: Sequence[Choice]) -> pd.DataFrame:
+    """A diff of ops whose added rows count under names that are no other op's, for sums by name.
+
+    What was parted may have one name on both sides, and what was paired leaves its old name to another op.
+    """
+    if not choices:
+        return diff
+    return diff.assign(op_name=diff["op_name"].mask(diff["status"] == "added", _counted_as(diff["op_name"], choices)))
+
+
+def _counted_as(names: pd.Series, choices: Sequence[Choice]) -> pd.Series:
+    pairs, apart = counterparts(choices, 1), parted(choices, 1)
+    taken = set(pairs.values()) | {ours for ours, theirs in apart if ours == theirs}
+    counted = {
+        name: pairs[(name,)][0] if (name,) in pairs else f"{name}{OF_CANDIDATE}" if (name,) in taken else name
+        for name in names.unique()
+    }
+    return names.map(counted).astype("str")
+
+
+def those_there(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tuple[tuple[Choice, ...], str]:
+    """The choices that hold and whose names both runs have, and a sentence on the others; empty where there are none.
+
+    Raises whatever reading the runs' tables does.
+    """
+    holding = effective(choices)
+    ours, theirs = _absent({c.baseline for c in holding}, baseline), _absent({c.candidate for c in holding}, candidate)
+    left_out = [c for c in holding if c.baseline in ours or c.candidate in theirs]
+    if not left_out:
+        return holding, ""
+    missing = [f"{_readable(name)} in {run.name}" for names, run in ((ours, baseline), (theirs, candidate))
+               for name in sorted(names)]  # fmt: skip
+    more = f", and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
+    what = "One choice" if len(left_out) == 1 else f"{len(left_out)} choices"
+    sentence = f"{what} made by hand cannot hold here: there is no {', no '.join(missing[:_MOST_NAMED])}{more}."
+    return tuple(choice for choice in holding if choice not in left_out), sentence
+
+
+def _absent(wanted: set[Name], run: Run) -> set[Name]:
+    """Those of the names that no table of the run has; tables are looked at only as long as one is missing."""
+    left = set(wanted)
+    for table in OP_TABLES:
+        for columns in LEVELS:
+            if any(len(name) == len(columns) for name in left):
+                frame = run.table(table)
+                if set(columns) <= set(frame.columns):
+                    left -= set(names_of_rows(frame[list(columns)].drop_duplicates(), columns))
+    return left
+
+
+def _readable(name: Name) -> str:
+    op = middle_ellipsis(name[0], _NAME_LENGTH)
+    return f"“{op}”" if len(name) == 1 else f"“{middle_ellipsis(name[1], _NAME_LENGTH)}” of “{op}”"

@@ -1,0 +1,101 @@
+"""More recordings of a compared run's program: which of them can be counted, and which side's names their rows have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.comparability import mismatches
+from tfcompare.compare.estimates import FEWEST_STEPS
+from tfcompare.compare.matching import pair_rows, with_hosts_of
+from tfcompare.compare.tiers import PROBABLE
+from tfcompare.frames.step_cells import StepCells
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+_NO_COUNTERPART = " has no counterpart\0"
+"""Ends no name of an op."""
+
+
+@dataclass(frozen=True)
+class Vetted:
+    """The repeats that count, by the id of the run that they repeat, and a sentence on each that does not."""
+
+    repeats: dict[str, tuple[Run, ...]]
+    refused: tuple[str, ...]
+
+
+def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vetted:
+    """The `repeats` of the compared runs less those that add nothing, or that were recorded otherwise.
+
+    A copy of a recording at hand adds nothing; on another device or with another batch size it is no repeat
+    (`Mismatch.is_hard`); and with too few steps it would leave the verdict without a test.
+    """
+    called = _called([*compared, *(run for runs in repeats.values() for run in runs)])
+    taken = {run.content_id: run for run in reversed(compared)}
+    kept: dict[str, tuple[Run, ...]] = {}
+    refused = []
+    for primary in compared:
+        for run in repeats.get(primary.id, ()):
+            if why := _why_not(primary, run, taken, called):
+                refused.append(f"{called[run.path]} is not counted as a repeat of {called[primary.path]}: {why}.")
+                continue
+            taken[run.content_id] = run
+            kept[primary.id] = (*kept.get(primary.id, ()), run)
+    return Vetted(kept, tuple(refused))
+
+
+def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[PurePath, str]) -> str:
+    if twin := taken.get(run.content_id):
+        if twin.path == run.path:
+            return "it is compared, or counted, already"
+        return f"it is a copy of {called[twin.path]}, so it adds nothing"
+    if hard := [m for m in mismatches(primary, run) if m.is_hard]:
+        differences = ", ".join(f"{m.label.lower()} ({m.baseline} and {m.candidate})" for m in hard)
+        return f"the two differ in {differences}"
+    steps = run.info.steps_included if run.info.has_steps else 0
+    if steps < FEWEST_STEPS:
+        return f"it has {steps} steps that count, and a verdict takes {FEWEST_STEPS} of each recording"
+    return ""
+
+
+def _called(runs: Sequence[Run]) -> dict[PurePath, str]:
+    """For each run's path its name, the one of the first run there; the path where another run has that name."""
+    named = {run.path: run.name for run in reversed(runs)}
+    count = Counter(named.values())
+    return {path: name if count[name] == 1 else str(path) for path, name in named.items()}
+
+
+def with_names_of(primary: Run, host: str | None, repeat: Run, host_of_repeat: str | None, table: str) -> StepCells:
+    """The step cells of a repeat, `op_stats` or `kernel_stats`, under the keys of the run that it repeats.
+
+    A framework may number the ops of one program otherwise in each process (`conv2d_1`), so rows are paired as in a
+    diff; but for guesses, since nobody would see a wrong one. A row without a partner gets a name that none has.
+    """
+    cells = repeat.step_cells(table, host=host_of_repeat)
+    declared = schema.table(table)
+    if _keys(cells.keys, declared) == _keys(primary.step_cells(table, host=host).keys, declared):
+        return cells
+    ours, theirs = primary.table(table, host=host), repeat.table(table, host=host_of_repeat)
+    pairing = pair_rows(declared, ours, with_hosts_of(ours, theirs))
+    is_sure = (pairing.baseline >= 0) & (pairing.candidate >= 0) & (pairing.match != PROBABLE)
+    keys = list(declared.keys)
+    own = theirs.iloc[pairing.candidate[is_sure]][keys].reset_index(drop=True)
+    meant = ours.iloc[pairing.baseline[is_sure]][keys].reset_index(drop=True).add_suffix("_of_primary")
+    known = cells.keys[keys].merge(pd.concat([own, meant], axis=1), on=keys, how="left")
+    is_paired = known["op_name_of_primary"].notna()
+    known = known.assign(op_name=known["op_name"].where(is_paired, known["op_name"] + _NO_COUNTERPART))
+    return StepCells(
+        pd.DataFrame({key: known[f"{key}_of_primary"].where(is_paired, known[key]) for key in keys}), cells.cells
+    )
+
+
+def _keys(rows: pd.DataFrame, table: schema.Table) -> set[tuple[object, ...]]:
+    return set(zip(*(rows[key] for key in table.keys), strict=True))

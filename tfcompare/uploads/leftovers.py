@@ -1,0 +1,67 @@
+"""What a process leaves behind when it is killed: folders that are named after it, and are removed once it is gone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+ARRIVING, LEAVING = ".arriving-", ".leaving-"
+"""What uploads are put together in, and what they are renamed to when they are deleted."""
+
+_SESSION = "session-"
+
+
+def this_process() -> str:
+    """This machine and process, in the names of folders that go with it."""
+    host = hashlib.blake2b(socket.gethostname().encode(), digest_size=6).hexdigest()
+    return f"{host}-{os.getpid()}"
+
+
+def session_owner(session: str) -> str:
+    """The owner of what one browser session uploads to this process."""
+    return f"{_SESSION}{this_process()}-{re.sub(r'[^a-z0-9]', '', session.lower())[:64]}"
+
+
+def clean(data: Path) -> None:
+    """Remove unfinished uploads below a data folder, and those of browser sessions, whose process is gone."""
+    for owner in _entries(data / "uploads"):
+        if _is_left(owner.name, _SESSION):
+            shutil.rmtree(owner, ignore_errors=True)
+        for upload in _entries(owner):
+            if upload.name.startswith(LEAVING) or _is_left(upload.name, ARRIVING):
+                shutil.rmtree(upload, ignore_errors=True)
+    remove_left(data / "captures")
+
+
+def remove_left(folder: Path) -> None:
+    """Remove what was put together in `folder` by a process that is gone."""
+    for entry in _entries(folder):
+        if _is_left(entry.name, ARRIVING):
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from [Path(entry.path) for entry in os.scandir(folder)]
+
+
+def _is_left(name: str, prefix: str) -> bool:
+    """Whether a folder is named after a process that is gone; of another machine's processes nothing is known."""
+    if not name.startswith(prefix):
+        return False
+    host, process, *_ = [*name.removeprefix(prefix).split("-"), "", ""]
+    if host != this_process().partition("-")[0] or not process.isdecimal():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
