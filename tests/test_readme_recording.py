@@ -23,10 +23,10 @@ os.environ.update(CUDA_VISIBLE_DEVICES="-1", TF_CPP_MIN_LOG_LEVEL="3")
 import keras
 import tensorflow as tf
 
-inputs = tf.random.normal((512, 8))
-dataset = tf.data.Dataset.from_tensor_slices((inputs, inputs)).batch(8)
+inputs = tf.random.normal((1024, 128))
+dataset = tf.data.Dataset.from_tensor_slices((inputs, inputs)).batch(16)
 batches = iter(dataset.repeat())
-model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(4, activation="relu"), keras.layers.Dense(8)])
+model = keras.Sequential([keras.Input((128,)), keras.layers.Dense(128, activation="relu"), keras.layers.Dense(128)])
 model.compile("sgd", "mse")
 
 @tf.function
@@ -64,7 +64,7 @@ def test_there_is_a_snippet_for_each_way() -> None:
 
 def recorded(logs: Path, name: str) -> Run:
     run = load(logs / name)
-    assert "ReluGrad" in set(run.table("op_stats")["op_type"]), "it trains"
+    assert run.table("op_stats")["op_type"].str.contains("MatMul").any(), "it trains"
     return run
 
 

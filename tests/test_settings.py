@@ -26,6 +26,13 @@ def test_the_environment_is_asked_where_the_command_line_is_silent() -> None:
     assert settings.read(["/z"], environment).places == (Path("/z"),)
 
 
+def test_urls_stay_as_they_are_and_their_colons_part_nothing() -> None:
+    assert settings.read(["s3://bucket/logs", "logs"], {}).places == ("s3://bucket/logs", Path("logs"))
+    listed = ["/x", "s3://bucket/a", "http://host:8000/logs", "https://[::1]:80/y", "rel/z", "memory://m", "gs://b"]
+    expected = tuple(place if "://" in place else Path(place) for place in listed)
+    assert settings.read([], {"TFCOMPARE_PLACES": os.pathsep.join(listed)}).places == expected
+
+
 def test_a_home_folder_is_found() -> None:
     assert settings.read(["~/logs"], {}).places == (Path.home() / "logs",)
 

@@ -48,8 +48,7 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
 _BY_DEVICE = ("op_stats", "op_steps", "copies")
 
 Progress = Callable[[int, int], None]
-"""Called with (host files read, host files in all); or, while remote ones are fetched, with (bytes here, bytes in all).
-"""
+"""Called with (host files read, host files in all) or, of remote ones, with (bytes fetched, bytes in all)."""
 
 
 @dataclass(frozen=True)
@@ -186,10 +185,11 @@ def load(
     """Read the one run at `place`: a file, run folder, logdir or a found run.
 
     `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is
-    wanted. Remote host files are fetched into the user's cache folder first, several at once, unless they are there.
+    wanted. Remote host files are fetched into the user's cache folder first, several at once, unless they are there;
+    `fetching` is told how far that is, `progress` how many are read.
     A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be read
-    (`NotAProfile`, `NoSuchPlace`) or any cannot be fetched (`NotFetched`), where there is no run (`NoRuns`) or more than
-    one (`SeveralRuns`).
+    (`NotAProfile`, `NoSuchPlace`) or any cannot be fetched (`NotFetched`), where there is no run (`NoRuns`) or more
+    than one (`SeveralRuns`).
     """
     found = place if isinstance(place, FoundRun) else find_run(place)
     if not found.files:
@@ -221,14 +221,21 @@ def _read_hosts(
         for done, future in enumerate(waiting, 1):
             try:
                 hosts.append(future.result())
-            except NotFetched:  # no verdict on the file: the run is to be had another time
-                pool.shutdown(cancel_futures=True)
-                raise
             except TfcompareError as error:
+                if isinstance(error, NotFetched):  # no verdict on the file: the run is to be had another time
+                    reader.stop()
+                    raise
                 failures.append(error)
+            except BaseException:
+                reader.stop()
+                raise
             if progress is not None:
                 progress(done, len(waiting))
     return sorted(hosts, key=lambda h: h.host), failures
+
+
+class _Stopped(BaseException):
+    """Nobody waits for the file any more."""
 
 
 class _Reader:
@@ -242,9 +249,12 @@ class _Reader:
         self._here = {file.path: file.bytes_at_hand for file in found.files}
         self._total = found.size_bytes
         self._is_all_here = found.bytes_at_hand == self._total
+        self._is_stopped = False
 
     def read(self, file: HostFile) -> HostFrames:
         """The frames of a host file. A copy from an earlier time that turns out to be damaged is fetched anew."""
+        if self._is_stopped:
+            raise _Stopped
         if file.source is None:
             return self._frames(file)
         cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
@@ -258,6 +268,10 @@ class _Reader:
         with cache.held(file.source, lambda here: self._told(file, here)):
             return self._frames(file)
 
+    def stop(self) -> None:
+        """Let go of what is being fetched; what has arrived is kept."""
+        self._is_stopped = True
+
     def _frames(self, file: HostFile) -> HostFrames:
         try:
             with self._at_once:
@@ -267,6 +281,8 @@ class _Reader:
             raise error.at(file.where) from None
 
     def _told(self, file: HostFile, here: int) -> None:
+        if self._is_stopped:
+            raise _Stopped
         with self._lock:
             self._here[file.path] = here
             if self._fetching is not None and not self._is_all_here:

@@ -15,7 +15,7 @@ from tfcompare import compare, load
 from tfcompare.logdir import find_runs
 from tfcompare.run import Run
 
-GRAPHS = ".js-plotly-plot"
+GRAPHS = ".js-plotly-plot:has-text('xecution')"
 NAMES = ("filters_16_8", "filters_16_8_better_input")
 
 

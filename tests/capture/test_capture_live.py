@@ -39,7 +39,8 @@ def test_two_workers_are_one_run_with_two_hosts_and_their_steps(capture, workers
     assert run.info.has_steps
     steps = run.table("steps")
     assert all(len(of_one) >= 5 for _, of_one in steps.groupby("host"))
-    assert "Square" in set(run.table("op_stats")["op_type"]), "it trains"
+    trained = run.table("op_stats")["op_name"].str.startswith("gradient_tape/MatMul")  # cheap ops may be left out
+    assert trained.any()
     assert f"recorded 2 hosts, {run.info.step_count:,} steps with a median of " in err
 
 

@@ -18,8 +18,8 @@ def main() -> None:
     import tensorflow as tf
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    weights = tf.Variable(tf.random.normal((16, 16), stddev=0.1))
-    batches = iter(tf.data.Dataset.range(64).map(lambda _: tf.random.normal((8, 16))).repeat())
+    weights = tf.Variable(tf.random.normal((128, 128), stddev=0.01))
+    batches = iter(tf.data.Dataset.range(64).map(lambda _: tf.random.normal((64, 128))).repeat())
 
     @tf.function
     def train_step(batch: tf.Tensor) -> tf.Tensor:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.frames.tables import host_ops, lines, op_steps, run_of, steps
-from tests.xspace import fuzz
+from tests.fuzz.chain import attempt
 from tests.xspace_builder import U64, Event, Plane, Value, chunk, event, integer, line, meta, plane, space
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
@@ -115,7 +115,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_profiles_that_make_no_sense_are_read(tmp_path: Path, name: str) -> None:
-    outcome = fuzz.attempt(0, HOSTILE[name], tmp_path / "vm.xplane.pb", watch_memory=False)
+    outcome = attempt(HOSTILE[name], tmp_path / "vm.xplane.pb", watch_memory=False)
     assert (outcome.result, outcome.detail) == ("read", "")
 
 

@@ -1,4 +1,4 @@
-"""Which branches of the reader some inputs take, measured with its loops as plain Python: compiled ones are not seen."""
+"""Which branches of the reader inputs take, with its loops as plain Python: what is compiled cannot be measured."""
 
 from __future__ import annotations
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.xspace_builder import Event, Line, Plane, Ref, chunk, event, integer, line, plane, space
+from tfcompare.xspace.texts import LONGEST_BYTES
 
 _OP = event("op:A", 1, 1)
 _NAMED = chunk(4, integer(1, 1) + integer(3, 5))
-_FEWER = 40  # an event with a stat or two takes about so many bytes
+_FEWER = 40  # an event with its stats takes some dozens of bytes
 
 
 def _host(*contents: Line | bytes) -> Plane:
@@ -24,16 +25,42 @@ def _events(count: int, make: Callable[[int], list[Event]]) -> list[Event]:
     return [one for i in range(count // _FEWER) for one in make(i)]
 
 
+def _longest(start: str, end: str = "") -> str:
+    """A name that is just not shortened."""
+    return start + "x" * (LONGEST_BYTES - len(start + end)) + end
+
+
+def _long_name_in_steps(count: int) -> bytes:
+    """As dense as it gets: metadata 1 and 2 are those of the first two events."""
+    first = [event("train", 0, 9e-6, _r=1), event(_longest("", ":M"), 1e-6, 1e-6)]
+    flag = chunk(4, integer(1, 1) + integer(4, 1))
+    markers = (chunk(4, integer(1, 1) + integer(2, 20 * i) + integer(3, 9) + flag) for i in range(1, count // 28))
+    ops = (chunk(4, integer(1, 2) + integer(2, 20 * i + 1) + integer(3, 1)) for i in range(1, count // 28))
+    return _thread(*first, *(marker + op for marker, op in zip(markers, ops, strict=True)))
+
+
+def _long_name_of_iterators(count: int) -> bytes:
+    first = event(_longest("Iterator::"), 0, 1e-6, id=0)
+    own_id = (chunk(4, integer(1, 1) + integer(4, i)) for i in range(1, count // 20))
+    return _thread(
+        first, *(chunk(4, integer(1, 1) + integer(2, 3 * i) + integer(3, 1) + s) for i, s in enumerate(own_id))
+    )
+
+
 def _long_name_of_kernels(count: int) -> bytes:
-    name = "x" * count + ":M"
+    name = _longest("", ":M")
     launches = _events(count, lambda i: [event(name, i * 10, 9, correlation_id=i)])
     kernels = _events(count, lambda i: [event(f"k{i}", i * 10, 9, correlation_id=i, tf_op=Ref(name))])
     return space(_host(line("t", *launches)), plane("/device:GPU:0", line("Stream", *kernels)))
 
 
 def _memory(count: int) -> bytes:
-    stats = {"tf_op": Ref("x" * count + ":M"), "allocator_name": Ref("GPU_0_bfc"), "allocation_bytes": 512}
-    return _thread(*_events(count, lambda i: [event("MemoryAllocation", i, 0, stats, bytes_allocated=512 * i, addr=i)]))
+    """Stats 1, 3, 5 and 6 are those of the first event, 2 and 4 the texts that it refers to."""
+    stats = {"tf_op": Ref(_longest("", ":M")), "allocator_name": Ref("GPU_0_bfc"), "allocation_bytes": 64}
+    first = event("MemoryAllocation", 0, 0, stats, bytes_allocated=64)
+    texts = chunk(4, integer(1, 1) + integer(7, 2)) + chunk(4, integer(1, 3) + integer(7, 4))
+    sizes = chunk(4, integer(1, 5) + integer(4, 64)) + chunk(4, integer(1, 6) + integer(4, 64))
+    return _thread(first, *(chunk(4, integer(1, 1) + integer(2, i) + texts + sizes) for i in range(1, count // 32)))
 
 
 def _planes(count: int) -> bytes:
@@ -66,14 +93,10 @@ CROWDS: dict[str, Callable[[int], bytes]] = {
     "host names": lambda n: space(_host(line("t", _OP)), chunk(4, b"") * n),
     "errors": lambda n: space(_host(line("t", _OP)), chunk(2, b"") * n),
     "unknown fields": lambda n: space(_host(line("t", _OP)), integer(99, 0) * (n // 2)),
-    "a long name in many steps": lambda n: _thread(
-        *_events(n, lambda i: [event("train", i * 10, 9, _r=1), event("x" * n + ":M", i * 10 + 1, 1)])
-    ),
+    "a long name in many steps": _long_name_in_steps,
     "a long name of many kernels": _long_name_of_kernels,
     "a long name of many allocations": _memory,
-    "a long name of many iterators": lambda n: _thread(
-        *_events(n, lambda i: [event("Iterator::" + "x" * n, i, 1, id=i)])
-    ),
+    "a long name of many iterators": _long_name_of_iterators,
     "iterators below one another": lambda n: _thread(
         *_events(n, lambda i: [event("Iterator" + "::x" * (n // 3), i, n - 2 * i, id=i, parent_id=i - 1)])
     ),

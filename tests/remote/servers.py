@@ -1,8 +1,9 @@
-"""Servers on this machine to fetch from: S3 by moto, and a web server with index pages that can be made to misbehave."""
+"""Servers on this machine to fetch from: S3 by moto, and a web server that can be made to misbehave."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -65,9 +66,9 @@ def s3_server() -> Iterator[S3]:
 class Web(ThreadingHTTPServer):
     """Serves a folder as `python -m http.server` does. `asked` holds method and path of every request.
 
-    `has_ranges`: answers to ranges, which that server does not. `breaks_after`: how many bytes of a file are sent before
-    the connection is closed, one element for each answer, then no more breaks. `hold_after`: how many are sent before a
-    file is held back until `gate` opens. `statuses`: answers to paths; `tags`: their ETags.
+    `has_ranges`: answers to ranges, which that server does not. `breaks_after`: how many bytes of a file are sent
+    before the connection is closed, one element for each answer, then no more breaks. `hold_after`: how many are sent
+    before a file is held back until `gate` opens. `statuses`: answers to paths; `tags`: their ETags.
     """
 
     daemon_threads = True
@@ -94,6 +95,7 @@ class Web(ThreadingHTTPServer):
 
 class _Handler(SimpleHTTPRequestHandler):
     server: Web
+    tells_sizes = True
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args, directory=str(args[2].folder))
@@ -103,7 +105,9 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def do_HEAD(self) -> None:
         self.server.asked.append(f"HEAD {self.path}")
-        if not self._is_refused():
+        if not self.tells_sizes:
+            self.send_error(405)
+        elif not self._is_refused():
             super().do_HEAD()
 
     def do_GET(self) -> None:
@@ -122,7 +126,8 @@ class _Handler(SimpleHTTPRequestHandler):
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        self.send_header("Content-Length", str(len(content) - start))
+        if self.tells_sizes:
+            self.send_header("Content-Length", str(len(content) - start))
         self.send_header("Last-Modified", self.date_time_string(int(path.stat().st_mtime)))
         self.end_headers()
         until = self.server.breaks_after.pop(0) if self.server.breaks_after else len(content)
@@ -131,6 +136,8 @@ class _Handler(SimpleHTTPRequestHandler):
             self.server.gate.wait(30)
             return
         self.wfile.write(content[start:][:until])
+        if start + until < len(content):
+            time.sleep(0.2)  # until what was sent has been read: what nobody waits for is lost with the connection
 
     def end_headers(self) -> None:
         if tag := self.server.tags.get(self.path):

@@ -88,7 +88,7 @@ def test_a_server_without_ranges_is_asked_from_the_start(web: Web) -> None:
     web.breaks_after = [500_000]
     assert tfc.load(serve(web)).content_id == tfc.load(PROFILE).content_id
     web.breaks_after = [500_000] * 9
-    with pytest.raises(NotFetched, match="broke off after 500 kB of 1.60 MB"):
+    with pytest.raises(NotFetched, match=r"broke off after 500 kB of 1\.60 MB"):
         tfc.load(serve(web, DATA + b"\x22\x02vm" * 8000))
 
 
@@ -166,7 +166,7 @@ def test_host_files_are_fetched_side_by_side(memory: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(type(memory), "cat_file", cat_file)
     totals: list[int] = []
-    run = tfc.load("memory://b", fetching=lambda here, total: totals.append(total))
+    run = tfc.load("memory://b", fetching=lambda _, total: totals.append(total))
     assert run.info.hosts == 4
     assert set(totals) == {4 * len(DATA)}
 
@@ -225,8 +225,40 @@ def test_what_is_being_read_stays(memory: Any, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_file_larger_than_the_cache_is_fetched_all_the_same(memory: Any, tmp_path: Path) -> None:
-    fetched(Cache(tmp_path / "kept", 10), memory, "large", 1000)
+def test_a_file_larger_than_the_cache_is_refused_before_and_while_it_arrives(
+    memory: Any, web: Web, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFCOMPARE_FETCHED_MB", "1")
+    memory.pipe_file("/b/vm.xplane.pb", b"x" * (1 << 21))
+    monkeypatch.setattr("tests.remote.servers._Handler.tells_sizes", False)
+    for place in (URL, serve(web, b"x" * (1 << 21))):
+        with pytest.raises(NotFetched) as caught:
+            tfc.load(place)
+        assert str(caught.value) == (
+            f"{place}: is larger than the 1.05 MB that copies of remote files may take; allow for more with "
+            "TFCOMPARE_FETCHED_MB"
+        )
+    assert names(cache_folder) == []
+
+
+def test_a_file_whose_size_nobody_tells_is_fetched(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.remote.servers._Handler.tells_sizes", False)
+    assert tfc.load(serve(web)).content_id == tfc.load(PROFILE).content_id
+
+
+def test_who_does_not_want_to_wait_need_not(web: Web, cache_folder: Path) -> None:
+    gate = threading.Event()
+    web.has_ranges, web.hold_after, web.gate = True, 700_000, gate
+    (web.folder / "a.xplane.pb").write_bytes(DATA)
+
+    def stop(here: int, _: int) -> None:
+        if here > 100_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tfc.load(web.url, fetching=stop)
+    gate.set()
+    assert names(cache_folder) == ["xplane.pb.part"]
 
 
 def test_nothing_but_copies_is_removed(memory: Any, tmp_path: Path) -> None:
@@ -246,7 +278,7 @@ def test_copies_are_the_users_alone(memory: Any, cache_folder: Path) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in cache_folder.iterdir())
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:1000], lambda data: b"", lambda data: b"\xff" * len(data)])
+@pytest.mark.parametrize("damage", [lambda data: data[:1000], lambda _: b"", lambda data: b"\xff" * len(data)])
 def test_a_copy_that_was_damaged_is_fetched_anew(memory: Any, damage: Callable[[bytes], bytes]) -> None:
     memory.pipe_file("/b/vm.xplane.pb", DATA)
     listed = find_run(URL)

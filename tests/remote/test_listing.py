@@ -96,8 +96,8 @@ def test_a_place_without_runs_says_what_it_holds_instead(memory: Any) -> None:
     with pytest.raises(NoRuns) as caught:
         find_runs("memory://b/logs")
     assert str(caught.value).startswith(
-        "memory://b/logs: no profile run here: looked for .xplane.pb and .xplane.pb.gz files in this folder and 1 folder "
-        "below it, found 1 TensorBoard event file but no profile; record"
+        "memory://b/logs: no profile run here: looked for .xplane.pb and .xplane.pb.gz files in this folder and 1 "
+        "folder below it, found 1 TensorBoard event file but no profile; record"
     )
     with pytest.raises(NoRuns, match="is a TensorBoard event file"):
         find_runs("memory://b/logs/train/events.out.tfevents.1.vm")
@@ -155,7 +155,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, url:
 def test_http_without_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "tfcompare.remote.web", raising=False)
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    with pytest.raises(NoSuchPlace, match="needs the package aiohttp, .* pip install aiohttp"):
+    with pytest.raises(NoSuchPlace, match=r"needs the package aiohttp, .* pip install aiohttp"):
         find_runs("http://127.0.0.1:1/logs")
 
 

@@ -21,7 +21,7 @@ from tfcompare.remote.failures import ANSWER_S
 RUN = SAMPLE_RUNS["filters_16_8"]
 
 
-def requests_to(s3: S3, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requests_to_s3(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The S3 operations asked for from now on."""
     from aiobotocore.client import AioBaseClient
 
@@ -47,13 +47,12 @@ def test_a_run_in_a_bucket_is_the_run_on_the_disk(s3: S3) -> None:
     assert comparison.headline(run.id)
 
 
-def test_listing_takes_a_request_for_a_thousand_objects_and_downloads_none(
-    s3: S3, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("s3")
+def test_listing_takes_a_request_for_a_thousand_objects_and_downloads_none(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [f"logs/run_{i:04}/plugins/profile/2026_11_20_10_17_24/vm.xplane.pb" for i in range(1100)]
     for key in keys:
         s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object("bucket", key, b"x")
-    asked = requests_to(s3, monkeypatch)
+    asked = requests_to_s3(monkeypatch)
     assert len(find_runs("s3://bucket/logs")) == 1100
     assert asked == ["ListObjectsV2"] * 2
 
@@ -94,7 +93,8 @@ def test_a_damaged_object_is_named_by_its_url(s3: S3) -> None:
         tfc.load("s3://bucket/logs")
 
 
-def test_no_such_bucket_and_no_such_folder(s3: S3) -> None:
+@pytest.mark.usefixtures("s3")
+def test_no_such_bucket_and_no_such_folder() -> None:
     with pytest.raises(NoSuchPlace, match=r"^s3://nobody/logs: there is no bucket nobody; check its spelling$"):
         find_runs("s3://nobody/logs")
     with pytest.raises(NoSuchPlace, match=r"^s3://bucket/logs: there is no such file or folder; check the spelling"):
@@ -121,7 +121,8 @@ def test_without_credentials_a_public_bucket_is_read(s3: S3, monkeypatch: pytest
     assert tfc.load("s3://bucket/logs").info.hosts == 1
 
 
-def test_a_server_that_is_not_there(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("s3")
+def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
@@ -131,7 +132,8 @@ def test_a_server_that_is_not_there(s3: S3, monkeypatch: pytest.MonkeyPatch) -> 
         find_runs("s3://bucket/logs")
 
 
-def test_a_server_that_never_answers(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("s3")
+def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(stores._OPTIONS["s3fs"]["config_kwargs"], "read_timeout", 1)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

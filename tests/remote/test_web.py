@@ -18,6 +18,12 @@ RUN = SAMPLE_RUNS["filters_16_8"]
 (PROFILE,) = RUN.rglob("*.xplane.pb")
 
 
+LINKS = (
+    "../", "/", "/secret/", "{url}/secret/", "http://example.com/x/", "?C=N;O=D", "a/../../secret/", "%2e%2e/secret/",
+    "javascript:alert(1)", "#top", "./", "//other/logs/", "run/", "run/vm.xplane.pb",
+)  # fmt: skip
+
+
 def put(web: Web, name: str, data: bytes = b"x" * 1000) -> Path:
     path = web.folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +50,7 @@ def test_a_single_file(web: Web, query: str) -> None:
     run = tfc.load(f"{web.url}/vm.xplane.pb{query}")
     assert (run.id, str(run.path)) == ("vm.xplane.pb", f"{web.url}/vm.xplane.pb")
     assert "hunter2" not in repr(run)
-    assert f"GET /vm.xplane.pb{query}" in web.asked
+    assert web.asked == [f"{method} /vm.xplane.pb{query}" for method in ("HEAD", "GET")]
 
 
 def test_what_needs_a_signature_and_has_none(web: Web) -> None:
@@ -58,11 +64,7 @@ def test_what_needs_a_signature_and_has_none(web: Web) -> None:
 
 def test_links_lead_nowhere_but_down(web: Web) -> None:
     put(web, "secret/vm.xplane.pb")
-    page = "".join(
-        f'<a href="{link}">x</a>'
-        for link in ("../", "/", "/secret/", f"{web.url}/secret/", "http://example.com/x/", "?C=N;O=D", "a/../../secret/",
-                     "%2e%2e/secret/", "javascript:alert(1)", "#top", "./", "//other/logs/", "run/", "run/vm.xplane.pb")
-    )  # fmt: skip
+    page = "".join(f'<a href="{link.format(url=web.url)}">x</a>' for link in LINKS)
     put(web, "logs/index.html", page.encode())
     put(web, "logs/run/vm.xplane.pb")
     assert [run.id for run in find_runs(f"{web.url}/logs/")] == ["logs/run"]
@@ -126,7 +128,8 @@ def test_a_server_that_is_not_there() -> None:
     with pytest.raises(NoSuchPlace) as caught:
         find_runs(f"http://{host}/logs")
     assert str(caught.value) == (
-        f"http://{host}/logs: {host} cannot be reached (connection refused); check the network and the name of the server"
+        f"http://{host}/logs: {host} cannot be reached (connection refused); check the network and the name of the "
+        "server"
     )
     with pytest.raises(NoSuchPlace, match=r"no\.such\.host\.invalid cannot be reached \(its name is unknown\)"):
         find_runs("http://no.such.host.invalid/logs")

@@ -10,10 +10,10 @@ from typing import cast
 import pytest
 
 from tests.ui.test_selection import found
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
-from tfcompare.ui.run_cache import RunCache, outcome
+from tfcompare.ui.run_cache import TRY_AGAIN_S, RunCache, outcome
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Loader:
         self.loaded.append(run.id)
         if run.id == "bad":
             raise TfcompareError("bad: cannot be read")
+        if run.id == "away":
+            raise NotFetched("away: cannot be reached")
         if run.id == "bug":
             raise ZeroDivisionError
         return cast(Run, FakeRun(run.id, self.memory_bytes))
@@ -89,6 +91,20 @@ def test_what_cannot_be_read_is_remembered_as_its_error() -> None:
         error = outcome(cache.request(found("bad")))
         assert isinstance(error, TfcompareError)
     assert loader.loaded == ["bad"]
+
+
+def test_what_could_not_be_fetched_is_asked_for_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tfcompare.ui.run_cache.monotonic", lambda: now[0])
+    loader = Loader()
+    cache = RunCache(100, loader)
+    for when in (0, TRY_AGAIN_S - 1):
+        now[0] = when
+        assert isinstance(outcome(cache.request(found("away"))), NotFetched)
+    assert loader.loaded == ["away"]
+    now[0] = TRY_AGAIN_S
+    wait([cache.request(found("away"))])
+    assert loader.loaded == ["away", "away"]
 
 
 def test_a_bug_is_raised_and_not_remembered() -> None:

@@ -24,3 +24,5 @@ def test_markdown_is_escaped(text: str, markdown: str) -> None:
 
 def test_code_cannot_be_left() -> None:
     assert as_code("a`b") == "`a'b`"
+    assert as_code("a\n\n![i](//elsewhere)\0") == "`a ![i](//elsewhere)\0`"
+    assert as_code(" ") == "` `"

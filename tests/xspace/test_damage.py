@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.tree import cut_down, take_apart
 from tests.profiles import CORPUS, SAMPLE_RUNS
-from tests.xspace import fuzz
 from tests.xspace_builder import U64, Ref, chunk, event, fixed64, integer, line, plane, space, tag, varint
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.xspace import parse, read
@@ -124,10 +124,10 @@ def readable(data: bytes) -> bool:
 
 def test_a_real_profile_cut_short_is_refused() -> None:
     (path,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
-    real = fuzz.cut_down(path.read_bytes(), events_per_line=100, lines_per_plane=8)
+    real = cut_down(path.read_bytes(), events_per_line=100, lines_per_plane=8)
     assert readable(real)
     field_ends, at = set(), 0
-    for node in fuzz.take_apart(real):
+    for node in take_apart(real):
         at += len(node.encode())
         field_ends.add(at)
     cuts = [end for end in range(0, len(real), 97) if end not in field_ends]

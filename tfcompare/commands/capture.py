@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 SUMMARY = "record a run from programs that are running"
 EXAMPLES = """examples:
   tfcompare capture localhost:6009 logs/now --duration-ms 2000
-  tfcompare capture worker0:6009 worker1:6009 logs --name bigger_batch --retries 10"""
+  tfcompare capture worker0:6009 worker1:6009 logs --name bigger_batch --retries 10
+  tfcompare diff logs/before "$(tfcompare capture localhost:6009 logs/now)\""""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -128,7 +128,7 @@ def _reservation(part_us: float, ops_us: float) -> list[str]:
 
 
 def _code(name: str) -> str:
-    return f"`{middle_ellipsis(name, NAME_LENGTH).replace('`', chr(39))}`"
+    return f"`{middle_ellipsis(' '.join(name.split()), NAME_LENGTH).replace('`', chr(39)) or ' '}`"
 
 
 def ahead_sentence(baseline_us: float, candidate_us: float) -> str:

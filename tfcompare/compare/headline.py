@@ -30,7 +30,7 @@ def step_time_headline(
     Of both, baseline first: `times_us`, their typical steps; `names`, what to call them. `verdict` is that on their
     step times.
     """
-    ours, theirs = (f"`{name.replace('`', chr(39))}`" for name in names)
+    ours, theirs = (f"`{' '.join(name.replace('`', chr(39)).split())}`" for name in names)
     if verdict == IDENTICAL:
         return f"{theirs} is the same recording as {ours}, byte for byte."
     told = zip((ours, theirs), infos, times_us, strict=True)

@@ -104,6 +104,7 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
     calls, executions, rows = analysis.calls, analysis.executions, analysis.rows
     pipeline, rank = executions.pipeline[rows.execution], executions.rank[rows.execution]
     long_name = _names(space, analysis, np.arange(len(rows.first)))
+    own_names = {name: name.rpartition("::")[2] for name in dict.fromkeys(long_name)}
     ids = np.array(
         [*(str(i) for i in calls.ids.view(np.uint64).tolist()), ""], np.object_
     )  # the last one is that of −1
@@ -114,7 +115,7 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
             "execution": rank,
             "iterator_id": ids[rows.iterator],
             "long_name": long_name,
-            "iterator": [name.rpartition("::")[2] for name in long_name],
+            "iterator": [own_names[name] for name in long_name],
             "parent_id": ids[rows.caller],
             "calls": rows.calls,
             "start_us": rows.start_ps / PS_PER_US,
@@ -134,7 +135,9 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
 
 
 def _names(space: XSpace, analysis: Analysis, rows: Int64) -> list[str]:
-    """The long names of these rows of iterators."""
+    """The long names of these rows of iterators: rows of one name share it."""
     events = analysis.calls.row[analysis.rows.first[rows]]
-    names = (str(name) for name in space.metadata_names[space.events.metadata[events]])
-    return [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names]
+    used, which = np.unique(space.events.metadata[events], return_inverse=True)
+    names = [str(name) for name in space.metadata_names[used]]
+    names = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names]
+    return [names[i] for i in which.tolist()]

@@ -66,7 +66,7 @@ class FoundRun:
 
     @property
     def bytes_at_hand(self) -> int:
-        """How many bytes of its files are on this machine: all of them for a local run, and for one that was fetched."""
+        """How many bytes of its files are on this machine: of a local run all, and of one that was fetched."""
         return sum(f.bytes_at_hand for f in self.files)
 
     @property

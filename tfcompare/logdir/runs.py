@@ -40,9 +40,9 @@ def find_runs(*places: str | Path) -> list[FoundRun]:
     """The runs at and below `places`, in the order in which they were recorded.
 
     A place is a profile file, a run folder, a logdir, or any parent, as a path or as a URL that fsspec has a driver for
-    (`s3://bucket/logs`): its files are listed, not downloaded. A run that cannot be read is listed with its problems; so
-    is a place without any run, beside places that have some. Of a run that lies in several places, the first of them
-    has it.
+    (`s3://bucket/logs`), whose files are listed, not downloaded. A run that cannot be read is listed with its problems;
+    so is a place without any run, beside places that have some. Of a run that lies in several places, the first of
+    them has it.
 
     Raises `NoSuchPlace` for a place that is missing or cannot be opened, `NoRuns` where no place has a run.
     """

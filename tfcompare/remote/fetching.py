@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tfcompare.errors import NotFetched
@@ -54,7 +55,8 @@ class Cache:
     def held(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Path]:
         """The path of the whole file, fetched if need be; nobody removes it meanwhile.
 
-        Raises `NotFetched` where it cannot be had, has changed since it was listed, or cannot be kept.
+        Raises `NotFetched` where it cannot be had, has changed since it was listed, is larger than the whole cache, or
+        cannot be kept.
         """
         with ExitStack() as held:
             while not self._is_had(file, held, progress):
@@ -107,9 +109,10 @@ class Cache:
 
     def _fetch(self, file: RemoteFile, descriptor: int, part: Path, progress: Progress) -> None:
         """Fills the `.part`, which is locked, and gives it the name of a whole file."""
-        self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
         try:
-            _download(file, descriptor, progress)
+            self._check_size(file, file.size_bytes or 0)
+            self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
+            _download(file, descriptor, partial(self._check_and_tell, file, progress))
             os.fsync(descriptor)
         except (_Useless, OSError):
             with suppress(OSError):
@@ -118,10 +121,21 @@ class Cache:
         part.replace(self.path_of(file))
         self.make_room()
 
+    def _check_and_tell(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
+        self._check_size(file, arrived)
+        progress(arrived)
+
+    def _check_size(self, file: RemoteFile, size: int) -> None:
+        if size > self.max_bytes:
+            raise _Useless(
+                f"{_shown(file)}: is larger than the {format_bytes(self.max_bytes)} that copies of remote files may "
+                "take; allow for more with TFCOMPARE_FETCHED_MB"
+            )
+
     def _not_kept(self, file: RemoteFile, error: OSError) -> NotFetched:
         return NotFetched(
-            f"{text_of(str(file.path))}: cannot be kept in {text_of(str(self.folder))} ({error.strerror or error}); make "
-            "room there, or name another folder in TFCOMPARE_FETCHED"
+            f"{_shown(file)}: cannot be kept in {text_of(str(self.folder))} ({error.strerror or error}); make room "
+            "there, or name another folder in TFCOMPARE_FETCHED"
         )
 
 
@@ -160,6 +174,8 @@ def _download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
             os.ftruncate(descriptor, 0)
         except _DiskError as error:
             raise error.reason from None
+        except _Useless:
+            raise
         except Exception as error:  # drivers raise what they like
             forget_connections()
             if is_final(error):
@@ -206,8 +222,8 @@ def _broken_off(file: RemoteFile, arrived: int, error: Exception) -> NotFetched:
         return NotFetched(sentence(file.path, error))
     of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
     return NotFetched(
-        f"{_shown(file)}: broke off after {format_bytes(arrived)}{of}; what has arrived is kept: try again to go on from "
-        "there"
+        f"{_shown(file)}: broke off after {format_bytes(arrived)}{of}; what has arrived is kept: try again to go on "
+        "from there"
     )
 
 

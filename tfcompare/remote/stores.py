@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tfcompare.errors import NoSuchPlace
@@ -192,10 +192,10 @@ class Objects:
 
 def within(seconds: float, work: Callable[[], None]) -> None:
     """Do that; raises TimeoutError where it takes longer, and lets it end by itself."""
-    done = Event()
-    thread = Thread(target=lambda: (work(), done.set()), daemon=True)
+    thread = Thread(target=work, daemon=True)
     thread.start()
-    if not done.wait(seconds):
+    thread.join(seconds)
+    if thread.is_alive():
         raise TimeoutError
 
 

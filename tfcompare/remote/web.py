@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -31,7 +31,9 @@ MOST_DEPTH = 32
 _AT_ONCE = 16
 _MOST_INDEX_BYTES = 16 << 20
 _PIECE_BYTES = 1 << 20
+_PIECE_S = 0.2
 _PROFILES = (".xplane.pb", ".xplane.pb.gz")
+_PAGES = ("text/html", "application/xhtml+xml")
 _AS_IT_IS = {"Accept-Encoding": "identity"}
 _TIMES = aiohttp.ClientTimeout(total=None, connect=8, sock_connect=8, sock_read=10)
 
@@ -55,14 +57,16 @@ class Web:
     def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
         """See `Store`."""
         loop = self._files.loop
-        answer: aiohttp.ClientResponse = sync(loop, self._begin, file, start)
+        answer, piece = sync(loop, self._begin, file, start)
         try:
-            while piece := sync(loop, _piece, answer.content):
+            while piece:
                 yield piece
+                piece = sync(loop, _piece, answer.content)
         finally:
             loop.call_soon_threadsafe(answer.close)
 
-    async def _begin(self, file: RemoteFile, start: int) -> aiohttp.ClientResponse:
+    async def _begin(self, file: RemoteFile, start: int) -> tuple[aiohttp.ClientResponse, bytes]:
+        """The answer and what comes first: whatever nobody waits for is lost where the connection breaks."""
         if start and not file.is_versioned:
             raise StartAgain
         session = await self._files.set_session()
@@ -74,10 +78,10 @@ class Web:
             _check(answer)
             if not file.is_still(_told(file.path, file.address, answer.headers, start)):
                 raise Changed
+            return answer, await _piece(answer.content)
         except BaseException:
             answer.close()
             raise
-        return answer
 
 
 class _Look:
@@ -92,9 +96,10 @@ class _Look:
 
     async def listing(self) -> Listing:
         path, address = self._place.path, self._place.address
+        if path.name.endswith(_PROFILES):
+            return Listing(path, False, (await self._described(path, address),))
         async with self._asked(address) as answer:
-            is_page = answer.content_type in ("text/html", "application/xhtml+xml")
-            if not is_page or path.name.endswith(_PROFILES):
+            if answer.content_type not in _PAGES:
                 return Listing(path, False, (as_listed(_told(path, address, answer.headers)),))
             links = await _links(answer)
         files = await self._walk(links)
@@ -131,14 +136,20 @@ class _Look:
         path, address = below(self._place.path, names), _address(self._base, names)
         if not names[-1].endswith(_PROFILES):
             return RemoteFile(path, address, None, "", 0)
-        for method in ("HEAD", "GET"):  # some servers know no HEAD; what follows the headers is not read
-            try:
-                async with self._asked(address, method) as answer:
-                    return as_listed(_told(path, address, answer.headers))
-            except WebStatus as error:
-                why = sentence(path, error)
-        self._lost[path] = why
-        return None
+        try:
+            return await self._described(path, address)
+        except WebStatus as error:
+            self._lost[path] = sentence(path, error)
+            return None
+
+    async def _described(self, path: RemotePath, address: str) -> RemoteFile:
+        """The file by its headers. Where HEAD is refused, as it is for a signed GET, no more is read than these."""
+        try:
+            async with self._asked(address, "HEAD") as answer:
+                return as_listed(_told(path, address, answer.headers))
+        except WebStatus:
+            async with self._asked(address) as answer:
+                return as_listed(_told(path, address, answer.headers))
 
     @asynccontextmanager
     async def _asked(self, address: str, method: str = "GET") -> AsyncIterator[aiohttp.ClientResponse]:
@@ -153,14 +164,12 @@ class _Look:
 
 
 async def _piece(content: aiohttp.StreamReader) -> bytes:
-    """What comes next, empty at the end. What came before the connection broke is handed on before that is raised."""
-    piece = bytearray()
-    try:
-        while len(piece) < _PIECE_BYTES and (more := await content.readany()):
-            piece += more
-    except (aiohttp.ClientError, TimeoutError, OSError):
-        if not piece:
-            raise
+    """What comes next, and what comes at once behind it; empty at the end."""
+    piece = bytearray(await content.readany())
+    with suppress(aiohttp.ClientError, TimeoutError, OSError):  # what came is handed on; the next read raises it again
+        async with asyncio.timeout(_PIECE_S):
+            while 0 < len(piece) < _PIECE_BYTES and (more := await content.readany()):
+                piece += more
     return bytes(piece)
 
 

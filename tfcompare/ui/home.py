@@ -22,6 +22,7 @@ from tfcompare.ui.search import look_again, opened
 from tfcompare.ui.shell import View, usable_repeats
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.ui.typed_paths import checked
+from tfcompare.units import format_bytes
 
 _REDRAW_S = 1.0
 _PATH = "tfcompare.path"
@@ -56,7 +57,15 @@ def show(view: View) -> None:
     with table_slot:
         if page.runs:
             runs_table.show(page.runs, outcomes, view.selection)
+            _tell_what_is_elsewhere([run for run in page.runs if run.is_readable and run not in requests])
     keep_reading(requests, outcomes, progress_slot)
+
+
+def _tell_what_is_elsewhere(runs: Sequence[FoundRun]) -> None:
+    if runs:
+        which = "This run lies" if len(runs) == 1 else f"{len(runs)} of these runs lie"
+        size = format_bytes(sum(run.size_bytes for run in runs))
+        st.caption(f"{which} on another machine ({size}), and will be fetched when chosen.")
 
 
 def _count(page: runs_table.Page, view: View) -> str:
@@ -148,13 +157,15 @@ def places(view: View) -> None:
         st.text_input(
             "Name a logdir, a folder above it, a run folder or a profile file: a path on this machine, or a URL",
             key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", on_change=_add,
+            args=(view.search.are_samples,),
         )  # fmt: skip
         st.button("Add", icon=":material/add:")  # leaving the field adds what it holds
     if problem := st.session_state.pop(_PATH_PROBLEM, None):
         st.error(as_markdown(problem))
 
 
-def _add() -> None:
+def _add(is_first: bool) -> None:
+    """Take the typed place; the first one takes the samples' place, and what was chosen of them goes with them."""
     typed = st.session_state[_PATH].strip()
     if not typed:
         return
@@ -165,6 +176,8 @@ def _add() -> None:
         return
     st.session_state[_PATH] = ""
     selection = state.chosen()
+    if is_first:
+        selection = replace(selection, baseline=None, candidates=(), repeats=())
     state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
 
 

@@ -49,12 +49,12 @@ def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
 def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
     """The table's columns, the most telling first; with `every`, all of TensorBoard's GPU kernel stats."""
     time, count = (metric_in(rows, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
-    names = [*KEYS[by], *_sides(time, CHANGE)]
-    if by != "launch":
-        names += _sides(count, BOTH if by == "kernel_and_op" else CHANGE)
+    names = [*KEYS[by], *_sides(time, BOTH if by == "launch" else CHANGE)]
+    if by in ("kernel_name", "op_name"):
+        names += _sides(count, CHANGE)
     names += ["verdict"]
     if every:
-        names += [*_sides("time_rank", BOTH), f"{time}_ratio", *_sides("time_share", BOTH)]
+        names += [*_sides("time_rank", BOTH), f"{time}_delta", f"{time}_ratio", *_sides("time_share", BOTH)]
         names += [*_sides("cumulative_time_share", BOTH), *_sides(count, CHANGE), f"{count}_ratio"]
         names += [*_sides(TIMES[0], CHANGE), *(name for time in TIMES[1:] for name in _sides(time, BOTH))]
         names += [name for flag in FLAGS for name in _sides(flag, BOTH)]

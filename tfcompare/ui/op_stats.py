@@ -112,9 +112,9 @@ def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
             names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
             names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     else:
-        names = [choice.by, *side, *self_time, "verdict", *shares, "status"]
+        names = [choice.by, *side, *self_time, "status", "verdict"]
         if every:
-            names += [*INTERVAL, *occurrences, "match"]
+            names += [*INTERVAL, *shares, *occurrences, "match"]
     return [tables.shown(name, schema.OP_STATS) for name in names]
 
 

@@ -22,6 +22,7 @@ from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.movers import largest_changes
 from tfcompare.compare.typical_steps import MEANING as TYPICAL
 from tfcompare.environment import environment
+from tfcompare.export.csv import for_spreadsheet
 from tfcompare.key_figures import better_by, key_figures
 from tfcompare.outlying import average_in_words, in_words, outlying
 from tfcompare.run import Run
@@ -268,4 +269,4 @@ def environments(comparison: Comparison) -> None:
     for side in sides(comparison):
         columns[f"{side.role}: {side.name}"] = [fact.values[side.position] for fact in facts]
     columns["Differs"] = ["≠ differs" if fact.differs else "" for fact in facts]
-    st.dataframe(pd.DataFrame(columns), hide_index=True, height="content", key="environments")
+    st.dataframe(for_spreadsheet(pd.DataFrame(columns)), hide_index=True, height="content", key="environments")

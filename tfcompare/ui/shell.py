@@ -17,7 +17,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.ui import captures, login, sidebar, state, typed_paths, uploads
+from tfcompare.ui import captures, login, on_disk, sidebar, state, typed_paths, uploads
 from tfcompare.ui.loading import compared, fetch
 from tfcompare.ui.search import Search, search
 from tfcompare.ui.selection import Per, Selection, default_pair, settle
@@ -86,7 +86,7 @@ def setup(title: str, *, needs: Needs) -> View:
     st.title(title)
     login.require()
     try:
-        view, complaints = _begin()
+        view, wish, complaints = _begin()
     except TfcompareError as error:
         st.error(as_markdown(error))
         st.stop()
@@ -96,6 +96,8 @@ def setup(title: str, *, needs: Needs) -> View:
     login.show()
     for complaint in complaints:
         st.error(complaint)
+    if complaints:
+        on_disk.read_again("tfcompare.on_disk.complaints", wish)
     if needs == "runs":
         return view
     _stop_without_pair(view)
@@ -103,11 +105,12 @@ def setup(title: str, *, needs: Needs) -> View:
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     comparison = _compare(view.selection, baseline, candidates, repeats)
     _tell_what_is_compared(comparison)
+    on_disk.watch([run.found for run in (baseline, *candidates)])
     return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
 
 
-def _begin() -> tuple[View, list[str]]:
-    """The view as far as nothing has to be loaded for it, and what of the wish could not be had, as Markdown."""
+def _begin() -> tuple[View, Selection, list[str]]:
+    """The view as far as nothing has to be loaded for it; what was wished for, and why not all of it could be had."""
     settings = settings_module.current()
     may_type = typed_paths.may_type(settings, st.context.headers.to_dict())
     wish, complaints = state.wished(), []
@@ -125,7 +128,7 @@ def _begin() -> tuple[View, list[str]]:
     complaints += [
         f"{as_code(bad.run)} is not counted as a repeat: {as_markdown(bad.why)}." for bad in settled.misplaced
     ]
-    return View(settings, result, settled.selection, may_type), complaints
+    return View(settings, result, settled.selection, may_type), wish, complaints
 
 
 def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str]:
@@ -172,6 +175,7 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
             loaded[run_id] = outcome
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
     if selection.baseline not in loaded or not candidates:
+        on_disk.read_again("tfcompare.on_disk.unreadable")
         stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
     baseline = loaded[selection.baseline]
     repeats = usable_repeats(selection, [baseline, *candidates], loaded)

@@ -22,7 +22,7 @@ TEXT_PIXELS = {
     "op_name_candidate": 400,
     "host_or_device": 70,
     "host": 120,
-    "op_name": 220,
+    "op_name": 210,
     "kernel_name_candidate": 400,
     "block_dim": 80,
     "block_dim_candidate": 110,

@@ -13,5 +13,5 @@ def as_markdown(text: object) -> str:
 
 
 def as_code(text: str) -> str:
-    """`text` as inline code."""
-    return f"`{text.replace('`', chr(39))}`"
+    """`text` as inline code, on one line: an empty one within would end it."""
+    return f"`{' '.join(text.replace('`', chr(39)).split()) or ' '}`"

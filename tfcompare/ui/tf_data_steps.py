@@ -32,7 +32,7 @@ def five_steps(pair: Pair, sides: Sides) -> None:
 def _steps(side: Analysis) -> str:
     hosts = "the only one with tf.data" if len(side.hosts) == 1 else f"one of {len(side.hosts)} with tf.data"
     steps = [
-        f"Host {as_code(side.host)}, {hosts}: its longest call to `{side.pipeline}` took "
+        f"Host {as_code(side.host)}, {hosts}: its longest call to {as_code(side.pipeline)} took "
         f"{format_time_us(side.longest_us)}."
     ]
     if side.iterators.empty:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-LONGEST_BYTES = 4_096
+LONGEST_BYTES = 2_048
 """Longer texts are shortened: every row of a table holds its names, so one long name would be there a million times."""
 
-_START_BYTES, _END_BYTES, _DIGEST_BYTES = 2_048, 1_024, 8
+_START_BYTES, _END_BYTES, _DIGEST_BYTES = 1_024, 512, 8
 
 
 def text_of(content: memoryview) -> str:

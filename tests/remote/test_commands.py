@@ -1,0 +1,89 @@
+"""URLs on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS
+from tests.remote.servers import Web
+from tests.test_cli import tfcompare
+from tfcompare.commands import serve
+
+__all__ = ["tfcompare"]
+
+NAMES = ("filters_512_128", "filters_16_8")
+
+
+@pytest.fixture
+def logs(web: Web) -> str:
+    for name in NAMES:
+        shutil.copytree(SAMPLE_RUNS[name], web.folder / "logs" / name)
+    return f"{web.url}/logs"
+
+
+def downloads(web: Web) -> int:
+    return len([asked for asked in web.asked if asked.startswith("GET") and ".pb" in asked])
+
+
+def test_runs_are_listed_without_fetching_them_unless_asked_to(tfcompare, web: Web, logs: str) -> None:
+    status, out, err = tfcompare("runs", logs)
+    assert (status, downloads(web)) == (0, 0)
+    assert err == "note: 2 of 2 runs are listed without reading them: --fetch fetches 3.14 MB\n"
+    assert f"{logs}/filters_16_8/plugins/profile/2026_11_20_11_13_16" in out
+    status, out, err = tfcompare("runs", logs, "--fetch", "--format", "json")
+    assert (status, err, downloads(web)) == (0, "", 2)
+    assert {record["state"] for record in json.loads(out)} == {"read"}
+    status, out, err = tfcompare("runs", logs, "--format", "json")
+    assert (status, err, downloads(web)) == (0, "", 2), "what was fetched is read"
+    assert [record["steps"] for record in json.loads(out)] == [22, 22]
+
+
+def test_a_diff_of_remote_and_local(tfcompare, logs: str) -> None:
+    status, remote, _ = tfcompare(
+        "diff", f"{logs}/filters_512_128", str(SAMPLE_RUNS["filters_16_8"]), "--format", "csv"
+    )
+    assert status == 0
+    _, local, _ = tfcompare("diff", *(str(SAMPLE_RUNS[name]) for name in NAMES), "--format", "csv")
+    assert remote == local
+
+
+def test_show_and_check(tfcompare, logs: str) -> None:
+    status, out, _ = tfcompare("show", f"{logs}/filters_16_8", "steps", "--format", "csv")
+    assert (status, len(out.splitlines())) == (0, 23)
+    places = [f"{logs}/{name}" for name in NAMES]
+    assert tfcompare("check", *places, "--fail-if", "step_time>+5%")[0] == 0
+    assert tfcompare("check", *places[::-1], "--fail-if", "step_time>+5%")[0] == 1
+    status, out, _ = tfcompare("check", *places, "--baseline-repeat", places[0], "--format", "json")
+    assert status == 0
+
+
+def test_what_goes_wrong_is_one_line(tfcompare, web: Web) -> None:
+    status, out, err = tfcompare("runs", f"{web.url}/nothing?sig=hunter2")
+    assert (status, out) == (2, "")
+    assert err == f"tfcompare: {web.url}/nothing: there is no such file or folder; check the spelling of the URL\n"
+    status, _, err = tfcompare("show", "ftp://host/logs", "steps")
+    assert (status, err.count("\n")) == (2, 1)
+
+
+def test_serve_hands_urls_on_as_they_are(tfcompare, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda _, words: started.append(words))
+    tfcompare("serve", "s3://bucket/logs", str(tmp_path))
+    assert started[0][-2:] == ["s3://bucket/logs", str(tmp_path)]
+    status, _, err = tfcompare("serve", "file:///etc")
+    assert (status, len(started)) == (2, 1)
+    assert "name the path itself" in err
+    assert serve.command_line(["s3://b"], None)[-1] == "s3://b"
+
+
+def test_fetching_is_told_on_a_terminal(tfcompare, logs: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    _, _, err = tfcompare("show", f"{logs}/filters_16_8", "steps", "--format", "csv")
+    assert "fetching filters_16_8: " in err
+    assert " of 1.57 MB" in err
+    assert err.endswith("\r\x1b[K")

@@ -1,0 +1,113 @@
+"""URLs in the app, without a browser."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import SAMPLE_RUNS
+from tests.remote.servers import Web
+from tests.ui.test_home import PATH_FIELD, table, texts
+from tfcompare import settings
+from tfcompare.settings import Settings, app_folder
+from tfcompare.ui.search import look, look_again
+from tfcompare.ui.selection import default_pair
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """The app for a browser on the same machine."""
+    monkeypatch.setattr("tfcompare.ui.same_machine.is_same_machine", lambda _: True)
+    look_again()
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
+
+
+@pytest.fixture
+def logs(web: Web) -> str:
+    for name, run in SAMPLE_RUNS.items():
+        shutil.copytree(run, web.folder / "logs" / name)
+    return f"{web.url}/logs"
+
+
+def downloads(web: Web) -> list[str]:
+    return sorted({asked.split("/")[2] for asked in web.asked if asked.startswith("GET") and ".pb" in asked})
+
+
+def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest, web: Web, logs: str) -> None:
+    home.run()
+    home.text_input(key=PATH_FIELD).set_value(f" {logs} ").run()
+    assert not home.exception
+    assert not home.error, home.error[0].value
+    assert home.query_params["dir"] == logs
+    assert set(table(home)["name"]) == set(SAMPLE_RUNS)
+    assert downloads(web) == ["filters_16_8", "filters_512_128"], "the pair that is chosen"
+    steps = dict(zip(table(home)["name"], table(home)["steps"], strict=True))
+    assert steps["filters_16_8"] == 22
+    assert steps["filters_16_8_again"] != 22
+    assert "2 of these runs lie on another machine (3.19 MB), and will be fetched when chosen." in texts(home)
+    other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
+    home.multiselect[0].set_value([other]).run()
+    assert downloads(web) == ["filters_16_8", "filters_16_8_better_input", "filters_512_128"]
+
+
+def test_a_place_that_cannot_be_had_is_named_and_not_taken(home: AppTest, web: Web) -> None:
+    home.run()
+    for typed, said in {
+        f"{web.url}/nothing": "there is no such file or folder",
+        "file:///etc/passwd": "name the path itself",
+        "simplecache::s3://bucket/x": "is a chain of URLs",
+        "https://me:hunter2@host/x": "credentials come from the environment",
+    }.items():
+        home.text_input(key=PATH_FIELD).set_value(typed).run()
+        assert said in home.error[0].value.replace("\\", "")
+        assert "hunter2" not in home.error[0].value
+        assert "dir" not in home.query_params
+
+
+def test_a_place_that_was_not_there_is_looked_for_anew_when_typed_again(home: AppTest, web: Web) -> None:
+    home.run()
+    home.text_input(key=PATH_FIELD).set_value(f"{web.url}/late").run()
+    assert home.error
+    shutil.copytree(SAMPLE_RUNS["filters_16_8"], web.folder / "late")
+    home.text_input(key=PATH_FIELD).set_value("").run()
+    home.text_input(key=PATH_FIELD).set_value(f"{web.url}/late").run()
+    assert not home.error, home.error[0].value
+    assert table(home)["name"] == ["filters_16_8"] or table(home)["name"] == ["late"]
+
+
+def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: Web) -> None:
+    (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
+    shutil.copy(profile, web.folder / "vm.xplane.pb")
+    home.query_params["dir"] = f"{web.url}/vm.xplane.pb?sig=hunter2"
+    home.run()
+    assert not home.exception
+    assert f"`{web.url}/vm.xplane.pb`" in texts(home)
+    assert "hunter2" not in texts(home) + str(table(home))
+
+
+def test_a_server_that_is_down_costs_one_message_and_the_others_nothing(web: Web, home: AppTest) -> None:
+    shutil.copytree(SAMPLE_RUNS["filters_16_8"], web.folder / "logs")
+    with settings.override(Settings(places=("http://127.0.0.1:1/logs", f"{web.url}/logs"))):
+        home.run()
+    assert not home.exception
+    assert len(table(home)["name"]) == 1
+    assert "127.0.0.1:1 cannot be reached (connection refused)" in home.error[0].value.replace("\\", "")
+
+
+def test_of_two_places_the_first_is_the_baseline(web: Web, tmp_path: Path) -> None:
+    (profile,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
+    for folder in (web.folder / "early", web.folder / "late", tmp_path / "local"):
+        folder.mkdir()
+        shutil.copy2(profile, folder / "vm.xplane.pb")
+    early, late, local = f"{web.url}/early", f"{web.url}/late", tmp_path / "local"
+    found = look([early, late, local, "nope://x"])
+    assert (len(found.found), len(found.problems)) == (3, 1)
+    for places in ((late, early), (early, late), (local, early), (late, local)):
+        pair = default_pair(found.found, places)
+        assert pair == tuple(str(place).rpartition("/")[2] for place in places)
+    assert default_pair(found.found, [late, "nope://x"]) is not None

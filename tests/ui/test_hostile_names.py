@@ -1,0 +1,158 @@
+"""Names that are Markdown, HTML or formulas stand as text on every page; one bad run leaves the others usable."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT
+from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
+from tfcompare import load, settings
+from tfcompare.errors import TfcompareError
+from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.settings import Settings
+
+EVIL = "=cmd()<img src=x>\n\n![i](//evil.test/i.png) `c` [l](//evil.test) <script>alert(1)</script> $x$\0"
+LAUNCH = "regs:16 shm:0 grid:1,1,1 block:64,1,1"
+PAGES = sorted(path.name for path in (ROOT / "pages").glob("[1-6]_*.py"))
+
+
+def host_events(scale: float) -> list[Event]:
+    """Ten steps with ops, a pipeline of tf.data and allocations, all of them of evil names."""
+    out: list[Event] = []
+    for i in range(12):
+        at = 2000 * i
+        memory = {"allocator_name": Ref(EVIL), "tf_op": Ref(f"{EVIL}:op"), "region_type": EVIL, "data_type": EVIL}
+        memory |= {"shape": EVIL, "allocation_bytes": 512, "requested_bytes": 500, "addr": U64(64 * i)}
+        out += [
+            event("train", at, 900 * scale, _r=1, step_num=i),
+            event(f"{EVIL}/a/{EVIL}:mul", at + 10, 100 * scale),
+            event(f"Iterator::{EVIL}::Map", at + 300, 200 * scale, id=U64(7), long_name=EVIL),
+            event(f"Iterator::{EVIL}", at + 290, 250 * scale, id=U64(8)),
+            event("MemoryAllocation", at + 600, 0, memory, bytes_allocated=512 * (i + 1), bytes_available=1 << 20),
+            event("cudaLaunchKernel", at + 700, 5, correlation_id=i),
+        ]
+    return out
+
+
+def hostile(scale: float) -> bytes:
+    kernels = [
+        event(EVIL, 2000 * i + 710, 50 * scale, tf_op=f"{EVIL}:op", kernel_details=LAUNCH, correlation_id=i)
+        for i in range(12)
+    ]
+    copies = [event(f"MemcpyH2D {EVIL}", 2000 * i + 800, 9, memcpy_details=f"{EVIL} size:64") for i in range(12)]
+    return space(
+        plane("/host:CPU", line(EVIL, *host_events(scale), id=1)),
+        plane(
+            "/device:GPU:0",
+            line("Stream #1(Compute)", *kernels, id=1),
+            line("Stream #2(MemcpyH2D)", *copies, id=2),
+            stats={"device_type_string": EVIL, "device_vendor": EVIL},
+        ),
+        hostnames=[EVIL],
+        warnings=[EVIL],
+    )
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[Path]:
+    """A logdir with two good runs of hostile names, and one that breaks off in the middle."""
+    for name, data in (("=a", hostile(1)), ("<b>b", hostile(2)), ("broken", hostile(1)[:-300])):
+        folder = tmp_path / "logs" / "plugins" / "profile" / name
+        folder.mkdir(parents=True)
+        (folder / "vm.xplane.pb").write_bytes(data)
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        yield tmp_path / "logs" / "plugins" / "profile"
+
+
+def opened(page: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / page), default_timeout=90)
+    app.query_params["baseline"] = "logs/plugins/profile/=a"
+    app.query_params["candidate"] = "logs/plugins/profile/<b>b"
+    app.run()
+    assert not app.exception
+    return app
+
+
+def markdown_of(app: AppTest) -> list[str]:
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.subheader, app.title, app.success)
+    return [element.value for kind in kinds for element in kind]
+
+
+def figures_of(app: AppTest) -> list[str]:
+    return [element.proto.spec for element in app.get("plotly_chart")]
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("page", [f"pages/{name}" for name in PAGES])
+def test_names_are_text(page: str) -> None:
+    app = opened(page)
+    for text in markdown_of(app):
+        assert not live_parts(text), text
+    for figure in figures_of(app):
+        assert not [t for t in strings_of(json.loads(figure)) if is_markup(t)]
+    assert any("evil" in text for text in [*markdown_of(app), *figures_of(app), *map(str, tables_of(app))]), page
+
+
+def live_parts(text: str) -> list[str]:
+    """Images and links to where the names point, and HTML, that some Markdown would show."""
+    found = [token for block in MarkdownIt().parse(text) for token in [block, *(block.children or [])]]
+    return [
+        token.type
+        for token in found
+        if "html" in token.type or "evil" in str(token.attrs.get("src", "")) + str(token.attrs.get("href", ""))
+    ]
+
+
+def tables_of(app: AppTest) -> list[object]:
+    return [table.value.to_dict("list") for table in app.dataframe]
+
+
+def strings_of(value: object) -> Iterator[str]:
+    """All but the ids of nodes, which are not shown."""
+    if isinstance(value, dict):
+        value = [inner for key, inner in value.items() if key not in ("ids", "parents")]
+    if isinstance(value, list):
+        for one in value:
+            yield from strings_of(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def is_markup(text: str) -> bool:
+    return "<img" in text or "<script" in text
+
+
+def test_a_broken_run_leaves_the_others_usable(places: Path) -> None:
+    home = opened("app.py")
+    runs = home.dataframe[0].value.to_dict("list")
+    assert len(runs["name"]) == 3
+    (broken,) = (i for i, name in enumerate(runs["name"]) if "broken" in str(name))
+    assert "expected a field of" in str(runs["remarks"][broken]) and "breaks off at byte" in str(
+        runs["remarks"][broken]
+    )
+    assert runs["baseline"][broken] == ""
+    assert "times as" in "\n".join(markdown_of(home))
+    overview = opened("pages/1_Overview.py")
+    assert "times as" in "\n".join(markdown_of(overview))
+    with pytest.raises(TfcompareError, match="breaks off"):
+        load(places / "broken")
+
+
+def test_cells_that_a_spreadsheet_would_run_are_quoted(places: Path) -> None:
+    run = load(places / "=a")
+    for name in ("op_stats", "kernel_stats", "tf_data", "memory_peak", "memory_timeline", "run_info"):
+        cells = spreadsheet_csv(run.table(name)).decode("utf-8-sig")
+        assert "evil" in cells or name == "run_info"
+        assert ",=" not in cells and ',"=' not in cells and not cells.startswith("="), name
+    kernels = opened("pages/3_Kernel_stats.py")
+    names = [
+        cell for table in tables_of(kernels) for column in table.values() for cell in column if isinstance(cell, str)
+    ]
+    assert any(cell.startswith("'=cmd") for cell in names)
+    assert not any(cell.startswith("=") for cell in names)
