@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from compare_runs import steps
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import law
 from tfcompare.compare.attribution import (
     NOT_ATTRIBUTED,
     SHOWN_OPS,
@@ -120,7 +121,7 @@ some_steps = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@law(20)
 @given(some_steps, some_steps)
 def test_every_waterfall_of_steps_adds_up_and_mirrors(before, after):
     ours, theirs = steps_of(*before), steps_of(*after)
@@ -165,7 +166,7 @@ def test_what_the_ops_leave_is_a_move_of_its_own_and_small_ones_are_one():
 amounts = st.one_of(st.none(), st.integers(0, 10**9).map(lambda ps: ps / 1e6))
 
 
-@settings(deadline=None, max_examples=60)
+@law(20)
 @given(st.lists(st.tuples(amounts, amounts), max_size=14), st.integers(0, 10**6), st.integers(0, 10**6))
 def test_every_waterfall_of_ops_adds_up_and_mirrors(ops, before, after):
     rows = [

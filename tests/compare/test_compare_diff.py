@@ -5,9 +5,10 @@ import math
 import pandas as pd
 import pytest
 from compare_runs import named, op_stats, ops, run, steps
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import law
 from tfcompare import schema
 from tfcompare.compare import compare
 from tfcompare.compare.diff import diff_columns
@@ -263,7 +264,7 @@ op_rows = st.lists(
     unique_by=lambda row: row[:3],
 )
 runs = st.tuples(op_rows.map(op_stats), st.integers(1, 50))
-slowly = settings(deadline=None, max_examples=50)
+slowly = law(15)
 SIDES = ["baseline", "candidate"]
 
 

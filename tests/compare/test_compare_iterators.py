@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws import law
 from tfcompare.compare import iterators
 from tfcompare.compare.iterator_tree import Iterator, branch, parent_name, transformation, tree_of
 from tfcompare.compare.iterators import align_iterators, likeness, pair_iterators
@@ -143,10 +144,10 @@ def test_variants_of_a_transformation(iterator: str, what: str) -> None:
 
 
 def test_large_trees_are_walked_from_the_top() -> None:
-    wide = [Iterator("top", "", "Interleave"), *(Iterator(f"f{i}", "top", "FlatMap") for i in range(3000))]
+    wide = [Iterator("top", "", "Interleave"), *(Iterator(f"f{i}", "top", "FlatMap") for i in range(1200))]
     one_more = [*wide, Iterator("more", "top", "TFRecord")]
     assert len(pair_iterators(wide, one_more)) == len(wide)
-    deep = chain(*["Map", "BatchV2"] * 5000)
+    deep = chain(*["Map", "BatchV2"] * 2000)
     other = [*deep[:-1], replace(deep[-1], iterator="Zip")]
     assert len(pair_iterators(deep, other)) == len(deep) - 1
     assert pairs(deep, deep) == {(it.id, it.id, "exact") for it in deep}
@@ -242,7 +243,7 @@ def is_above(side: list[Iterator], upper: int, lower: int) -> bool:
 
 
 @given(trees(6), trees(6))
-@settings(max_examples=50)
+@law(25)
 def test_the_rule_for_large_trees_mirrors_too(one: list[Iterator], other: list[Iterator]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(iterators, "MOST_CELLS", 0)

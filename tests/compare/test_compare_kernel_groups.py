@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from compare_runs import run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_compare_tiers import diff, table
 
+from tests.laws import law
 from tests.profiles import run_path
 from tfcompare import compare, load
 from tfcompare.compare.copy_groups import group_copies
@@ -156,7 +157,7 @@ def frame_of(rows: list[tuple[str, str, str, int]]) -> pd.DataFrame:
     return table("kernel_stats", **lists, total_duration_us=[float(2 * n) for n in counts])
 
 
-@settings(deadline=None, max_examples=60)
+@law(15)
 @given(kernel_rows, kernel_rows, st.sampled_from(list(KEYS)))
 def test_grouping_loses_nothing(before, after, by) -> None:
     rows = diff("kernel_stats", frame_of(before), frame_of(after), per="run")

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from compare_runs import ops, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from test_compare_diff import op_rows, op_stats
 
+from tests.laws import law
 from tfcompare.compare import compare
 from tfcompare.compare.movers import group_diff, largest_changes
 from tfcompare.compare.tree import scope_tree
@@ -125,7 +126,7 @@ def test_the_tree_of_scopes():
     ]
 
 
-slowly = settings(deadline=None, max_examples=50)
+slowly = law(15)
 
 
 @slowly

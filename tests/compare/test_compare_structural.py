@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from compare_runs import named, op_stats, ops, run
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tfcompare as tfc
+from tests.laws import law
 from tests.profiles import run_path
 from tfcompare.compare import compare
 from tfcompare.compare.matching import pair_rows
@@ -253,7 +254,7 @@ def test_ten_thousand_names_that_changed_pair_one_to_one(name_of: Callable[[int]
     assert (rows["status"] != "added").sum() == (rows["status"] != "removed").sum() == 10_000
 
 
-slowly = settings(deadline=None, max_examples=40)
+slowly = law(15)
 parts = st.sampled_from(["a", "b", "dense", "dense_1", "dense_2", "fc", "fc_1", "gradient_tape", "conv"])
 names = st.lists(parts, min_size=1, max_size=4).map("/".join)
 frames = st.lists(

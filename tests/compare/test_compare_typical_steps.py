@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import permutations
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ def said_ratio(headline: str) -> tuple[float, float]:
 
 def test_on_all_real_pairs_every_place_says_what_the_verdict_says(timed: list[Run]) -> None:
     judged = 0
-    for ours, theirs in permutations(timed, 2):
+    for ours, theirs in combinations(timed, 2):
         comparison = compare(ours, theirs)
         verdict = comparison.verdict[theirs.id]
         times = comparison.typical_step_us(ours), comparison.typical_step_us(theirs)
@@ -53,7 +53,7 @@ def test_on_all_real_pairs_every_place_says_what_the_verdict_says(timed: list[Ru
         assert runs_table(comparison)["ratio"].iloc[1] == pytest.approx(times[1] / times[0], rel=1e-9)
         figure = key_figures(samples.diff(), times)[0]
         assert (figure.baseline, figure.candidate) == times
-    assert judged > 20
+    assert judged > 10
 
 
 @pytest.mark.parametrize("number_of_repeats", [0, 2])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frames.tf_data_calls import of_threads
+from tests.laws import law
 from tests.xspace_builder import U64, Event, Value, event
 from tfcompare.frames.tf_data import TfData
 from tfcompare.frames.tf_data_executions import MOST_ROWS
@@ -25,7 +26,7 @@ EVENTS = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@law(40)
 @given(threads=st.lists(st.lists(EVENTS, max_size=8), max_size=3), most_rows=st.sampled_from([0, 3, MOST_ROWS]))
 def test_whatever_the_calls_are(threads: list[list[Event]], most_rows: int) -> None:
     found = of_threads(*threads, most_rows=most_rows)
