@@ -68,6 +68,12 @@ def test_what_lies_outside_is_refused_whether_it_is_there_or_not(yard: Path, way
         assert str(refused.value).isprintable()
 
 
+def test_a_refused_url_is_not_repeated_since_it_may_hold_a_key(yard: Path) -> None:
+    with pytest.raises(Outside) as refused:
+        fenced("https://host/logs?key=sesame", [yard / "root"])
+    assert str(refused.value).startswith("a URL: is not below ")
+
+
 @pytest.mark.parametrize(
     "way", ["{yard}/root", "{yard}/root/runs", "{yard}/secret/../root/runs", "runs", ".", "up/root/runs"]
 )

@@ -46,4 +46,6 @@ def is_inside(path: Path, roots: Sequence[Path]) -> bool:
 
 
 def _shown(place: str) -> str:
+    if _URL.match(place):
+        return "a URL"  # which may hold a key
     return place if place.isprintable() and len(place) <= 200 and place else repr(place[:200])

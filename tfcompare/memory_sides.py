@@ -114,8 +114,8 @@ def peak_diff(
     """The diff of `memory_peak` of one pair of memories.
 
     `whole` is the diff of the two runs, in which only memories of one name meet. Two names are compared here, from
-    `tables`, the `memory_peak` of the runs, and with what is said of names `by_hand`; the rows then go by the baseline's
-    names.
+    `tables`, the `memory_peak` of the runs, and with what is said of names `by_hand`; the rows then go by the names of
+    the baseline.
     """
     if pair.has_one_name:
         there = pair.baseline or (pair.candidate and _renamed(pair.candidate, hosts))

@@ -33,17 +33,20 @@ def test_a_typed_url_leads_to_the_overview(page: Page, serve: Serve) -> None:
     field.fill("s3://buckett/team/logs")
     field.press("Enter")
     expect(page.get_by_test_id("stAlert").first).to_contain_text("there is no bucket buckett; check its spelling")
+    settled(page)
     field.fill("s3://bucket/team/logs")
     field.press("Enter")
     expect(page.get_by_text("3 found")).to_be_visible()
     settled(page)
     assert query(page)["dir"] == ["s3://bucket/team/logs"]
+    expect(page.locator("[data-testid=stMain] h4")).to_contain_text("filters_16_8 takes")
+    settled(page)
+    expect(page.locator("[data-testid=stDataFrame] canvas tbody tr")).to_have_count(len(NAMES))  # drawn a little later
     assert [cells[2] for cells in table_texts(page)] == list(NAMES[::-1])
     expect(
         page.get_by_text("This run lies on another machine (1.58 MB), and will be fetched when chosen.")
     ).to_be_visible()
     assert query(page)["baseline"] == ["logs/filters_512_128/plugins/profile/2026_11_20_11_13_10"]
-    expect(page.locator("[data-testid=stMain] h4")).to_contain_text("filters_16_8 takes")
     page.get_by_role("button", name="See what changed").click()
     page.wait_for_url("**/Overview?**")
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()

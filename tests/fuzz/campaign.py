@@ -97,7 +97,7 @@ def _account(seed: int, outcomes: list[Outcome], branches: Branches | None, corp
     grown = [o for o in outcomes if o["size"] >= 1 << 17]
     relative = max(grown, key=lambda o: o["peak_bytes"] / o["size"], default=None)
     results = ", ".join(f"{times:,} {result}" for result, times in Counter(o["result"] for o in outcomes).most_common())
-    kinds = Counter(o["kind"] if o["kind"] in ("edited", "generated", "cut") else "crowds" for o in outcomes)
+    kinds = Counter(o["kind"] if o["kind"] in ("edited", "generated", "gzipped", "cut") else "crowds" for o in outcomes)
     seconds = sorted(o["seconds"] for o in outcomes)
     rows = {
         "command": f"`python -m tests.fuzz --seed {seed} --count {len(outcomes)}{' --corpus' if corpus else ''}`",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
+from tests.fuzz.edits import damaged_bytes
 from tests.xspace import fuzz_inputs
-from tests.xspace_builder import chunk, fixed64, integer, space
+from tests.xspace_builder import chunk, event, fixed32, fixed64, integer, line, meta, plane, space, varint
 
 PLANES = (
     *("/host:CPU", "/host:CPU", "/device:GPU:0", "/device:GPU:1", "/device:TPU:0", "/host:metadata"),
@@ -48,6 +49,39 @@ def generated(rng: random.Random) -> bytes:
     """A well-formed profile of up to six planes."""
     texts = [chunk(rng.choice((2, 3, 4)), rng.choice(VALUES)) for _ in range(rng.choice((0, 0, 1, 3)))]
     return space(*[chunk(1, _plane(rng)) for _ in range(rng.choice((1, 2, 2, 3, 6)))], *texts)
+
+
+def with_program(rng: random.Random) -> bytes:
+    """A GPU's profile with the XLA program that its kernels are part of, often damaged."""
+    program = chunk(1, chunk(1, "module") + b"".join(chunk(3, _computation(rng)) for _ in range(rng.choice((1, 1, 3)))))
+    if rng.random() < 0.5:
+        program = damaged_bytes(program, rng)
+    named = meta("jit_f", "", {"Hlo Proto": program})
+    kernels = [event(f"k{i}", 10 * i, 5, hlo_op=f"main::op.{i}", program_id=77, correlation_id=i) for i in range(6)]
+    return space(
+        plane("/device:GPU:0", line("Stream #1(Compute)", *kernels, id=1)),
+        plane("/host:metadata", line("m", event(named, 0, 0)), ids={"jit_f": 77}),
+    )
+
+
+def _computation(rng: random.Random) -> bytes:
+    return b"".join(chunk(2, _instruction(rng, i)) for i in range(rng.randrange(1, 9)))
+
+
+def _instruction(rng: random.Random, number: int) -> bytes:
+    parts = [chunk(1, f"op.{number}"), integer(35, number), chunk(3, _shape(rng, 4))]
+    parts.append(chunk(7, chunk(1, rng.choice(VALUES)) + chunk(2, rng.choice(EVENTS)) + integer(3, 1)))
+    operands = [rng.choice((rng.randrange(9), _number(rng))) for _ in range(rng.randrange(4))]
+    packed = rng.random() < 0.5
+    parts += [chunk(36, b"".join(map(varint, operands)))] if packed else [integer(36, n) for n in operands]
+    parts += rng.choice(((), (fixed64(50, b"12345678"), fixed32(51, b"1234")), (integer(50, 1),)))
+    return b"".join(rng.sample(parts, len(parts) - rng.choice((0, 0, 1))))
+
+
+def _shape(rng: random.Random, depth: int) -> bytes:
+    if depth and rng.random() < 0.3:
+        return integer(2, 13) + b"".join(chunk(4, _shape(rng, depth - 1)) for _ in range(rng.randrange(4)))
+    return integer(2, rng.choice((10, 11, 16, 4, _number(rng)))) + chunk(3, b"\2\3")
 
 
 def _plane(rng: random.Random) -> bytes:

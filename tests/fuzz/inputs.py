@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 from functools import cache
 from typing import NamedTuple
 
 from tests.fuzz.crowds import CROWDS
 from tests.fuzz.edits import damaged_bytes, edited
-from tests.fuzz.grammar import generated
+from tests.fuzz.grammar import generated, with_program
 from tests.fuzz.tree import cut_down
 from tests.profiles import CORPUS, CORPUS_RUNS, SAMPLE_RUNS
 from tests.xspace import fuzz_inputs
@@ -20,7 +21,7 @@ _CROWD_SIZES, _LARGE_CROWD = (500, 20_000, 100_000), 1_000_000
 
 
 class Input(NamedTuple):
-    """`kind`: `edited`, `generated`, `cut`, or what a crowd is made of."""
+    """`kind`: `edited`, `generated`, `gzipped`, `cut`, or what a crowd is made of."""
 
     kind: str
     data: bytes
@@ -50,7 +51,7 @@ def made(seed: int, number: int, with_corpus: bool = False) -> Input:
         size = _LARGE_CROWD if number % _LARGE_CROWD_EVERY == 0 else rng.choice(_CROWD_SIZES)
         return Input(kind, CROWDS[kind](size)[:LARGEST])
     if rng.random() < 0.35:
-        kind, data = "generated", generated(rng)
+        kind, data = "generated", with_program(rng) if rng.random() < 0.1 else generated(rng)
     else:
         every = bases(with_corpus)
         kind, data = "edited", rng.choice(every)
@@ -58,4 +59,14 @@ def made(seed: int, number: int, with_corpus: bool = False) -> Input:
             data = edited(data, rng.choice(every), rng)
     if rng.random() < 0.25:
         data = damaged_bytes(data, rng)
+    if rng.random() < 0.03:
+        kind, data = "gzipped", gzipped(data, rng)
     return Input(kind, data[:LARGEST])
+
+
+def gzipped(data: bytes, rng: random.Random) -> bytes:
+    """In one or two gzip members, whole or damaged."""
+    at = rng.choice((0, len(data) // 2))
+    members = (gzip.compress(part, mtime=0) for part in (data[:at], data[at:]) if part)
+    packed = b"\0\0".join(members) if rng.random() < 0.2 else b"".join(members)
+    return damaged_bytes(packed, rng) if rng.random() < 0.5 else packed

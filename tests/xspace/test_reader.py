@@ -26,6 +26,7 @@ from tests.xspace_builder import (
     varint,
 )
 from tfcompare.xspace import parse
+from tfcompare.xspace.texts import LONGEST_BYTES
 
 UNKNOWN_FIELDS = b"".join(
     [integer(99, 7), integer(100, -1), fixed64(101, b"\xff" * 8), fixed32(102, b"\xff" * 4), chunk(103, b"\xff" * 300)]
@@ -243,7 +244,7 @@ def test_invalid_utf8_becomes_a_mark_in_the_text() -> None:
 
 
 def test_names_of_any_kind() -> None:
-    names = ["", "\0", "a\nb", "x" * (1 << 20), "é\U0001f600", "a\tb", "Iterator::Root::Map[0]::\u2028"]
+    names = ["", "\0", "a\nb", "x" * LONGEST_BYTES, "é\U0001f600", "a\tb", "Iterator::Root::Map[0]::\u2028"]
     found = only_line(space(plane("p", line("t", *(event(n, i, 1, s=n) for i, n in enumerate(names))))))["events"]
     assert [(e[0], e[4][0][2]) for e in found] == [(n, n) for n in names]
 

@@ -117,8 +117,9 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
 def levels(side: Sequence[Sides], spread: Declared) -> Levels:
     """Each row's typical step on one side alone, to be held against a fixed value.
 
-    Of several recordings it is the geometric mean of theirs, which the ratios of `changes` are made of. `spread` is the declared standard deviation of the logarithm between recordings of one program; it is
-    used for fewer than `FEWEST_REPEATS` recordings. A row that is 0 has no interval (NaN).
+    Of several recordings it is the geometric mean of theirs, which the ratios of `changes` are made of. `spread` is the
+    declared standard deviation of the logarithm between recordings of one program; it is used for fewer than
+    `FEWEST_REPEATS` recordings. A row that is 0 has no interval (NaN).
     """
     known = _estimate(side, _at_most(_correlation(side) + _caution(side)), spread)
     with np.errstate(invalid="ignore", over="ignore"):
