@@ -187,9 +187,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=10_000, help="simulated pairs a cell (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
+    text = report(args.trials, args.seed)
     page = PAGE.read_text(encoding="utf-8")
     before, rest = page.split(_BEGIN)
-    PAGE.write_text(before + _BEGIN + report(args.trials, args.seed) + _END + rest.split(_END)[1], encoding="utf-8")
+    PAGE.write_text(before + _BEGIN + text + _END + rest.split(_END)[1], encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -125,3 +125,16 @@ def test_one_side_alone_has_the_spread_of_one_recording():
     assert np.log(found.high[0] / 2) == pytest.approx(half, rel=0.01)
     assert np.log(found.low[0] / 2) == pytest.approx(-half, rel=0.01)
     assert np.isnan([found.low[1], found.high[1]]).all(), "of what is 0 there is no logarithm"
+
+
+def test_a_mean_that_one_step_makes_up_is_not_sure_of_anything() -> None:
+    usual = 0.5 * np.exp(0.05 * np.random.default_rng(8).standard_normal((1, 20)))
+    spike = usual.copy()
+    spike[0, 7] = 2_500.0
+    once = np.zeros((1, 20))
+    once[0, 3] = 10.0
+    for odd in (spike, once):
+        found = changes([plain_sides(usual)], [plain_sides(odd)], 0.05)
+        assert found.low[0] < 1 < found.high[0]
+    by_steps = np.var(usual / usual.mean(), ddof=1)
+    assert plain_sides(usual).variance[0] == pytest.approx(by_steps, rel=0.05)

@@ -36,6 +36,8 @@ _FEWEST_EFFECTIVE = 1.5
 _OUTLIER = 2.5
 _MAD_OF_NORMAL = 1.4826
 _ROUNDING = 1e-12
+_LEAST_OF_THE_REST = 1e-6
+"""Of a mean that one step makes up, what the others are taken to hold: none has no logarithm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,24 @@ def _sides(values: Floats) -> Sides:
         squares = (deviations**2).sum(axis=1)
         squares = np.where(squares > steps * _ROUNDING**2, squares, 0.0)
         products = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1) / squares
-    return Sides(location, squares / max(steps - 1, 1), np.where(squares > 0, products, 0.0), steps)
+    variance = np.maximum(squares / max(steps - 1, 1), _without_each_step(values, location))
+    return Sides(location, variance, np.where(squares > 0, products, 0.0), steps)
+
+
+def _without_each_step(values: Floats, location: Floats) -> Floats:
+    """The steps' variance by how much the logarithm of each row's mean hangs on any one step (the jackknife).
+
+    It is that of `Sides`, but where one step makes up most of the mean: then it is much larger, and nothing is claimed.
+    """
+    steps = values.shape[1]
+    if steps < 2:
+        return np.zeros(len(values))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = (location[:, None] * steps - values) / (steps - 1) / location[:, None]
+        logs = np.log(np.maximum(others, _LEAST_OF_THE_REST))
+    deviations = logs - logs.mean(axis=1, keepdims=True)
+    variance: Floats = np.where(location > 0, (steps - 1) * (deviations**2).sum(axis=1), 0.0)
+    return variance
 
 
 def _winsorised(values: Floats) -> Floats:
