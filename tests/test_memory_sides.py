@@ -162,7 +162,7 @@ def test_names_for_charts_tell_op_and_shape_or_that_none_is_known(runs: tuple[Ru
     rows = named(diff_of(*runs, MemoryPair(A, B)))
     assert set(rows["what"]) == {"m/conv [300]", "m/mul"}
     assert rows.set_index("what")["detail"]["m/conv [300]"] == "output · 1 allocation"
-    unnamed = rows.assign(op_name=["", "(null)"], shape=["unknown", ""])
+    unnamed = rows.assign(op_name="", shape=["unknown", ""])
     assert set(named(unnamed)["what"]) == {"(no op named)"}
 
 
