@@ -1,4 +1,4 @@
-"""What holds for all tests: nothing is read from, or left in, the folder where a user's uploads are kept."""
+"""What all tests share: a data folder of their own, so that no user's uploads are read or left; and the command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import os
 import shutil
 import tempfile
 
+import pytest
+
 from tests.capture.workers import workers
+from tfcompare import cli
 from tfcompare.settings import DATA_VARIABLE
 
 __all__ = ["workers"]
@@ -20,3 +23,19 @@ def pytest_configure() -> None:
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(_DATA, ignore_errors=True)
+
+
+@pytest.fixture
+def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Runs a command; returns exit status, stdout and stderr."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        try:
+            status = cli.main(words)
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        return status, *capsys.readouterr()
+
+    return run

@@ -21,24 +21,6 @@ CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
 AUTOENCODER = str(SAMPLES / "autoencoder")
 COMMANDS = ("runs", "show", "diff", "check", "capture", "serve")
 
-Outcome = tuple[int, str, str]
-
-
-@pytest.fixture
-def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Runs a command; returns exit status, stdout and stderr."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
-
-    def run(*words: str) -> Outcome:
-        try:
-            status = cli.main(words)
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
-
 
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))

@@ -11,29 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS
-from tfcompare import cli
 
 LARGE, SMALL, AGAIN, OTHER = (
     str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("512_128", "16_8", "16_8_again", "16_8_better_input")
 )
-
-Outcome = tuple[int, str, str]
-
-
-@pytest.fixture
-def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Runs a command; returns exit status, stdout and stderr."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
-
-    def run(*words: str) -> Outcome:
-        try:
-            status = cli.main(words)
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def findings(out: str) -> dict[str, dict[str, object]]:
