@@ -136,11 +136,8 @@ class Comparison:
     @cached_property
     def verdict(self) -> dict[str, Verdict]:
         """For each candidate's id, whether its step time differs from the baseline's."""
-        ours = self._judge.recordings(self.baseline, self.host)
-        return {
-            run.id: self._judge.on_step_time(ours, self._judge.recordings(run, self._hosts[run.id]))
-            for run in self.candidates
-        }
+        ours = self.recordings(self.baseline)
+        return {run.id: self._judge.on_step_time(ours, self.recordings(run)) for run in self.candidates}
 
     def on_groups(self, groups: Groups) -> pd.DataFrame:
         """Verdicts on groups of ops or kernels: the judge that `movers.group_diff` and its like take.
@@ -205,7 +202,7 @@ class Comparison:
 
         See `typical_steps`. NaN where no steps are marked.
         """
-        return typical_step_us(self._judge.recordings(run, self.host_of(run)))
+        return typical_step_us(self.recordings(run))
 
     def _candidate(self, run_id: str) -> Run:
         for run in self.candidates:
@@ -241,8 +238,7 @@ class Comparison:
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
         """The diff with the verdicts that its rows' single steps allow."""
-        ours = self._judge.recordings(self.baseline, self.host)
-        theirs = self._judge.recordings(candidate, self._hosts[candidate.id])
+        ours, theirs = self.recordings(self.baseline), self.recordings(candidate)
         metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
         displayed = self.per_step(diff[f"{metric}_ratio"], candidate)
         found = self._judge.on_rows(diff, name, ours, theirs, displayed)

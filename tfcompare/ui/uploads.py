@@ -15,6 +15,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from tfcompare.errors import TfcompareError
+from tfcompare.logdir.files import is_profile
 from tfcompare.settings import Settings
 from tfcompare.ui import login, same_machine
 from tfcompare.ui.search import look_again
@@ -82,8 +83,7 @@ def section(settings: Settings) -> None:
 
 
 def _arrival(file: Any, folder: str = "") -> Arrival:
-    is_profile = file.name.endswith((".xplane.pb", ".xplane.pb.gz"))
-    return Arrival(f"{folder if is_profile else ''}{file.name}", file, file.size)
+    return Arrival(f"{folder if is_profile(file.name) else ''}{file.name}", file, file.size)
 
 
 def _receive(kept: Uploads, arrivals: Sequence[Arrival]) -> None:
