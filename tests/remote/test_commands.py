@@ -11,10 +11,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tests.remote.servers import Web
-from tests.test_cli import tfcompare
 from tfcompare.commands import serve
-
-__all__ = ["tfcompare"]
 
 NAMES = ("filters_512_128", "filters_16_8")
 
