@@ -10,7 +10,7 @@ import pytest
 
 from tests.capture.workers import workers
 from tfcompare import cli
-from tfcompare.settings import DATA_VARIABLE
+from tfcompare.settings import DATA_VARIABLE, OFF, STORE_VARIABLE
 
 __all__ = ["workers"]
 
@@ -19,6 +19,7 @@ _DATA = tempfile.mkdtemp(prefix="tfcompare-tests-")
 
 def pytest_configure() -> None:
     os.environ[DATA_VARIABLE] = _DATA
+    os.environ[STORE_VARIABLE] = OFF  # what is tested is read; a few tests switch it on
 
 
 def pytest_unconfigure() -> None:

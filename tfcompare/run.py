@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePath
-from threading import Lock, Semaphore
 
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.errors import NotAProfile, NotFetched, TfcompareError, Unknown
-from tfcompare.frames import HostFrames, build
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.frames import HostFrames
 from tfcompare.frames.input_pipeline import input_pipeline
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.op_parts import of_hosts
@@ -23,11 +21,9 @@ from tfcompare.frames.op_stats import op_cells, op_stats, op_steps
 from tfcompare.frames.step_cells import StepCells, below_one_another
 from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
-from tfcompare.logdir import FoundRun, HostFile, find_run, remote_cache
-from tfcompare.xspace import read
+from tfcompare.logdir import FoundRun, find_run
+from tfcompare.reading import HostReader, Progress, kept_here, read_hosts
 
-_READERS = 4
-_FETCHERS = 8
 _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
@@ -46,9 +42,6 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
 """Tables that have rows of each host, and how to come by one host's."""
 
 _BY_DEVICE = ("op_stats", "op_steps", "copies")
-
-Progress = Callable[[int, int], None]
-"""Called with (host files read, host files in all) or, of remote ones, with (bytes fetched, bytes in all)."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +179,8 @@ def load(
 
     `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is
     wanted. Remote host files are fetched into the user's cache folder first, several at once, unless they are there;
-    `fetching` is told how far that is, `progress` how many are read.
+    `fetching` is told how far that is, `progress` how many are read. What was read before, and has not been touched
+    since, comes from the frames that are kept on this machine.
     A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be read
     (`NotAProfile`, `NoSuchPlace`) or any cannot be fetched (`NotFetched`), where there is no run (`NoRuns`) or more
     than one (`SeveralRuns`).
@@ -194,10 +188,11 @@ def load(
     found = place if isinstance(place, FoundRun) else find_run(place)
     if not found.files:
         raise TfcompareError("; ".join(found.problems) or f"{found.path}: no host file to read")
-    hosts, failures = _read_hosts(found, _Reader(found, step_marker, fetching), progress)
+    reader = HostReader(found, step_marker, fetching, kept_here())
+    hosts, failures = read_hosts(found, reader, progress)
     if not hosts:
         raise failures[0]
-    remarks = (*found.problems, *(f"left out: {failure}" for failure in failures), *_remarks(hosts))
+    remarks = (*found.problems, *(f"left out: {failure}" for failure in failures), *_remarks(hosts), *reader.remarks)
     return Run(
         id=found.id,
         name=found.name,
@@ -208,85 +203,6 @@ def load(
         found=found,
         hosts=tuple(hosts),
     )
-
-
-def _read_hosts(
-    found: FoundRun, reader: _Reader, progress: Progress | None
-) -> tuple[list[HostFrames], list[TfcompareError]]:
-    """(what the readable host files give, sorted by host; why the others cannot be read)."""
-    hosts: list[HostFrames] = []
-    failures: list[TfcompareError] = []
-    with ThreadPoolExecutor(min(_FETCHERS if found.is_remote else _READERS, len(found.files))) as pool:
-        waiting = [pool.submit(reader.read, file) for file in found.files]
-        for done, future in enumerate(waiting, 1):
-            try:
-                hosts.append(future.result())
-            except TfcompareError as error:
-                if isinstance(error, NotFetched):  # no verdict on the file: the run is to be had another time
-                    reader.stop()
-                    raise
-                failures.append(error)
-            except BaseException:
-                reader.stop()
-                raise
-            if progress is not None:
-                progress(done, len(waiting))
-    return sorted(hosts, key=lambda h: h.host), failures
-
-
-class _Stopped(BaseException):
-    """Nobody waits for the file any more."""
-
-
-class _Reader:
-    """Reads host files on several threads; remote ones are fetched before, and held while they are read."""
-
-    def __init__(self, found: FoundRun, step_marker: str | None, fetching: Progress | None) -> None:
-        self._step_marker = step_marker
-        self._fetching = fetching
-        self._at_once = Semaphore(_READERS)
-        self._lock = Lock()
-        self._here = {file.path: file.bytes_at_hand for file in found.files}
-        self._total = found.size_bytes
-        self._is_all_here = found.bytes_at_hand == self._total
-        self._is_stopped = False
-
-    def read(self, file: HostFile) -> HostFrames:
-        """The frames of a host file. A copy from an earlier time that turns out to be damaged is fetched anew."""
-        if self._is_stopped:
-            raise _Stopped
-        if file.source is None:
-            return self._frames(file)
-        cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
-        try:
-            with cache.held(file.source, lambda here: self._told(file, here)):
-                return self._frames(file)
-        except NotAProfile:
-            if not was_here:
-                raise
-        cache.discard(file.source)
-        with cache.held(file.source, lambda here: self._told(file, here)):
-            return self._frames(file)
-
-    def stop(self) -> None:
-        """Let go of what is being fetched; what has arrived is kept."""
-        self._is_stopped = True
-
-    def _frames(self, file: HostFile) -> HostFrames:
-        try:
-            with self._at_once:
-                profile = read(file.path)
-                return build(profile.space, file.host, profile.digest, self._step_marker)
-        except NotAProfile as error:  # also a damaged XLA program within
-            raise error.at(file.where) from None
-
-    def _told(self, file: HostFile, here: int) -> None:
-        if self._is_stopped:
-            raise _Stopped
-        with self._lock:
-            self._here[file.path] = here
-            if self._fetching is not None and not self._is_all_here:
-                self._fetching(sum(self._here.values()), self._total)
 
 
 def _content_id(hosts: list[HostFrames]) -> str:

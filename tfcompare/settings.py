@@ -13,6 +13,8 @@ Where the command line is silent the environment is asked:
 | `TFCOMPARE_UPLOAD_MB` | | the most that one upload may expand to, in megabytes | 8192 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | how much these copies may take, in megabytes; those not used for longest go first | 4096 |
+| `TFCOMPARE_STORE` | | folder for what was read, for the next time; `off` keeps none | the user's cache folder |
+| `TFCOMPARE_STORE_MB` | | how much they may take, in megabytes; those not used for longest go first | 4096 |
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ CACHE_VARIABLE = "TFCOMPARE_CACHE_MB"
 UPLOAD_VARIABLE = "TFCOMPARE_UPLOAD_MB"
 FETCHED_VARIABLE = "TFCOMPARE_FETCHED"
 FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
+STORE_VARIABLE = "TFCOMPARE_STORE"
+STORE_MB_VARIABLE = "TFCOMPARE_STORE_MB"
+OFF = "off"
 DEFAULT_CACHE_MB = 1024
 DEFAULT_UPLOAD_MB = 8192
 DEFAULT_FETCHED_MB = 4096
+DEFAULT_STORE_MB = 4096
 _SEPARATOR = re.escape(os.pathsep)
 _URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARATOR}\d+(?![^/{_SEPARATOR}]))?(?:/[^{_SEPARATOR}]*)?"
 """In a list of places: up to the separator, but for that before a port."""
@@ -120,6 +126,21 @@ def fetched_folder(environment: Mapping[str, str]) -> Path:
 def fetched_bytes(environment: Mapping[str, str]) -> int:
     """How much they may take; raises `TfcompareError` for a value that is no number of megabytes."""
     return _megabytes(FETCHED_MB_VARIABLE, environment, DEFAULT_FETCHED_MB)
+
+
+def store_folder(environment: Mapping[str, str]) -> Path | None:
+    """Where the tables of profiles that were read are kept; None where none are to be."""
+    named = environment.get(STORE_VARIABLE, "")
+    if named:
+        return None if named == OFF else Path(named).expanduser()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("tfcompare", appauthor=False) / "store"
+
+
+def store_bytes(environment: Mapping[str, str]) -> int:
+    """How much they may take; raises `TfcompareError` for a value that is no number of megabytes."""
+    return _megabytes(STORE_MB_VARIABLE, environment, DEFAULT_STORE_MB)
 
 
 def _split(text: str) -> list[str]:

@@ -22,7 +22,7 @@ def locked_to_read(path: Path) -> Iterator[int | None]:
         return
     try:
         _lock_to_read(descriptor)
-        yield descriptor if _is_at(path, descriptor) else None
+        yield descriptor if is_at(path, descriptor) else None
     finally:
         os.close(descriptor)
 
@@ -39,7 +39,7 @@ def locked_to_write(path: Path, *, create: bool) -> Iterator[int | None]:
         yield None
         return
     try:
-        yield descriptor if _lock(descriptor) and _is_at(path, descriptor) else None
+        yield descriptor if _lock(descriptor) and is_at(path, descriptor) else None
     finally:
         os.close(descriptor)
 
@@ -60,7 +60,7 @@ def _lock(descriptor: int) -> bool:
     return True
 
 
-def _is_at(path: Path, descriptor: int) -> bool:
+def is_at(path: Path, descriptor: int) -> bool:
     """Whether the path still leads to that file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))

@@ -1,0 +1,1 @@
+"""Frames kept for the next time, and of many runs in one place."""

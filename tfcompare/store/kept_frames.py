@@ -1,0 +1,182 @@
+"""Frames of host files that were read before, kept in the user's cache folder for the next time.
+
+    seen/<key>.json    what a file with this path, size, times and inode held: the name of a pack, and a digest
+    packs/<name>.pack  its frames; the name follows from content, host name, step marker and the reader's version
+
+A file that was touched in any way has another key, so frames of another content are never taken for its own. Times are
+told in steps of some milliseconds: of a file that was written just before it was read, the content is compared as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+
+from tfcompare.frames import HostFrames
+from tfcompare.logdir import HostFile, open_untouched
+from tfcompare.store.local_files import LocalFiles
+from tfcompare.store.packing import Damaged, pack, unpack
+from tfcompare.store.version import reader_version
+from tfcompare.text import text_of
+
+_SETTLED_NS = 2 * 10**9
+"""File systems tell times at least this well: what changed longer ago will have another time once it changes again."""
+_MOST_SAID = 20
+
+
+def pack_name(host: str, digest: str, step_marker: str | None) -> str:
+    """Where the frames lie that this version of the reader makes of such a file."""
+    told = json.dumps([host, digest, step_marker, reader_version()])
+    name = blake2b(told.encode(), digest_size=16).hexdigest()
+    return f"packs/{name[:2]}/{name}.pack"
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    """A file as its folder tells it. `is_settled`: a change from then on would have given it another stamp."""
+
+    told: tuple[object, ...]
+    is_settled: bool
+
+
+@dataclass
+class KeptFrames:
+    """Frames by the files they were made from. Whatever goes wrong here is told in `said` and costs time only."""
+
+    files: LocalFiles
+    _said: dict[str, None] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+    _writer: ThreadPoolExecutor = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="tfcompare-keep")
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What there is to tell of it, one sentence each, without repetition."""
+        with self._lock:
+            return tuple(self._said)
+
+    def stamp(self, file: HostFile) -> _Stamp | None:
+        """What tells the file as it is now; None where it cannot be told from a later one."""
+        if file.source is not None:
+            return _Stamp((file.source.digest,), True) if file.source.is_versioned else None
+        try:
+            status = file.path.stat()
+        except OSError:
+            return None
+        times = status.st_mtime_ns, status.st_ctime_ns
+        told = (os.path.abspath(file.path), status.st_size, *times, status.st_dev, status.st_ino)  # noqa: PTH100
+        return _Stamp(told, time.time_ns() - max(times) > _SETTLED_NS)
+
+    def find(self, file: HostFile, step_marker: str | None) -> HostFrames | None:
+        """The frames of the file as it is now, where they are kept."""
+        stamp = self.stamp(file)
+        if stamp is None:
+            return None
+        seen = self._seen(stamp, file, step_marker)
+        try:
+            known = json.loads(self.files.read(seen))
+            name, digest, is_sure = known["pack"], known["digest"], known["is_sure"]
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            self._say_unreadable(seen, error)
+            return None
+        if not is_sure and _digest(file.path) != digest:
+            return None
+        frames = self._unpacked(name, file)
+        if frames is not None and not is_sure and stamp.is_settled:
+            self._writer.submit(self._note, seen, name, digest, True)
+        return frames
+
+    def keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: _Stamp | None) -> None:
+        """Keep frames for the next time, soon; `before`: the file's stamp when reading it began."""
+        if before is not None:
+            self._writer.submit(self._keep, file, step_marker, frames, before)
+
+    def flush(self) -> None:
+        """Wait until what is to be kept is."""
+        self._writer.submit(lambda: None).result()
+
+    def _keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: _Stamp) -> None:
+        now, is_sure = self.stamp(file), before.is_settled
+        if now is None or now.told != before.told or not (is_sure or _digest(file.path) == frames.digest):
+            return  # it changed meanwhile
+        name = pack_name(file.host, frames.digest, step_marker)
+        try:
+            if not self.files.has(name):
+                self.files.write(name, pack(frames))
+        except OSError as error:
+            self._say_not_kept(error)
+            return
+        self._note(self._seen(before, file, step_marker), name, frames.digest, is_sure)
+
+    def _note(self, seen: str, name: str, digest: str, is_sure: bool) -> None:
+        known = {"pack": name, "digest": digest, "is_sure": is_sure}
+        try:
+            self.files.write(seen, json.dumps(known).encode())
+        except OSError as error:
+            self._say_not_kept(error)
+
+    def _unpacked(self, name: str, file: HostFile) -> HostFrames | None:
+        try:
+            return unpack(self.files.read(name))
+        except FileNotFoundError:  # it made room for others
+            return None
+        except OSError as error:
+            self._say_unreadable(name, error)
+        except Damaged:
+            self.files.remove(name)
+            self._say(
+                f"{text_of(str(self.files.folder / name))}: what was kept of {text_of(str(file.where))} is damaged; "
+                "the profile is read anew, and kept again"
+            )
+        return None
+
+    def _seen(self, stamp: _Stamp, file: HostFile, step_marker: str | None) -> str:
+        told = json.dumps([stamp.told, file.host, step_marker, reader_version()])
+        return f"seen/{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}.json"
+
+    def _say_unreadable(self, name: str, error: Exception) -> None:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else "its content is not as written"
+        self._say(
+            f"{text_of(str(self.files.folder / name))}: cannot be read ({what}); profiles are read anew meanwhile: "
+            "`tfcompare store --clear` empties the store"
+        )
+
+    def _say_not_kept(self, error: OSError) -> None:
+        self._say(
+            f"{text_of(str(self.files.folder))}: what is read cannot be kept there ({error.strerror or error}), so it "
+            "is read anew each time; make room, or name another folder in TFCOMPARE_STORE"
+        )
+
+    def _say(self, sentence: str) -> None:
+        with self._lock:
+            if len(self._said) < _MOST_SAID:
+                self._said.setdefault(sentence)
+
+
+@cache
+def kept_frames(folder: Path, max_bytes: int) -> KeptFrames:
+    """Those in that folder: one object for all who ask, so that what goes wrong is said once."""
+    return KeptFrames(LocalFiles(folder, max_bytes))
+
+
+def _digest(path: Path) -> str:
+    """That of the file's bytes; empty where they cannot be read."""
+    digest = blake2b(digest_size=16)
+    try:
+        with os.fdopen(open_untouched(path), "rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    except OSError:
+        return ""
+    return digest.hexdigest()
