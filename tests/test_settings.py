@@ -93,3 +93,17 @@ def test_a_flag_is_0_or_1(value: str) -> None:
 def test_data_is_kept_in_the_user_s_folder_unless_another_is_named() -> None:
     assert settings.read([], {"TFCOMPARE_DATA": "/data"}).data_folder == Path("/data")
     assert settings.read([], {}).data_folder.name == "tfcompare"
+
+
+@pytest.mark.parametrize(
+    "variable", [settings.CACHE_VARIABLE, settings.FETCHED_MB_VARIABLE, settings.STORE_MB_VARIABLE]
+)
+def test_every_bound_is_checked_at_the_start(variable: str) -> None:
+    with pytest.raises(TfcompareError, match=f"{variable} must be a whole number of megabytes"):
+        settings.read([], {variable: "plenty"})
+
+
+def test_the_store_has_a_folder_unless_it_is_off() -> None:
+    assert settings.store_folder({}) is not None
+    assert settings.store_folder({"TFCOMPARE_STORE": "~/frames"}) == Path.home() / "frames"
+    assert settings.store_folder({"TFCOMPARE_STORE": "off"}) is None

@@ -11,6 +11,7 @@ Where the command line is silent the environment is asked:
 | `TFCOMPARE_DATA` | | folder for what is uploaded and captured | the user's data folder |
 | `TFCOMPARE_CACHE_MB` | | memory for the runs that are kept loaded, in megabytes | 1024 |
 | `TFCOMPARE_UPLOAD_MB` | | the most that one upload may expand to, in megabytes | 8192 |
+| `TFCOMPARE_QUERY_MB` | | memory that one query may take, in megabytes | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | how much these copies may take, in megabytes; those not used for longest go first | 4096 |
 | `TFCOMPARE_STORE` | | folder for what was read, for the next time; `off` keeps none | the user's cache folder |
@@ -36,6 +37,7 @@ CAPTURE_VARIABLE = "TFCOMPARE_ALLOW_CAPTURE"
 DATA_VARIABLE = "TFCOMPARE_DATA"
 CACHE_VARIABLE = "TFCOMPARE_CACHE_MB"
 UPLOAD_VARIABLE = "TFCOMPARE_UPLOAD_MB"
+QUERY_VARIABLE = "TFCOMPARE_QUERY_MB"
 FETCHED_VARIABLE = "TFCOMPARE_FETCHED"
 FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
 STORE_VARIABLE = "TFCOMPARE_STORE"
@@ -43,6 +45,7 @@ STORE_MB_VARIABLE = "TFCOMPARE_STORE_MB"
 OFF = "off"
 DEFAULT_CACHE_MB = 1024
 DEFAULT_UPLOAD_MB = 8192
+DEFAULT_QUERY_MB = 1024
 DEFAULT_FETCHED_MB = 4096
 DEFAULT_STORE_MB = 4096
 _SEPARATOR = re.escape(os.pathsep)
@@ -66,6 +69,7 @@ class Settings:
     allow_capture: bool = False
     data: Path | None = None
     upload_bytes: int = DEFAULT_UPLOAD_MB * 2**20
+    query_bytes: int = DEFAULT_QUERY_MB * 2**20
 
     @property
     def data_folder(self) -> Path:
@@ -84,6 +88,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """
     places, roots, allow_capture = _arguments(arguments)
     data = environment.get(DATA_VARIABLE, "")
+    for bound in (fetched_bytes, store_bytes):  # asked for later, when it would be too late to complain
+        bound(environment)
     return Settings(
         places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
         roots=_paths(roots or environment.get(ROOTS_VARIABLE, "").split(os.pathsep)),
@@ -91,6 +97,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         data=Path(data).expanduser() if data else None,
         cache_bytes=_megabytes(CACHE_VARIABLE, environment, DEFAULT_CACHE_MB),
         upload_bytes=_megabytes(UPLOAD_VARIABLE, environment, DEFAULT_UPLOAD_MB),
+        query_bytes=_megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB),
     )
 
 

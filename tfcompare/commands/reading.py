@@ -30,7 +30,18 @@ def load_runs(places: Sequence[str]) -> list[Run]:
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")
+    tell_of_kept_frames()
     return runs
+
+
+def tell_of_kept_frames() -> None:
+    """Say what is wrong with the frames that are kept on this machine: nothing else tells of it."""
+    from tfcompare.reading import kept_here
+
+    if (kept := kept_here()) is not None:
+        kept.flush()
+        for sentence in kept.said:
+            note(f"note: {sentence}")
 
 
 def _told_apart(runs: Sequence[Run]) -> list[Run]:

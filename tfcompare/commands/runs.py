@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import add_format, emit, note
-from tfcompare.commands.reading import progress, say_if_compiling, tell_fetching
+from tfcompare.commands.reading import progress, say_if_compiling, tell_fetching, tell_of_kept_frames
 from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
+    tell_of_kept_frames()
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
         note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")

@@ -29,6 +29,8 @@ from tfcompare.text import text_of
 _SETTLED_NS = 2 * 10**9
 """File systems tell times at least this well: what changed longer ago will have another time once it changes again."""
 _MOST_SAID = 20
+_TELLING_S = 600
+"""For so long a sentence is told: who looks later has nothing to do about it."""
 
 
 def pack_name(host: str, digest: str, step_marker: str | None) -> str:
@@ -51,7 +53,7 @@ class KeptFrames:
     """Frames by the files they were made from. Whatever goes wrong here is told in `said` and costs time only."""
 
     files: LocalFiles
-    _said: dict[str, None] = field(default_factory=dict, init=False)
+    _said: dict[str, float] = field(default_factory=dict, init=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
     _writer: ThreadPoolExecutor = field(init=False, repr=False)
 
@@ -60,9 +62,9 @@ class KeptFrames:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What there is to tell of it, one sentence each, without repetition."""
+        """What there is to tell of the last minutes, one sentence each, without repetition."""
         with self._lock:
-            return tuple(self._said)
+            return tuple(sentence for sentence, when in self._said.items() if time.monotonic() - when < _TELLING_S)
 
     def stamp(self, file: HostFile) -> _Stamp | None:
         """What tells the file as it is now; None where it cannot be told from a later one."""
@@ -85,7 +87,7 @@ class KeptFrames:
         try:
             known = json.loads(self.files.read(seen))
             name, digest, is_sure = known["pack"], known["digest"], known["is_sure"]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
             self._say_unreadable(seen, error)
@@ -160,8 +162,9 @@ class KeptFrames:
 
     def _say(self, sentence: str) -> None:
         with self._lock:
-            if len(self._said) < _MOST_SAID:
-                self._said.setdefault(sentence)
+            self._said[sentence] = time.monotonic()
+            while len(self._said) > _MOST_SAID:
+                del self._said[next(iter(self._said))]
 
 
 @cache

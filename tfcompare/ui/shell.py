@@ -17,7 +17,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.ui import captures, login, on_disk, sidebar, state, typed_paths, uploads
+from tfcompare.ui import captures, kept, login, on_disk, sidebar, state, typed_paths, uploads
 from tfcompare.ui.loading import compared, fetch
 from tfcompare.ui.search import Search, search
 from tfcompare.ui.selection import Per, Selection, default_pair, settle
@@ -94,6 +94,7 @@ def setup(title: str, *, needs: Needs) -> View:
     sidebar.choices(view.selection, view.found)
     host_slot = st.sidebar.container()
     login.show()
+    kept.tell()
     for complaint in complaints:
         st.error(complaint)
     if complaints:

@@ -1,0 +1,288 @@
+"""Frames are kept for the next time, and never taken for those of a file that has changed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.profiles import SAMPLE_RUNS
+from tfcompare import reading
+from tfcompare.run import Run, load
+from tfcompare.store import kept_frames
+from tfcompare.store.kept_frames import KeptFrames
+from tfcompare.store.local_files import LocalFiles
+
+RUN = SAMPLE_RUNS["filters_16_8"]
+OTHER = SAMPLE_RUNS["filters_512_128"]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the store, switched on, for files that settle at once."""
+    folder = tmp_path / "store"
+    monkeypatch.setenv("TFCOMPARE_STORE", str(folder))
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    return folder
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    return Path(shutil.copy(next(RUN.rglob("*.xplane.pb")), tmp_path / "vm.xplane.pb"))
+
+
+@pytest.fixture
+def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that were read, not taken from the store."""
+    files: list[str] = []
+    monkeypatch.setattr(reading, "read", lambda path, real=reading.read: (files.append(path.name), real(path))[1])
+    return files
+
+
+def opened(path: Path, step_marker: str | None = None) -> Run:
+    """The run, once what is to be kept of it is."""
+    run = load(path, step_marker=step_marker)
+    here().flush()
+    return run
+
+
+def here() -> KeptFrames:
+    kept = reading.kept_here()
+    assert kept is not None
+    return kept
+
+
+def packs(store: Path) -> list[Path]:
+    return sorted(store.rglob("*.pack"))
+
+
+@pytest.mark.usefixtures("store")
+def test_the_second_time_a_profile_is_not_read(profile: Path, read_anew: list[str]) -> None:
+    first, second = opened(profile), opened(profile)
+    assert read_anew == ["vm.xplane.pb"]
+    assert second.content_id == first.content_id
+    assert second.info == first.info
+    pd.testing.assert_frame_equal(second.table("op_stats"), first.table("op_stats"))
+    assert here().said == ()
+
+
+def _written_over(path: Path) -> None:
+    path.write_bytes(next(OTHER.rglob("*.xplane.pb")).read_bytes())
+
+
+def _one_byte_with_the_old_time(path: Path) -> None:
+    before, data = path.stat(), bytearray(path.read_bytes())
+    name = data.index(b"truediv")
+    data[name : name + 7] = b"TRUEDIV"
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _another_of_the_same_size_and_time_renamed_here(path: Path) -> None:
+    before, data = path.stat(), path.read_bytes().replace(b"truediv", b"TRUEDIV")
+    other = path.with_name("other")
+    other.write_bytes(data)
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    other.replace(path)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    "change", [_written_over, _one_byte_with_the_old_time, _another_of_the_same_size_and_time_renamed_here]
+)
+def test_a_profile_that_changed_is_read_anew(
+    profile: Path, read_anew: list[str], change: Callable[[Path], None]
+) -> None:
+    first = opened(profile)
+    change(profile)
+    second = opened(profile)
+    assert len(read_anew) == 2
+    assert second.content_id != first.content_id
+    assert not second.table("op_stats").equals(first.table("op_stats"))
+
+
+@pytest.mark.usefixtures("store")
+def test_a_profile_that_changes_within_the_clock_s_tick_is_read_anew(
+    profile: Path, read_anew: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file system that tells times so badly that a change leaves no trace."""
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", 3600 * 10**9)
+    stat = profile.stat()
+    monkeypatch.setattr(Path, "stat", lambda path, real=Path.stat, **kw: stat if path == profile else real(path, **kw))
+    first, same = opened(profile), opened(profile)
+    assert len(read_anew) == 1
+    assert same.content_id == first.content_id
+    profile.write_bytes(profile.read_bytes().replace(b"truediv", b"TRUEDIV"))
+    assert opened(profile).content_id != first.content_id
+    assert len(read_anew) == 2
+
+
+@pytest.mark.usefixtures("store")
+def test_what_was_doubtful_is_sure_once_time_has_passed(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", 3600 * 10**9)
+    opened(profile)
+    digests: list[Path] = []
+    monkeypatch.setattr(
+        kept_frames, "_digest", lambda path, real=kept_frames._digest: (digests.append(path), real(path))[1]
+    )
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    opened(profile)
+    opened(profile)
+    assert digests == [profile]
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_kept(
+    store: Path, profile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_and_change(path: Path, real=reading.read):
+        read = real(path)
+        _written_over(path)
+        return read
+
+    monkeypatch.setattr(reading, "read", read_and_change)
+    opened(profile)
+    assert packs(store) == []
+
+
+def test_frames_of_another_step_marker_are_others(store: Path) -> None:
+    markers = (None, "truediv:RealDiv")
+    first = [opened(RUN, marker).info.step_source for marker in markers]
+    assert len(set(first)) == len(packs(store)) == 2
+    assert [opened(RUN, marker).info.step_source for marker in markers] == first
+
+
+def test_frames_of_another_reader_are_not_used(
+    store: Path, profile: Path, read_anew: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(profile)
+    monkeypatch.setattr(kept_frames, "reader_version", lambda: "another")
+    opened(profile)
+    assert len(read_anew) == 2
+    assert len(packs(store)) == 2
+
+
+def test_a_copy_elsewhere_shares_the_pack(store: Path, profile: Path, tmp_path: Path) -> None:
+    opened(profile)
+    (tmp_path / "copy").mkdir()
+    opened(Path(shutil.copy(profile, tmp_path / "copy")))
+    assert len(packs(store)) == 1
+
+
+@pytest.mark.usefixtures("store")
+def test_a_gzipped_profile_is_kept_as_well(profile: Path, read_anew: list[str]) -> None:
+    gzipped = profile.with_name("vm.xplane.pb.gz")
+    gzipped.write_bytes(gzip.compress(profile.read_bytes(), 1))
+    profile.unlink()
+    opened(gzipped)
+    opened(gzipped)
+    assert read_anew == ["vm.xplane.pb.gz"]
+
+
+def test_a_damaged_pack_is_told_and_made_again(store: Path, profile: Path, read_anew: list[str]) -> None:
+    first = opened(profile)
+    (pack,) = packs(store)
+    data = bytearray(pack.read_bytes())
+    data[len(data) // 2] ^= 1
+    pack.write_bytes(data)
+    pd.testing.assert_frame_equal(opened(profile).table("op_stats"), first.table("op_stats"))
+    assert len(read_anew) == 2
+    (said,) = here().said
+    assert said == (f"{pack}: what was kept of {profile} is damaged; the profile is read anew, and kept again")
+    opened(profile)
+    assert len(read_anew) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"pack": 3}', b"\xff\xfe"])
+def test_a_damaged_note_is_told_and_written_again(
+    store: Path, profile: Path, read_anew: list[str], content: bytes
+) -> None:
+    opened(profile)
+    (note,) = (store / "seen").iterdir()
+    note.write_bytes(content)
+    opened(profile)
+    opened(profile)
+    assert len(read_anew) == 2
+    assert [str(note) in said for said in here().said] == [True]
+
+
+def test_a_pack_that_made_room_for_others_is_made_again(store: Path, profile: Path, read_anew: list[str]) -> None:
+    opened(profile)
+    packs(store)[0].unlink()
+    opened(profile)
+    assert len(read_anew) == 2
+    assert len(packs(store)) == 1
+    assert here().said == ()
+
+
+def test_where_nothing_can_be_kept_the_app_says_so_and_works(
+    tmp_path: Path, profile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_folder = tmp_path / "file"
+    no_folder.write_text("")
+    monkeypatch.setenv("TFCOMPARE_STORE", str(no_folder / "store"))
+    assert opened(profile).info.step_count > 0
+    (said,) = here().said
+    assert said == (
+        f"{no_folder}/store: what is read cannot be kept there (Not a directory), so it is read anew each time; make "
+        "room, or name another folder in TFCOMPARE_STORE"
+    )
+
+
+def test_a_full_disk_costs_time_only_and_leaves_nothing_half_written(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def __init__(self, handle: int, _: str) -> None:
+            self._handle = handle
+
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            os.close(self._handle)
+
+        def write(self, data: bytes) -> None:
+            os.write(self._handle, data[:10])
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tfcompare.store.local_files.os.fdopen", Full)
+    files = LocalFiles(store)
+    with pytest.raises(OSError, match="No space left"):
+        files.write("packs/a", b"x" * 100)
+    assert [path for path in store.rglob("*") if path.is_file()] == []
+
+
+def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "store", max_bytes=250)
+    for i in range(2):
+        files.write(f"packs/{i}", bytes(100))
+        os.utime(tmp_path / "store" / "packs" / str(i), (i, i))
+    files.read("packs/0")  # a use, long after the last one
+    files.write("packs/2", bytes(100))
+    assert sorted(files.names("packs")) == ["packs/0", "packs/2"]
+
+
+def test_one_file_larger_than_the_store_takes_the_place_of_all_others(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "store", max_bytes=250)
+    files.write("packs/0", bytes(100))
+    files.write("packs/1", bytes(1000))
+    assert files.names("packs") == ["packs/1"]
+
+
+def test_what_a_killed_process_left_goes_with_time(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "store", max_bytes=250)
+    files.write("packs/0", bytes(100))
+    old, new = (tmp_path / "store" / "packs" / f".arriving-{i}" for i in range(2))
+    old.write_bytes(b"half")
+    new.write_bytes(b"half")
+    hours_ago = time.time() - 7200
+    os.utime(old, (hours_ago, hours_ago))
+    assert files.names("packs") == ["packs/0"]
+    assert (old.exists(), new.exists()) == (False, True)

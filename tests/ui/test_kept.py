@@ -1,0 +1,32 @@
+"""A store that takes nothing, on screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT, SAMPLE_RUNS
+from tfcompare import settings
+from tfcompare.reading import kept_here
+from tfcompare.settings import Settings
+from tfcompare.ui.loading import _run_cache
+
+
+def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_folder = tmp_path / "no_folder"
+    no_folder.write_text("")
+    monkeypatch.setenv("TFCOMPARE_STORE", str(no_folder / "store"))
+    _run_cache.clear()
+    with settings.override(Settings(places=(SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"]))):
+        page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90).run()
+        kept_here().flush()
+        page.run()
+    assert not page.exception
+    assert not page.error
+    (warning,) = (w.value.replace("\\", "") for w in page.sidebar.warning)
+    assert "cannot be kept there (Not a directory), so it is read anew each time; make room, or name" in warning
+    assert page.get("plotly_chart")
