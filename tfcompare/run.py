@@ -34,7 +34,7 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "memory_summary": lambda h: h.memory_summary,
     "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
     "memory_peak": lambda h: h.memory_peak,
-    "input_pipeline": lambda h: input_pipeline(h.parts, h.host),
+    "input_pipeline": lambda h: input_pipeline(h.parts.over_all_steps, h.host),
     "tf_data_pipelines": lambda h: h.tf_data.pipelines,
     "tf_data_calls": lambda h: h.tf_data.calls,
     "tf_data": lambda h: h.tf_data.executions,
@@ -236,7 +236,8 @@ def _of_each_host(name: str, hosts: tuple[HostFrames, ...], device: str | None) 
 
 
 def _op_table(name: str, hosts: tuple[HostFrames, ...], device: str | None, is_chosen: bool) -> pd.DataFrame:
-    parts = of_hosts([h.parts for h in hosts])
+    of_each = [h.parts for h in hosts]
+    parts = of_hosts([parts.over_all_steps for parts in of_each] if name == "op_stats" else of_each)
     idle = pd.concat([h.idle for h in hosts], ignore_index=True)
     if device is not None:
         parts, idle = parts.on_device(device), idle[idle["device"] == device]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,16 @@ class OpParts:
     def memory_bytes(self) -> int:
         """What the frames take in memory."""
         return sum(int(frame.memory_usage(deep=True).sum()) for frame in (self.parts, self.cells))
+
+    @cached_property
+    def over_all_steps(self) -> OpParts:
+        """The same with one cell for each part that has any, of what it took in all steps and outside of them."""
+        code = self.cells["part"].to_numpy()
+        part, code = distinct(code, len(self.parts))
+        added = ("occurrences", "total_time_ps", "self_time_ps")
+        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in added}
+        is_eager = any_of(code, self.cells["is_eager"].to_numpy(), len(part))
+        return OpParts(self.parts, pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager}))
 
     def on_device(self, device: str) -> OpParts:
         """The parts of one device."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property
 from hashlib import blake2b
@@ -115,7 +116,7 @@ class _Packed(HostFrames):
 
     @cached_property
     def parts(self) -> OpParts:
-        return OpParts(self._frame("op_parts"), self._frame("op_cells"))
+        return _PackedParts(self._frame)
 
     @cached_property
     def idle(self) -> pd.DataFrame:
@@ -151,12 +152,32 @@ class _Packed(HostFrames):
         return TfData(*(self._frame(f"tf_data_{name}") for name in ("pipelines", "executions", "calls")))
 
 
+class _PackedParts(OpParts):
+    """Op parts within a pack: most tables need them over all steps only, and that is far less to read."""
+
+    def __init__(self, frame: Callable[[str], pd.DataFrame]) -> None:
+        self.__dict__.update(_frame=frame)
+
+    @cached_property
+    def parts(self) -> pd.DataFrame:
+        return self.__dict__["_frame"]("op_parts")  # type: ignore[no-any-return]
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        return self.__dict__["_frame"]("op_cells")  # type: ignore[no-any-return]
+
+    @cached_property
+    def over_all_steps(self) -> OpParts:
+        return OpParts(self.parts, self.__dict__["_frame"]("op_totals"))
+
+
 def _frames_of(frames: HostFrames) -> dict[str, pd.DataFrame]:
     """The tables of a pack."""
     return {
         "steps": frames.steps,
         "op_parts": frames.parts.parts,
         "op_cells": frames.parts.cells,
+        "op_totals": frames.parts.over_all_steps.cells,
         "idle": frames.idle,
         "kernel_stats": frames.kernels.stats,
         "kernel_cells": frames.kernels.cells,
