@@ -116,11 +116,11 @@ def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> PairedRo
     Rows of pipelines that were paired under two names are never `exact`.
     """
     out = PairedRows([], [], [])
-    theirs = dict(list(candidate.groupby(["host", "pipeline"], sort=False)))
-    for key, rows in baseline.groupby(["host", "pipeline"], sort=False):
-        other = theirs.get(key)
-        if other is None:
+    theirs = candidate.groupby(["host", "pipeline"], sort=False).indices
+    for key, positions in baseline.groupby(["host", "pipeline"], sort=False).indices.items():
+        if key not in theirs:
             continue
+        rows, other = baseline.iloc[positions], candidate.iloc[theirs[key]]
         renamed = OWN_NAME in other and bool(np.any(other[OWN_NAME] != other["pipeline"]))
         for pair in pair_iterators(iterators_of(rows), iterators_of(other)):
             out.baseline.append(int(rows.index[pair.baseline]))

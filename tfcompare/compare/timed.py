@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,8 +61,9 @@ def _one_sided(candidate: bool) -> Verdict:
 def calls_by_pipeline(run: Run, host: str | None) -> dict[tuple[str, str], Floats]:
     """For each (host, pipeline) of a run, how long each of its calls took, in µs and in the order of time."""
     calls = run.table("tf_data_calls", host=host)
-    groups = calls.groupby(["host", "pipeline"])["latency_us"]
-    return {(str(at), str(name)): latencies.to_numpy(np.float64) for (at, name), latencies in groups}
+    latencies = calls["latency_us"].to_numpy(np.float64)
+    groups: dict[Any, Any] = calls.groupby(["host", "pipeline"]).indices
+    return {(str(at), str(name)): latencies[positions] for (at, name), positions in groups.items()}
 
 
 def slowest_pipeline(calls: dict[tuple[str, str], Floats]) -> tuple[str, str] | None:

@@ -11,13 +11,14 @@ import pandas as pd
 from tfcompare.frames.tf_data_executions import MOST_ROWS, Analysis, analyse
 from tfcompare.frames.tf_data_settings import buffered_elements, element_sizes, largest_of_rows, texts_of_rows
 from tfcompare.schema.input import SLOW_CALL_US, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
+from tfcompare.units import middle_ellipsis
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
-_LONGEST_NAME = 1_000
+_LONGEST_NAME = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,5 +140,5 @@ def _names(space: XSpace, analysis: Analysis, rows: Int64) -> list[str]:
     events = analysis.calls.row[analysis.rows.first[rows]]
     used, which = np.unique(space.events.metadata[events], return_inverse=True)
     names = [str(name) for name in space.metadata_names[used]]
-    names = [name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…" for name in names]
+    names = [middle_ellipsis(name, _LONGEST_NAME) for name in names]  # the end says which iterator it is
     return [names[i] for i in which.tolist()]
