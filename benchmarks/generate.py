@@ -8,58 +8,81 @@ memory.
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from benchmarks import tf_cpu
-from benchmarks.encode import MOST_BYTES_OF_EVENT, MOST_BYTES_OF_STAT, head, message, number, put_events
+from benchmarks import jax_tpu, tf_cpu, tf_gpu
+from benchmarks.encode import MOST_BYTES_OF_EVENT, MOST_BYTES_OF_STAT, put_events
+from benchmarks.planes import names_size, write_environment, write_plane
 from benchmarks.recording import Int64, Recording, Step
 
-KINDS: dict[str, Callable[[int, int], Recording]] = {"tf_cpu": tf_cpu.recording}
-"""What can be generated: from a seed and a number of layers."""
+
+class Kind(NamedTuple):
+    """What can be generated: `recording` makes it from a seed and a number of layers, which grows with small files so
+    that these have steps, too."""
+
+    recording: Callable[[int, int], Recording]
+    layers_per_megabyte: float
+    most_layers: int
+
+
+KINDS = {
+    "tf_cpu": Kind(tf_cpu.recording, 10, 24),
+    "tf_gpu": Kind(tf_gpu.recording, 4, 12),
+    "jax_tpu": Kind(jax_tpu.recording, 4, 24),
+}
 
 MEGABYTE = 1_000_000
-_MOST_LAYERS = 24
-_LAYERS_PER_MEGABYTE = 10
+_LEAST_LAYERS = 2
 _PS_PER_NS = 1000
-_START_NS = 1_700_000_000_000_000_000
-_LINE_START_NS = 20_000
 _KNOTS = 24
 _SHORTEST_STRETCH = 0.4  # of a step's time anywhere: what is apart in the simulated step stays apart
 
+# The device's own clock: so long after the file's origin it began to count, and so long it takes to count one further.
+_CLOCK_BEGAN_PS = 13_371_250
+_TICK_PS = 1_250
+
 
 def generate(path: Path, megabytes: float, kind: str = "tf_cpu", seed: int = 1) -> None:
-    """Write a recording of about that size to `path`: below 2.4 MB of a smaller model, so that it has steps."""
-    layers = min(_MOST_LAYERS, max(2, round(_LAYERS_PER_MEGABYTE * megabytes)))
-    recording = KINDS[kind](seed, layers)
+    """Write a recording of about that size to `path`."""
+    make, layers_per_megabyte, most_layers = KINDS[kind]
+    recording = make(seed, min(most_layers, max(_LEAST_LAYERS, round(layers_per_megabyte * megabytes))))
+    size = int(megabytes * MEGABYTE) - sum(names_size(plane) for plane in recording.planes)
     with ExitStack() as stack, path.open("wb") as out:
-        lines = [stack.enter_context(tempfile.TemporaryFile(dir=path.parent)) for _ in recording.lines]
-        length_ns = _write_steps(recording, lines, int(megabytes * MEGABYTE), np.random.default_rng(seed))
-        _write_plane(out, recording, lines)
-        out.write(_environment(length_ns))
-        out.write(message(4, b"localhost"))
+        lines = [
+            stack.enter_context(tempfile.TemporaryFile(dir=path.parent))
+            for plane in recording.planes
+            for _ in plane.lines
+        ]
+        steps, length_ns = _write_steps(recording, lines, size, np.random.default_rng(seed))
+        remaining = iter(lines)
+        for plane in recording.planes:
+            write_plane(out, plane, [next(remaining) for _ in plane.lines], steps)
+        write_environment(out, length_ns)
 
 
-def _write_steps(recording: Recording, lines: Sequence[BinaryIO], size: int, rng: np.random.Generator) -> int:
-    """Steps until there are enough bytes, the events of each line to a file of its own: the time they take."""
+def _write_steps(
+    recording: Recording, lines: Sequence[BinaryIO], size: int, rng: np.random.Generator
+) -> tuple[int, int]:
+    """Steps until there are enough bytes, the events of each line to a file of its own: (their number, their time)."""
     written, begin_ns, index = 0, 0, 0
-    while written < size:
+    while written < size or not index:
         step = recording.steps[int(rng.integers(len(recording.steps)))]
         times = _Stretched(step, rng)
         begin_ps, end_ps = ((begin_ns + times(t)) * _PS_PER_NS for t in (step.begin_ns, step.end_ns))
-        value = step.stat_value + index * step.stat_growth
+        name = step.name + index * step.name_growth
+        value = _stat_values(step, index, begin_ps, end_ps)
         first = np.searchsorted(step.line, np.arange(len(lines) + 1))
         for line, file in enumerate(lines):
-            written += file.write(_events(step, value, begin_ps, end_ps - begin_ps, first[line], first[line + 1]))
+            written += file.write(_events(step, name, value, begin_ps, end_ps - begin_ps, first[line], first[line + 1]))
         begin_ns += int(times(np.array([step.length_ns]))[0])
         index += 1
-    return begin_ns
+    return index, begin_ns
 
 
 class _Stretched:
@@ -74,48 +97,31 @@ class _Stretched:
         return np.interp(times_ns, self._from, self._to).astype(np.int64)
 
 
-def _events(step: Step, value: Int64, offset_ps: Int64, duration_ps: Int64, first: int, last: int) -> memoryview:
-    """The encoded events `first` to `last` of a step, whose stats have these values this time."""
+def _stat_values(step: Step, index: int, begin_ps: Int64, end_ps: Int64) -> Int64:
+    """The values of the stats of the step `index` of the recording."""
+    value = step.stat_value + index * step.stat_growth
+    if len(step.clock_begin):
+        owner = np.repeat(np.arange(len(begin_ps)), np.diff(step.stat_first))
+        begin, end = ((_CLOCK_BEGAN_PS + ps) // _TICK_PS * _TICK_PS for ps in (begin_ps, end_ps))
+        value[step.clock_begin] = begin[owner[step.clock_begin]]
+        value[step.clock_duration] = (end - begin)[owner[step.clock_duration]]
+    return value
+
+
+def _events(
+    step: Step, name: Int64, value: Int64, offset_ps: Int64, duration_ps: Int64, first: int, last: int
+) -> memoryview:
+    """The encoded events `first` to `last` of a step, which are called and whose stats are so this time."""
     own = slice(first, last)
     stat_first = step.stat_first[first : last + 1]
     stats = slice(stat_first[0], stat_first[-1])
     room = (last - first) * MOST_BYTES_OF_EVENT + (stats.stop - stats.start) * MOST_BYTES_OF_STAT
     out = np.empty(room, np.uint8)
     size = put_events(
-        out, step.name[own], offset_ps[own], duration_ps[own], stat_first - stat_first[0],
+        out, name[own], offset_ps[own], duration_ps[own], stat_first - stat_first[0],
         step.stat_name[stats], step.stat_kind[stats], value[stats],
     )  # fmt: skip
     return out[:size].data
-
-
-def _write_plane(out: BinaryIO, recording: Recording, lines: Sequence[BinaryIO]) -> None:
-    begin = message(2, recording.plane.encode())
-    heads = [
-        number(1, 1000 + i) + message(2, name.encode()) + number(3, _START_NS + _LINE_START_NS)
-        for i, name in enumerate(recording.lines)
-    ]
-    sizes = [len(line_head) + file.tell() for line_head, file in zip(heads, lines, strict=True)]
-    names = b"".join(
-        message(field_number, number(1, key) + message(2, number(1, key) + message(2, name.encode())))
-        for field_number, table in ((4, recording.event_names), (5, recording.stat_names))
-        for name, key in table.ids.items()
-    )
-    out.write(head(1, len(begin) + sum(len(head(3, size)) + size for size in sizes) + len(names)))
-    out.write(begin)
-    for line_head, size, file in zip(heads, sizes, lines, strict=True):
-        out.write(head(3, size) + line_head)
-        file.seek(0)
-        shutil.copyfileobj(file, out, MEGABYTE)
-    out.write(names)
-
-
-def _environment(length_ns: int) -> bytes:
-    """The plane that tells when the recording began and ended."""
-    times = {"profile_start_time": _START_NS, "profile_stop_time": _START_NS + 2 * _LINE_START_NS + length_ns}
-    stats = b"".join(message(6, number(1, i) + number(3, t)) for i, t in enumerate(times.values(), 1))
-    names = b"".join(message(5, number(1, i) + message(2, number(1, i) + message(2, name.encode())))
-                     for i, name in enumerate(times, 1))  # fmt: skip
-    return message(1, number(1, 1) + message(2, b"Task Environment") + stats + names)
 
 
 def main() -> None:

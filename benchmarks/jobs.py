@@ -1,4 +1,7 @@
-"""What is measured, each job in a process of its own: `python -m benchmarks.jobs JOB FILE` prints its times as JSON."""
+"""What is measured, each job in a process of its own: `python -m benchmarks.jobs JOB FILE` prints its times as JSON.
+
+Each makes what the overview, op stats, kernel stats, the memory profile and the input pipeline show.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,27 @@ import sys
 import time
 from collections.abc import Callable
 
+OUR_TABLES = (
+    "run_info", "steps", "op_stats", "kernel_stats", "copies", "memory_summary", "memory_timeline",
+    "memory_peak", "input_pipeline", "tf_data_pipelines", "tf_data",
+)  # fmt: skip
+XPROF_TOOLS = ("overview_page", "framework_op_stats", "kernel_stats", "memory_profile", "input_pipeline_analyzer")
+
+TFCOMPARE, TFCOMPARE_KEEPING, TFCOMPARE_WARM = "tfcompare cold", "tfcompare cold, keeping", "tfcompare warm"
+TFCOMPARE_AGAIN = "tfcompare, not the first"
+XPROF, XPROF_WARM = "xprof cold", "xprof warm"
+
 
 def tfcompare_tables(file: str) -> Callable[[], None]:
-    """Read the file and make every table there is of it: import now, work when called."""
+    """Open the file and make these tables of it, and what each op took in each step, which the verdicts on the overview
+    rest on: import now, work when called."""
     import tfcompare.run
-    from tfcompare.schema import TABLES
 
     def work() -> None:
         run = tfcompare.run.load(file)
-        for table in TABLES:
+        for table in OUR_TABLES:
             run.table(table)
+        run.step_cells("op_stats")
 
     return work
 
@@ -28,32 +42,28 @@ def tfcompare_again(file: str) -> Callable[[], None]:
     return work
 
 
-def xprof_tools(*tools: str) -> Callable[[str], Callable[[], None]]:
-    """These tools of xprof on one file, one after the other; what one leaves beside the file serves the next."""
+def xprof_tools(file: str) -> Callable[[], None]:
+    """The tools one after the other; what one leaves beside the file serves the next."""
+    from xprof.convert.raw_to_tool_data import xspace_to_tool_data
 
-    def prepare(file: str) -> Callable[[], None]:
-        from xprof.convert.raw_to_tool_data import xspace_to_tool_data
+    def work() -> None:
+        for tool in XPROF_TOOLS:
+            data, _ = xspace_to_tool_data([file], tool, {})
+            if not data:
+                raise SystemExit(f"xprof gives nothing for {tool}")
 
-        def work() -> None:
-            for tool in tools:
-                data, _ = xspace_to_tool_data([file], tool, {})
-                if not data:
-                    raise SystemExit(f"xprof gives nothing for {tool}")
-
-        return work
-
-    return prepare
+    return work
 
 
-TFCOMPARE = "tfcompare"
-TFCOMPARE_AGAIN = "tfcompare, not the first profile"
 JOBS: dict[str, Callable[[str], Callable[[], None]]] = {
     TFCOMPARE: tfcompare_tables,
+    TFCOMPARE_KEEPING: tfcompare_tables,
+    TFCOMPARE_WARM: tfcompare_tables,
     TFCOMPARE_AGAIN: tfcompare_again,
-    "xprof overview + op stats": xprof_tools("overview_page", "framework_op_stats"),
-    "xprof overview": xprof_tools("overview_page"),
-    "xprof op stats": xprof_tools("framework_op_stats"),
+    XPROF: xprof_tools,
+    XPROF_WARM: xprof_tools,
 }
+"""In the order of a round: a warm one finds what the one before it left."""
 
 
 def main() -> None:

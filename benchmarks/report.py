@@ -1,48 +1,68 @@
-"""Measurements as Markdown tables."""
+"""Measurements as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
-from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_AGAIN
+from benchmarks.jobs import (
+    JOBS,
+    OUR_TABLES,
+    TFCOMPARE,
+    TFCOMPARE_AGAIN,
+    TFCOMPARE_KEEPING,
+    TFCOMPARE_WARM,
+    XPROF,
+    XPROF_TOOLS,
+    XPROF_WARM,
+)
 from benchmarks.measure import Cost
-from tfcompare.schema import TABLES
 
-_NOTES = Path(__file__).with_name("notes.md")
 Metric = Callable[[Cost], float]
 
-_HOW = """\
-Written by `make bench`: measure again rather than edit (`{command}`).
+_BASE_MEGABYTES, _LARGE_MEGABYTES = 30, 300
 
-Each cell is the median (least–most) of {runs} rounds. In a round each job runs once, one after the other, each in a
-fresh process on its own copy of the file; the file is in the page cache and numba's compiled code on disk, nothing else
-is cached. In brackets: how many times as much as tfcompare in the same round, the median of the rounds.
+_LISTED = ", ".join(f"`{table}`" for table in OUR_TABLES)
 
-tfcompare makes all its tables ({tables}); xprof its overview page, its framework op stats, or both in one process,
-where the second uses what the first left behind. "Not the first profile": in a process that has read one before, as
-the app's server."""
+HOW = f"""\
+Measure again rather than edit: `make bench`. A part of it: `python -m benchmarks --kinds tf_gpu --sizes 30 --runs 3`;
+each section says what it was measured with, and on what.
+
+In a round each job runs once, one after the other, each in a fresh process. The files are in the page cache, numba's
+compiled code is on disk (see "First use"). Cells are medians (least–most) over the rounds. In brackets: how many times
+as much as `{TFCOMPARE}` took in the same round, the median of the rounds.
+
+| job | what it does |
+| --- | --- |
+| {TFCOMPARE} | reads the file, nothing kept from before, and makes {_LISTED}, and what each op took in each step |
+| {TFCOMPARE_KEEPING} | the same, and keeps the frames for the next time, which goes on until the process ends |
+| {TFCOMPARE_WARM} | the same file again, with the frames that were kept |
+| {TFCOMPARE_AGAIN} | reads the file in a process that has read one before, as the app's server; nothing kept |
+| {XPROF} | {", ".join(f"`{t}`" for t in XPROF_TOOLS)}, in one process, in a folder of the file's own |
+| {XPROF_WARM} | the same tools again, in the folder that the first time left |
+
+tf.data is on top in ours: xprof no longer has it. *Work* is from the file to the tables, the process with its imports
+ready; *process* is from its start to its end."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Paired runs on one file: the i-th costs of all jobs were taken one after the other."""
+    """Rounds on one file. The first costs of all jobs were taken in the same round, the second ones, and so on; a slow
+    job may have gone through fewer rounds than others."""
 
     name: str
     megabytes: float
-    is_generated: bool
     costs: dict[str, list[Cost]]
 
     def values(self, job: str, metric: Metric) -> list[float]:
-        """The metric in each run."""
+        """The metric in each round."""
         return [metric(cost) for cost in self.costs[job]]
 
-    def ratios(self, job: str, metric: Metric) -> list[float]:
-        """How many times as much as tfcompare `job` took, pair by pair."""
-        ours, theirs = self.values(TFCOMPARE, metric), self.values(job, metric)
-        return [b / a for a, b in zip(ours, theirs, strict=True)]
+    def ratio(self, metric: Metric, job: str, to: str = TFCOMPARE) -> float:
+        """How many times as much as `to` the job took, round by round: the median."""
+        pairs = zip(self.values(job, metric), self.values(to, metric), strict=False)
+        return median(value / other for value, other in pairs)
 
 
 def work_s(cost: Cost) -> float:
@@ -60,32 +80,88 @@ def peak_mb(cost: Cost) -> float:
     return cost.peak_bytes / 1e6
 
 
-def report(measured: Sequence[Measured], first_use: Sequence[Cost], machine: Sequence[str], command: str) -> str:
-    """The whole page."""
-    whole = [job for job in JOBS if job != TFCOMPARE_AGAIN]
-    sections = [
-        "# tfcompare beside xprof",
-        _HOW.format(
-            runs=len(measured[0].costs[TFCOMPARE]), command=command, tables=", ".join(f"`{t}`" for t in TABLES)
-        ),
-        "\n".join(f"- {line}" for line in machine),
-        "## Time from the file to the tables, in seconds",
-        _table(measured, JOBS, work_s, "{:.2f}"),
-        "## Time of the whole process, in seconds",
-        _table(measured, whole, process_s, "{:.2f}"),
-        "## Peak memory, in MB",
-        _table(measured, whole, peak_mb, "{:.0f}"),
-        "## Growth: milliseconds for each megabyte of the generated files",
-        _growth([m for m in measured if m.is_generated]),
-        "## First use",
-        _first_use(first_use, measured[-1]),
-        _NOTES.read_text().strip(),
+def section(title: str, measured: Sequence[Measured], context: Sequence[str]) -> str:
+    """What was measured on some files that belong together; `context`: with what, and on what machine."""
+    blocks = [
+        f"## {title}",
+        "\n".join(f"- {line}" for line in context),
+        "Work, in seconds:",
+        _table(measured, work_s, "{:.2f}"),
+        "Process, in seconds:",
+        _table(measured, process_s, "{:.2f}"),
+        "Peak memory, in MB:",
+        _table(measured, peak_mb, "{:.0f}"),
     ]
-    return "\n\n".join(sections) + "\n"
+    return "\n\n".join(blocks)
 
 
-def _table(measured: Sequence[Measured], jobs: Iterable[str], metric: Metric, form: str) -> str:
-    jobs = list(jobs)
+def grown(title: str, measured: Sequence[Measured], context: Sequence[str]) -> str:
+    """The same of files that differ in size alone, and how the cost grows with it."""
+    growth = "Growth: milliseconds of work for each megabyte of the file:"
+    return "\n\n".join([section(title, measured, context), *([growth, _growth(measured)] if len(measured) > 1 else [])])
+
+
+def has_aims(measured: Sequence[Measured]) -> bool:
+    """Whether the file is among these that the aims are about."""
+    return _BASE_MEGABYTES in {round(m.megabytes) for m in measured}
+
+
+def targets(measured: Sequence[Measured], context: Sequence[str]) -> str:
+    """What the TensorFlow-on-CPU files of about 30 and 300 MB are to show, and what they do."""
+    of_size = {round(m.megabytes): m for m in measured}
+    base, large = of_size[_BASE_MEGABYTES], of_size.get(_LARGE_MEGABYTES)
+    rows = _ratios(base) + ([] if large is None else _linear(base, large))
+    aims = _markdown(["on the generated TF-CPU file of 30 MB", "aim", "measured", "outcome"], rows, ["---"] * 4)
+    return "\n\n".join(["## What was aimed at", "\n".join(f"- {line}" for line in context), aims])
+
+
+def first_use(costs: Sequence[Cost], usual: Measured, context: Sequence[str]) -> str:
+    """What the first profile on a machine costs."""
+    took, usually = (median(values) for values in ([c.work_s for c in costs], usual.values(TFCOMPARE, work_s)))
+    return "\n\n".join(
+        [
+            "## First use",
+            "\n".join(f"- {line}" for line in context),
+            f"The first profile ever read on a machine waits for numba to compile: {took:.1f} s of work in place of"
+            f" {usually:.2f} s ({usual.name}, median of {len(costs)}), once; the app says so when it happens.",
+        ]
+    )
+
+
+def _ratios(base: Measured) -> list[list[str]]:
+    rows = []
+    for what, job, to, aim in (
+        ("cold", XPROF, TFCOMPARE, 15),
+        ("warm, to xprof the first time", XPROF, TFCOMPARE_WARM, 50),
+        ("warm, to xprof the second time", XPROF_WARM, TFCOMPARE_WARM, 50),
+    ):
+        for part, metric in (("work", work_s), ("process", process_s)):
+            rows.append(_aimed(f"{what}: {part}", aim, base.ratio(metric, job, to)))
+    rows.append(_aimed("peak memory, cold", 3, base.ratio(peak_mb, XPROF)))
+    rows.append(_aimed("peak memory, warm", 3, base.ratio(peak_mb, XPROF_WARM, TFCOMPARE_WARM)))
+    return rows
+
+
+def _aimed(what: str, aim: int, ratio: float) -> list[str]:
+    shown = f"1/{ratio:.1f}" if ratio >= 1 else f"{1 / ratio:.1f} times"
+    outcome = "reached" if ratio >= aim else f"short of it: {aim / ratio:.1f} times as much as aimed at"
+    return [what, f"at most 1/{aim} of xprof's", shown, outcome]
+
+
+def _linear(base: Measured, large: Measured) -> list[list[str]]:
+    rows = []
+    for job in (TFCOMPARE, TFCOMPARE_WARM):
+        each = [median(m.values(job, work_s)) / m.megabytes for m in (base, large)]
+        growth = each[1] / each[0]
+        outcome = "reached" if growth <= 1.2 else f"short of it: {growth / 1.2:.2f} times as much as aimed at"
+        rows.append(
+            [f"{job}: work for a MB at 300 MB, to that at 30 MB", "at most 1.20 times", f"{growth:.2f} times", outcome]
+        )
+    return rows
+
+
+def _table(measured: Sequence[Measured], metric: Metric, form: str) -> str:
+    jobs = [job for job in JOBS if any(job in m.costs for m in measured)]
     rows = [[m.name, f"{m.megabytes:.1f}", *(_cell(m, job, metric, form) for job in jobs)] for m in measured]
     return _markdown(["file", "MB", *jobs], rows)
 
@@ -93,26 +169,17 @@ def _table(measured: Sequence[Measured], jobs: Iterable[str], metric: Metric, fo
 def _cell(measured: Measured, job: str, metric: Metric, form: str) -> str:
     values = measured.values(job, metric)
     low, mid, high = (form.format(v) for v in (min(values), median(values), max(values)))
-    ratio = "" if job == TFCOMPARE else f" [{median(measured.ratios(job, metric)):.1f}×]"
-    return f"{mid} ({low}–{high}){ratio}"
+    spread = f" ({low}–{high})" if len(values) > 1 else ""
+    ratio = "" if job == TFCOMPARE else f" [{measured.ratio(metric, job):.2g}×]"
+    return f"{mid}{spread}{ratio}"
 
 
 def _growth(measured: Sequence[Measured]) -> str:
-    rows = [[m.name, *(f"{1000 * median(m.values(job, work_s)) / m.megabytes:.1f}" for job in JOBS)] for m in measured]
-    return _markdown(["file", *JOBS], rows)
+    jobs = list(measured[0].costs)
+    rows = [[m.name, *(f"{1000 * median(m.values(job, work_s)) / m.megabytes:.1f}" for job in jobs)] for m in measured]
+    return _markdown(["file", *jobs], rows)
 
 
-def _first_use(costs: Sequence[Cost], warmed: Measured) -> str:
-    if not costs:
-        return "Not measured this time."
-    usual = median(warmed.values(TFCOMPARE, work_s))
-    took = median(cost.work_s for cost in costs)
-    return (
-        f"The first profile ever read on a machine waits for numba to compile: {took:.1f} s in place of {usual:.2f} s"
-        f" ({warmed.name}, median of {len(costs)}), once; the app says so when it happens."
-    )
-
-
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    align = ["---", *["---:"] * (len(header) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (header, align, *rows))
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], align: Sequence[str] = ()) -> str:
+    lines = (header, align or ["---", *["---:"] * (len(header) - 1)], *rows)
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines)

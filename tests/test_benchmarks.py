@@ -1,107 +1,143 @@
-"""The benchmarks: what the generator writes, and that the yardstick can be laid on; never how long anything takes."""
+"""The benchmarks: that the yardstick can be laid on, and what its report says; never how long anything takes."""
 
 from __future__ import annotations
 
 import platform
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.__main__ import main
-from benchmarks.generate import generate
-from benchmarks.jobs import JOBS
-from tests import xprof_oracle
-from tfcompare.frames.steps import WHOLE_PROFILE
-from tfcompare.run import Run, load
-from tfcompare.xspace import XSpace, read
-
-KEYS = ["host_or_device", "op_name", "op_type"]
-TOLERANCE = 0.001
+import benchmarks.__main__
+from benchmarks import measure
+from benchmarks.__main__ import Plan, main
+from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_KEEPING, TFCOMPARE_WARM, XPROF, XPROF_WARM
+from benchmarks.measure import Cost
+from benchmarks.page import ResultsPage
+from benchmarks.report import Measured, has_aims, peak_mb, targets, work_s
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("generated") / "small.xplane.pb"
-    generate(path, 0.3)
-    return path
+def cost(work: float, peak: float = 100) -> Cost:
+    return Cost(work_s=work, import_s=1, process_s=work + 1, peak_bytes=int(peak * 1e6))
 
 
-@pytest.fixture(scope="module")
-def run(file: Path) -> Run:
-    return load(file)
+def measured(megabytes: float, scale: float = 1) -> Measured:
+    """xprof takes 20 times as long as we do, 60 times as long as we do the second time."""
+    costs = {
+        TFCOMPARE: [cost(3 * scale, 100), cost(6 * scale, 100)],
+        TFCOMPARE_WARM: [cost(1 * scale, 50), cost(2 * scale, 50)],
+        XPROF: [cost(60 * scale, 320), cost(120 * scale, 320)],
+        XPROF_WARM: [cost(20 * scale, 40), cost(40 * scale, 40)],
+    }
+    return Measured(f"{megabytes:g} MB", megabytes, costs)
 
 
-@pytest.fixture(scope="module")
-def space(file: Path) -> XSpace:
-    return read(file).space
+def rows_of(text: str) -> dict[str, list[str]]:
+    """The cells behind the first one, by it."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {row[0]: row[1:] for row in rows}
 
 
-def test_the_same_arguments_give_the_same_bytes(file: Path, tmp_path: Path) -> None:
-    generate(tmp_path / "again", 0.3)
-    generate(tmp_path / "other", 0.3, seed=2)
-    assert (tmp_path / "again").read_bytes() == file.read_bytes()
-    assert (tmp_path / "other").read_bytes() != file.read_bytes()
-
-
-@pytest.mark.parametrize("megabytes", [0.1, 1.0])
-def test_a_file_is_about_as_large_as_asked_for(tmp_path: Path, megabytes: float) -> None:
-    generate(tmp_path / "file", megabytes)
-    assert (tmp_path / "file").stat().st_size == pytest.approx(megabytes * 1e6, rel=0.4)
-
-
-def test_a_file_looks_like_a_recording(run: Run, space: XSpace) -> None:
-    assert run.info.step_source != WHOLE_PROFILE
-    assert run.info.step_count > 5
-    assert run.info.framework == "TensorFlow"
-    assert run.remarks == ()
-    assert 25 < len(space.buffer) / len(space.events) < 45
-    assert 1 < len(space.event_stats.owner) / len(space.events) < 4
-
-
-def test_steps_differ_and_so_do_the_times_of_an_op(run: Run) -> None:
-    ops = run.table("op_steps")
-    conv = ops[ops["op_name"] == "model/block_0/conv/Conv2D"]
-    assert conv["self_time_us"].nunique() == run.info.step_count
-    assert run.steps["duration_us"].nunique() == run.info.step_count
-
-
-def test_memory_never_falls_below_nothing(space: XSpace) -> None:
-    in_use = space.numbers("bytes_allocated")[1]
-    assert len(in_use) > 100
-    assert in_use.min() > 0
-
-
-def test_xprof_reads_it_and_gives_the_same_op_stats(file: Path, run: Run) -> None:
-    xprof = xprof_oracle.framework_op_stats(file)
-    both = run.table("op_stats").merge(xprof, on=KEYS, how="outer", suffixes=("", "_xprof"), indicator=True)
-    assert both["_merge"].eq("both").all()
-    difference = (both["self_time_us"] - both["self_time_us_xprof"]).abs()
-    assert difference.le(TOLERANCE * both["self_time_us_xprof"]).all()
-
-
-def test_xprof_finds_the_same_steps(file: Path, run: Run) -> None:
-    steps = run.table("steps")
-    xprof = xprof_oracle.step_table(file)
-    assert xprof["duration_us"].to_numpy() == pytest.approx(
-        steps.loc[steps["included"], "duration_us"].to_numpy(), rel=TOLERANCE
-    )
-
-
-def test_the_report_has_a_figure_for_every_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "results.md"
-    main(["--runs", "1", "--sizes", "0.05", "--compilations", "0", "--samples", str(tmp_path), "--out", str(out)])
-    page = out.read_text()
-    assert capsys.readouterr().out.strip() == page.strip()
-    assert [line.removeprefix("## ").split(":")[0] for line in page.splitlines() if line.startswith("## ")] == [
-        "Time from the file to the tables, in seconds",
-        "Time of the whole process, in seconds",
-        "Peak memory, in MB",
-        "Growth",
-        "First use",
-        "What bounds it",
+def test_aims_are_told_as_reached_or_by_what_they_fall_short() -> None:
+    rows = rows_of(targets([measured(30.04), measured(299.8, scale=13)], ["said"]))
+    assert rows["cold: work"] == ["at most 1/15 of xprof's", "1/20.0", "reached"]
+    assert rows["cold: process"][1:] == ["1/16.3", "reached"]
+    assert rows["warm, to xprof the first time: work"] == ["at most 1/50 of xprof's", "1/60.0", "reached"]
+    assert rows["warm, to xprof the second time: work"][1:] == ["1/20.0", "short of it: 2.5 times as much as aimed at"]
+    assert rows["peak memory, cold"][1:] == ["1/3.2", "reached"]
+    assert rows["peak memory, warm"][1:] == ["1.2 times", "short of it: 3.8 times as much as aimed at"]
+    assert rows["tfcompare cold: work for a MB at 300 MB, to that at 30 MB"][1:] == [
+        "1.30 times",
+        "short of it: 1.09 times as much as aimed at",
     ]
-    header, _, row = [line for line in page.splitlines() if line.startswith("|")][:3]
-    assert header.count("|") == row.count("|") == len(JOBS) + 3
-    assert str(tmp_path) not in page
+
+
+def test_without_the_sizes_that_aims_are_about_nothing_is_said_of_them() -> None:
+    assert not has_aims([measured(3), measured(300)])
+    assert has_aims([measured(3), measured(30.4)])
+    assert "300 MB" not in targets([measured(3), measured(30)], [])
+
+
+def test_ratios_are_medians_of_rounds_not_of_sums() -> None:
+    odd = Measured("x", 1, {TFCOMPARE: [cost(1), cost(10), cost(1)], XPROF: [cost(2), cost(20), cost(9)]})
+    assert odd.ratio(work_s, XPROF) == 2
+    assert odd.ratio(peak_mb, XPROF) == 1
+    fewer = Measured("x", 1, {TFCOMPARE: [cost(1), cost(10), cost(1)], XPROF: [cost(3)]})
+    assert fewer.ratio(work_s, XPROF) == 3
+
+
+def test_a_section_is_replaced_without_the_others(tmp_path: Path) -> None:
+    out = tmp_path / "results.md"
+    out.write_text("# old\n\n<!-- browser: by hand -->\n\nof theirs\n\n<!-- end of browser -->\n\nloose\n")
+    ResultsPage(out).put("tf_gpu", "first")
+    ResultsPage(out).put("targets", "second")
+    ResultsPage(out).put("tf_gpu", "third")
+    assert re.findall(r"\w+(?=\n\n<!-- end)", out.read_text()) == ["second", "third", "theirs"]
+    assert "<!-- browser: by hand -->" in out.read_text()
+    assert out.read_text().startswith("# tfcompare beside xprof\n")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Path, str]]:
+    """(job, its file, its store) of all that would have been measured."""
+    out: list[tuple[str, Path, str]] = []
+
+    def fake(job: str, file: Path, **environment: str) -> Cost:
+        assert file.read_bytes() == b"recorded"
+        out.append((job, file, environment["TFCOMPARE_STORE"]))
+        return cost(1)
+
+    monkeypatch.setattr(measure, "cost_of", fake)
+    monkeypatch.setattr(measure, "_SETTLED_S", 0)
+    return out
+
+
+def test_what_is_warm_finds_what_the_job_before_left_and_nothing_else_does(
+    asked: list[tuple[str, Path, str]], tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"recorded")
+    found = Plan(runs=2, large_runs=1, slow_runs=1).rounds(tmp_path / "file")
+    assert {job: len(costs) for job, costs in found.costs.items()} == dict.fromkeys(JOBS, 2)
+    ours = [(job, store) for job, _, store in asked if job not in (XPROF, XPROF_WARM)]
+    stores = [store for _, store in ours if store != "off"]
+    assert [job for job, store in ours if store != "off"] == [TFCOMPARE_KEEPING, TFCOMPARE_WARM] * 2
+    assert stores[0] == stores[1] != stores[2] == stores[3]
+    theirs = [file for job, file, _ in asked if job in (XPROF, XPROF_WARM)]
+    assert theirs[0] == theirs[1] != theirs[2] == theirs[3]
+    assert {file for job, file, _ in asked if job in (TFCOMPARE, TFCOMPARE_WARM)} == {asked[0][1]}
+
+
+def test_large_files_are_measured_less_often(
+    asked: list[tuple[str, Path, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmarks.__main__, "_LARGE_MEGABYTES", 0)
+    (tmp_path / "file").write_bytes(b"recorded")
+    Plan(runs=5, large_runs=3, slow_runs=2).rounds(tmp_path / "file")
+    counts = Counter(job for job, _, _ in asked)
+    assert (counts[TFCOMPARE], counts[TFCOMPARE_WARM], counts[XPROF], counts[XPROF_WARM]) == (3, 3, 2, 2)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("bench")
+    out = folder / "results.md"
+    small = ["--runs", "1", "--sizes", "0.05", "--compilations", "0"]
+    main([*small, "--kinds", "tf_cpu", "--no-samples", "--out", str(out)])
+    assert str(folder) not in out.read_text()
+    return out.read_text()
+
+
+def test_the_report_has_a_figure_for_every_job(page: str) -> None:
+    tables = re.findall(r"^\| file .*\n\|.*\n(\|.*)\n", page, re.M)
+    assert len(tables) == 3
+    for row in tables:
+        figures = [float(cell.split()[0]) for cell in row.strip("|").split("|")[1:]]
+        assert len(figures) == 1 + len(JOBS)
+        assert min(figures) > 0
+
+
+def test_the_report_names_its_command_and_not_the_machine(page: str) -> None:
+    assert "`python -m benchmarks --kinds tf_cpu --sizes 0.05 --runs 1`" in page
     assert not re.search(rf"\b{re.escape(platform.node())}\b", page)
+    assert "## What bounds it" in page
