@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tfcompare import __version__
-from tfcompare.commands import capture, check, diff, runs, serve, show
+from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
 from tfcompare.errors import TfcompareError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 READER_GONE = 141
 
-_COMMANDS = (runs, show, diff, check, capture, serve)
+_COMMANDS = (runs, show, diff, check, query, ingest, store, capture, serve)
 
 
 class _Parser(argparse.ArgumentParser):

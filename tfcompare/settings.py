@@ -14,6 +14,7 @@ Where the command line is silent the environment is asked:
 | `TFCOMPARE_QUERY_MB` | | memory that one query may take, in megabytes | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | how much these copies may take, in megabytes; those not used for longest go first | 4096 |
+| `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, which are listed among the others | none |
 | `TFCOMPARE_STORE` | | folder for what was read, for the next time; `off` keeps none | the user's cache folder |
 | `TFCOMPARE_STORE_MB` | | how much they may take, in megabytes; those not used for longest go first | 4096 |
 """
@@ -41,6 +42,7 @@ QUERY_VARIABLE = "TFCOMPARE_QUERY_MB"
 FETCHED_VARIABLE = "TFCOMPARE_FETCHED"
 FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
 STORE_VARIABLE = "TFCOMPARE_STORE"
+STORE_URL_VARIABLE = "TFCOMPARE_STORE_URL"
 STORE_MB_VARIABLE = "TFCOMPARE_STORE_MB"
 OFF = "off"
 DEFAULT_CACHE_MB = 1024
@@ -54,13 +56,15 @@ _URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARA
 
 ROOT_OPTION = "--root"
 CAPTURE_OPTION = "--allow-capture"
+STORE_OPTION = "--store"
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a user asked for at the start. No `places` means: show the sample runs; no `roots`: no fence around paths.
 
-    A place is a URL as text, or a path. `data` is None for the user's data folder, which `data_folder` finds.
+    A place is a URL as text, or a path. `data` is None for the user's data folder, which `data_folder` finds; `store`
+    is a URL or path, None where no store was named.
     """
 
     places: tuple[str | Path, ...] = ()
@@ -69,7 +73,7 @@ class Settings:
     allow_capture: bool = False
     data: Path | None = None
     upload_bytes: int = DEFAULT_UPLOAD_MB * 2**20
-    query_bytes: int = DEFAULT_QUERY_MB * 2**20
+    store: str | None = None
 
     @property
     def data_folder(self) -> Path:
@@ -86,9 +90,9 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
 
     Raises `TfcompareError` for an option or value that it does not know.
     """
-    places, roots, allow_capture = _arguments(arguments)
+    places, roots, allow_capture, store = _arguments(arguments)
     data = environment.get(DATA_VARIABLE, "")
-    for bound in (fetched_bytes, store_bytes):  # asked for later, when it would be too late to complain
+    for bound in (fetched_bytes, store_bytes, query_bytes):  # asked for later, when it would be too late to complain
         bound(environment)
     return Settings(
         places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
@@ -97,13 +101,13 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         data=Path(data).expanduser() if data else None,
         cache_bytes=_megabytes(CACHE_VARIABLE, environment, DEFAULT_CACHE_MB),
         upload_bytes=_megabytes(UPLOAD_VARIABLE, environment, DEFAULT_UPLOAD_MB),
-        query_bytes=_megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB),
+        store=store or environment.get(STORE_URL_VARIABLE, "") or None,
     )
 
 
-def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool]:
-    """(places, roots, whether recording is open to all)."""
-    places, roots, allow_capture = list[str](), list[str](), False
+def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool, str]:
+    """(places, roots, whether recording is open to all, the store)."""
+    places, roots, allow_capture, store = list[str](), list[str](), False, ""
     left = iter(arguments)
     for word in left:
         if word == CAPTURE_OPTION:
@@ -112,13 +116,18 @@ def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool]:
             roots.append(word.partition("=")[2] if "=" in word else next(left, ""))
             if not roots[-1]:
                 raise TfcompareError(f"{ROOT_OPTION} needs a folder behind it")
+        elif word == STORE_OPTION or word.startswith(f"{STORE_OPTION}="):
+            store = word.partition("=")[2] if "=" in word else next(left, "")
+            if not store:
+                raise TfcompareError(f"{STORE_OPTION} needs a folder or URL behind it")
         elif word.startswith("-") and word != "--":
             raise TfcompareError(
-                f"unknown option {word!r}; after `app.py --` there are paths, {ROOT_OPTION} DIR and {CAPTURE_OPTION}"
+                f"unknown option {word!r}; after `app.py --` there are paths, {ROOT_OPTION} DIR, {STORE_OPTION} URL "
+                f"and {CAPTURE_OPTION}"
             )
         elif word != "--":
             places.append(word)
-    return places, roots, allow_capture
+    return places, roots, allow_capture, store
 
 
 def fetched_folder(environment: Mapping[str, str]) -> Path:
@@ -148,6 +157,11 @@ def store_folder(environment: Mapping[str, str]) -> Path | None:
 def store_bytes(environment: Mapping[str, str]) -> int:
     """How much they may take; raises `TfcompareError` for a value that is no number of megabytes."""
     return _megabytes(STORE_MB_VARIABLE, environment, DEFAULT_STORE_MB)
+
+
+def query_bytes(environment: Mapping[str, str]) -> int:
+    """How much memory one query may take; raises `TfcompareError` for a value that is no number of megabytes."""
+    return _megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB)
 
 
 def _split(text: str) -> list[str]:

@@ -1,0 +1,8 @@
+"""SQL over the tables of the chosen runs."""
+
+from __future__ import annotations
+
+from tfcompare import ui
+from tfcompare.ui import query
+
+query.show(ui.setup("Query", needs="runs"))

@@ -1,0 +1,114 @@
+"""The ready queries: each runs, and gives what the tables give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from tests.profiles import loaded_run
+from tfcompare import compare, schema
+from tfcompare.query import READY, Ready, RunTables, ask, every_table
+
+PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[str, pd.DataFrame]:
+    """The rows of each ready query on the simulated GPU runs, by its title."""
+    tables = RunTables.of([loaded_run(name) for name in PAIR])
+    with ThreadPoolExecutor(2) as pool:
+        frames = pool.map(lambda ready: ask(ready.sql, tables).named(), READY)
+    return dict(zip((ready.title for ready in READY), frames, strict=True))
+
+
+def of(beginning: str) -> Ready:
+    (found,) = (ready for ready in READY if ready.title.startswith(beginning))
+    return found
+
+
+def rows(answers: dict[str, pd.DataFrame], beginning: str) -> pd.DataFrame:
+    return answers[of(beginning).title]
+
+
+def test_shares_are_those_of_the_op_stats(answers: dict[str, pd.DataFrame]) -> None:
+    shares = rows(answers, "Ops whose share").set_index(["side", "op_type", "op_name"])
+    assert len(shares) == 30
+    for column, name in zip(("baseline_pct", "candidate_pct"), PAIR, strict=True):
+        ops = loaded_run(name).table("op_stats")
+        ops = ops[ops["op_type"] != schema.IDLE].set_index(["host_or_device", "op_type", "op_name"])
+        expected = 100 * ops["self_time_us"] / ops["self_time_us"].groupby(level=0).transform("sum")
+        assert shares[column].dropna().to_dict() == pytest.approx(expected[shares[column].dropna().index].to_dict())
+    assert shares["change_points"].is_monotonic_decreasing
+    assert shares["change_points"].iloc[0] > 0
+
+
+def test_time_per_step_of_a_layer_is_that_of_its_ops(answers: dict[str, pd.DataFrame]) -> None:
+    layers = rows(answers, "Time per step").set_index(["side", "scope"])
+    diff = compare(*(loaded_run(name) for name in PAIR)).table("op_stats")
+    scope = diff["op_name"].str.split("/").str[:2].str.join("/")
+    inside = diff[diff["op_name"].str.contains("/") & (diff["op_type"] != schema.IDLE)]
+    for side in ("baseline", "candidate"):
+        sums = inside.groupby(["host_or_device", scope[inside.index]])[f"self_time_us_per_step_{side}"].sum() / 1000
+        given = layers[f"{side}_ms_per_step"].dropna()
+        assert given.to_dict() == pytest.approx(sums[given.index].to_dict())
+
+
+def test_kernels_without_tensor_cores_are_those_of_the_kernel_stats(answers: dict[str, pd.DataFrame]) -> None:
+    found = rows(answers, "Kernels that could")
+    kernels = pd.concat([loaded_run(name).table("kernel_stats") for name in PAIR])
+    without = kernels[kernels["is_op_tensor_core_eligible"] & ~kernels["is_kernel_using_tensor_core"]]
+    assert found["total_us"].sum() == pytest.approx(without["total_duration_us"].sum())
+    assert found["percent_of_kernel_time"].between(0, 100).all()
+    assert len(found) > 1
+
+
+def test_what_holds_memory_adds_up_to_all_of_it(answers: dict[str, pd.DataFrame]) -> None:
+    found = rows(answers, "What holds the memory")
+    assert found.groupby(["run", "memory_id"])["percent"].sum().tolist() == pytest.approx([100] * 2, rel=1e-6)
+
+
+def test_waiting_for_input_and_idle_devices_are_those_of_the_runs(answers: dict[str, pd.DataFrame]) -> None:
+    waiting = rows(answers, "How much of the step time").set_index("run")
+    idle = rows(answers, "How long devices").set_index("run")
+    for name in PAIR:
+        run = loaded_run(name)
+        steps = run.table("steps").query("included")
+        share = 100 * steps["input_us"].sum() / steps["duration_us"].sum()
+        assert waiting.loc[run.id, "input_percent"] == pytest.approx(share)
+        ops = run.table("op_stats").query("host_or_device == 'Device'")
+        not_busy = 100 * ops.query("op_type == 'IDLE'")["self_time_us"].sum() / ops["self_time_us"].sum()
+        assert idle.loc[run.id, "idle_percent"] == pytest.approx(not_busy)
+
+
+class Steps:
+    """Ten steps of one run, and what is asked for of other tables is empty."""
+
+    def columns(self) -> dict[str, dict[str, str]]:
+        return RunTables((), ()).columns()
+
+    def table(self, name: str) -> pa.Table:
+        frame = every_table()[name].empty()
+        if name == "steps":
+            frame = pd.DataFrame({"run": "a", "host": "h", "step": range(10), "duration_us": 100.0, "included": True})
+            frame[list(schema.STEP_PARTS)] = 0.0
+            frame[["input_us", "host_compute_us"]] = 50.0
+            frame.loc[4, ["duration_us", "input_us", "host_compute_us"]] = [170.0, 110.0, 60.0]
+            frame.loc[6, ["duration_us", "included"]] = [900.0, False]
+        return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def test_a_long_step_is_found_with_the_part_that_grew() -> None:
+    (found,) = ask(of("Steps that took").sql, Steps()).named().to_dict("records")
+    assert (found["step"], found["part_that_grew"], found["grew_by_us"]) == (4, "input_us", 60)
+    assert found["times_the_median"] == pytest.approx(1.7)
+
+
+def test_there_is_a_sentence_for_no_rows() -> None:
+    titles: Sequence[str] = [ready.title for ready in READY]
+    assert len(set(titles)) == len(titles) >= 6
+    assert all(ready.nothing.endswith(".") for ready in READY)
+    assert not any(word in ready.sql for ready in READY for word in ("op_steps", "kernel_steps", "memory_timeline"))

@@ -1,0 +1,122 @@
+"""Ask the tables of some runs in SQL.
+
+The statement is one SELECT (or WITH, FROM, DESCRIBE, SHOW, SUMMARIZE, …) in DuckDB's dialect. It sees the tables that
+`show` prints, each with a `run` column before the others and the rows of all RUNs, and `runs`, a row for each RUN: the
+first has the role `baseline`, the others `candidate`. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns
+of one. Nothing else can be read, and nothing written. Exit status: 0 done, 2 the query or a run is bad.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from tfcompare.commands.output import FORMATS, emit, note
+from tfcompare.commands.reading import add_store, load_runs
+from tfcompare.commands.text_table import TextColumn, number_column, printable, text_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.query import Answer
+
+SUMMARY = "ask the tables of some runs in SQL"
+EXAMPLES = """examples:
+  tfcompare query 'SHOW TABLES' logs/before
+  tfcompare query 'SELECT run, median(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
+    logs/before logs/after
+  tfcompare query 'FROM op_stats ORDER BY self_time_us DESC' logs/before --limit 20 --format csv"""
+
+BAD_QUERY = 2
+DEFAULT_SECONDS = 30.0
+_LONGEST_S = 86_400
+_DIGITS = 5
+_MOST_DECIMALS = 6
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("sql", metavar="SQL", help="the statement, in quotes")
+    parser.add_argument("places", metavar="RUN", nargs="+", help="a profile file, a run folder, or a logdir of one run")
+    add_store(parser)
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="table",
+        help="table: aligned for reading; csv, json: full precision, for programs (default: %(default)s)",
+    )
+    parser.add_argument("--limit", metavar="N", type=_at_least_0, default=0, help="rows at most (default: 0, all)")
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=_seconds,
+        default=DEFAULT_SECONDS,
+        help="seconds that the query may take, reading the runs apart (default: %(default)g)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the result; what is wrong with the query is told as DuckDB says it, on several lines."""
+    from tfcompare import settings
+    from tfcompare.query import Limits, QueryFailed, RunTables, ask
+
+    limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
+    tables = RunTables.of(load_runs(arguments.places, arguments.store))
+    try:
+        answer = ask(arguments.sql, tables, limits)
+    except QueryFailed as error:
+        note("\n".join(map(printable, f"tfcompare: {error}".split("\n"))))
+        return BAD_QUERY
+    _print(answer, arguments)
+    if answer.cut:
+        note(f"the first {len(answer.frame):,} rows; there are more (--limit 0 shows all)")
+    return 0
+
+
+def _print(answer: Answer, arguments: argparse.Namespace) -> None:
+    frame = answer.named()
+    if arguments.format == "table" and answer.is_plan:
+        sys.stdout.writelines(f"{printable(line)}\n" for plan in frame.iloc[:, 1] for line in plan.split("\n"))
+        return
+    if arguments.format == "json":  # which has no infinity
+        floats = frame.select_dtypes("float")
+        frame[floats.columns] = floats.mask(floats.abs() == float("inf"))
+    emit(frame, argparse.Namespace(format=arguments.format, limit=0), as_text)
+
+
+def as_text(frame: pd.DataFrame) -> list[TextColumn]:
+    """The columns for a terminal, by the names and in the units of the query."""
+    return [_column(printable(name), frame[name]) for name in frame.columns]
+
+
+def _column(header: str, values: pd.Series) -> TextColumn:
+    if values.dtype == "boolean":
+        return text_column(header, values.map({True: "yes", False: "no"}))
+    if values.dtype.kind in "iuf":
+        return number_column(header, values, _decimals(values))
+    return text_column(header, values)
+
+
+def _decimals(values: pd.Series) -> int:
+    """Digits after the point: none for whole numbers, else enough for the largest to have some."""
+    sizes = [abs(v) for v in values.dropna() if abs(v) != float("inf")]
+    if all(size == int(size) for size in sizes):
+        return 0
+    whole = len(str(int(max(sizes))))
+    return min(max(_DIGITS - whole, 1), _MOST_DECIMALS)
+
+
+def _at_least_0(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"must be more than 0 and at most {_LONGEST_S}; not {text!r}")
+    return seconds

@@ -1,0 +1,164 @@
+"""Ready queries: each works for any runs, and reads no table of single events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import dedent
+
+from tfcompare.schema import IDLE, STEP_PARTS
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A query, what it answers in a few words, what no rows mean, and whether it gives none for a single run."""
+
+    title: str
+    sql: str
+    nothing: str
+    is_of_two: bool = False
+
+
+def _ready(title: str, sql: str, nothing: str, *, is_of_two: bool = False) -> Ready:
+    return Ready(title, dedent(sql).strip(), nothing, is_of_two)
+
+
+_PARTS = ", ".join(STEP_PARTS)
+
+READY = (
+    _ready(
+        "Ops whose share of the time grew most",
+        f"""
+        -- share of the self time of all ops, on host and on device each
+        WITH ops AS (
+          SELECT position, host_or_device, op_type, op_name, sum(self_time_us) AS time_us
+          FROM op_stats JOIN runs USING (run)
+          WHERE op_type <> '{IDLE}' AND position <= 1
+          GROUP BY position, host_or_device, op_type, op_name
+        ), shares AS (
+          SELECT *, 100 * time_us / sum(time_us) OVER (PARTITION BY position, host_or_device) AS percent FROM ops
+        )
+        SELECT host_or_device AS side, op_type, op_name,
+               coalesce(c.percent, 0) - coalesce(b.percent, 0) AS change_points,
+               b.percent AS baseline_pct, c.percent AS candidate_pct
+        FROM (FROM shares WHERE position = 0) b
+        FULL JOIN (FROM shares WHERE position = 1) c USING (host_or_device, op_type, op_name)
+        WHERE (SELECT max(position) FROM runs) > 0
+        ORDER BY change_points DESC
+        LIMIT 30
+        """,
+        "No op was recorded, or there is no candidate to hold against the baseline.",
+        is_of_two=True,
+    ),
+    _ready(
+        "Time per step of each layer (the first two parts of an op's name)",
+        f"""
+        SELECT host_or_device AS side, array_to_string(string_split(op_name, '/')[:2], '/') AS scope,
+               sum(self_time_us / step_count) FILTER (role = 'baseline') / 1000 AS baseline_ms_per_step,
+               sum(self_time_us / step_count) FILTER (position = 1) / 1000 AS candidate_ms_per_step,
+               candidate_ms_per_step - baseline_ms_per_step AS change_ms_per_step
+        FROM op_stats JOIN run_info USING (run) JOIN runs USING (run)
+        WHERE op_type <> '{IDLE}' AND contains(op_name, '/')
+        GROUP BY ALL
+        ORDER BY greatest(baseline_ms_per_step, candidate_ms_per_step) DESC
+        LIMIT 50
+        """,
+        "No op's name has parts: the profiles name no layers.",
+    ),
+    _ready(
+        "Steps that took 1.5 times the median or longer, and which part grew",
+        f"""
+        WITH parts AS (
+          UNPIVOT (SELECT run, host, step, duration_us, {_PARTS}
+                   FROM steps WHERE included)
+          ON {_PARTS}
+          INTO NAME part VALUE part_us
+        ), usual AS (
+          SELECT run, host, part, median(part_us) AS usual_part_us, median(duration_us) AS median_us
+          FROM parts GROUP BY ALL
+        )
+        SELECT run, host, step, duration_us, median_us, duration_us / median_us AS times_the_median,
+               arg_max(part, part_us - usual_part_us) AS part_that_grew, max(part_us - usual_part_us) AS grew_by_us
+        FROM parts JOIN usual USING (run, host, part)
+        WHERE duration_us >= 1.5 * median_us
+        GROUP BY run, host, step, duration_us, median_us
+        ORDER BY times_the_median DESC
+        """,
+        "No step took 1.5 times the median of its run.",
+    ),
+    _ready(
+        "Kernels that could use tensor cores and do not",
+        """
+        SELECT run, kernel_name, op_name, sum(total_duration_us) AS total_us, sum(occurrences) AS occurrences,
+               100 * sum(total_duration_us) / any_value(all_us) AS percent_of_kernel_time
+        FROM kernel_stats
+        JOIN (SELECT run, sum(total_duration_us) AS all_us FROM kernel_stats GROUP BY run) USING (run)
+        WHERE is_op_tensor_core_eligible AND NOT is_kernel_using_tensor_core
+        GROUP BY run, kernel_name, op_name
+        ORDER BY total_us DESC
+        LIMIT 100
+        """,
+        "No such kernel was recorded: the runs have no kernels, or all that are eligible use tensor cores.",
+    ),
+    _ready(
+        "What holds the memory at its peak, op by op",
+        """
+        SELECT run, host, memory_id, op_name, sum(allocation_bytes) / 1e6 AS allocated_mb,
+               sum(occurrences) AS occurrences,
+               100 * sum(allocation_bytes) / sum(sum(allocation_bytes)) OVER (PARTITION BY run, host, memory_id)
+                 AS percent
+        FROM memory_peak
+        GROUP BY run, host, memory_id, op_name
+        ORDER BY run, allocated_mb DESC
+        """,
+        "The runs recorded no memory.",
+    ),
+    _ready(
+        "How much of the step time is waiting for input",
+        """
+        SELECT run, host, count(*) AS steps_counted, median(duration_us) / 1000 AS median_step_ms,
+               median(input_us) / 1000 AS median_input_ms, 100 * sum(input_us) / sum(duration_us) AS input_percent,
+               count(*) FILTER (input_us > duration_us / 2) AS steps_mostly_waiting
+        FROM steps JOIN runs USING (run)
+        WHERE included
+        GROUP BY run, host, position
+        ORDER BY position, host
+        """,
+        "The runs have no steps.",
+    ),
+    _ready(
+        "How long devices were idle",
+        f"""
+        SELECT run, sum(self_time_us) FILTER (op_type = '{IDLE}') / 1000 AS idle_ms,
+               sum(self_time_us) FILTER (op_type <> '{IDLE}') / 1000 AS busy_ms,
+               100 * idle_ms / (idle_ms + busy_ms) AS idle_percent, any_value(device_count) AS devices
+        FROM op_stats JOIN run_info USING (run)
+        WHERE host_or_device = 'Device'
+        GROUP BY run
+        ORDER BY idle_percent DESC
+        """,
+        "The runs recorded no device: they computed on CPU.",
+    ),
+    _ready(
+        "Ops that are in one run only",
+        """
+        SELECT host_or_device AS side, op_type, op_name, any_value(run) AS only_in,
+               sum(occurrences) AS occurrences, sum(self_time_us) / 1000 AS self_time_ms
+        FROM op_stats
+        GROUP BY host_or_device, op_type, op_name
+        HAVING count(DISTINCT run) = 1 AND (SELECT count(*) FROM runs) > 1
+        ORDER BY self_time_ms DESC
+        """,
+        "Every op is in more than one of the runs, or there is one run only.",
+        is_of_two=True,
+    ),
+    _ready(
+        "Input pipelines of tf.data and their bottlenecks",
+        """
+        SELECT run, host, pipeline, calls, slow_calls, 100 * slow_calls / calls AS slow_percent,
+               mean_latency_us, max_latency_us, bottleneck
+        FROM tf_data_pipelines
+        ORDER BY mean_latency_us DESC
+        """,
+        "No run recorded a pipeline of tf.data.",
+    ),
+)
