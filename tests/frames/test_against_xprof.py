@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
-from tests.profiles import ALL_RUNS, SAMPLE_RUNS, run_path
+from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.frames.planes import events_of_lines
-from tfcompare.run import Run, load
+from tfcompare.run import Run
 from tfcompare.xspace import read
 
 KEYS = ["host_or_device", "op_name", "op_type"]
@@ -27,7 +27,7 @@ STEPS_LIKE_XPROF = [
 @pytest.fixture(scope="module", params=ALL_RUNS)
 def both(request: pytest.FixtureRequest) -> tuple[Run, pd.DataFrame]:
     """A run, and xprof's op table of the same files."""
-    run = load(run_path(request.param))
+    run = loaded_run(request.param)
     return run, xprof_oracle.framework_op_stats(*(file.path for file in run.found.files))
 
 
@@ -118,7 +118,7 @@ def test_busy_and_idle_time_of_devices_add_up_to_xprofs(both: tuple[Run, pd.Data
 
 @pytest.mark.parametrize("name", STEPS_LIKE_XPROF)
 def test_included_steps_are_xprofs(name: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     xprof = xprof_oracle.step_table(*(file.path for file in run.found.files))
     steps = run.table("steps")
     assert steps.loc[steps["included"], "duration_us"].to_numpy() == pytest.approx(
@@ -127,14 +127,14 @@ def test_included_steps_are_xprofs(name: str) -> None:
 
 
 def test_the_step_of_a_multi_gpu_run_is_xprofs() -> None:
-    run = load(run_path("tf_gpu"))
+    run = loaded_run("tf_gpu")
     xprof = xprof_oracle.step_table(*(file.path for file in run.found.files))
     assert run.steps["duration_us"].to_list() == pytest.approx(xprof["duration_us"].to_list())
 
 
 def test_device_ops_of_old_gpu_files_are_those_on_their_derived_line() -> None:
     """TF 2.4 and older wrote a line with the op behind each kernel, which xprof 2.24 cannot name any more."""
-    run = load(run_path("tf_gpu"))
+    run = loaded_run("tf_gpu")
     space = read(run.found.files[0].path).space
     lines = [i for i, name in enumerate(space.lines.name) if name == "TensorFlow Ops"]
     rows = events_of_lines(space, lines)

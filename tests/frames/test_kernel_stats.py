@@ -8,14 +8,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests import xprof_oracle
+from tests.frames.gpu_kernels import gpu, kernel, stream, xprof_kernels
 from tests.frames.tables import kernel_stats
 from tests.profiles import run_path
-from tests.xspace_builder import Event, Plane, Ref, Value, chunk, event, line, meta, plane, space
+from tests.xspace_builder import Plane, Value, chunk, event, line, meta, plane, space
 from tfcompare.frames.kernel_details import KernelDetails, parse_kernel_details
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.schema.kernels import KERNEL_STATS
-from tfcompare.xspace import XSpace, parse, read
+from tfcompare.xspace import read
 
 GPU_RUNS = ["tf_gpu", "jax_elementwise", "jax_conv_08", "jax_conv_legacy"]
 OTHER_RUNS = ["tf_cpu_base", "jax_tpu", "filters_16_8"]
@@ -24,15 +24,6 @@ TIMES = ["total_duration_us", "avg_duration_us", "min_duration_us", "max_duratio
 TOLERANCE = 0.001
 GARBAGE = 1024
 """More registers than any GPU has."""
-
-
-def xprof_kernels(*files: Path) -> pd.DataFrame:
-    """xprof's table: columns as `KERNEL_STATS` (less host); what it does not know is 0 there."""
-    table = xprof_oracle.tool_data("kernel_stats", *files)
-    ids = [column["id"] for column in table["cols"]]  # type: ignore[index,call-overload]
-    rows = [[cell["v"] for cell in row["c"]] for row in table["rows"]]  # type: ignore[index,call-overload]
-    frame = pd.DataFrame(rows, columns=ids).rename(columns={"shmem_bytes": "shared_memory_bytes"})
-    return frame.astype(dict.fromkeys(("occurrences", "registers_per_thread", "shared_memory_bytes"), "int64"))
 
 
 def files_of(name: str) -> list[Path]:
@@ -156,20 +147,6 @@ def test_an_address_in_place_of_registers_is_no_number_of_registers() -> None:
 
 
 # Tiny profiles
-
-
-def gpu(*planes: Plane) -> XSpace:
-    return parse(space(*planes))
-
-
-def kernel(
-    name: str, start_us: float, us: float, details: str = "regs:16 grid:2,1,1 block:64,1,1", /, **stats: Value
-) -> Event:
-    return event(name, start_us, us, kernel_details=Ref(details), **stats)
-
-
-def stream(*events: Event, device: int = 0, stats: dict[str, Value] | None = None) -> Plane:
-    return plane(f"/device:GPU:{device}", line("Stream #7(Compute)", *events, id=7), stats=stats)
 
 
 def test_runs_of_a_kernel_add_up_over_streams_and_devices() -> None:

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from tests.frames.tables import run_of
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tests.xspace_builder import Event, Value, chunk, event, integer, line, meta, plane, space
 from tfcompare import schema
 from tfcompare.frames.activities import Activity
 from tfcompare.frames.device_activities import device_activities
 from tfcompare.frames.precision import NOT_TOLD, SIXTEEN_BIT, THIRTY_TWO_BIT, of_instruction, of_kernel
-from tfcompare.run import load
 from tfcompare.xspace import read
 
 COLUMNS = ["device_compute_us", *schema.STEP_PRECISIONS]
@@ -108,7 +107,7 @@ def test_instructions_of_a_tpu() -> None:
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_the_widths_never_exceed_what_is_computed(name: str) -> None:
-    steps = load(run_path(name)).table("steps")
+    steps = loaded_run(name).table("steps")
     told = steps[list(schema.STEP_PRECISIONS)]
     assert told.isna().all(axis=1).equals(told.isna().any(axis=1)), "both are told, or neither"
     assert (told.sum(axis=1) <= steps["device_compute_us"] * (1 + 1e-12)).all()
@@ -142,7 +141,7 @@ def test_a_kernel_of_xla_by_the_types_of_its_instruction() -> None:
 @pytest.mark.parametrize("name", ["jax_elementwise", "jax_conv_08", "jax_conv_legacy"])
 def test_real_programs_of_bfloat16_are_known_as_such(name: str) -> None:
     """Their matrix products are named for it, and their fusions have it by their instructions alone."""
-    for file in load(run_path(name)).found.files:
+    for file in loaded_run(name).found.files:
         profile = read(file.path).space
         rows, activity = device_activities(profile)
         took = np.bincount(activity, weights=profile.events.duration_ps[rows], minlength=len(Activity))

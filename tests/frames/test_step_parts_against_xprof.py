@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests import xprof_oracle
-from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, run_path
-from tests.test_gpu_samples import PUBLISHED
+from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
+from tests.published import PUBLISHED
 from tfcompare import schema
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.activities import Activity
@@ -18,7 +18,6 @@ from tfcompare.frames.device_activities import device_activities
 from tfcompare.frames.spans import NOTHING
 from tfcompare.frames.step_parts import activity_times
 from tfcompare.frames.steps import Steps, find_steps
-from tfcompare.run import load
 from tfcompare.xspace import XSpace, read
 
 ON_CPU = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *SAMPLE_RUNS]
@@ -49,7 +48,7 @@ def xprofs(tool: str, *files: Path) -> pd.DataFrame:
 @pytest.mark.parametrize("name", ON_CPU)
 def test_every_part_of_every_step_on_cpu_is_xprofs(name: str, tool: str) -> None:
     """To a thousandth of the step: xprof lets events that take no time explain what follows them."""
-    run = load(run_path(name))
+    run = loaded_run(name)
     steps = run.table("steps").query("included").reset_index(drop=True)
     xprof = xprofs(tool, *(file.path for file in run.found.files))
     assert len(steps) == len(xprof) > 9
@@ -73,7 +72,7 @@ def busy_us(file: Path) -> pd.Series:
 @pytest.mark.parametrize("name", SIMULATED_RUNS)
 def test_compute_and_copies_on_gpu_are_xprofs_device_compute(name: str) -> None:
     """xprof knows a copy only by a name that TensorFlow does not write, and what the host does it does not look at."""
-    (file,) = load(run_path(name)).found.files
+    (file,) = loaded_run(name).found.files
     xprof = xprofs("overview_page", file.path)
     assert busy_us(file.path).to_numpy() == pytest.approx(xprof["device_compute_us"].to_numpy(), rel=1e-6)
     assert not xprof[[part for part in PARTS if part not in ("device_compute_us", "other_us")]].to_numpy().any()
@@ -81,7 +80,7 @@ def test_compute_and_copies_on_gpu_are_xprofs_device_compute(name: str) -> None:
 
 def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_led_to() -> None:
     """xprof leaves those out; here a device that copies in the time of the step is busy, whoever had it copy."""
-    file = load(run_path("tf_gpu")).found.files[0].path
+    file = loaded_run("tf_gpu").found.files[0].path
     (xprof,) = xprofs("overview_page", file)["device_compute_us"]
     (busy,) = busy_us(file)
     space = read(file).space
@@ -100,7 +99,7 @@ def test_parts_of_the_simulated_steps_are_the_published_ones(name: str) -> None:
     """To the decimal that was published. What was published as "other" has calls around the function's run in it, which
     are host compute here."""
     published = PUBLISHED[name]
-    found = load(run_path(name)).table("steps").query("included")[PARTS].mean() / 1000
+    found = loaded_run(name).table("steps").query("included")[PARTS].mean() / 1000
     found["other_us"] += found.pop("host_compute_us")
     assert {part: round(ms, 1) for part, ms in found.items() if ms} == {
         "kernel_launch_us": published.launch,
@@ -121,7 +120,7 @@ def whole_us(space: XSpace, rows: np.ndarray) -> float:
 @pytest.mark.parametrize("name", [*(n for n in ALL_RUNS if n.startswith(("tf_gpu", "jax"))), *SIMULATED_RUNS])
 def test_the_share_of_16_bit_compute_is_xprofs(name: str) -> None:
     """xprof counts what a step led to, whenever it ran, and copies as 32-bit computing; on TPUs it has no figure."""
-    run = load(run_path(name))
+    run = loaded_run(name)
     figures = xprof_oracle.tool_data("overview_page", *(file.path for file in run.found.files))[0]["p"]  # type: ignore[index]
     xprofs_share = figures.get("device_compute_16bit_percent")
     sixteen = every = 0.0

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tests.xspace_builder import Line, Value, event, line, plane, space
 from tfcompare import schema
 from tfcompare.frames import groups as grouping
@@ -21,7 +21,6 @@ from tfcompare.frames.device_activities import device_activities
 from tfcompare.frames.host_activities import host_activities, timed_host_events
 from tfcompare.frames.step_parts import activity_times, step_parts
 from tfcompare.frames.steps import Steps, find_steps
-from tfcompare.run import load
 from tfcompare.xspace import XSpace, read
 from tfcompare.xspace.reader import parse
 
@@ -40,7 +39,7 @@ def times(xspace: XSpace) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_parts_make_up_every_step_of_every_profile(name: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     for file in run.found.files:
         found, length = times(read(file.path).space)
         assert (found >= 0).all()

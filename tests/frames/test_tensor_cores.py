@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from tests.frames.gpu_kernels import gpu, kernel, stream, xprof_kernels
 from tests.frames.tables import kernel_stats
-from tests.frames.test_kernel_stats import gpu, kernel, stream, xprof_kernels
 from tests.xspace_builder import space
 from tfcompare.frames.tensor_cores import is_eligible, uses_tensor_cores
 from tfcompare.xspace import read

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from tfcompare.compare.name_tree import Node, Pair, kinds_below, weight_below
 
@@ -80,6 +79,8 @@ def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
 
 def assign(apart: Differences, names: tuple[Sequence[str], Sequence[str]], most_apart: float) -> list[tuple[int, int]]:
     """The pairs of the assignment of least difference that are sure enough, the same whichever side is the first."""
+    from scipy.optimize import linear_sum_assignment
+
     if sorted(names[1]) < sorted(names[0]):
         return [(i, j) for j, i in assign(apart.T, names[::-1], most_apart)]
     rows, columns = (np.array(sorted(range(len(side)), key=lambda k: side[k]), dtype=np.intp) for side in names)

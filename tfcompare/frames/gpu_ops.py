@@ -12,11 +12,12 @@ from tfcompare.frames.op_names import UNKNOWN, Op
 from tfcompare.frames.op_parts import OpEvents
 from tfcompare.xspace import Plane, XSpace
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def gpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) -> list[OpEvents]:
+def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
     """The ops of each GPU, one element a plane with events."""
     used = [plane for plane in planes if plane.event_count]
     if not used:
@@ -25,7 +26,7 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) ->
     return [_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in used]
 
 
-def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int64, is_eager: Bools) -> OpEvents:
+def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int32, is_eager: Bools) -> OpEvents:
     every = stream_events(space, plane)
     rows = every[part[every] >= 0]
     events = space.events

@@ -117,10 +117,10 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
         return out
     if has_loops(space):
         return np.zeros(len(space.events), np.bool_)
-    executions = np.flatnonzero(space.named(_EAGER_EXECUTE))
+    executions = space.rows_named(_EAGER_EXECUTE)
     of_one_op = np.zeros(len(space.events) + 1, np.bool_)  # the spare last one: −1, under none
     of_one_op[executions[space.number_of("is_func", executions, -1) == 0]] = True
-    sources = np.union1d(executions, np.flatnonzero(space.named(*_TF_DATA_RUNS)))
+    sources = np.union1d(executions, space.rows_named(*_TF_DATA_RUNS))
     return of_one_op[nearest_source(links, sources)[: len(space.events)]]
 
 
@@ -156,7 +156,8 @@ def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tupl
 def of_tf_data(space: XSpace, rows: Int64) -> Bools:
     """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
     known = space.has("id")
-    runs = np.flatnonzero(space.named(*_TF_DATA_RUNS) & known)
+    runs = space.rows_named(*_TF_DATA_RUNS)
+    runs = runs[known[runs]]
     ids = space.number_of("id", np.concatenate([runs, rows]), 0)
     return known[rows] & np.isin(ids[len(runs) :], np.unique(ids[: len(runs)]))
 

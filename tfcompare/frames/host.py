@@ -77,28 +77,23 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
     if step_marker is not None and not space.named(step_marker).any():
         raise Unknown(f"step marker for host {host}", step_marker, _likely_markers(space))
     steps, is_eager = _steps(space, step_marker)
-    ops = _ops(space, steps, is_eager)
-    memory = memory_events(space, steps)
+    parts, idle = _ops(space, steps, is_eager)
+    memory, pipelines = memory_events(space, steps), tf_data(space, host)
+    of_steps = steps_frame(space, steps, host)
     return HostFrames(
         host=host,
         digest=digest,
         origin=origin_of(space),
         step_source=steps.source,
-        steps=steps_frame(space, steps, host),
-        parts=together(part.op_parts(steps.number) for part in ops),
-        idle=pd.DataFrame(
-            {
-                "device": pd.Series([part.device for part in ops], dtype="str"),
-                "host_or_device": pd.Series([part.host_or_device for part in ops], dtype="str"),
-                "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
-            }
-        ),
+        steps=of_steps,
+        parts=parts,
+        idle=idle,
         kernels=kernels_of(space, host, steps),
         copies=copies(space, host),
         memory=memory,
         memory_summary=memory_summary(memory, host),
         memory_peak=memory_peak(memory, host),
-        tf_data=tf_data(space, host),
+        tf_data=pipelines,
     )
 
 
@@ -111,7 +106,20 @@ def _steps(space: XSpace, step_marker: str | None) -> tuple[Steps, Bools]:
     return steps, grouping.eager_events(space, links)
 
 
-def _ops(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
+def _ops(space: XSpace, steps: Steps, is_eager: Bools) -> tuple[OpParts, pd.DataFrame]:
+    """(the op parts; the time in which none ran, as `HostFrames.idle`)."""
+    ops = _op_events(space, steps, is_eager)
+    idle = pd.DataFrame(
+        {
+            "device": pd.Series([part.device for part in ops], dtype="str"),
+            "host_or_device": pd.Series([part.host_or_device for part in ops], dtype="str"),
+            "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
+        }
+    )
+    return together([part.op_parts(steps.number) for part in ops]), idle
+
+
+def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
     on_host = host_ops(space, steps.of_event, is_eager)
     find = tpu_ops if device_kind(space) == "TPU" else gpu_ops
     on_devices = find(space, device_planes(space), steps.of_event, is_eager)

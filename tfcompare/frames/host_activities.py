@@ -16,6 +16,7 @@ from tfcompare.frames.planes import device_kind, events_of_lines, host_plane, re
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, compiled
 
+Int8 = npt.NDArray[np.int8]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -37,11 +38,11 @@ _EXECUTING = re.compile(
 )
 
 
-def host_activities(space: XSpace, rows: Int64) -> Int64:
+def host_activities(space: XSpace, rows: Int64) -> Int8:
     """The activity of each of these host events, `NONE` for what only stands around others and for step markers."""
     has_device = device_kind(space) != "CPU"
     metadata = space.events.metadata[rows]
-    of_name = np.full(len(space.metadata_names), NONE, np.int64)
+    of_name = np.full(len(space.metadata_names), NONE, np.int8)
     for row in np.flatnonzero(np.bincount(metadata, minlength=len(of_name))).tolist():
         of_name[row] = _of_host_name(str(space.metadata_names[row]), has_device)
     out = of_name[metadata]
@@ -116,12 +117,36 @@ def _in_functions_of_tf_data(space: XSpace, rows: Int64) -> Bools:
         return np.zeros(len(rows), np.bool_)
     line, start = space.events.line, space.events.start_ps
     parts = parts[np.lexsort((start[parts], line[parts]))]
-    begun = np.empty(len(rows), np.int64)
-    _count_begun(line[parts], start[parts], line[rows], start[rows], begun)
-    latest = parts[begun - 1]  # of none, the last, which is on another line or begins later
-    end = start[latest] + space.events.duration_ps[latest]
-    within: Bools = (line[latest] == line[rows]) & (start[latest] <= start[rows]) & (start[rows] < end)
+    end = start[parts] + space.events.duration_ps[parts]
+    within = np.empty(len(rows), np.bool_)
+    _are_within(line[parts], start[parts], end, line, start, rows, within)
     return within
+
+
+@compiled
+def _are_within(
+    part_line: Array, part_start: Array, part_end: Array, line: Array, start: Array, rows: Array, out: Array
+) -> None:
+    """Whether each of `rows` begins before the end of the latest of the parts (sorted by line and start) that begins
+    on its line when it does or before."""
+    at = -1
+    for i in range(rows.size):
+        here, time = line[rows[i]], start[rows[i]]
+        is_after = at < 0 or part_line[at] < here or (part_line[at] == here and part_start[at] <= time)
+        after = at + 1
+        if not is_after or (
+            after < part_line.size
+            and (part_line[after] < here or (part_line[after] == here and part_start[after] <= time))
+        ):
+            low, high = 0, part_line.size
+            while low < high:
+                middle = (low + high) // 2
+                if part_line[middle] < here or (part_line[middle] == here and part_start[middle] <= time):
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low - 1
+        out[i] = at >= 0 and part_line[at] == here and time < part_end[at]
 
 
 @compiled

@@ -13,11 +13,12 @@ from tfcompare.frames.op_parts import OpEvents
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def host_ops(space: XSpace, step: Int64, is_eager: Bools) -> OpEvents | None:
+def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     """The ops of the host plane: events named as ops, and stages of the input pipeline. None without a host plane."""
     host = host_plane(space)
     if host is None:
@@ -53,11 +54,11 @@ def _can_be_eager(ops: list[Op]) -> Bools:
     return np.array([op.type != DATASET for op in ops], np.bool_)
 
 
-def _ops_by_name(space: XSpace) -> tuple[Int64, list[Op]]:
+def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
     """(part of each metadata entry, −1 where it names no op; the op of each part): one part for each name."""
     parts: dict[str, int] = {}
     ops: list[Op] = []
-    out = np.full(len(space.metadata_names), -1, np.int64)
+    out = np.full(len(space.metadata_names), -1, np.int32)
     for row, full_name in enumerate(space.metadata_names):
         op = parse_op(full_name)
         if op is None:
@@ -71,7 +72,7 @@ def _ops_by_name(space: XSpace) -> tuple[Int64, list[Op]]:
     return out, ops
 
 
-def _add_stages(space: XSpace, part: Int64, ops: list[Op]) -> None:
+def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
     """Input pipeline stages that a program marks itself: named by the event, of their category, kept apart by id."""
     if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
         return

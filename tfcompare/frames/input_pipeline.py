@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from tfcompare import schema
@@ -39,7 +40,9 @@ def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
     found = [category(name, kind) if side == schema.HOST else None for name, kind, side in named]
     of_part = ops[["op_name"]].assign(category=pd.Series(found, index=ops.index, dtype="object"))
     of_part = of_part[of_part["category"].notna()]
-    cells = parts.cells.merge(of_part, left_on="part", right_index=True)
+    is_input = np.zeros(len(ops), np.bool_)
+    is_input[of_part.index] = True
+    cells = parts.cells[is_input[parts.cells["part"]]].merge(of_part, left_on="part", right_index=True)
     rows = cells.groupby(["op_name", "category"], as_index=False)[
         ["occurrences", "total_time_ps", "self_time_ps"]
     ].sum()

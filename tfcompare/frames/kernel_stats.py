@@ -20,6 +20,7 @@ from tfcompare.schema.kernels import KERNEL_STATS, KERNEL_STEPS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 _VENDOR = "device_vendor"
@@ -62,7 +63,7 @@ def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     return Kernels(stats, _cells_of(row[combination], steps.of_event[rows], duration_ps, steps))
 
 
-def _cells_of(row: Int64, step: Int64, duration_ps: Int64, steps: Steps) -> pd.DataFrame:
+def _cells_of(row: Int64, step: Int32 | Int64, duration_ps: Int64, steps: Steps) -> pd.DataFrame:
     """What the rows took in each step, from these of each kernel event; `step` is −1 outside of all steps."""
     inside = step >= 0
     count = max(len(steps.number), 1)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
 Int32 = npt.NDArray[np.int32]
@@ -50,23 +50,24 @@ def span_ends(space: XSpace) -> Int64:
     """The end of each event, a thread-pool region's start event reaching to its stop event."""
     events = space.events
     end = events.start_ps + events.duration_ps
-    starts, stops = space.named(_REGION_START), space.named(_REGION_STOP)
-    if starts.any() and stops.any():
-        rows = np.flatnonzero(starts | stops)
+    starts, stops = space.rows_named(_REGION_START), space.rows_named(_REGION_STOP)
+    if len(starts) and len(stops):
+        rows = space.rows_named(_REGION_START, _REGION_STOP)
+        is_start = np.isin(rows, starts, assume_unique=True)
         here, following = rows[:-1], rows[1:]
-        region = starts[here] & stops[following] & (events.line[here] == events.line[following])
+        region = is_start[:-1] & ~is_start[1:] & (events.line[here] == events.line[following])
         end[here[region]] = np.maximum(end[here[region]], end[following[region]])
     return end
 
 
 def has_loops(space: XSpace) -> bool:
     """Whether the profile is of a kind for which links between events would mislead (host-driven loops)."""
-    return bool(np.isin(space.metadata_names, _LOOPS).any())
+    return not set(_LOOPS).isdisjoint(space.metadata_names.tolist())
 
 
 def link(space: XSpace) -> Links:
     """The graph of what led to what."""
-    edges = [_nesting(space), _launches(space), _executors(space)]
+    edges: list[tuple[Int32 | Int64, Int64]] = [_nesting(space), _launches(space), _executors(space)]
     producers, consumers, meetings = _contexts(space)
     return Links(*_grouped([*edges, producers, consumers], len(space.events) + meetings))
 
@@ -74,7 +75,7 @@ def link(space: XSpace) -> Links:
 def nearest_source(links: Links, sources: Int64) -> Int32:
     """For every node the nearest of `sources` above it (itself included), −1 where none is."""
     out = np.full(links.nodes, -1, np.int32)
-    _spread_all(links.child_first, links.child, sources, out)
+    _spread_all(links.child_first, links.child, sources, np.empty(links.nodes, np.int32), out)
     return out
 
 
@@ -83,24 +84,26 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
     is a root as well, takes the next number and gives it to all below it that have none."""
     ranks = np.minimum(np.unique(levels, return_inverse=True)[1], _LEVELS - 1)
     is_topmost = np.ones(len(roots), np.bool_)
+    queue = np.empty(links.nodes + 1, np.int32)
     for rank in np.unique(ranks):
         below = np.zeros(links.nodes, np.bool_)
-        _mark_below(links.child_first, links.child, roots[ranks == rank], below)
+        _mark_below(links.child_first, links.child, roots[ranks == rank], queue, below)
         is_topmost &= (ranks != rank) | ~below[roots]
     group = np.full(links.nodes, -1, np.int32)
     taken = np.full(len(roots), -1, np.int64)
-    count = _spread_each(links.child_first, links.child, roots[is_topmost], group, taken)
+    count = _spread_each(links.child_first, links.child, roots[is_topmost], queue, group, taken)
     return group, taken[:count]
 
 
-def _nesting(space: XSpace) -> tuple[Int64, Int64]:
+def _nesting(space: XSpace) -> tuple[Int32, Int64]:
     recorded = recorded_lines(space)
     planes = [p for p in (host_plane(space), *device_planes(space)) if p is not None]
     order = events_of_lines(space, [i for p in planes for i in p.lines if recorded[i]])
-    order = order[~space.has("_a")[order]]
+    if "_a" in space.stat_names:
+        order = order[~space.has("_a")[order]]
     line, start, end = space.events.line, space.events.start_ps, span_ends(space)
     order_by_start(line, start, end, order)
-    parent = np.full(len(space.events), -1, np.int64)
+    parent = np.full(len(space.events), -1, np.int32)
     parents_in_time(line, end, order, parent)
     child = np.flatnonzero(parent >= 0)
     return parent[child], child
@@ -174,18 +177,16 @@ def _no_edges() -> tuple[Int64, Int64]:
     return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _grouped(edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int64, Int32]:
+def _grouped(edges: list[tuple[Int32 | Int64, Int64]], nodes: int) -> tuple[Int64, Int32]:
     """(where each node's children begin, and the end; the children node by node, in the order of `edges`)."""
-    first = np.zeros(nodes + 1, np.int64)
+    first = np.zeros(nodes + 2, np.int64)
     for parent, _ in edges:
-        if len(parent):
-            first[1:] += np.bincount(parent, minlength=nodes)
+        lookup.count_each(parent, first[2:])
     np.cumsum(first, out=first)
     children = np.empty(first[-1], np.int32)
-    place = first.copy()
     for parent, child in edges:
-        _put_by_group(parent, child, place, children)
-    return first, children
+        _put_by_group(parent, child, first[1:], children)
+    return first[:-1], children
 
 
 @compiled
@@ -198,8 +199,7 @@ def _put_by_group(by: Array, what: Array, place: Array, out: Array) -> None:
 
 
 @compiled
-def _spread_all(first: Array, child: Array, sources: Array, out: Array) -> None:
-    queue = np.empty(out.size, np.int32)
+def _spread_all(first: Array, child: Array, sources: Array, queue: Array, out: Array) -> None:
     head, tail = 0, 0
     for source in sources:
         if out[source] < 0:
@@ -218,9 +218,8 @@ def _spread_all(first: Array, child: Array, sources: Array, out: Array) -> None:
 
 
 @compiled
-def _mark_below(first: Array, child: Array, sources: Array, below: Array) -> None:
-    """Set `below` for everything strictly below any of `sources`."""
-    queue = np.empty(below.size + 1, np.int32)
+def _mark_below(first: Array, child: Array, sources: Array, queue: Array, below: Array) -> None:
+    """Set `below` for everything strictly below any of `sources`. `queue` has room for one more than all."""
     head, tail = 0, 0
     for source in sources:
         queue[0] = source
@@ -237,8 +236,7 @@ def _mark_below(first: Array, child: Array, sources: Array, below: Array) -> Non
 
 
 @compiled
-def _spread_each(child_first: Array, child: Array, roots: Array, group: Array, taken: Array) -> Int:
-    queue = np.empty(group.size, np.int32)
+def _spread_each(child_first: Array, child: Array, roots: Array, queue: Array, group: Array, taken: Array) -> Int:
     count = 0
     for root in roots:
         if group[root] >= 0:

@@ -106,7 +106,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     order = np.lexsort((space.events.start_ps[rows], memory))
     rows, memory = rows[order], memory[order]
     numbers = _numbers_of(space, rows)
-    is_allocation = space.named(ALLOCATION)[rows]
+    is_allocation = np.isin(rows, space.rows_named(ALLOCATION), assume_unique=True)
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     opened_by = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     return MemoryEvents(
@@ -138,8 +138,9 @@ def _rows(space: XSpace) -> Int64:
     host = host_plane(space)
     if host is None:
         return np.zeros(0, np.int64)
-    wanted = np.isin(space.metadata_names, (ALLOCATION, DEALLOCATION))
-    return host.first_event + np.flatnonzero(wanted[space.events.metadata[host.events]])
+    rows = space.rows_named(ALLOCATION, DEALLOCATION)
+    on_host: Bools = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
+    return rows[on_host]
 
 
 _NUMBERS = (
@@ -179,29 +180,22 @@ class _Numbers:
 
 def _numbers_of(space: XSpace, rows: Int64) -> _Numbers:
     stats = space.event_stats
-    position = np.full(len(space.events), -1, np.int64)
+    position = np.full(len(space.events), -1, np.int32)
     position[rows] = np.arange(len(rows))
-    column = np.full(len(space.stat_names), -1, np.int64)
-    for i, name in enumerate(_NUMBERS):
-        if name in space.stat_names:
-            column[space.stat_names[name]] = i
     kind, value = np.zeros((len(_NUMBERS), len(rows)), np.uint8), np.zeros((len(_NUMBERS), len(rows)), np.int64)
-    _spread_stats(stats.owner, stats.name, stats.kind, stats.value, position, column, kind, value)
+    for i, name in enumerate(_NUMBERS):
+        _spread(space.rows_of_stat(name), stats.owner, stats.kind, stats.value, position, kind[i], value[i])
     return _Numbers(kind, value)
 
 
 @compiled
-def _spread_stats(
-    owner: Array, name: Array, kind: Array, value: Array, position: Array, column: Array, kinds: Array, values: Array
-) -> None:
-    """Put each stat in its column and its owner's position, where it has both; the last of several counts."""
-    for i in range(owner.size):
-        at = position[owner[i]]
+def _spread(rows: Array, owner: Array, kind: Array, value: Array, position: Array, kinds: Array, values: Array) -> None:
+    """Put each of these stats at its owner's position, where that has one; the last of several counts."""
+    for row in rows:
+        at = position[owner[row]]
         if at >= 0:
-            to = column[name[i]]
-            if to >= 0:
-                kinds[to, at] = kind[i]
-                values[to, at] = value[i]
+            kinds[at] = kind[row]
+            values[at] = value[row]
 
 
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
@@ -210,7 +204,7 @@ def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     code, labels = names.code, list(names.labels[:-1])
     for stat in ("index_on_host", "device_ordinal"):
         unnamed = (code < 0) & space.has(stat)[rows]
-        distinct, which = np.unique(space.number_of_each(stat, 0)[rows[unnamed]], return_inverse=True)
+        distinct, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
         code[unnamed] = len(labels) + which
         labels += map(str, distinct.tolist())
     in_order = sorted({*labels, ""})
@@ -238,7 +232,7 @@ def _sizes(recorded: Int64, opened_by: Int64) -> Int64:
 def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
     found = space.strings(name)
     labels = ("" if label == _NO_TEXT else label for label in found.labels)
-    return Texts(found.spread(len(space.events))[rows], (*labels, ""))
+    return Texts(found.at(rows), (*labels, ""))
 
 
 def _data_types(numbers: _Numbers) -> Texts:

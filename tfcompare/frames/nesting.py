@@ -34,11 +34,14 @@ def _unsorted_line(line: Array, start: Array, end: Array, order: Array, first: I
     return order.size, order.size
 
 
-@compiled
 def parents_in_time(line: Array, end: Array, order: Array, parent: Array) -> None:
     """For each row of `order` (sorted as by `order_by_start`), the innermost earlier row of its line that includes it
     in time, −1 for none. Spans that overlap in part include neither the other."""
-    stack = np.empty(order.size, np.int64)
+    _find_parents(line, end, order, np.empty(len(order), np.int32), parent)
+
+
+@compiled
+def _find_parents(line: Array, end: Array, order: Array, stack: Array, parent: Array) -> None:
     depth = 0
     for row in order:
         while depth > 0:
@@ -51,12 +54,20 @@ def parents_in_time(line: Array, end: Array, order: Array, parent: Array) -> Non
         depth += 1
 
 
-@compiled
 def self_times(line: Array, start: Array, end: Array, order: Array) -> Array:
     """Duration of each row of `order` (sorted as by `order_by_start`) less the time in which a direct child ran: what
     two of them cover together counts once. As long as `order`."""
-    own, covered_until = np.empty(order.size, np.int64), np.empty(order.size, np.int64)
-    stack = np.empty(order.size, np.int64)  # places in `order`
+    size = len(order)
+    own, covered_until, stack = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int32)
+    _take_off_children(line, start, end, order, stack, covered_until, own)
+    return own
+
+
+@compiled
+def _take_off_children(
+    line: Array, start: Array, end: Array, order: Array, stack: Array, covered_until: Array, own: Array
+) -> None:
+    """`stack` is for places in `order`."""
     depth = 0
     for i in range(order.size):
         row = order[i]
@@ -74,7 +85,6 @@ def self_times(line: Array, start: Array, end: Array, order: Array) -> Array:
                 covered_until[above] = end[row]
         stack[depth] = i
         depth += 1
-    return own
 
 
 @compiled

@@ -16,7 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.xspace.compilation import Array, compiled
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -66,8 +68,8 @@ class OpEvents:
     device: str
     host_or_device: str
     parts: pd.DataFrame
-    part: Int64
-    step: Int64
+    part: Int32 | Int64
+    step: Int32
     occurrences: Int64
     total_ps: Int64
     self_ps: Int64
@@ -77,7 +79,12 @@ class OpEvents:
     def op_parts(self, step_numbers: Int64) -> OpParts:
         """The parts that have events, by step; `step_numbers`: the number at each position."""
         width = len(step_numbers) + 1
-        cells, code = distinct(self.part * width + self.step + 1, len(self.parts) * width)
+        key = self.part.astype(np.int64)
+        key *= width
+        key += self.step
+        key += 1
+        cells, code = distinct(key, len(self.parts) * width)
+        del key
         used, part = distinct(cells // width, len(self.parts))
         parts = self.parts.iloc[used].assign(device=self.device, host_or_device=self.host_or_device)
         return OpParts(
@@ -90,14 +97,17 @@ class OpEvents:
                     "total_time_ps": sums(code, self.total_ps, len(cells)),
                     "self_time_ps": sums(code, self.self_ps, len(cells)),
                     "is_eager": any_of(code, self.is_eager, len(cells)),
-                }
+                },
+                copy=False,
             ),
         )
 
 
 def together(several: Iterable[OpParts]) -> OpParts:
-    """The parts of several planes of one host."""
+    """The parts of several planes of one host, or of several hosts."""
     every = list(several)
+    if len(every) == 1:
+        return every[0]
     first = np.cumsum([0, *(len(p.parts) for p in every)])
     nothing = pd.DataFrame({name: pd.Series(dtype="str") for name in _TEXTS})
     cells = [p.cells.assign(part=p.cells["part"] + offset) for p, offset in zip(every, first, strict=False)]
@@ -133,15 +143,27 @@ def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
 def sums(code: Int64, values: Int64, size: int) -> Int64:
     """The sum of the values of each code."""
     out = np.zeros(size, np.int64)
-    np.add.at(out, code, values)
+    _add(code, values, out)
     return out
+
+
+@compiled
+def _add(code: Array, values: Array, out: Array) -> None:
+    for i in range(code.size):
+        out[code[i]] += values[i]
 
 
 def largest(code: Int64, values: Int64, size: int) -> Int64:
     """The largest of the values of each code."""
     out = np.full(size, np.iinfo(np.int64).min)
-    np.maximum.at(out, code, values)
+    _take_largest(code, values, out)
     return out
+
+
+@compiled
+def _take_largest(code: Array, values: Array, out: Array) -> None:
+    for i in range(code.size):
+        out[code[i]] = max(out[code[i]], values[i])
 
 
 def any_of(code: Int64, flags: Bools, size: int) -> Bools:

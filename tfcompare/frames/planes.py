@@ -51,5 +51,8 @@ def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int64]:
     """The rows of the events on these lines, line by line, in file order."""
     chosen = np.array(lines, np.int64)
     first, count = space.lines.first_event[chosen], space.lines.event_count[chosen]
-    rows_before = np.cumsum(count) - count
-    return np.repeat(first - rows_before, count) + np.arange(count.sum(), dtype=np.int64)
+    if len(first) and (first[1:] == first[:-1] + count[:-1]).all():
+        return np.arange(first[0], first[0] + count.sum(), dtype=np.int64)
+    rows = np.repeat(first - (np.cumsum(count) - count), count)
+    rows += np.arange(len(rows))
+    return rows

@@ -36,8 +36,12 @@ class Spans:
         """These spans and all instants between any of these starts and its end, in whatever order they are."""
         new_start, new_end = np.empty_like(start_ps), np.empty_like(end_ps)
         count = _merge_neighbours(start_ps, end_ps, new_start, new_end)
-        start = np.concatenate([self.start_ps, new_start[:count]])
-        end = np.concatenate([self.end_ps, new_end[:count]])
+        return self.with_few(new_start[:count], new_end[:count])
+
+    def with_few(self, new_start: Int64, new_end: Int64) -> Spans:
+        """As `with_more`, for spans of which few touch their neighbour in the arrays."""
+        start = np.concatenate([self.start_ps, new_start])
+        end = np.concatenate([self.end_ps, new_end])
         order = np.argsort(start, kind="stable")
         order = order[end[order] > start[order]]
         if not len(order):

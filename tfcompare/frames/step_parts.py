@@ -18,11 +18,12 @@ from tfcompare.frames.host_activities import host_activities, timed_host_events
 from tfcompare.frames.spans import NOTHING, Spans
 from tfcompare.schema.runs import STEP_PARTS
 from tfcompare.xspace import XSpace
-from tfcompare.xspace.compilation import Array, compiled
+from tfcompare.xspace.compilation import Array, Int, compiled
 
 if TYPE_CHECKING:
     from tfcompare.frames.steps import Steps
 
+Int8 = npt.NDArray[np.int8]
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -99,7 +100,7 @@ def activity_times(space: XSpace, steps: Steps) -> Int64:
     return out
 
 
-def _counted(steps: Steps, rows: Int64, activity: Int64) -> tuple[Int64, Int64]:
+def _counted(steps: Steps, rows: Int64, activity: Int8) -> tuple[Int64, Int8]:
     """The host events that may explain a step, and their activities: those that a step led to. Where it is not known
     what steps led to, those that say enough by their name."""
     counts = steps.is_led[rows] if steps.is_led.any() else np.isin(activity, CERTAIN) & (steps.of_event[rows] >= 0)
@@ -107,7 +108,7 @@ def _counted(steps: Steps, rows: Int64, activity: Int64) -> tuple[Int64, Int64]:
     return rows[counts], activity[counts]
 
 
-def _add_led(space: XSpace, steps: Steps, rows: Int64, activity: Int64, busy: Spans, out: Int64) -> None:
+def _add_led(space: XSpace, steps: Steps, rows: Int64, activity: Int8, busy: Spans, out: Int64) -> None:
     """Fill the columns of `out` for what steps led to, each event cut to its own step, in the time not `busy`.
 
     Steps may overlap, so each is laid out on a time line of its own, one after the other, an instant apart.
@@ -116,29 +117,41 @@ def _add_led(space: XSpace, steps: Steps, rows: Int64, activity: Int64, busy: Sp
     length = steps.end_ps - steps.start_ps
     origin = np.cumsum(length + 1) - (length + 1)
     led, before = NOTHING, np.zeros(len(length), np.int64)
+    start, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     for which in tuple(Activity)[len(WHENEVER) :]:
-        own = rows[activity == which]
-        if len(own):
-            start, end = np.empty(len(own), np.int64), np.empty(len(own), np.int64)
-            _lay_out(own, events.start_ps, events.duration_ps, steps.of_event, steps.start_ps, steps.end_ps, origin,
-                     start, end)  # fmt: skip
-            led = led.with_more(start, end)
+        count = _lay_out(rows, activity, int(which), events.start_ps, events.duration_ps, steps.of_event,
+                         steps.start_ps, steps.end_ps, origin, start, end)  # fmt: skip
+        if count:
+            led = led.with_few(start[:count], end[:count])
             covered = _covered_while_idle(led, steps, origin, busy)
             out[:, which], before = covered - before, covered
 
 
 @compiled
 def _lay_out(
-    rows: Array, event_start: Array, duration: Array, of_event: Array, step_start: Array, step_end: Array,
-    origin: Array, start: Array, end: Array
-) -> None:  # fmt: skip
-    """Where each of these events begins and ends on the line on which the steps begin at `origin`, cut to its step."""
+    rows: Array, activity: Array, which: Int, event_start: Array, duration: Array, of_event: Array, step_start: Array,
+    step_end: Array, origin: Array, start: Array, end: Array
+) -> Int:  # fmt: skip
+    """Where the events of one activity begin and end on the line on which the steps begin at `origin`, cut to their
+    steps; of those that touch and follow one another, as those of a thread do, one span is made. How many are left."""
+    count = np.int64(0)
     for i in range(rows.size):
+        if activity[i] != which:
+            continue
         row = rows[i]
         step = of_event[row]
         shift = origin[step] - step_start[step]
-        start[i] = max(event_start[row], step_start[step]) + shift
-        end[i] = min(event_start[row] + duration[row], step_end[step]) + shift
+        begin = max(event_start[row], step_start[step]) + shift
+        until = min(event_start[row] + duration[row], step_end[step]) + shift
+        if until <= begin:
+            continue
+        if count and begin <= end[count - 1] and until >= start[count - 1]:
+            start[count - 1] = min(begin, start[count - 1])
+            end[count - 1] = max(until, end[count - 1])
+        else:
+            start[count], end[count] = begin, until
+            count += 1
+    return count
 
 
 def _covered_while_idle(led: Spans, steps: Steps, origin: Int64, busy: Spans) -> Int64:

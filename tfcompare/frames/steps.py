@@ -19,10 +19,11 @@ from tfcompare.frames import groups as grouping
 from tfcompare.frames.groups import Groups
 from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
 from tfcompare.frames.step_parts import activity_times, compute_precisions, step_parts
-from tfcompare.xspace import Plane, XSpace
+from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -47,7 +48,7 @@ class Steps:
     number: Int64
     start_ps: Int64
     end_ps: Int64
-    of_event: Int64
+    of_event: Int32
     is_led: Bools
 
     @property
@@ -103,8 +104,7 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
         return None
     of_group = np.full(int(groups.group.max()) + 1, -1, np.int64)
     of_group[groups.group[markers]] = np.arange(len(markers))
-    grouped = np.flatnonzero(groups.group >= 0)
-    named = grouped[grouping.is_marker_name(space)[grouped]]
+    named = np.flatnonzero((groups.group >= 0) & grouping.is_marker_name(space))
     candidates = np.unique(np.concatenate([markers, named]))
     step = of_group[groups.group[candidates]]
     candidates, step = candidates[step >= 0], step[step >= 0]
@@ -120,9 +120,10 @@ def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64)
     counts = groups.group >= 0
     counts &= ~grouping.matching(space, _NO_COMPUTE)
     counts[markers] = False
-    step = of_group[groups.group[counts]]
+    has_any = np.zeros(len(of_group), np.bool_)
+    has_any[groups.group[counts]] = True
     out = np.zeros(len(groups.markers), np.bool_)
-    out[step[step >= 0]] = True
+    out[of_group[has_any & (of_group >= 0)]] = True
     return out
 
 
@@ -188,24 +189,17 @@ def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int64, keys: I
 
 def _whole_profile(space: XSpace) -> Steps:
     start, end = profile_span_ps(space)
-    every = np.zeros(len(space.events), np.int64)
+    every = np.zeros(len(space.events), np.int32)
     return Steps(WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0)
 
 
 def profile_span_ps(space: XSpace) -> tuple[int, int]:
     """From the first start to the last end of all events on host and devices."""
-    rows = _counted_events(space)
-    if not len(rows):
-        return 0, 0
-    start = space.events.start_ps[rows]
-    return int(start.min()), int((start + space.events.duration_ps[rows]).max())
-
-
-def _counted_events(space: XSpace) -> Int64:
-    host = host_plane(space)
-    planes: list[Plane] = [*device_planes(space), *([host] if host is not None else [])]
-    rows = [np.arange(p.first_event, p.first_event + p.event_count) for p in planes]
-    return np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    host, events = host_plane(space), space.events
+    planes = [*device_planes(space), *([host] if host is not None else [])]
+    begins = [int(events.start_ps[p.events].min()) for p in planes if p.event_count]
+    ends = [int((events.start_ps[p.events] + events.duration_ps[p.events]).max()) for p in planes if p.event_count]
+    return min(begins, default=0), max(ends, default=0)
 
 
 def _longest_of_each(space: XSpace, rows: Int64, step: Int64) -> Int64:
@@ -237,10 +231,10 @@ def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: 
     return Steps(source, number, start, end, *_by_group(of_event, groups, of_group))
 
 
-def _within(start: Int64, end: Int64, step: Int64, times: Int64) -> Int64:
+def _within(start: Int64, end: Int64, step: Int64, times: Int64) -> Int32:
     """The step of the span that each of `times` lies in: of the latest one begun, −1 if that has ended."""
     order = np.argsort(start, kind="stable")
-    out = np.empty(len(times), np.int64)
+    out = np.empty(len(times), np.int32)
     _find_spans(start[order], end[order], step[order], times, out)
     return out
 
@@ -263,9 +257,9 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
         out[i] = step[at] if at >= 0 and time < end[at] else -1
 
 
-def _by_group(of_event: Int64, groups: Groups, of_group: dict[int, int]) -> tuple[Int64, Bools]:
+def _by_group(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:
     """(`of_event`, but for events in a group that is a step: that step; which events are those, markers left out)."""
-    table = np.full(int(groups.group.max(initial=-1)) + 2, -1, np.int64)
+    table = np.full(int(groups.group.max(initial=-1)) + 2, -1, np.int32)
     for group, step in of_group.items():
         if group >= 0:
             table[group] = step

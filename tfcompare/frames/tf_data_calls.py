@@ -20,6 +20,7 @@ from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, compiled
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -69,19 +70,28 @@ def find_calls(space: XSpace) -> Calls | None:
     host = host_plane(space)
     if host is None or not (kinds == _CALL).any():
         return None
-    id_of, has_id = numbers_of_events(space, "id")
     kind = kinds[space.events.metadata]
-    kind[(kind == _CALL) & ~has_id] = 0
+    calls = np.flatnonzero(kind == _CALL)
+    has_id = _have_number(space, "id", calls)
+    kind[calls[~has_id]] = 0
     order, parent = _nested(space, kind, list(host.lines))
     rows = order[kind[order] == _CALL]
     if not len(rows):
         return None
     rows = rows[np.argsort(space.events.start_ps[rows], kind="stable")]
-    led_to_by = np.where(parent >= 0, np.where(kind[parent] == _CALL, parent, _NONE), _NONE)
-    _link_threads(space, order, parent, kind, id_of, led_to_by)
-    index = np.full(len(space.events) + 1, _NONE, np.int64)  # the spare last element answers for −1
+    around = parent[rows].astype(np.int64)
+    led_to_by = np.where((around >= 0) & (kind[around] == _CALL), around, _NONE)
+    index = np.full(len(space.events) + 1, _NONE, np.int32)  # the spare last element answers for −1
     index[rows] = np.arange(len(rows))
-    return _calls(space, rows, parent[rows], id_of[rows], index[led_to_by[rows]])
+    _link_threads(space, order, parent, kind, index, led_to_by)
+    return _calls(space, rows, around, space.number_of("id", rows, 0), index[led_to_by].astype(np.int64))
+
+
+def _have_number(space: XSpace, name: str, rows: Int64) -> Bools:
+    """Which of these events have the integer stat."""
+    known = np.zeros(len(space.events), np.bool_)
+    known[space.numbers(name)[0]] = True
+    return known[rows]
 
 
 def numbers_of_events(space: XSpace, name: str) -> tuple[Int64, Bools]:
@@ -96,36 +106,41 @@ def _kind(name: str) -> int:
     return _CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)
 
 
-def _nested(space: XSpace, kind: npt.NDArray[np.int8], host_lines: list[int]) -> tuple[Int64, Int64]:
+def _nested(space: XSpace, kind: npt.NDArray[np.int8], host_lines: list[int]) -> tuple[Int64, Int32]:
     """(rows of the lines with calls, line by line in order of start; for every event the one directly around it)."""
     recorded = recorded_lines(space)
     used = np.bincount(space.events.line[kind > 0], minlength=len(recorded)) > 0
     order = events_of_lines(space, [i for i in host_lines if recorded[i] and used[i]])
-    order = order[~space.has("_a")[order]]
+    if "_a" in space.stat_names:
+        order = order[~space.has("_a")[order]]
     line, start, end = space.events.line, space.events.start_ps, span_ends(space)
     order_by_start(line, start, end, order)
-    parent = np.full(len(space.events), _NONE, np.int64)
+    parent = np.full(len(space.events), _NONE, np.int32)
     parents_in_time(line, end, order, parent)
     return order, parent
 
 
 def _link_threads(
-    space: XSpace, order: Int64, parent: Int64, kind: npt.NDArray[np.int8], id_of: Int64, led_to_by: Int64
+    space: XSpace, order: Int64, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, led_to_by: Int64
 ) -> None:
-    """Fill `led_to_by` of calls that were made ahead: by the call that took the element."""
-    parent_id, has_parent_id = numbers_of_events(space, "parent_id")
-    element, has_element = numbers_of_events(space, "element_id")
-    inside = order[parent[order] >= 0]
-    outer = parent[inside]
-    is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE) & has_parent_id[inside] & has_element[outer]
-    is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & has_element[inside]
+    """Fill `led_to_by` of calls that were made ahead: by the call that took the element. `index`: of each event, where
+    in `led_to_by` it is."""
+    inside = order[(kind[order] > 0) & (parent[order] >= 0)]
+    outer = parent[inside].astype(np.int64)
+    is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE)
+    is_made &= _have_number(space, "parent_id", inside) & _have_number(space, "element_id", outer)
+    is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & _have_number(space, "element_id", inside)
     made, producer = inside[is_made], outer[is_made]
     consumer, taker = inside[is_taken], outer[is_taken]
-    ends = space.events.start_ps + space.events.duration_ps
     at = _first_not_before(
-        (parent_id[made], element[producer], ends[made]), (id_of[taker], element[consumer], ends[consumer])
+        (space.number_of("parent_id", made, 0), space.number_of("element_id", producer, 0), _ends(space, made)),
+        (space.number_of("id", taker, 0), space.number_of("element_id", consumer, 0), _ends(space, consumer)),
     )
-    led_to_by[made[at >= 0]] = taker[at[at >= 0]]
+    led_to_by[index[made[at >= 0]]] = taker[at[at >= 0]]
+
+
+def _ends(space: XSpace, rows: Int64) -> Int64:
+    return space.events.start_ps[rows] + space.events.duration_ps[rows]
 
 
 def _first_not_before(made: tuple[Int64, Int64, Int64], taken: tuple[Int64, Int64, Int64]) -> Int64:
@@ -147,10 +162,11 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
     distinct, iterator = np.unique(ids, return_inverse=True)
     starts_pipeline = np.array([is_pipeline(name) for name in space.metadata_names], np.bool_)
     own = end - start
-    _take_off(start, end, above, own)
+    _take_off(start, end, above, start.copy(), own)
     root, depth = np.full(len(rows), _UNKNOWN), np.zeros(len(rows), np.int64)
     is_waited_for = np.zeros(len(rows), np.bool_)
-    _climb(start, end, above, starts_pipeline[space.events.metadata[rows]], root, depth, is_waited_for)
+    path = np.empty(len(rows), np.int64)
+    _climb(start, end, above, starts_pipeline[space.events.metadata[rows]], path, root, depth, is_waited_for)
     return Calls(rows, around, iterator, distinct, start, end, own, above, root, depth, is_waited_for)
 
 
@@ -169,10 +185,9 @@ def _search(times: Array, first: Array, last: Array, wanted: Array, place: Array
 
 
 @compiled
-def _take_off(start: Array, end: Array, above: Array, own: Array) -> None:
+def _take_off(start: Array, end: Array, above: Array, covered: Array, own: Array) -> None:
     """Take from `own` (the durations) the time that the calls below cover, that which several cover once. Calls are in
-    order of their start."""
-    covered = start.copy()
+    order of their start; `covered` begins as a copy of it."""
     for call in range(start.size):
         upper = above[call]
         if upper >= 0:
@@ -184,10 +199,9 @@ def _take_off(start: Array, end: Array, above: Array, own: Array) -> None:
 
 @compiled
 def _climb(
-    start: Array, end: Array, above: Array, is_root: Array, root: Array, depth: Array, is_waited_for: Array
+    start: Array, end: Array, above: Array, is_root: Array, path: Array, root: Array, depth: Array, is_waited_for: Array
 ) -> None:
     """Fill `root` (all `_UNKNOWN`), `depth` and `is_waited_for`: from each call up to what is known, and down again."""
-    path = np.empty(start.size, np.int64)
     for call in range(start.size):
         length, at = 0, call
         while at >= 0 and root[at] == _UNKNOWN:

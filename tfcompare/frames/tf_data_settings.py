@@ -42,7 +42,7 @@ def texts_of_rows(space: XSpace, analysis: Analysis) -> dict[str, Texts]:
 def largest_of_rows(space: XSpace, analysis: Analysis, stat: str) -> pd.arrays.IntegerArray:
     """The largest value of the integer stat among the calls of each row; absent where none of them tells it."""
     inside, of_call = _calls_inside(analysis)
-    values = np.maximum(space.number_of_each(stat, -1)[analysis.calls.row[inside]], -1)
+    values = np.maximum(space.number_of(stat, analysis.calls.row[inside], -1), -1)
     return _or_absent(largest(of_call, values, len(analysis.rows.first)))
 
 
@@ -50,8 +50,8 @@ def element_sizes(space: XSpace, analysis: Analysis) -> pd.arrays.IntegerArray:
     """What the event around the call of a pipeline tells of the element's size; absent for other rows."""
     first = analysis.rows.first
     around = analysis.calls.around[first]
-    sizes = space.number_of_each("element_size", -1)
-    return _or_absent(np.where((analysis.calls.depth[first] == 0) & (around >= 0), sizes[around], -1))
+    sizes = space.number_of("element_size", around, -1)
+    return _or_absent(np.where((analysis.calls.depth[first] == 0) & (around >= 0), sizes, -1))
 
 
 def buffered_elements(space: XSpace, analysis: Analysis) -> Floats:
@@ -62,7 +62,7 @@ def buffered_elements(space: XSpace, analysis: Analysis) -> Floats:
     """
     calls, executions, rows = analysis.calls, analysis.executions, analysis.rows
     inside, of_call = _calls_inside(analysis)
-    count = space.number_of_each("buffered_elements", -1)[calls.row]
+    count = space.number_of("buffered_elements", calls.row, -1)
     has_buffer = np.logical_or.reduce([space.has(name)[calls.row[inside]] for name in _SIGNS_OF_A_BUFFER])
     is_modelled = space.has("algorithm")[calls.row[executions.call[rows.execution]]]
     is_told = any_of(calls.iterator, count >= 0, len(calls.ids))[rows.iterator]
@@ -85,7 +85,9 @@ def _texts_of_events(space: XSpace, events: Int64) -> dict[str, Texts]:
     """As `texts_of_rows`, for distinct events in order of their rows."""
     stats = space.event_stats
     names = {number: name for name, number in space.stat_names.items()}
-    rows = np.flatnonzero(np.isin(stats.owner, events))
+    wanted = np.zeros(len(space.events) + 1, np.bool_)
+    wanted[events] = True
+    rows = np.flatnonzero(wanted[stats.owner])
     found: list[dict[str, str]] = [{} for _ in events]
     for at, row in zip(np.searchsorted(events, stats.owner[rows]).tolist(), rows.tolist(), strict=True):
         name = names[int(stats.name[row])]

@@ -14,6 +14,7 @@ from tfcompare.frames.planes import events_of_lines
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import LONGEST_PS, MOST_PS
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -21,7 +22,7 @@ OP_LINES = ("XLA Ops", "Framework Ops", "Sparse Core Ops")
 _STEPS_LINE = "Steps"
 
 
-def tpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) -> list[OpEvents]:
+def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
     """The ops of each TPU core, one element a plane with events."""
     start, end = _device_times(space)
     part_of_metadata, parts = _parts(space)
@@ -37,7 +38,7 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int64, is_eager: Bools) ->
 
 def _on_plane(
     space: XSpace, plane: Plane, rows: Int64, start: Int64, end: Int64, part: Int64, parts: pd.DataFrame,
-    step: Int64, is_eager: Bools
+    step: Int32, is_eager: Bools
 ) -> OpEvents:  # fmt: skip
     events = space.events
     order_by_start(events.line, start, end, rows)

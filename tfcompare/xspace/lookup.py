@@ -13,24 +13,59 @@ SEED = secrets.randbits(62)
 
 
 @compiled
-def intern_bytes(buffer: Array, starts: Array, lengths: Array, seed: Int, codes: Array, firsts: Array) -> Int:
-    """Give equal byte strings equal codes: fills `codes`, and `firsts` with one row of each; returns how many.
+def replace(codes: Array, by: Array) -> None:
+    """Each code by what stands in its place of `by`."""
+    for i in range(codes.size):
+        codes[i] = by[codes[i]]
+
+
+def grouped(codes: Array, size: int) -> tuple[Array, Array]:
+    """(where the rows of each code from 0 to `size` begin, and the end; the rows code by code, in order)."""
+    first, rows = np.zeros(size + 2, np.int64), np.empty(len(codes), np.int32)
+    count_each(codes, first[2:])
+    np.cumsum(first, out=first)
+    _put(codes, first[1:], rows)
+    return first[:-1], rows
+
+
+@compiled
+def count_each(codes: Array, counts: Array) -> None:
+    """Add to `counts` how often each code occurs."""
+    for i in range(codes.size):
+        counts[codes[i]] += 1
+
+
+@compiled
+def _put(codes: Array, place: Array, rows: Array) -> None:
+    for i in range(codes.size):
+        at = place[codes[i]]
+        rows[at] = i
+        place[codes[i]] = at + 1
+
+
+def intern_bytes(buffer: Array, starts: Array, lengths: Array) -> tuple[Array, Array]:
+    """Give equal byte strings equal codes: (the code of each, one row of each code).
 
     `starts` and `lengths` must lie within `buffer`.
     """
-    size = 16
-    while size < 2 * starts.size:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    found = 0
+    codes, firsts = np.empty(len(starts), np.int64), np.empty(len(starts), np.int64)
+    slots = np.full(1 << max(4, (2 * len(starts) - 1).bit_length()), -1, np.int32)
+    return codes, firsts[: _intern(buffer, starts, lengths, SEED, slots, codes, firsts)]
+
+
+@compiled
+def _intern(buffer: Array, starts: Array, lengths: Array, seed: Int, slots: Array, codes: Array, firsts: Array) -> Int:
+    """`slots`: all −1, a power of two, at least twice as many as strings."""
+    size = np.int64(slots.size)
+    found = np.int64(0)
     for row in range(starts.size):
-        start, length = starts[row], lengths[row]
+        start, length = np.int64(starts[row]), np.int64(lengths[row])
         hashed = np.uint64(14695981039346656037) ^ np.uint64(seed)
         for i in range(start, start + length):
             hashed = (hashed ^ np.uint64(buffer[i])) * np.uint64(1099511628211)
         slot = np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(size - 1))
         while True:
-            code = slots[slot]
+            code = np.int64(slots[slot])
             if code < 0:
                 slots[slot] = found
                 firsts[found] = row
@@ -52,21 +87,34 @@ def intern_bytes(buffer: Array, starts: Array, lengths: Array, seed: Int, codes:
     return found
 
 
+def dense_rows(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
+    """Fill `out` with the row of the entry with each of the ids `wanted` (`ids` sorted, `rows` along); `missing` for
+    none."""
+    if not len(ids):
+        out[:] = missing
+    elif ids[0] >= 0 and ids[-1] < 8 * len(ids) + 1024:
+        table = np.full(ids[-1] + 1, missing, np.int32)
+        table[ids] = rows
+        _look_up(table, wanted, missing, out)
+    else:
+        _search(ids, rows, wanted, missing, out)
+
+
 @compiled
-def dense_rows(ids: Array, rows: Array, first: Int, last: Int, wanted: Array, missing: Int, out: Array) -> None:
-    """For `wanted[first:last]`, the row of the entry with that id (`ids` sorted, `rows` along); `missing` for none."""
-    low, high = (ids[0], ids[-1]) if ids.size else (np.int64(0), np.int64(-1))
-    direct = ids.size > 0 and low >= 0 and high < 8 * ids.size + 1024
-    table = np.full(high + 1 if direct else 1, missing, np.int32)
-    if direct:
-        for i in range(ids.size):
-            table[ids[i]] = rows[i]
-    for i in range(first, last):
+def _look_up(table: Array, wanted: Array, missing: Int, out: Array) -> None:
+    for i in range(wanted.size):
         key = wanted[i]
-        if key < low or key > high:
-            out[i] = missing
-        elif direct:
-            out[i] = table[key]
-        else:
-            at = np.searchsorted(ids, key)
-            out[i] = rows[at] if ids[at] == key else missing
+        out[i] = table[key] if 0 <= key < table.size else missing
+
+
+@compiled
+def _search(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
+    for i in range(wanted.size):
+        key, low, high = wanted[i], 0, ids.size
+        while low < high:
+            middle = (low + high) // 2
+            if ids[middle] < key:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = rows[low] if low < ids.size and ids[low] == key else missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedReader
@@ -13,7 +14,7 @@ import numpy as np
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
-from tfcompare.xspace.compilation import collector_paused
+from tfcompare.xspace.compilation import Array, Int, compiled
 from tfcompare.xspace.gzipped import expand, is_gzipped
 from tfcompare.xspace.space import (
     LONGEST_PS,
@@ -32,12 +33,10 @@ from tfcompare.xspace.space import (
     XSpace,
     decode,
 )
-from tfcompare.xspace.tables import EventColumns, StatColumns, Tables
+from tfcompare.xspace.tables import EventColumns, Rows, StatColumns, Tables
 
 MOST_PLANES = 1_000
 """Hosts with their devices have some dozens; each costs time of its own, so a file of very many is refused."""
-
-_MOST_OCCURRENCES = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +60,9 @@ def read(path: Path) -> HostProfile:
     try:
         if is_gzipped(data):
             data = expand(bytes(data))
-        with collector_paused():
-            return HostProfile(parse(data), blake2b(data, digest_size=16).hexdigest())
+        with ThreadPoolExecutor(1) as beside:
+            digest = beside.submit(lambda: blake2b(data, digest_size=16).hexdigest())
+            return HostProfile(parse(data), digest.result())
     except NotAProfile as error:
         raise error.at(Path(text_of(str(path)))) from None
 
@@ -96,19 +96,20 @@ def _scan(buffer: UInt8) -> Tables:
     room = np.array([64, 1024, size // 14, size // 9, 4096, 8192, 16384, 64], np.int64)
     while True:
         tables = _allocate(room)
-        error, offset = wire.scan(buffer, tables)
+        error, *where = wire.scan(buffer, lookup.SEED, tables)
         if error != wire.OK:
-            raise _scan_error(buffer, error, int(offset))
-        if (tables.counts <= room).all():
+            raise _scan_error(buffer, error, *map(int, where))
+        counts = tables.counts[: len(room)]
+        if (counts <= room).all():
             return tables
-        room = tables.counts
+        room = counts
 
 
 def _allocate(room: Int64) -> Tables:
     small = {table: np.empty((int(room[table]), width), np.int64) for table, width in wire.WIDTHS.items()}
     events, stats = int(room[wire.EVENTS]), int(room[wire.EVENT_STATS])
     return Tables(
-        counts=np.zeros(8, np.int64),
+        counts=np.zeros(wire.MISSING + 1, np.int64),
         planes=small[wire.PLANES],
         lines=small[wire.LINES],
         event_metadata=small[wire.EVENT_METADATA],
@@ -117,35 +118,40 @@ def _allocate(room: Int64) -> Tables:
         texts=small[wire.TEXTS],
         events=EventColumns(
             line=np.empty(events, np.int32),
-            id=np.empty(events, np.int64),
+            metadata=np.empty(events, np.int32),
             offset=np.empty(events, np.int64),
             duration=np.empty(events, np.int64),
             occurrences=np.zeros(events, np.int64),
         ),
         stats=StatColumns(
             event=np.empty(stats, np.int32),
-            id=np.empty(stats, np.int64),
+            name=np.empty(stats, np.int32),
             kind=np.empty(stats, np.uint8),
             value=np.empty(stats, np.int64),
             length=np.zeros(stats, np.int32),
         ),
+        event_rows=_rows(int(room[wire.EVENT_METADATA])),
+        stat_rows=_rows(int(room[wire.STAT_METADATA])),
     )
 
 
-def _scan_error(buffer: UInt8, error: int, offset: int) -> NotAProfile:
-    """What is wrong with the field at `offset`, in words."""
+def _rows(entries: int) -> Rows:
+    return Rows(np.empty(4 * entries + 64, np.int64), np.empty(4 * entries + 64, np.int32))
+
+
+def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int, again: int) -> NotAProfile:
+    """What is wrong with the field at `offset`, in words; all as `wire.scan` gives it."""
     size = len(buffer)
     if error == wire.LONG_VARINT:
         return NotAProfile(None, offset, "a number of at most ten bytes", "a longer one")
     if error == wire.BAD_TAG:
         found = f"byte 0x{buffer[offset]:02x}, which begins none"
         return NotAProfile(None, offset, "the beginning of a field", found)
-    _, _, length, start, _, again = wire.field(buffer, offset, size)
     if error == wire.CUT_VARINT:
         whose = "file" if again == wire.CUT_VARINT else "message that it belongs to"
         return NotAProfile(None, offset, "a number", f"the end of the {whose} in the middle of it")
-    claimed = int(length) & (1 << 64) - 1  # 8 or 4 for numbers of fixed size
-    left = size - int(start)
+    claimed = length & (1 << 64) - 1  # 8 or 4 for numbers of fixed size
+    left = size - start
     if claimed > left:
         found = f"{left:,}: the file breaks off at byte {size:,}"
     else:
@@ -165,6 +171,7 @@ class _Builder:
         self.stat_metadata = tables.stat_metadata[: counts[wire.STAT_METADATA]]
         self.other_stats = tables.other_stats[: counts[wire.OTHER_STATS]]
         self.texts = tables.texts[: counts[wire.TEXTS]]
+        self.has_missing = counts[wire.MISSING] > 0
         self.events = EventColumns(*(column[: counts[wire.EVENTS]] for column in tables.events))
         self.stats = StatColumns(*(column[: counts[wire.EVENT_STATS]] for column in tables.stats))
 
@@ -181,8 +188,8 @@ class _Builder:
             buffer=self.buffer,
             planes=self._planes(line_range, event_range, plane_stats, list(stat_codes), stat_labels),
             lines=self._lines(),
-            events=self._events(event_range),
-            event_stats=self._event_stats(code_of_row, event_range),
+            events=self._events(),
+            event_stats=self._event_stats(code_of_row),
             metadata_stats=metadata_stats,
             metadata_plane=np.append(self.event_metadata[:, wire.META_PLANE], -1),
             metadata_ids=np.append(self.event_metadata[:, wire.META_ID], -1),
@@ -220,28 +227,25 @@ class _Builder:
             event_count=self.lines[:, wire.LINE_EVENT_COUNT].copy(),
         )
 
-    def _events(self, event_range: Int64) -> Events:
+    def _events(self) -> Events:
         """The events, their times put in place; of times that cannot be, those of the line and no duration."""
-        line, ids, start, duration, occurrences = self.events
-        metadata = _rows_of_ids(self.event_metadata, ids, event_range)
+        line, metadata, start, duration, occurrences = self.events
+        if self.has_missing:
+            metadata[metadata < 0] = len(self.event_metadata)
         line_start, is_line_odd = _line_starts_ps(self.lines)
-        is_odd = (start < -LONGEST_PS) | (start > LONGEST_PS) | (duration > LONGEST_PS)
-        start[is_odd], duration[is_odd] = 0, 0
-        start += line_start[line]
-        np.maximum(duration, 0, out=duration)
-        if duration.sum(dtype=np.float64) > MOST_PS:
+        odd_times, total_ps = _put_in_place(line, start, duration, line_start, is_line_odd)
+        if total_ps > MOST_PS:
             raise NotAProfile(None, 0, "events that take some days in all", "times that add up to many years")
-        np.clip(occurrences, 0, _MOST_OCCURRENCES, out=occurrences)
-        odd_times = int(np.count_nonzero(is_odd | is_line_odd[line]))
         return Events(line, metadata, start, duration, occurrences, odd_times)
 
-    def _event_stats(self, code_of_row: Int32, event_range: Int64) -> Stats:
-        """The stats of events, references put in place."""
-        owner, ids, kind, value, length = self.stats
-        stat_range = np.searchsorted(owner, event_range.astype(owner.dtype))
-        refs = np.flatnonzero(kind == wire.REF)
-        value[refs] = _rows_of_ids(self.stat_metadata, value[refs], np.searchsorted(refs, stat_range))
-        return Stats(owner, code_of_row[_rows_of_ids(self.stat_metadata, ids, stat_range)], kind, value, length)
+    def _event_stats(self, code_of_row: Int32) -> Stats:
+        """The stats of events, their names as codes."""
+        owner, name, kind, value, length = self.stats
+        if self.has_missing:
+            value[(kind == wire.REF) & (value < 0)] = len(self.stat_metadata)
+            name[name < 0] = len(self.stat_metadata)
+        lookup.replace(name, code_of_row)
+        return Stats(owner, name, kind, value, length)
 
     def _other_stats(self, code_of_row: Int32) -> tuple[dict[int, Stats], Stats]:
         """(stats of each plane, stats of event metadata entries)."""
@@ -316,10 +320,25 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
         order = np.argsort(ids, kind="stable")
         ids, rows = ids[order], (order + bounds[plane]).astype(np.int64)
         last_of_id = np.append(ids[1:] != ids[:-1], True) if len(ids) else np.zeros(0, np.bool_)
-        lookup.dense_rows(
-            ids[last_of_id], rows[last_of_id], ranges[plane], ranges[plane + 1], wanted, len(metadata), out
-        )
+        own = slice(ranges[plane], ranges[plane + 1])
+        lookup.dense_rows(ids[last_of_id], rows[last_of_id], wanted[own], len(metadata), out[own])
     return out
+
+
+@compiled
+def _put_in_place(line: Array, start: Array, duration: Array, line_start: Array, is_line_odd: Array) -> tuple[Int, Int]:
+    """Times of events on one origin, in place: (how many cannot be, all durations together, at most a bit beyond
+    `MOST_PS`)."""
+    odd, total = np.int64(0), np.int64(0)
+    for i in range(line.size):
+        is_odd = start[i] < -LONGEST_PS or start[i] > LONGEST_PS or duration[i] > LONGEST_PS
+        if is_odd:
+            start[i], duration[i] = 0, 0
+        odd += is_odd or is_line_odd[line[i]]
+        start[i] += line_start[line[i]]
+        duration[i] = max(duration[i], np.int64(0))
+        total = min(total + duration[i], np.int64(MOST_PS + 1))
+    return odd, total
 
 
 def _line_starts_ps(lines: Int64) -> tuple[Int64, Bools]:

@@ -19,6 +19,7 @@ Bools = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.object_]
 StatValue = int | float | str | bytes
 
+_MANY_ENTRIES = 64  # of one name; usually a plane has one
 PS_PER_NS = 1_000
 PS_PER_US = 1e6
 LONGEST_PS = 1 << 58
@@ -101,6 +102,13 @@ class StringStat:
     codes: Int64
     labels: list[str]
 
+    def at(self, rows: Int64) -> Int64:
+        """The code of each of these rows, −1 where the stat is absent; the last of several counts."""
+        if not len(self.owners):
+            return np.full(len(rows), -1, np.int64)
+        at = np.searchsorted(self.owners, rows, side="right") - 1
+        return np.where((at >= 0) & (self.owners[at] == rows), self.codes[at], -1)
+
     def spread(self, rows: int) -> Int64:
         """A code for every one of `rows` rows, −1 where the stat is absent; the last of several counts."""
         out = np.full(rows, -1, np.int64)
@@ -151,6 +159,10 @@ class XSpace:
         at = np.searchsorted(owners, rows, side="right") - 1
         return np.where((at >= 0) & (owners[at] == rows), values[at], absent)
 
+    def rows_of_stat(self, name: str) -> Int32 | Int64:
+        """The rows of `event_stats` that are a stat `name`, in file order."""
+        return self._rows(self.event_stats, name)
+
     def has(self, name: str) -> npt.NDArray[np.bool_]:
         """Whether each event has a stat `name`, of whatever kind."""
         out = np.zeros(len(self.events), np.bool_)
@@ -186,11 +198,47 @@ class XSpace:
 
     def named(self, *names: str) -> npt.NDArray[np.bool_]:
         """Whether each event's name is one of `names`."""
-        return np.isin(self.metadata_names, names)[self.events.metadata]
+        out = np.zeros(len(self.events), np.bool_)
+        out[self.rows_named(*names)] = True
+        return out
 
-    def _rows(self, stats: Stats, name: str) -> Int64:
+    def rows_named(self, *names: str) -> Int64:
+        """The rows of the events whose name is one of `names`."""
+        first, rows = self._rows_by_metadata
+        entries = [entry for name in dict.fromkeys(names) for entry in self._entries_by_name.get(name, ())]
+        if not entries:
+            return np.zeros(0, np.int64)
+        if len(entries) > _MANY_ENTRIES:
+            is_named = np.zeros(len(self.metadata_names), np.bool_)
+            is_named[entries] = True
+            return np.flatnonzero(is_named[self.events.metadata])
+        return np.sort(np.concatenate([rows[first[entry] : first[entry + 1]] for entry in entries])).astype(np.int64)
+
+    @cached_property
+    def _entries_by_name(self) -> dict[str, list[int]]:
+        out: dict[str, list[int]] = {}
+        for entry, name in enumerate(self.metadata_names.tolist()):
+            out.setdefault(name, []).append(entry)
+        return out
+
+    @cached_property
+    def _rows_by_metadata(self) -> tuple[Int64, Int32]:
+        """(Where the rows of each entry begin, and the end; the rows of events entry by entry)."""
+        return lookup.grouped(self.events.metadata, len(self.metadata_names))
+
+    @cached_property
+    def _rows_by_name(self) -> tuple[Int64, Int32]:
+        """Of the stats of events: (where the rows of each name begin, and the end; the rows name by name)."""
+        return lookup.grouped(self.event_stats.name, len(self.stat_names))
+
+    def _rows(self, stats: Stats, name: str) -> Int32 | Int64:
         code = self.stat_names.get(name)
-        return np.flatnonzero(stats.name == code) if code is not None else np.zeros(0, np.int64)
+        if code is None:
+            return np.zeros(0, np.int64)
+        if stats is not self.event_stats:
+            return np.flatnonzero(stats.name == code)
+        first, rows = self._rows_by_name
+        return rows[first[code] : first[code + 1]]
 
     def _strings(self, stats: Stats, name: str) -> StringStat:
         rows = self._rows(stats, name)
@@ -200,9 +248,8 @@ class XSpace:
         inline = np.flatnonzero(kinds == wire.STR)
         if len(inline):
             starts, lengths = stats.value[rows[inline]], stats.length[rows[inline]].astype(np.int64)
-            own, firsts = np.empty(len(inline), np.int64), np.empty(len(inline), np.int64)
-            count = lookup.intern_bytes(self.buffer, starts, lengths, lookup.SEED, own, firsts)
-            texts = [self.text(int(starts[i]), int(lengths[i])) for i in firsts[:count]]
+            own, firsts = lookup.intern_bytes(self.buffer, starts, lengths)
+            texts = [self.text(int(starts[i]), int(lengths[i])) for i in firsts]
             codes[inline] = _code_of_each(labels, texts)[own]
         refs = np.flatnonzero(kinds == wire.REF)
         if len(refs):
@@ -212,7 +259,7 @@ class XSpace:
         return StringStat(stats.owner[rows[known]].astype(np.int64), codes[known], list(labels))
 
 
-def _numbers(stats: Stats, rows: Int64) -> tuple[Int64, Int64]:
+def _numbers(stats: Stats, rows: Int32 | Int64) -> tuple[Int64, Int64]:
     kind = stats.kind[rows]
     rows = rows[(kind == wire.UINT64) | (kind == wire.INT64)]
     return stats.owner[rows].astype(np.int64), stats.value[rows]

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.xspace.compilation import Array, Int, compiled_in_place, compiled_without_allocation
-from tfcompare.xspace.tables import EventColumns, StatColumns, Tables
+from tfcompare.xspace.compilation import Array, Int, compiled, compiled_in_place
+from tfcompare.xspace.tables import Rows, Tables
 
 # What a scan can end with.
 OK, CUT_VARINT, LONG_VARINT, PAST_END, BAD_TAG = 0, 1, 2, 3, 4
 
-# Rows of `counts`, and the tables they count.
-PLANES, LINES, EVENTS, EVENT_STATS, EVENT_METADATA, STAT_METADATA, OTHER_STATS, TEXTS = range(8)
+# Rows of `counts`, and the tables they count; at last, how many ids no metadata entry has.
+PLANES, LINES, EVENTS, EVENT_STATS, EVENT_METADATA, STAT_METADATA, OTHER_STATS, TEXTS, MISSING = range(9)
 
 # Columns of the small tables (int64 matrices).
 PLANE_ID, PLANE_NAME, PLANE_NAME_LENGTH = range(3)
@@ -27,6 +27,8 @@ META_PLANE, META_ID, META_NAME, META_NAME_LENGTH, META_DISPLAY, META_DISPLAY_LEN
 STAT_OWNER, STAT_PLANE, STAT_ID, STAT_KIND, STAT_VALUE, STAT_LENGTH = range(6)
 TEXT_FIELD, TEXT_START, TEXT_LENGTH = range(3)
 WIDTHS = {PLANES: 3, LINES: 7, EVENT_METADATA: 6, STAT_METADATA: 4, OTHER_STATS: 6, TEXTS: 3}
+
+MOST_OCCURRENCES = 1 << 31
 
 # Kinds of a stat's value: the field number it was written in.
 NO_VALUE, DOUBLE, UINT64, INT64, STR, BYTES, REF = 0, 2, 3, 4, 5, 6, 7
@@ -51,7 +53,7 @@ def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
     return value, np.int64(-1)
 
 
-@compiled_without_allocation
+@compiled
 def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(field number, wire type, value or length, first byte of the content, next position, error code)."""
     tag, after = _varint(buffer, pos, end)
@@ -81,7 +83,7 @@ def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, I
     return number, wire, np.int64(0), pos, pos, BAD_TAG
 
 
-@compiled_without_allocation
+@compiled
 def _bits64(buffer: Array, pos: Int) -> Int:
     """The eight little-endian bytes at `pos`, already known to be there."""
     value = np.int64(0)
@@ -90,7 +92,7 @@ def _bits64(buffer: Array, pos: Int) -> Int:
     return value
 
 
-@compiled_without_allocation
+@compiled
 def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(metadata id, kind, value, length, error code, byte offset of the error)."""
     key, kind, value, length = np.int64(0), 0, np.int64(0), np.int64(0)
@@ -110,10 +112,53 @@ def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, I
     return key, kind, value, length, OK, pos
 
 
-@compiled_without_allocation
+@compiled
+def _put_rows(metadata: Array, first: Int, last: Int, seed: Int, rows: Rows) -> Int:
+    """Enter the ids of `metadata[first:last]`: of several alike, the last counts. Returns the size of the table less 1,
+    negative where no search is needed because every id is its own place."""
+    size, most = np.int64(16), np.int64(0)
+    while size < 2 * (last - first):
+        size *= 2
+    for row in range(first, last):
+        if metadata[row, META_ID] < 0 or metadata[row, META_ID] >= size:
+            most = size
+    for slot in range(size):
+        rows.rows[slot] = -1
+    for row in range(first, last):
+        key = metadata[row, META_ID]
+        slot = _place(key, size - 1, seed) if most else key
+        while rows.rows[slot] >= 0 and rows.ids[slot] != key:
+            slot = (slot + 1) & (size - 1)
+        rows.ids[slot] = key
+        rows.rows[slot] = row
+    return size - 1 if most else 1 - size
+
+
+@compiled_in_place
+def _place(key: Int, mask: Int, seed: Int) -> Int:
+    """Where the search for an id begins: unknown to whoever writes a file."""
+    hashed = (np.uint64(key) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(mask))
+
+
+@compiled_in_place
+def _row_of(key: Int, rows: Rows, mask: Int, seed: Int) -> Int:
+    """The row of the entry with that id, −1 for none; `mask` as `_put_rows` gives it."""
+    if mask < 0:
+        return np.int64(rows.rows[key]) if 0 <= key <= -mask else np.int64(-1)
+    slot = _place(key, mask, seed)
+    while rows.rows[slot] >= 0:
+        if rows.ids[slot] == key:
+            return np.int64(rows.rows[slot])
+        slot = (slot + 1) & mask
+    return np.int64(-1)
+
+
+@compiled
 def _event(
-    buffer: Array, pos: Int, end: Int, line: Int, counts: Array, events: EventColumns, stats: StatColumns
+    buffer: Array, pos: Int, end: Int, line: Int, masks: tuple[Int, Int], seed: Int, tables: Tables
 ) -> tuple[Int, Int]:
+    counts, events = tables.counts, tables.events
     row = counts[EVENTS]
     counts[EVENTS] += 1
     key, offset, duration, occurrences = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
@@ -131,30 +176,40 @@ def _event(
             elif number == 5:
                 offset, occurrences = np.int64(0), content
         elif wire == _BYTES and number == 4:
-            error, at = _stat_of_event(buffer, start, following, row, counts, stats)
+            error, at = _stat_of_event(buffer, start, following, row, masks[1], seed, tables)
             if error != OK:
                 return error, at
         pos = following
     if row < events.line.size:
+        entry = _row_of(key, tables.event_rows, masks[0], seed)
+        counts[MISSING] += entry < 0
         events.line[row] = line
-        events.id[row] = key
+        events.metadata[row] = entry
         events.offset[row] = offset
         events.duration[row] = duration
         if occurrences:
-            events.occurrences[row] = occurrences
+            events.occurrences[row] = min(max(occurrences, np.int64(0)), np.int64(MOST_OCCURRENCES))
     return OK, pos
 
 
-@compiled_without_allocation
-def _stat_of_event(buffer: Array, pos: Int, end: Int, event: Int, counts: Array, stats: StatColumns) -> tuple[Int, Int]:
+@compiled
+def _stat_of_event(
+    buffer: Array, pos: Int, end: Int, event: Int, mask: Int, seed: Int, tables: Tables
+) -> tuple[Int, Int]:
+    counts, stats = tables.counts, tables.stats
     name, kind, value, length, error, at = _stat(buffer, pos, end)
     if error != OK:
         return error, at
     row = counts[EVENT_STATS]
     counts[EVENT_STATS] += 1
     if row < stats.event.size:
+        entry = _row_of(name, tables.stat_rows, mask, seed)
+        counts[MISSING] += entry < 0
+        if kind == REF:
+            value = _row_of(value, tables.stat_rows, mask, seed)
+            counts[MISSING] += value < 0
         stats.event[row] = event
-        stats.id[row] = name
+        stats.name[row] = entry
         stats.kind[row] = kind
         stats.value[row] = value
         if length:
@@ -162,8 +217,10 @@ def _stat_of_event(buffer: Array, pos: Int, end: Int, event: Int, counts: Array,
     return OK, at
 
 
-@compiled_without_allocation
-def _line(buffer: Array, pos: Int, end: Int, plane: Int, tables: Tables) -> tuple[Int, Int]:
+@compiled
+def _line(
+    buffer: Array, pos: Int, end: Int, plane: Int, masks: tuple[Int, Int], seed: Int, tables: Tables
+) -> tuple[Int, Int]:
     counts, lines = tables.counts, tables.lines
     row = counts[LINES]
     counts[LINES] += 1
@@ -180,7 +237,7 @@ def _line(buffer: Array, pos: Int, end: Int, plane: Int, tables: Tables) -> tupl
                 timestamp = content
         elif wire == _BYTES:
             if number == 4:
-                error, at = _event(buffer, start, following, row, counts, tables.events, tables.stats)
+                error, at = _event(buffer, start, following, row, masks, seed, tables)
                 if error != OK:
                     return error, at
             elif number == 2:
@@ -197,7 +254,7 @@ def _line(buffer: Array, pos: Int, end: Int, plane: Int, tables: Tables) -> tupl
     return OK, pos
 
 
-@compiled_without_allocation
+@compiled
 def _other_stat(
     buffer: Array, pos: Int, end: Int, owner: Int, plane: Int, counts: Array, stats: Array
 ) -> tuple[Int, Int]:
@@ -217,7 +274,7 @@ def _other_stat(
     return OK, at
 
 
-@compiled_without_allocation
+@compiled
 def _metadata_value(
     buffer: Array, pos: Int, end: Int, row: Int, plane: Int, is_event: bool, counts: Array, stats: Array
 ) -> tuple[Int, Int, Int, Int, Int, Int]:
@@ -240,7 +297,7 @@ def _metadata_value(
     return name, name_length, display, display_length, OK, pos
 
 
-@compiled_without_allocation
+@compiled
 def _metadata(
     buffer: Array, pos: Int, end: Int, plane: Int, table: Int, counts: Array, rows: Array, stats: Array
 ) -> tuple[Int, Int]:
@@ -273,8 +330,44 @@ def _metadata(
     return OK, pos
 
 
-@compiled_without_allocation
-def _plane(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int]:
+@compiled
+def _plane(buffer: Array, pos: Int, end: Int, seed: Int, tables: Tables) -> tuple[Int, Int]:
+    """What events refer to comes behind them: so all but the lines first, up to what is wrong, then the lines."""
+    plane = tables.counts[PLANES]
+    first_event_row, first_stat_row = tables.counts[EVENT_METADATA], tables.counts[STAT_METADATA]
+    error, wrong_at, until, lines = _all_but_lines(buffer, pos, end, tables)
+    if lines:
+        event_entries, stat_entries = tables.event_metadata, tables.stat_metadata
+        last = min(tables.counts[EVENT_METADATA], np.int64(event_entries.shape[0]))
+        event_mask = _put_rows(event_entries, min(first_event_row, last), last, seed, tables.event_rows)
+        last = min(tables.counts[STAT_METADATA], np.int64(stat_entries.shape[0]))
+        stat_mask = _put_rows(stat_entries, min(first_stat_row, last), last, seed, tables.stat_rows)
+        line_error, at = _lines(buffer, pos, until, plane, (event_mask, stat_mask), seed, tables)
+        if line_error != OK:
+            return line_error, at
+    return error, wrong_at
+
+
+@compiled
+def _lines(
+    buffer: Array, pos: Int, end: Int, plane: Int, masks: tuple[Int, Int], seed: Int, tables: Tables
+) -> tuple[Int, Int]:
+    while pos < end:
+        number, wire, _, start, following, error = field(buffer, pos, end)
+        if error != OK:
+            return error, pos
+        if wire == _BYTES and number == 3:
+            error, at = _line(buffer, start, following, plane, masks, seed, tables)
+            if error != OK:
+                return error, at
+        pos = following
+    return OK, pos
+
+
+@compiled
+def _all_but_lines(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int, Int, Int]:
+    """(error code, its byte offset, where the field of the plane begins that it is in, how many lines come before)."""
+    lines = np.int64(0)
     counts, planes, other_stats = tables.counts, tables.planes, tables.other_stats
     row = counts[PLANES]
     counts[PLANES] += 1
@@ -282,7 +375,7 @@ def _plane(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int]
     while pos < end:
         number, wire, content, start, following, error = field(buffer, pos, end)
         if error != OK:
-            return error, pos
+            return error, pos, pos, lines
         at = pos
         if wire == _VARINT and number == 1:
             identity = content
@@ -290,7 +383,7 @@ def _plane(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int]
             if number == 2:
                 name, name_length = start, content
             elif number == 3:
-                error, at = _line(buffer, start, following, row, tables)
+                lines += 1
             elif number == 4:  # np.int64: a plain constant would have the function compiled anew for its value
                 entries = tables.event_metadata
                 error, at = _metadata(
@@ -304,18 +397,31 @@ def _plane(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int]
             elif number == 6:
                 error, at = _other_stat(buffer, start, following, np.int64(-1), row, counts, other_stats)
         if error != OK:
-            return error, at
+            return error, at, pos, lines
         pos = following
     if row < planes.shape[0]:
         planes[row, PLANE_ID] = identity
         planes[row, PLANE_NAME] = name
         planes[row, PLANE_NAME_LENGTH] = name_length
-    return OK, pos
+    return OK, pos, pos, lines
 
 
-@compiled_without_allocation
-def scan(buffer: Array, tables: Tables) -> tuple[Int, Int]:
-    """Fill the tables from `buffer` and count their rows in `counts`: (error code, byte offset)."""
+@compiled
+def scan(buffer: Array, seed: Int, tables: Tables) -> tuple[Int, Int, Int, Int, Int]:
+    """Fill the tables from `buffer` and count their rows in `counts`.
+
+    Returns (error code, its byte offset; of the field there, were it not part of a message: length, first byte of the
+    content, error code). `seed`: any number that whoever wrote the file cannot know.
+    """
+    error, at = _space(buffer, seed, tables)
+    if error == OK:
+        return np.int64(OK), at, np.int64(0), at, np.int64(OK)
+    _, _, length, start, _, again = field(buffer, at, np.int64(buffer.size))
+    return error, at, length, start, again
+
+
+@compiled
+def _space(buffer: Array, seed: Int, tables: Tables) -> tuple[Int, Int]:
     counts, texts = tables.counts, tables.texts
     pos, end = np.int64(0), np.int64(buffer.size)
     while pos < end:
@@ -324,7 +430,7 @@ def scan(buffer: Array, tables: Tables) -> tuple[Int, Int]:
             return error, pos
         if wire == _BYTES:
             if number == 1:
-                error, at = _plane(buffer, start, following, tables)
+                error, at = _plane(buffer, start, following, seed, tables)
                 if error != OK:
                     return error, at
             elif number <= 4:
