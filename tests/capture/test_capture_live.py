@@ -11,9 +11,12 @@ import pytest
 
 from tests.capture.workers import free_ports
 from tfcompare import cli, load
+from tfcompare.capture import LONGEST_MS, MOST_RETRIES
 from tfcompare.logdir import find_runs
 
 Workers = tuple[str, str]
+PATIENCE_S = 300
+"""Far more than it takes: a machine may be loaded."""
 
 
 @pytest.fixture
@@ -50,7 +53,7 @@ def test_all_begin_at_one_time_after_the_delay(capture, workers: Workers, tmp_pa
     (path,) = (tmp_path / "together" / "plugins" / "profile").iterdir()
     began = [host.origin.start_ns for host in load(path).hosts]
     assert min(began) - asked_ns > 2.4e9
-    assert max(began) - min(began) < 0.5e9
+    assert max(began) - min(began) < 1e9
 
 
 def test_one_that_is_dead_is_named_and_the_other_recorded(capture, workers: Workers, tmp_path: Path) -> None:
@@ -82,17 +85,19 @@ def test_a_recording_without_events_is_told_with_what_to_do(capture, workers: Wo
 
 
 def test_one_that_is_being_recorded_says_so(capture, workers: Workers, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tfcompare", "capture", workers[0], str(tmp_path / "a"), "--duration-ms", "20000"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as other:
+    long = ["--duration-ms", str(LONGEST_MS), "--retries", str(MOST_RETRIES)]
+    command = [sys.executable, "-m", "tfcompare", "capture", workers[0], str(tmp_path / "a"), *long]
+    brief = [workers[0], str(tmp_path / "b"), "--duration-ms", "100", "--retries", "0"]
+    until = time.monotonic() + PATIENCE_S
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as other:
         try:
-            assert other.stderr is not None
-            assert [other.stderr.readline(), other.stderr.readline()][1].startswith("Recording")
             said = ""
-            for _ in range(20):  # the other has yet to be let in
-                status, _, said = capture(workers[0], str(tmp_path / "b"), "--duration-ms", "1", "--retries", "0")
-                if status == 2 and "already" in said:
-                    break
-                time.sleep(0.2)
+            while "already" not in said and time.monotonic() < until:  # the other has yet to be let in
+                _, _, said = capture(*brief)
             assert "is being profiled already; wait until that has ended" in said
+            assert other.poll() is None
         finally:
             other.kill()
+    while (status := capture(*brief)[0]) and time.monotonic() < until:
+        pass
+    assert status == 0, "the other is gone, and recording goes on"

@@ -12,7 +12,10 @@ from streamlit.testing.v1 import AppTest
 from tests.capture.workers import free_ports
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tfcompare import settings
+from tfcompare.remote.places import RemotePath
 from tfcompare.settings import Settings, app_folder
+from tfcompare.ui import captures
+from tfcompare.ui.search import look_again
 
 HERE = {"Host": "localhost:8501"}
 PROXY = {"Host": "localhost:8501", "X-Forwarded-For": "127.0.0.1"}
@@ -30,6 +33,8 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Asking:
     asking = Asking()
 
     class Context:
+        timezone = "UTC"
+
         @property
         def headers(self) -> Context:
             return self
@@ -137,15 +142,86 @@ def test_an_address_that_does_not_answer_is_told(page: AppTest) -> None:
     assert not record_button(page).disabled
 
 
-@pytest.mark.parametrize(("headers", "names"), [(HERE, {"before", "filters_16_8"}), (PROXY, {"filters_16_8"})])
-def test_captures_are_listed_for_those_who_may_record(
-    page: AppTest, browser: Asking, tmp_path: Path, headers, names: set[str]
-) -> None:
-    folder = tmp_path / "captures" / "before" / "plugins" / "profile" / "2026_11_21_18_43_09"
-    folder.mkdir(parents=True)
+STAMPS = ("2026_11_21_18_43_09", "2026_11_21_18_50_00")
+
+
+@pytest.fixture
+def captured(page: AppTest, tmp_path: Path) -> list[Path]:
+    """Two runs that were recorded here under one name. (`page` reads its settings first.)"""
+    del page
     profile = next(SAMPLE_RUNS["filters_16_8_again"].rglob("*.xplane.pb"))
-    (folder / "localhost_6009.xplane.pb").write_bytes(profile.read_bytes())
+    runs = [tmp_path / "data" / "captures" / "before" / "plugins" / "profile" / stamp for stamp in STAMPS]
+    for run in runs:
+        run.mkdir(parents=True)
+        (run / "localhost_6009.xplane.pb").write_bytes(profile.read_bytes())
+    look_again()
+    return runs
+
+
+def delete_buttons(page: AppTest) -> list[str]:
+    return [button.label for button in page.main.button if button.label in ("Delete", "Delete for good", "Keep")]
+
+
+def press(page: AppTest, label: str) -> AppTest:
+    return next(button for button in page.main.button if button.label == label).click().run()
+
+
+@pytest.mark.parametrize(("headers", "count"), [(HERE, 2), (PROXY, 0)])
+def test_captures_are_listed_for_those_who_may_record(
+    page: AppTest, browser: Asking, captured: list[Path], headers, count: int
+) -> None:
     browser.headers = headers
-    with settings.override(Settings(places=(SAMPLE_RUNS["filters_16_8"],), data=tmp_path)):
-        page.run()
-    assert {name.rpartition("/")[2] for name in page.sidebar.selectbox[0].options} == names
+    page.run()
+    listed = [name for name in page.sidebar.selectbox[0].options if name.startswith("captures…")]
+    assert (len(captured), len(listed), len(delete_buttons(page))) == (2, count, count)
+
+
+def test_a_captured_run_is_deleted_after_a_question_and_no_longer_chosen(page: AppTest, captured: list[Path]) -> None:
+    ids = [f"captures/before/plugins/profile/{stamp}" for stamp in STAMPS]
+    page.query_params["baseline"], page.query_params["candidate"] = ids
+    page.run()
+    assert page.main.subheader[0].value == "Recorded here"
+    told = [text.value for text in page.main.markdown if text.value.startswith("`captures/before/")]
+    assert [text.partition(", ")[2] for text in told] == ["1.58 MB"] * 2
+    press(page, "Delete")
+    assert delete_buttons(page) == ["Delete for good", "Keep", "Delete"]
+    press(page, "Keep")
+    assert delete_buttons(page) == ["Delete", "Delete"]
+    press(press(page, "Delete"), "Delete for good")
+    assert [run.exists() for run in captured] == [False, True]
+    assert said(page) == ""
+    assert page.query_params["candidate"] == ids[1]
+    assert "baseline" not in page.query_params
+    press(press(page, "Delete"), "Delete for good")
+    assert delete_buttons(page) == []
+    assert list(captured[0].parents[3].iterdir()) == [], "no empty folders are left"
+
+
+def test_to_delete_is_asked_once_more(page: AppTest, browser: Asking, captured: list[Path]) -> None:
+    press(page.run(), "Delete")
+    browser.headers = PROXY
+    press(page, "Delete for good")
+    assert all(run.exists() for run in captured)
+    assert "only in a browser on the machine" in said(page)
+
+
+def test_only_what_was_captured_here_can_be_deleted(page: AppTest, captured: list[Path], tmp_path: Path) -> None:
+    page.run()
+    here = Settings(data=tmp_path / "data")
+    assert captures.is_captured(here, captured[0])
+    own = captures.folder(here)
+    for path in (
+        own, own / "before", captured[0].parent, captured[0] / "x", own / "x" / captured[0].relative_to(own),
+        SAMPLE_RUNS["filters_16_8"], tmp_path / "logs" / "plugins" / "profile" / STAMPS[0], RemotePath("s3:", "x"),
+    ):  # fmt: skip
+        assert not captures.is_captured(here, path), path
+
+
+def test_one_that_cannot_be_deleted_says_why(page: AppTest, captured: list[Path], monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tfcompare.uploads.leftovers.delete", refuse)
+    press(press(page.run(), "Delete"), "Delete for good")
+    assert said(page) == f"`captures/before/{STAMPS[0]}` cannot be deleted: Permission denied."
+    assert all(run.exists() for run in captured)

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -40,3 +40,11 @@ def free_ports(count: int) -> list[int]:
         for listener in bound:
             listener.bind(("localhost", 0))
         return [int(listener.getsockname()[1]) for listener in bound]
+
+
+@contextmanager
+def refusing_port() -> Iterator[int]:
+    """A port that takes no connection, and that nobody else gets meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("localhost", 0))
+        yield int(bound.getsockname()[1])

@@ -24,14 +24,15 @@ from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import CAPTURE_OPTION, Settings
-from tfcompare.ui import captures, state
+from tfcompare.ui import captures, deleting, state
 from tfcompare.ui.loading import fetch
+from tfcompare.ui.runs_table import browser_zone, recorded_text
 from tfcompare.ui.search import look_again
 from tfcompare.ui.shell import View
 from tfcompare.ui.text import as_code, as_markdown
-from tfcompare.units import format_ms
+from tfcompare.units import format_bytes, format_ms
 
-_RECORDING = "tfcompare.capture.recording"
+_RECORDING, _PROBLEM = "tfcompare.capture.recording", "tfcompare.capture.problem"
 _REDRAW_S = 0.2
 _HOST_TRACER = ("0: off", "1: own traces", "2: and ops", "3: and cheap ops")
 _OFF_ON = ("0: off", "1: on")
@@ -50,11 +51,11 @@ def show(view: View) -> None:
     recording: BackgroundRecording | None = st.session_state.get(_RECORDING)
     is_busy = recording is not None and not recording.future.done()
     _form(view, is_busy=is_busy)
-    if recording is None:
-        return
-    if is_busy:
+    if recording is not None and is_busy:
         _follow(recording)
-    _outcome(view, recording)
+    elif recording is not None:
+        _outcome(view, recording)
+    _kept(view)
 
 
 def _refuse() -> None:
@@ -200,6 +201,41 @@ def _what_came(run: Run) -> str:
     if not info.has_steps:
         return f"{hosts}, {format_ms(info.duration_ms)}"
     return f"{hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"
+
+
+def _kept(view: View) -> None:
+    """The runs that were recorded here before, each with a way to delete it."""
+    runs = {run.id: run for run in view.found if captures.is_captured(view.settings, run.path)}
+    if not runs:
+        return
+    st.subheader("Recorded here")
+    things = [deleting.Thing(run.id, _what_and_when(run)) for run in runs.values()]
+    deleting.show(things, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_unsay)
+    if problem := st.session_state.get(_PROBLEM):
+        st.error(problem)
+
+
+def _what_and_when(run: FoundRun) -> str:
+    when = recorded_text(run.recorded, browser_zone(), is_sure=True)
+    return f"{as_code(run.name)} {when}, {format_bytes(run.size_bytes)}"
+
+
+def _unsay() -> None:
+    st.session_state[_PROBLEM] = None
+
+
+def _delete(settings: Settings, run: FoundRun) -> None:
+    """Delete a run, if that is still allowed to who asks for it; nothing on any page names it then."""
+    _unsay()
+    try:
+        if not captures.delete(settings, run.path):
+            return
+    except OSError as error:
+        st.session_state[_PROBLEM] = f"{as_code(run.name)} cannot be deleted: {as_markdown(error.strerror or error)}."
+        return
+    st.session_state[_RECORDING] = None
+    state.choose(state.chosen().without(run.id))
+    look_again()
 
 
 def _use_as_baseline(run_id: str) -> None:

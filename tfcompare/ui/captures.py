@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePath
 
 import streamlit as st
 
 from tfcompare.settings import Settings
 from tfcompare.ui import same_machine
+from tfcompare.uploads import leftovers
 
 
 def may_record(settings: Settings, headers: Mapping[str, str]) -> bool:
@@ -32,3 +34,23 @@ def places(settings: Settings) -> tuple[Path, ...]:
     if not this_browser_may_record(settings) or next(captures.glob("[!.]*/plugins/profile/*"), None) is None:
         return ()
     return (captures,)
+
+
+def is_captured(settings: Settings, path: PurePath) -> bool:
+    """Whether that is the folder of a run that was recorded from a page."""
+    own = folder(settings)
+    return isinstance(path, Path) and path.parent.match("plugins/profile") and path.parents[3:4] == (own,)
+
+
+def delete(settings: Settings, path: PurePath) -> bool:
+    """Remove a captured run for good, and the folders that hold nothing then; False where the browser may not.
+
+    Raises OSError where the disk does not let it go.
+    """
+    if not this_browser_may_record(settings) or not is_captured(settings, path):
+        return False
+    leftovers.delete(Path(path), folder(settings))
+    with suppress(OSError):  # of one that holds another run
+        for parent in Path(path).parents[:3]:
+            parent.rmdir()
+    return True

@@ -9,6 +9,14 @@ import streamlit as st
 
 from tfcompare.ui.text import as_code
 
+_REMEMBER = "<script>sessionStorage.setItem('tfcompare.asked', location.href)</script>"
+_GO_ON = """<script>{
+    const asked = sessionStorage.getItem('tfcompare.asked');
+    sessionStorage.removeItem('tfcompare.asked');
+    if (asked && asked !== location.href) location.replace(asked);
+}</script>"""
+"""From a provider the browser comes back to the home page, whatever page it was sent there from."""
+
 
 def account() -> str:
     """Who looks at the page: the provider's name for the account; empty where nobody is logged in."""
@@ -23,6 +31,7 @@ def require() -> None:
     if user.get("is_logged_in") is not False:  # no login is configured, or somebody is logged in
         return
     st.info("This dashboard is for people who are logged in.")
+    st.html(_REMEMBER, unsafe_allow_javascript=True)
     for provider in providers(st.secrets["auth"]):
         label = f"Log in with {provider}" if provider else "Log in"
         st.button(
@@ -36,6 +45,7 @@ def show() -> None:
     user = st.user.to_dict()
     if not user.get("is_logged_in"):
         return
+    st.sidebar.html(_GO_ON, unsafe_allow_javascript=True)
     with st.sidebar.container(horizontal=True, vertical_alignment="center"):
         st.caption(as_code(str(user.get("email") or user.get("name") or user.get("sub"))), width="content")
         st.button("Log out", icon=":material/logout:", type="tertiary", on_click=st.logout)

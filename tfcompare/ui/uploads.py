@@ -17,7 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir.files import is_profile
 from tfcompare.settings import Settings
-from tfcompare.ui import login, same_machine
+from tfcompare.ui import deleting, login, same_machine
 from tfcompare.ui.search import look_again
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import format_bytes
@@ -25,7 +25,6 @@ from tfcompare.uploads import Arrival, Limits, Upload, Uploads, clean, session_o
 
 LOCAL = "local"
 _ROUND, _SAID, _TOGETHER = "tfcompare.uploads.round", "tfcompare.uploads.said", "tfcompare.uploads.together"
-_ASKED = "tfcompare.uploads.asked"
 _MOST_NAMED = 8
 _RUNS, _HOSTS = "runs of their own", "hosts of one run"
 
@@ -114,12 +113,11 @@ def _receive(kept: Uploads, arrivals: Sequence[Arrival]) -> None:
 
 
 def _what_came(upload: Upload) -> str:
-    profiles = f"{upload.profiles:,} profile{'s' if upload.profiles > 1 else ''}"
     if upload.is_known:
-        return f"{as_code(upload.name)} is here already, with just these profiles ({profiles})."
+        return f"{as_code(upload.name)} is here already, with just these profiles ({_size(upload)})."
     left = upload.ignored_count
     rest = f" Left out, being no profiles: {_named(upload)}." if left else ""
-    return f"{as_code(upload.name)} was added: {profiles}, {format_bytes(upload.size_bytes)}.{rest}"
+    return f"{as_code(upload.name)} was added: {_size(upload)}.{rest}"
 
 
 def _named(upload: Upload) -> str:
@@ -129,31 +127,24 @@ def _named(upload: Upload) -> str:
 
 
 def _list(kept: Uploads) -> None:
-    """The uploads, each with a way to delete it that asks first."""
-    for upload in kept.kept():
-        with st.container(horizontal=True, vertical_alignment="center"):
-            what = f"{upload.profiles:,} profile{'s' if upload.profiles > 1 else ''}, {format_bytes(upload.size_bytes)}"
-            st.markdown(f"{as_code(upload.name)} {what}", width="content")
-            asked = st.session_state.get(_ASKED) == upload.digest
-            key = f"tfcompare.uploads.{upload.digest}"
-            if not asked:
-                st.button("Delete", key=key, icon=":material/delete:", type="tertiary", on_click=_ask,
-                          args=(upload.digest,))  # fmt: skip
-                continue
-            st.markdown("Delete it for good?", width="content")
-            st.button("Delete for good", key=f"{key}.yes", icon=":material/delete:", on_click=_delete,
-                      args=(kept, upload))  # fmt: skip
-            st.button("Keep", key=f"{key}.no", type="tertiary", on_click=_ask, args=(None,))
+    uploads = {upload.digest: upload for upload in kept.kept()}
+    deleting.show(
+        [deleting.Thing(upload.digest, f"{as_code(upload.name)} {_size(upload)}") for upload in uploads.values()],
+        lambda digest: _delete(kept, uploads[digest]),
+        on_ask=_unsay,
+    )
 
 
-def _ask(digest: str | None) -> None:
-    st.session_state[_ASKED] = digest
+def _size(upload: Upload) -> str:
+    return f"{upload.profiles:,} profile{'s' if upload.profiles > 1 else ''}, {format_bytes(upload.size_bytes)}"
+
+
+def _unsay() -> None:
     st.session_state[_SAID] = None
 
 
 def _delete(kept: Uploads, upload: Upload) -> None:
     kept.delete(upload.digest)
-    st.session_state[_ASKED] = None
     st.session_state[_SAID] = Said(f"{as_code(upload.name)} was deleted.", is_good=True)
     look_again()
 

@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 from tfcompare.logdir.files import PROFILE_SUFFIXES, text_of
 from tfcompare.uploads.archives import Member, Progress, is_archive, list_archive, unpack, write
-from tfcompare.uploads.leftovers import ARRIVING, LEAVING, this_process
+from tfcompare.uploads.leftovers import ARRIVING, delete, this_process
 from tfcompare.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 ABOUT = "about.json"
@@ -99,10 +99,7 @@ class Uploads:
         kept = self._folder / digest
         if not re.fullmatch(r"[0-9a-f]{32}", digest) or not kept.is_dir():
             return
-        leaving = self._folder / f"{LEAVING}{digest}-{os.getpid()}"
-        with suppress(FileNotFoundError):
-            kept.rename(leaving)
-        shutil.rmtree(leaving, ignore_errors=True)
+        delete(kept, self._folder)
 
     def delete_all(self) -> None:
         """Remove all uploads of this owner."""

@@ -10,9 +10,10 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 ARRIVING, LEAVING = ".arriving-", ".leaving-"
-"""What uploads are put together in, and what they are renamed to when they are deleted."""
+"""What uploads and captures are put together in, and moved to when they are deleted."""
 
 _SESSION = "session-"
 
@@ -33,17 +34,28 @@ def clean(data: Path) -> None:
     for owner in _entries(data / "uploads"):
         if _is_left(owner.name, _SESSION):
             shutil.rmtree(owner, ignore_errors=True)
-        for upload in _entries(owner):
-            if upload.name.startswith(LEAVING) or _is_left(upload.name, ARRIVING):
-                shutil.rmtree(upload, ignore_errors=True)
+        remove_left(owner)
     remove_left(data / "captures")
 
 
 def remove_left(folder: Path) -> None:
-    """Remove what was put together in `folder` by a process that is gone."""
+    """Remove what was put together in `folder`, or was to be deleted, by a process that is gone."""
     for entry in _entries(folder):
-        if _is_left(entry.name, ARRIVING):
+        if _is_left(entry.name, ARRIVING) or _is_left(entry.name, LEAVING):
             shutil.rmtree(entry, ignore_errors=True)
+
+
+def delete(path: Path, folder: Path) -> None:
+    """Remove what lies at `path`, somewhere in `folder`: as a whole, even where this process is killed meanwhile.
+
+    Nothing happens where it is gone already. Raises OSError where it cannot be moved.
+    """
+    leaving = Path(mkdtemp(prefix=f"{LEAVING}{this_process()}-", dir=folder))
+    try:
+        with suppress(FileNotFoundError):
+            path.rename(leaving / path.name)
+    finally:
+        shutil.rmtree(leaving, ignore_errors=True)
 
 
 def _entries(folder: Path) -> Iterator[Path]:

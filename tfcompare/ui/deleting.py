@@ -1,0 +1,41 @@
+"""Lists of what is kept on the server, each thing with a way to delete it that asks first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+_ASKED = "tfcompare.deleting"
+
+
+@dataclass(frozen=True)
+class Thing:
+    """What can be deleted: `key` tells it from all others, `text` (Markdown) says what it is."""
+
+    key: str
+    text: str
+
+
+def show(things: Sequence[Thing], delete: Callable[[str], None], on_ask: Callable[[], None] = lambda: None) -> None:
+    """A row for each thing. `delete` is called with the key of what is to go; `on_ask` at every other click."""
+
+    def ask(key: str | None) -> None:
+        st.session_state[_ASKED] = key
+        on_ask()
+
+    def go(key: str) -> None:
+        st.session_state[_ASKED] = None
+        delete(key)
+
+    for thing in things:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(thing.text, width="content")
+            key = f"{_ASKED}.{thing.key}"
+            if st.session_state.get(_ASKED) != thing.key:
+                st.button("Delete", key=key, icon=":material/delete:", type="tertiary", on_click=ask, args=(thing.key,))
+                continue
+            st.markdown("Delete it for good?", width="content")
+            st.button("Delete for good", key=f"{key}.yes", icon=":material/delete:", on_click=go, args=(thing.key,))
+            st.button("Keep", key=f"{key}.no", type="tertiary", on_click=ask, args=(None,))
