@@ -7,8 +7,8 @@ import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff, steps
 from tfcompare.charts.input_pipeline import category_times, input_shares, step_times
-from tfcompare.charts.steps import MOST_MARKERS
 from tfcompare.charts.style import Side
+from tfcompare.charts.thinning import MOST_MARKERS
 from tfcompare.input_bound import share_by_step
 from tfcompare.input_ops import category_times as categories_of
 

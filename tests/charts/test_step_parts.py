@@ -7,8 +7,8 @@ import pytest
 
 from tests.input_runs import steps
 from tfcompare.charts.step_parts import PALE, PART_COLOURS, average_steps, parts_of_steps
-from tfcompare.charts.steps import MOST_MARKERS
 from tfcompare.charts.style import Side
+from tfcompare.charts.thinning import MOST_MARKERS
 from tfcompare.compare.attribution import part_means
 from tfcompare.schema import STEP_PARTS
 

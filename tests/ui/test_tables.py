@@ -16,7 +16,7 @@ from tfcompare.export.csv import csv_text
 from tfcompare.tf_stats import side_by_side
 from tfcompare.ui.downloads import file_stem
 from tfcompare.ui.table_layout import PAGE_PIXELS, decimals, layout
-from tfcompare.ui.tables import Order, shown, styled
+from tfcompare.ui.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
 
 ROWS = side_by_side(samples.diff(), idle=True)
 DEFAULT = [
@@ -212,3 +212,13 @@ def test_a_number_that_tells_rows_apart_is_shown_as_one():
     rows = pd.DataFrame({"kernel_name": ["k"], "registers_per_thread": pd.array([32], dtype="Int64")})
     columns = [shown(name, schema.KERNEL_STATS) for name in rows.columns]
     assert layout(rows, columns).digits == {"registers_per_thread": 0}
+
+
+@pytest.mark.parametrize(
+    ("letters", "rows"), [(10, PAGE_ROWS), (2_000, PAGE_LETTERS // 2_000), (100_000, FEWEST_PAGE_ROWS)]
+)
+def test_a_page_of_long_texts_has_fewer_rows(letters: int, rows: int) -> None:
+    frame = pd.DataFrame({"op_name": ["x" * letters] * 2, "rank_baseline": [1, 2]})
+    columns = [shown(name, schema.OP_STATS) for name in frame]
+    assert _rows_on_page(frame, columns) == rows
+    assert _rows_on_page(frame.assign(op_name=pd.Series([None, None], dtype="str")), columns) == PAGE_ROWS

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import style
-from tfcompare.charts.steps import EXCLUDED_NOTE, MOST_MARKERS, Series
+from tfcompare.charts import style, thinning
+from tfcompare.charts.steps import EXCLUDED_NOTE, Series
 from tfcompare.charts.style import Side
+from tfcompare.charts.thinning import MOST_MARKERS
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def step_times(series: Series) -> go.Figure:
     alone = min(tallest, default=0.0) * TOO_FLAT < max(tallest, default=0.0)
     notes = ["each run on a scale of its own"] if alone else []
     notes += [EXCLUDED_NOTE] if _has_hollow(shown) else []
+    notes.append(thinning.note(max((len(frame) for _, frame in shown), default=0), thinning.MOST_OF_AREAS))
+    notes = list(filter(None, notes))
     result = style.figure(
         "Time of every step, and how much of it waits for input",
         "<br>".join(["solid: waiting for input; pale: the rest of the step", " · ".join(notes)]).removesuffix("<br>"),
@@ -70,34 +73,48 @@ def _name_panel(result: go.Figure, column: int, side: Side) -> None:
 
 def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.Bar | go.Scatter]:
     """The waiting and the rest, as bars on one another; as areas where bars would be hairlines."""
+    places = _areas(frame) if len(frame) > MOST_MARKERS else np.arange(len(frame))
+    frame = frame.iloc[places]
     rest = frame["duration_us"] - frame["input_us"]
     parts = (("waiting for input", frame["input_us"], 1.0), ("rest of the step", rest, REST_OPACITY))
-    hover = _step_hover(frame)
-    template = (
-        "step %{customdata[0]} (position %{x})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} (%{customdata[3]})"
-        "<br>host %{customdata[4]}%{customdata[5]}<extra></extra>"
-    )
-    x = np.arange(1, len(frame) + 1)
+    shared: dict[str, Any] = {
+        "x": places + 1,
+        "customdata": _step_hover(frame),
+        "hovertemplate": (
+            "step %{customdata[0]} (position %{x})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} "
+            "(%{customdata[3]})<br>host %{customdata[4]}%{customdata[5]}<extra></extra>"
+        ),
+    }
     if len(frame) > MOST_MARKERS:
+        line = {"width": 0, "color": side.colour}
         return [
             go.Scatter(
-                name=name, x=x, y=scale.of(times), mode="lines", line={"width": 0, "color": side.colour},
-                stackgroup=side.role, fillcolor=_with_opacity(side.colour, opacity), customdata=hover,
-                hovertemplate=template,
+                name=name, y=scale.of(times), mode="lines", line=line, stackgroup=side.role,
+                fillcolor=_with_opacity(side.colour, opacity), **shared,
             )
             for name, times, opacity in parts
         ]  # fmt: skip
     included = frame["included"].to_numpy(dtype=bool)
     return [
         go.Bar(
-            name=name, x=x, y=scale.of(times), customdata=hover, hovertemplate=template,
+            name=name, y=scale.of(times),
             marker={
                 "color": np.where(included, _with_opacity(side.colour, opacity), "rgba(0,0,0,0)").tolist(),
                 "line": {"color": side.colour, "width": np.where(included, 0, 1.5).tolist()},
-            },
+            }, **shared,
         )
         for name, times, opacity in parts
     ]  # fmt: skip
+
+
+def _areas(frame: pd.DataFrame) -> NDArray[np.int64]:
+    """The places of the steps that draw the areas: those that are long, and those that wait long."""
+    half = thinning.MOST_OF_AREAS // 2
+    if len(frame) <= thinning.MOST_OF_AREAS:
+        return np.arange(len(frame))
+    return np.union1d(
+        *(thinning.to_draw(frame[of].to_numpy(np.float64), points=half) for of in ("duration_us", "input_us"))
+    )
 
 
 def _with_opacity(colour: str, opacity: float) -> str:
@@ -119,17 +136,23 @@ def input_shares(series: Series) -> go.Figure:
     The frames are those of `step_times`, with `input_share`, a fraction of 1.
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
+    notes = [EXCLUDED_NOTE if _has_hollow(shown) else ""]
+    notes.append(thinning.note(max((len(frame) for _, frame in shown), default=0)))
     result = style.figure(
-        "Share of every step spent waiting for input", EXCLUDED_NOTE if _has_hollow(shown) else "", height=340,
+        "Share of every step spent waiting for input", " · ".join(filter(None, notes)), height=340,
         legend_rows=len(shown), showlegend=True,
     )  # fmt: skip
     for side, frame in shown:
+        places = thinning.to_draw(frame["input_share"].fillna(0.0).to_numpy(np.float64))
+        frame = frame.iloc[places]
         included = frame["included"].to_numpy(dtype=bool)
         result.add_scatter(
-            name=side.label, x=np.arange(1, len(frame) + 1), y=frame["input_share"],
+            name=side.label, x=places + 1, y=frame["input_share"],
             mode="lines+markers" if len(frame) <= MOST_MARKERS else "lines",
             line={"color": side.colour, "width": 1.5},
-            marker={"symbol": np.where(included, side.symbol, f"{side.symbol}-open").tolist(), "size": 8},
+            marker=None if len(frame) > MOST_MARKERS else {
+                "symbol": np.where(included, side.symbol, f"{side.symbol}-open").tolist(), "size": 8,
+            },
             customdata=_step_hover(frame),
             hovertemplate=(
                 "step %{customdata[0]} (position %{x})<br><b>%{customdata[3]}</b>: %{customdata[1]} of %{customdata[2]}"

@@ -16,6 +16,7 @@ from tfcompare.units import MISSING, format_bytes, format_percent_change, format
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 Align = Literal["time", "step"]
 Lines = Sequence[tuple[Side, "pd.DataFrame"]]
@@ -42,6 +43,9 @@ ROOM_ABOVE = 2.0
 """Free memory is drawn up to so many times what is in use at most: else the rest would be a hairline."""
 
 LABEL_LENGTH = 36
+NAME_LENGTH = 80
+"""A longer name is cut in its middle where hovering tells it; the CSV files have it whole."""
+
 TILE_LENGTH = 24
 
 
@@ -61,7 +65,7 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
     result.update_layout(hovermode="x", hoverdistance=-1)  # of both runs the nearest event, wherever the line is flat
     clock = _time_axis(result, [*shown, *fragmentation], align)
     for side, frame in shown:
-        line = _line(side, clock.of(frame["position"]), scale.of(frame[level]), _details(frame))
+        line = _line(side, clock.of(frame["position"]), scale.of(frame[level]), _DETAILS, _details(frame))
         result.add_trace(line.update(name=f"{side.label}, {_peak(frame, level)}"))
     _mark_peaks(result, shown, level, clock, scale)
     result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
@@ -106,45 +110,51 @@ def _time_axis(result: go.Figure, lines: Lines, align: Align) -> style.Scale:
     return clock
 
 
-def _line(side: Side, x: Any, y: Any, details: list[str]) -> go.Scatter:
+def _line(side: Side, x: Any, y: Any, template: str, customdata: Any = None) -> go.Scatter:
     return go.Scatter(
         name=side.label,
         legendgroup=side.role,
-        x=x,
-        y=y,
+        x=_drawn(x),
+        y=_drawn(y),
         mode="lines",
         line={"color": side.colour, "width": 1.5, "shape": "hv"},
-        text=details,
-        hovertemplate=f"{side.role}: %{{text}}<extra></extra>",
+        customdata=customdata,
+        hovertemplate=f"{side.role}: {template}<extra></extra>",
     )
 
 
-def _details(frame: pd.DataFrame) -> list[str]:
-    """What hovering tells of each event, the fields of the TensorFlow guide in their order."""
-    columns = (frame[name].tolist() for name in _DETAILS)
-    return [_detail(*values) for values in zip(*columns, strict=True)]
+def _drawn(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Places on a screen, in half the bytes: what hovering tells comes from the numbers themselves."""
+    return values.astype(np.float32)
 
 
 _DETAILS = (
-    "event", "requested_bytes", "allocation_bytes", "op_name", "step", "region_type", "data_type", "shape",
-    "in_use_bytes", "stack_bytes", "heap_bytes", "free_bytes", "fragmentation", "time_us",
-)  # fmt: skip
+    "<b>%{customdata[0]} of %{customdata[1]}</b>, requested %{customdata[2]}%{customdata[3]}"
+    "<br>in use %{customdata[4]}: stack %{customdata[5]}, heap %{customdata[6]}"
+    "<br>free %{customdata[7]}, fragmentation %{customdata[8]}<br>step %{customdata[9]}, at %{customdata[10]}"
+)
+"""What hovering tells of each event, the fields of the TensorFlow guide in their order."""
 
 
-def _detail(
-    event: str, requested: Any, allocated: Any, op: str, step: Any, region: str, data_type: str, shape: str,
-    in_use: int, stack: int, heap: int, free: int, fragmentation: float, time_us: float,
-) -> str:  # fmt: skip
-    what = " · ".join(style.safe(text) for text in (region, data_type, shape) if text)
-    parts = [
-        f"<b>{event} of {format_bytes(allocated)}</b>, requested {format_bytes(requested)}",
-        style.safe(op),
-        what,
-        f"in use {format_bytes(in_use)}: stack {format_bytes(stack)}, heap {format_bytes(heap)}",
-        f"free {format_bytes(free)}, fragmentation {_fraction(fragmentation)}",
-        f"step {_number(step)}, at {format_time_us(time_us)}",
-    ]
-    return "<br>".join(part for part in parts if part)
+def _details(frame: pd.DataFrame) -> list[list[str]]:
+    """The texts that `_DETAILS` names, of each event."""
+    sizes = ("allocation_bytes", "requested_bytes", "in_use_bytes", "stack_bytes", "heap_bytes", "free_bytes")
+    allocated, requested, *levels = ([format_bytes(size) for size in frame[name].tolist()] for name in sizes)
+    what = [_what(*texts) for texts in zip(*(frame[name].tolist() for name in _NAMES), strict=True)]
+    columns = (
+        frame["event"].tolist(), allocated, requested, what, *levels, map(_fraction, frame["fragmentation"].tolist()),
+        map(_number, frame["step"].tolist()), map(format_time_us, frame["time_us"].tolist()),
+    )  # fmt: skip
+    return [list(texts) for texts in zip(*columns, strict=True)]
+
+
+_NAMES = ("op_name", "region_type", "data_type", "shape")
+
+
+def _what(op: str, *texts: str) -> str:
+    """The op and what it holds, each on a line of its own where it is known."""
+    named = " · ".join(filter(None, texts))
+    return "".join(f"<br>{style.safe(middle_ellipsis(text, NAME_LENGTH))}" for text in (op, named) if text)
 
 
 def _peak(frame: pd.DataFrame, level: str) -> str:
@@ -195,8 +205,9 @@ def _add_panel(result: go.Figure, fragmentation: Lines, clock: style.Scale) -> N
     """The fragmentation in a panel of its own below, on the same axis of time."""
     for side, frame in fragmentation:
         if len(frame):
-            texts = [f"fragmentation {_fraction(value)}" for value in frame["fragmentation"]]
-            line = _line(side, clock.of(frame["position"]), frame["fragmentation"].to_numpy(), texts)
+            heights = frame["fragmentation"].to_numpy()
+            texts = [_fraction(height) for height in heights.tolist()]
+            line = _line(side, clock.of(frame["position"]), heights, "fragmentation %{text}").update(text=texts)
             result.add_trace(line.update(yaxis="y2", showlegend=False))
     result.layout.yaxis.domain = [PANEL + GAP, 1]
     result.layout.xaxis.anchor = "y2"
@@ -226,8 +237,8 @@ def make_up(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
         result.add_trace(
             go.Scatter(
                 name=name,
-                x=clock.of(frame["position"]),
-                y=scale.of(frame[level]),
+                x=_drawn(clock.of(frame["position"])),
+                y=_drawn(scale.of(frame[level])),
                 stackgroup="memory",
                 mode="lines",
                 line={"width": 0.5, "color": colour, "shape": "hv"},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
+from tfcompare.charts import thinning
 from tfcompare.compare.typical_steps import outlying_steps
 from tfcompare.units import format_time_us
 
@@ -64,7 +65,8 @@ def beyond_bars(frame: pd.DataFrame, column: str, end: float, scale: Scale) -> g
 
 
 def _beyond(frame: pd.DataFrame, column: str, end: float) -> NDArray[np.int64]:
-    return np.flatnonzero(frame[column].to_numpy(np.float64) > end)
+    values = frame[column].to_numpy(np.float64)
+    return np.flatnonzero(thinning.to_mark(values, values > end))
 
 
 def _marks(

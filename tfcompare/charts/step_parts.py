@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import outliers, style
-from tfcompare.charts.steps import MOST_MARKERS
+from tfcompare.charts import outliers, style, thinning
 from tfcompare.charts.style import Side
 from tfcompare.schema import STEP_PARTS, STEPS
 from tfcompare.units import MISSING, format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 PART_COLOURS = {
     "compile_us": "#9A6B3F",
@@ -134,15 +134,20 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
     parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
     end = outliers.axis_end([steps], "duration_us") if len(steps) else None
     scale = style.time_scale([end or float(steps["duration_us"].max())] if len(steps) else [])
-    notes = ["" if steps["included"].all() else SET_ASIDE_NOTE, outliers.BEYOND_NOTE if end else ""]
+    areas = len(steps) > thinning.MOST_MARKERS
+    notes = ["" if areas or steps["included"].all() else SET_ASIDE_NOTE, outliers.BEYOND_NOTE if end else ""]
+    notes.append(thinning.note(len(steps), thinning.MOST_OF_AREAS))
     result = style.figure(
         f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}",
         "<br>".join(filter(None, notes)),
-        height=320, legend_rows=2 if end else 0, showlegend=True, barmode="stack", barcornerradius=0, bargap=0.15,
+        height=320, legend_rows=max(2 * bool(end), sum(map(bool, notes)) - 1), showlegend=True, barmode="stack",
+        barcornerradius=0, bargap=0.15,
     )  # fmt: skip
-    hover = _step_hover(steps)
+    places = thinning.to_draw(steps["duration_us"].to_numpy(np.float64), points=thinning.MOST_OF_AREAS)
+    hover, drawn = _step_hover(steps, places), steps.iloc[places]
     for part in parts:
-        result.add_trace(_step_trace(part, steps, scale, hover))
+        trace = (_area if areas else _bars)(part, drawn, scale, hover)
+        result.add_trace(trace.update(x=places + 1))
     _legend_below(result, len(parts))
     result.update_xaxes(
         title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), FEWEST_PLACES) + 0.6]
@@ -154,20 +159,32 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
     return result
 
 
-def _step_hover(steps: pd.DataFrame) -> list[list[str]]:
+def _step_hover(steps: pd.DataFrame, places: NDArray[np.int64]) -> list[list[str]]:
     aside = np.where(steps["included"].astype(bool), "", "<br>set aside")
-    aside = np.where(outliers.drawn_as_outlying(steps), outliers.HOVER, aside)
-    texts = (steps["step"].astype(str), steps["duration_us"].map(format_time_us), steps["host"].map(style.safe), aside)
+    aside = np.where(outliers.drawn_as_outlying(steps), outliers.HOVER, aside)[places]
+    rows = steps.iloc[places]
+    texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), aside)
     return [list(row) for row in zip(*texts, strict=True)]
 
 
-def _step_trace(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Bar | go.Scatter:
+def _area(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Scatter:
+    line = {"width": 0, "color": PART_COLOURS[part]}
+    return go.Scatter(
+        mode="lines", line=line, stackgroup="parts", fillcolor=PART_COLOURS[part], **_of_part(part, steps, scale, hover)
+    )
+
+
+def _bars(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Bar:
+    opacity = np.where(steps["included"].to_numpy(dtype=bool), 1.0, PALE).tolist()
+    return go.Bar(marker=_part_marker(part) | {"opacity": opacity}, **_of_part(part, steps, scale, hover))
+
+
+def _of_part(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> dict[str, Any]:
     label, times = STEPS.column(part).label, steps[part]
     share = (times / steps["duration_us"]).where(steps["duration_us"] > 0, 0.0)
     own = [[*row, format_time_us(t), format_percent(s)] for row, t, s in zip(hover, times, share, strict=True)]
-    shared: dict[str, Any] = {
+    return {
         "name": label,
-        "x": np.arange(1, len(steps) + 1),
         "y": scale.of(times),
         "customdata": own,
         "hovertemplate": (
@@ -175,8 +192,3 @@ def _step_trace(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[
             " of %{customdata[1]}<br>host %{customdata[2]}%{customdata[3]}<extra></extra>"
         ),
     }
-    if len(steps) > MOST_MARKERS:
-        line = {"width": 0, "color": PART_COLOURS[part]}
-        return go.Scatter(mode="lines", line=line, stackgroup="parts", fillcolor=PART_COLOURS[part], **shared)
-    included = steps["included"].to_numpy(dtype=bool)
-    return go.Bar(marker=_part_marker(part) | {"opacity": np.where(included, 1.0, PALE).tolist()}, **shared)

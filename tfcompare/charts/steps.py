@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import outliers, style
+from tfcompare.charts import outliers, style, thinning
 from tfcompare.charts.style import Side
 from tfcompare.compare.estimates import typical
 from tfcompare.units import format_time_us, middle_ellipsis
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
+    Places = NDArray[np.int64]
 
 FAR_APART = 2.0
 """Typical steps this many times apart: each distribution is drawn around its own, on one axis both were lines."""
@@ -26,7 +27,9 @@ FAR_APART = 2.0
 FLAT = 6.0
 """What is drawn reaches so many times as far as the usual steps do: their boxes would be lines."""
 
-MOST_MARKERS = 500
+MOST_BOX_POINTS = 200
+"""Above a box so many steps are drawn as points, of more some that are spread evenly over their ranks."""
+
 EXCLUDED_NOTE = "hollow: first and last step, set aside"
 
 
@@ -64,11 +67,14 @@ def _over_steps(
     excluded = any(not frame["included"].all() for _, frame, _ in shown)
     starred = any(mark.any() for _, _, mark in shown)
     notes = [about, EXCLUDED_NOTE if excluded else "", outliers.NOTE if starred else ""]
-    lines = list(filter(None, [" · ".join(filter(None, notes)), outliers.BEYOND_NOTE if end else ""]))
+    thinned = thinning.note(max((len(frame) for _, frame, _ in shown), default=0))
+    lines = list(filter(None, [" · ".join(filter(None, notes)), outliers.BEYOND_NOTE if end else "", thinned]))
     result = style.figure(
         title, "<br>".join(lines), height=320, legend_rows=len(shown) + max(len(lines) - 1, 0), showlegend=True
     )
-    result.add_traces([_step_trace(side, frame, mark, column, scale) for side, frame, mark in shown])
+    result.layout.legend.tracegroupgap = 0
+    for side, frame, mark in shown:
+        result.add_traces(_step_traces(side, frame, mark, column, scale))
     result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")
     if end:
@@ -78,15 +84,33 @@ def _over_steps(
     return result
 
 
-def _step_trace(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale) -> go.Scatter:
-    included = frame["included"].to_numpy(dtype=bool)
+def _step_traces(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale) -> list[go.Scatter]:
+    """The run's line, with a marker for each step; of many steps, markers for those only that are more than a step."""
+    included, values = frame["included"].to_numpy(dtype=bool), frame[column].to_numpy(np.float64)
+    every = np.arange(len(frame))
+    if len(frame) <= thinning.MOST_MARKERS:
+        return [_step_trace(side, frame, outlying, column, scale, every).update(mode="lines+markers")]
+    marked = thinning.to_mark(values, outlying | ~included)
+    line = _step_trace(side, frame, outlying, column, scale, thinning.to_draw(values, marked))
+    line.update(mode="lines", marker=None, legendgroup=side.label)
+    if not marked.any():
+        return [line]
+    signs = _step_trace(side, frame, outlying, column, scale, every[marked])
+    return [line, signs.update(mode="markers", marker_color=side.colour, legendgroup=side.label, showlegend=False)]
+
+
+def _step_trace(
+    side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale, places: Places
+) -> go.Scatter:
+    """The steps at those places of the frame."""
+    rows, outlying = frame.iloc[places], outlying[places]
+    included = rows["included"].to_numpy(dtype=bool)
     symbols = np.where(included, side.symbol, f"{side.symbol}-open")
     remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>set aside"))
     return go.Scatter(
         name=side.label,
-        x=np.arange(1, len(frame) + 1),
-        y=scale.of(frame[column]),
-        mode="lines+markers" if len(frame) <= MOST_MARKERS else "lines",
+        x=places + 1,
+        y=scale.of(rows[column]),
         line={"color": side.colour, "width": 1.5},
         marker={
             "symbol": np.where(outlying, outliers.SYMBOL, symbols).tolist(),
@@ -94,9 +118,9 @@ def _step_trace(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, s
         },
         customdata=np.column_stack(
             [
-                frame["step"].astype(str),
-                frame[column].map(format_time_us),
-                frame["host"].map(style.safe),
+                rows["step"].astype(str),
+                rows[column].map(format_time_us),
+                rows["host"].map(style.safe),
                 remarks,
             ]
         ),
@@ -125,7 +149,7 @@ def step_distribution(series: Series) -> go.Figure:
     span = _usual_span(drawn, [outliers.drawn_as_outlying(frame) for _, frame in counted])
     result = style.figure(
         "Distribution of step times",
-        "points: steps; box: quartiles" + (", around each run's typical step" if relative else ""),
+        f"points: {_which_points(counted)}; box: quartiles" + (", around each run's typical step" if relative else ""),
         height=150 + 85 * len(counted),
         legend_rows=0,
         showlegend=False,
@@ -164,10 +188,17 @@ def _beyond(frame: pd.DataFrame, x: Floats, span: list[float]) -> str:
     return f"<br>{int(out.sum())} beyond: {format_time_us(farthest)}"
 
 
+def _which_points(series: Series) -> str:
+    longest = max((len(frame) for _, frame in series), default=0)
+    return "steps" if longest <= MOST_BOX_POINTS else f"{MOST_BOX_POINTS} steps, evenly over their ranks"
+
+
 def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
-    return go.Box(
+    places = np.arange(len(x)) if len(x) <= MOST_BOX_POINTS else thinning.over_ranks(x, MOST_BOX_POINTS)
+    rows, points = frame.iloc[places], x[places]
+    texts = [[str(step), format_time_us(time)] for step, time in zip(rows["step"], rows["duration_us"], strict=True)]
+    result = go.Box(
         name=label,
-        x=x,
         orientation="h",
         boxpoints="all",
         jitter=0.45,
@@ -175,7 +206,19 @@ def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
         width=0.4,
         marker={"color": side.colour, "symbol": side.symbol, "size": 6, "opacity": 0.75},
         line={"color": side.colour, "width": 1.5},
-        customdata=np.column_stack([frame["step"].astype(str), frame["duration_us"].map(format_time_us)]),
         hovertemplate="step %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
         hoveron="points",
     )
+    if len(places) == len(x):
+        return result.update(x=points, customdata=np.array(texts))
+    return result.update(_quartiles(x), y=[label], x=[points.tolist()], customdata=[texts])
+
+
+def _quartiles(x: Floats) -> dict[str, list[float]]:
+    """The box of all values as Plotly draws it, for a box that gets some of them as points."""
+    low, middle, high = np.quantile(x, [0.25, 0.5, 0.75], method="hazen")
+    reach = 1.5 * (high - low)
+    return {
+        "q1": [float(low)], "median": [float(middle)], "q3": [float(high)],
+        "lowerfence": [float(x[x >= low - reach].min())], "upperfence": [float(x[x <= high + reach].max())],
+    }  # fmt: skip

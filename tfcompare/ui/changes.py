@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import pandas as pd
 import streamlit as st
 
@@ -9,7 +11,8 @@ from tfcompare.charts import ops
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.compare.movers import metric_in
-from tfcompare.ui.pair import Pair, show, two_charts
+from tfcompare.ui.figures import draw
+from tfcompare.ui.pair import Pair, two_charts
 
 NOTHING_TESTED = (
     "None of these changes could be tested, so whether they are more than chance is not known: it takes steps that are "
@@ -25,15 +28,24 @@ def largest(
     by: str = "op_name",
     quantity: Quantity = SELF_TIME,
     key: str = "movers",
+    on: Hashable = None,
 ) -> None:
-    """The rows of `largest_changes` as bars, and beside them as ratios with their intervals, where any was tested."""
+    """The rows of `largest_changes` as bars, and beside them as ratios with their intervals, where any was tested.
+
+    `on` is what these rows depend on beside the pair.
+    """
     name = metric_in(changes, metric)
-    figure = ops.movers(changes, name, per=pair.comparison.per, by=by, quantity=quantity)
+    per = pair.comparison.per
+
+    def bars() -> None:
+        draw(pair, key, lambda: ops.movers(changes, name, per=per, by=by, quantity=quantity), (by, quantity, on))
+
     if changes["interval_low"].isna().all():
-        show(figure, key)
+        bars()
         st.caption(NOTHING_TESTED)
         return
     ratios = pair.comparison.per_step(changes[f"{name}_ratio"], pair.candidate)
     with two_charts():
-        show(figure, key)
-        show(change_intervals(changes, ratios, by=by, quantity=quantity), f"{key}_intervals")
+        bars()
+        intervals = f"{key}_intervals"
+        draw(pair, intervals, lambda: change_intervals(changes, ratios, by=by, quantity=quantity), (by, quantity, on))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -22,7 +23,8 @@ from tfcompare.run import Run
 from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.ui import input_table, sidebar
 from tfcompare.ui.cards import cards
-from tfcompare.ui.pair import Pair, show, two_charts
+from tfcompare.ui.figures import draw
+from tfcompare.ui.pair import Pair, two_charts
 from tfcompare.ui.selection import Selection
 from tfcompare.ui.text import as_code
 from tfcompare.ui.verdicts import verdicts
@@ -83,7 +85,7 @@ def how_sure(pair: Pair) -> None:
     rows = [Judged("Waiting for input per step", waiting)]
     if calls is not None:
         rows.append(Judged(f"Mean call to tf.data ({calls.name})", calls.verdict, style.CANDIDATE_SYMBOLS[1]))
-    verdicts(rows, "How sure the change of the input is", "Time, candidate ÷ baseline", key="input_verdicts")
+    verdicts(pair, rows, "How sure the change of the input is", "Time, candidate ÷ baseline", key="input_verdicts")
 
 
 def _calls(pair: Pair, run: Run) -> input_bound.Calls:
@@ -148,15 +150,19 @@ def on_device(pair: Pair, waits: Waits) -> None:
             f"Record again with each step inside `{step_marker_call(infos)}`."
         )
         return
-    series = [
+    draw(pair, "step_times", lambda: charts.step_times(_series(pair, waits)))
+    with two_charts():
+        draw(pair, "input_shares", lambda: charts.input_shares(_series(pair, waits)))
+        with st.container():
+            _show_spreads(waits)
+
+
+def _series(pair: Pair, waits: Waits) -> list[tuple[style.Side, pd.DataFrame]]:
+    """The steps to be drawn of both sides, with the share of each that is spent waiting."""
+    return [
         (side, frame.assign(input_share=input_bound.share_by_step(frame)))
         for side, frame in zip(pair.sides, _frames(pair, waits), strict=True)
     ]
-    show(charts.step_times(series), "step_times")
-    with two_charts():
-        show(charts.input_shares(series), "input_shares")
-        with st.container():
-            _show_spreads(waits)
 
 
 def _show_spreads(waits: Waits) -> None:
@@ -210,7 +216,8 @@ def on_host(pair: Pair) -> None:
     for role, run in zip(ROLES, pair.runs, strict=True):
         if math.isnan(input_ops.host_input_time_us(categories, role)):
             st.info(f"{as_code(run.name)} holds no ops of an input pipeline. {HOW_TO_RECORD_INPUT}")
-    show(charts.category_times(categories, pair.sides, per=pair.comparison.per), "category_times")
+    bars = partial(charts.category_times, categories, pair.sides, per=pair.comparison.per)
+    draw(pair, "category_times", bars)
     st.caption(
         "Times of all threads are added up, and what is read or prepared ahead of time counts though no step waits for "
         "it: this can be much longer than the waiting, and even longer than the step."
@@ -225,7 +232,7 @@ def every_op(pair: Pair) -> None:
     st.subheader("What changed in the input ops")
     choice = input_table.controls(diff)
     rows = input_table.rows_of(diff, choice)
-    input_table.movers(pair, rows)
+    input_table.movers(pair, rows, choice)
     chosen = input_table.table(pair, rows)
     input_table.chosen_op(pair, input_ops.with_shares(diff), chosen)
 

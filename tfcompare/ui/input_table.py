@@ -15,7 +15,8 @@ from tfcompare.run import Run
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tf_stats import with_words
 from tfcompare.ui import tables
-from tfcompare.ui.pair import Pair, has_steps, show
+from tfcompare.ui.figures import draw
+from tfcompare.ui.pair import Pair, has_steps
 from tfcompare.ui.text import as_code
 from tfcompare.ui.whole_table import whole_table
 
@@ -55,7 +56,7 @@ def rows_of(diff: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     return rows[(rows["category"] == choice.category) | (rows["category_candidate"] == choice.category)]
 
 
-def movers(pair: Pair, rows: pd.DataFrame) -> None:
+def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     """The largest changes among the rows."""
     changes = largest_changes(rows, n=MOVERS)
     if changes.empty:
@@ -66,7 +67,8 @@ def movers(pair: Pair, rows: pd.DataFrame) -> None:
     renamed = (changes["status"] == "matched") & (changes["op_name"] != changes["op_name_candidate"])
     candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
     changes = changes.assign(named=named, detail=changes["category"] + candidates)
-    show(ops.movers(changes, metric_in(changes, "self_time_us"), per=pair.comparison.per, by="named"), "movers")
+    metric, per = metric_in(changes, "self_time_us"), pair.comparison.per
+    draw(pair, "movers", lambda: ops.movers(changes, metric, per=per, by="named"), choice)
 
 
 def columns(rows: pd.DataFrame, per: str, *, every: bool) -> list[tables.Shown]:
@@ -126,7 +128,8 @@ def chosen_op(pair: Pair, every: pd.DataFrame, chosen: str | None) -> None:
     if all(frame.empty for frame in frames):
         st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
         return
-    show(steps.op_in_steps(list(zip(pair.sides, frames, strict=True)), str(row["op_name"])), "chosen_op")
+    series = list(zip(pair.sides, frames, strict=True))
+    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
     st.caption("What runs ahead of time, on a thread of its own, may belong to no step and is then not shown here.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import pandas as pd
@@ -17,7 +18,8 @@ from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.tf_stats import ROLES, time_shares, with_words
 from tfcompare.ui.cards import cards
 from tfcompare.ui.changes import largest
-from tfcompare.ui.pair import Pair, show, two_charts
+from tfcompare.ui.figures import draw, kept
+from tfcompare.ui.pair import Pair, two_charts
 from tfcompare.units import format_percent, format_value
 
 By = KernelGrouping | Literal["launch"]
@@ -123,7 +125,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
     metric, quantity = QUANTITIES[of]
-    changes = largest_changes(rows, n=MOVERS, metric=metric)
+    changes = kept(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
     if changes.empty:
         st.info(f"Nothing among these rows changed its {quantity.name}.")
         return
@@ -131,10 +133,10 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     named = _named(changes, choice.by, readings_of(pair))
     named = named.assign(detail=(named["detail"] + " · " + _both_sides(changes, other)).str.removeprefix(" · "))
     if metric == kernel_figures.TIME:
-        largest(pair, named, metric, by="name", quantity=quantity, key="movers_chart")
+        largest(pair, named, metric, by="name", quantity=quantity, key="movers_chart", on=choice)
         return
-    figure = ops.movers(named, metric_in(changes, metric), per=pair.comparison.per, by="name", quantity=quantity)
-    show(figure, "movers_chart")
+    name, per = metric_in(changes, metric), pair.comparison.per
+    draw(pair, "movers_chart", lambda: ops.movers(named, name, per=per, by="name", quantity=quantity), (of, choice))
 
 
 def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:
@@ -168,24 +170,28 @@ def _both_sides(rows: pd.DataFrame, metric: str) -> pd.Series:
 def distributions(pair: Pair) -> None:
     """Where the kernel time of both sides goes: by kernel, by op, and by use of tensor cores."""
     st.subheader("Where the time goes")
-    readings = readings_of(pair)
     groupings: tuple[KernelGrouping, ...] = ("kernel_name", "op_name")
     with two_charts():
         for key in groupings:
-            groups = every_row(pair, key).replace({key: {"": NO_OP}})
-            shares = time_shares(groups, key, metric=kernel_figures.TIME)
-            shares["label"] = [readings.get(name, name) for name in shares["group"]]
-            show(kernels.kernel_time_shares(shares, pair.sides, by=GROUPINGS[key]), f"shares_{key}")
+            draw(pair, f"shares_{key}", partial(_shares, pair, key))
     st.subheader("Tensor cores")
     use = kernel_figures.tensor_core_use(pair.diff("kernel_stats"))
     if not use[["share_baseline", "share_candidate"]].iloc[:2].to_numpy().any():
         st.info("No kernel of either run uses tensor cores, and no op that launched one could make use of them.")
         return
-    show(kernels.tensor_core_use(use, pair.sides), "tensor_cores")
+    draw(pair, "tensor_cores", lambda: kernels.tensor_core_use(use, pair.sides))
     st.caption(
         "Whether a kernel uses tensor cores (AMD: matrix cores) is judged by its name, since no profile tells it. "
         "Eligible are ops that multiply matrices or convolve: in 32 bits they need TF32 or mixed precision for it."
     )
+
+
+def _shares(pair: Pair, key: KernelGrouping) -> Any:
+    readings = readings_of(pair)
+    groups = every_row(pair, key).replace({key: {"": NO_OP}})
+    shares = time_shares(groups, key, metric=kernel_figures.TIME)
+    shares["label"] = [readings.get(name, name) for name in shares["group"]]
+    return kernels.kernel_time_shares(shares, pair.sides, by=GROUPINGS[key])
 
 
 def coverage(pair: Pair) -> None:

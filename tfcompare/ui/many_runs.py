@@ -16,7 +16,7 @@ from tfcompare.many_runs import BASELINE, By
 from tfcompare.ui import tables
 from tfcompare.ui.columns import Shown
 from tfcompare.ui.downloads import csv_buttons
-from tfcompare.ui.pair import show
+from tfcompare.ui.figures import draw, kept
 from tfcompare.ui.runs_table import browser_zone, recorded_text
 from tfcompare.ui.text import as_code, as_markdown
 
@@ -37,7 +37,7 @@ def all_runs(comparison: Comparison) -> None:
     if len(comparison.candidates) < many_runs.FEWEST_CANDIDATES:
         return
     st.subheader("All runs")
-    runs = many_runs.runs_table(comparison)
+    runs = kept(comparison, "runs", lambda: many_runs.runs_table(comparison))
     _ranking(comparison, runs)
     _step_times(comparison, runs)
     _changes(comparison, runs)
@@ -115,7 +115,7 @@ def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
             f"Record again with each step inside `{step_marker_call(infos)}`."
         )
         return
-    show(charts.step_times(many_runs.in_time_order(runs[timed])), "all_step_times")
+    draw(comparison, "all_step_times", lambda: charts.step_times(many_runs.in_time_order(runs[timed])))
     if not timed.all():
         st.caption(f"Not drawn, since they mark no steps: {', '.join(map(as_code, runs.loc[~timed, 'name']))}.")
 
@@ -126,10 +126,10 @@ def _changes(comparison: Comparison, runs: pd.DataFrame) -> None:
         "Change by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
         key="changes_by", bind="query-params",
     )  # fmt: skip
-    cells = many_runs.changes_by_run(comparison.table("op_stats"), by)
+    cells = kept(comparison, ("changes", by), lambda: many_runs.changes_by_run(comparison.table("op_stats"), by))
     if cells.empty:
         st.info("No op's self time differs between the baseline and any of these runs.")
         return
     candidates = many_runs.in_time_order(runs[runs["role"] != BASELINE])
     names = dict(zip(candidates["run"], candidates["name"], strict=True))
-    show(charts.change_map(cells, names, per=comparison.per), "change_map")
+    draw(comparison, "change_map", lambda: charts.change_map(cells, names, per=comparison.per), by)

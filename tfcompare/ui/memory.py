@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -21,7 +23,8 @@ from tfcompare.memory_sides import Figures, Hosts, MemoryPair
 from tfcompare.run import Run
 from tfcompare.ui.cards import cards
 from tfcompare.ui.downloads import file_stem
-from tfcompare.ui.pair import Pair, has_steps, show, two_charts
+from tfcompare.ui.figures import draw
+from tfcompare.ui.pair import Pair, has_steps, two_charts
 from tfcompare.ui.selection import Selection
 from tfcompare.ui.shell import stop
 from tfcompare.ui.text import as_code
@@ -171,19 +174,23 @@ def _size(label: str, sides: tuple[float, float], meaning: str) -> KeyFigure:
 def timeline(chosen: Chosen) -> None:
     """Both memories over time on the same axes, as the widgets above say, and the whole timelines as CSV."""
     level, align, parts = _timeline_controls(chosen)
-    lines = _lines(chosen, level, align)
+    lines, on = _lines(chosen, level, align), (chosen.memories, level, align)
     if not any(len(frame) for _, frame in lines):
         st.info(f"No event tells the memory's {LEVELS[level]}.")
     else:
-        fragmentation = [] if level == "fragmentation" else _lines(chosen, "fragmentation", align)
-        show(charts.timeline(lines, fragmentation, level, align), "timeline")
+        draw(chosen.pair, "timeline", partial(_timeline, chosen, lines, level, align), on)
     if parts:
         with two_charts():
             for side, frame in _lines(chosen, "in_use_bytes", align):
                 if len(frame):
-                    show(charts.make_up(side, frame, align), f"make_up_{side.position > 0}")
+                    draw(chosen.pair, f"make_up_{side.position > 0}", partial(charts.make_up, side, frame, align), on)
     _say_what_is_drawn(chosen)
     _timeline_csvs(chosen)
+
+
+def _timeline(chosen: Chosen, lines: charts.Lines, level: Level, align: Align) -> Any:
+    fragmentation = [] if level == "fragmentation" else _lines(chosen, "fragmentation", align)
+    return charts.timeline(lines, fragmentation, level, align)
 
 
 def _timeline_controls(chosen: Chosen) -> tuple[Level, Align, bool]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -14,8 +17,8 @@ from tfcompare.frames.memory import UNEXPLAINED
 from tfcompare.memory_sides import Figures, MemoryPair, Part
 from tfcompare.ui import tables
 from tfcompare.ui.downloads import csv_buttons
+from tfcompare.ui.figures import draw, kept
 from tfcompare.ui.memory import Chosen
-from tfcompare.ui.pair import show
 from tfcompare.ui.text import as_code
 from tfcompare.units import MINUS, MISSING, format_delta, format_percent_change, format_value
 
@@ -28,7 +31,7 @@ CHANGES = (*BOTH, "delta", "ratio")
 
 def breakdown(chosen: Chosen) -> None:
     """What is live at the peak of one run and not of the other: the largest changes, a table, a treemap."""
-    rows = _rows(chosen)
+    rows = kept(chosen.pair, ("peaks", chosen.memories), lambda: _rows(chosen))
     _remarks(chosen, rows)
     if rows.empty:
         return
@@ -36,14 +39,18 @@ def breakdown(chosen: Chosen) -> None:
     if changes.empty:
         st.info("Both runs hold the same at their peaks.")
     else:
-        show(ops.movers(changes, "allocation_bytes", per="", by="what", quantity=HELD), "movers")
+        bars = partial(ops.movers, changes, "allocation_bytes", per="", by="what", quantity=HELD)
+        draw(chosen.pair, "movers", bars, chosen.memories)
     _table(chosen, rows)
     by = st.segmented_control(
         "Parts by", list(PARTS), default="scope", required=True, format_func=PARTS.__getitem__, key="parts_by",
         bind="query-params",
     )  # fmt: skip
-    tree = memory_sides.peak_tree(rows, by)
-    show(charts.peak_treemap(tree, chosen.pair.sides, by=PARTS[by]), "treemap")
+    draw(chosen.pair, "treemap", partial(_treemap, chosen, rows, by), (chosen.memories, by))
+
+
+def _treemap(chosen: Chosen, rows: pd.DataFrame, by: Part) -> Any:
+    return charts.peak_treemap(memory_sides.peak_tree(rows, by), chosen.pair.sides, by=PARTS[by])
 
 
 def _rows(chosen: Chosen) -> pd.DataFrame:

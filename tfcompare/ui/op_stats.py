@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from functools import partial
+from typing import Any, Literal, cast
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +16,8 @@ from tfcompare.compare.movers import Grouping, largest_changes, metric_in
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.ui import by_hand, tables
 from tfcompare.ui.changes import largest
-from tfcompare.ui.pair import Pair, has_steps, show, steps_of, two_charts
+from tfcompare.ui.figures import draw, kept
+from tfcompare.ui.pair import Pair, has_steps, steps_of, two_charts
 from tfcompare.ui.text import as_code
 from tfcompare.ui.whole_table import whole_table
 from tfcompare.units import format_percent
@@ -91,11 +93,11 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     """The largest changes among the rows."""
-    changes = largest_changes(rows, n=MOVERS)
+    changes = kept(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
     if changes.empty:
         st.info("Nothing among these rows changed its self time.")
         return
-    largest(pair, changes, "self_time_us", by=choice.by)
+    largest(pair, changes, "self_time_us", by=choice.by, on=choice)
 
 
 def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
@@ -167,7 +169,8 @@ def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
     if all(frame.empty for frame in frames):
         st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
         return
-    show(steps.op_in_steps(list(zip(pair.sides, frames, strict=True)), str(row["op_name"])), "chosen_op")
+    series = list(zip(pair.sides, frames, strict=True))
+    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
 
 
 def _by_hand(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
@@ -210,9 +213,12 @@ def distributions(pair: Pair, choice: Choice) -> None:
             continue
         with two_charts():
             for by, rows in groups.items():
-                shares = tf_stats.time_shares(rows, by)
-                figure = ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
-                show(figure, f"shares_{place}_{by}")
+                draw(pair, f"shares_{place}_{by}", partial(_shares, pair, rows, by, place), choice.idle)
+
+
+def _shares(pair: Pair, rows: pd.DataFrame, by: Grouping, place: str) -> Any:
+    shares = tf_stats.time_shares(rows, by)
+    return ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
 
 
 def _that_took_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
@@ -233,5 +239,5 @@ def by_scope(pair: Pair, choice: Choice) -> None:
         if here.empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
-        figure = scopes.scope_icicle(here, metric, per=pair.comparison.per, place=place.lower())
-        show(figure, f"scopes_{place}")
+        icicle = partial(scopes.scope_icicle, here, metric, per=pair.comparison.per, place=place.lower())
+        draw(pair, f"scopes_{place}", icicle)

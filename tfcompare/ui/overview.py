@@ -23,14 +23,15 @@ from tfcompare.compare.movers import largest_changes
 from tfcompare.compare.typical_steps import MEANING as TYPICAL
 from tfcompare.environment import environment
 from tfcompare.export.csv import for_spreadsheet
-from tfcompare.key_figures import better_by, key_figures
+from tfcompare.key_figures import KeyFigure, better_by, key_figures
 from tfcompare.outlying import average_in_words, in_words, outlying
 from tfcompare.run import Run
 from tfcompare.step_series import on_slowest_host, sixteen_bit_share
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
 from tfcompare.ui.cards import cards
 from tfcompare.ui.changes import largest
-from tfcompare.ui.pair import Pair, has_steps, show, sides, steps_of, two_charts
+from tfcompare.ui.figures import draw, kept
+from tfcompare.ui.pair import Pair, has_steps, sides, steps_of, two_charts
 from tfcompare.ui.text import as_code, as_markdown
 
 DRAWN = 4
@@ -75,7 +76,7 @@ def verdicts(comparison: Comparison) -> None:
     """Whether the step time of each candidate differs from the baseline's, its interval, and what that rests on."""
     found = list(zip(sides(comparison)[1:], comparison.verdict.values(), strict=True))
     if len(found) <= MOST_HEADLINES and any(verdict.has_interval for _, verdict in found):
-        show(step_time_intervals(found), "verdicts")
+        draw(comparison, "verdicts", lambda: step_time_intervals(found))
     if len(found) > MOST_HEADLINES:
         return
     for side, verdict in found:
@@ -89,9 +90,9 @@ def _outlying(comparison: Comparison) -> None:
     """Which steps were kept from deciding, and what made them long."""
     runs = (comparison.baseline, *comparison.candidates)
     timed = [(side, run) for side, run in zip(sides(comparison), runs, strict=True) if has_steps(run)]
-    said = [
+    said = kept(comparison, "outlying", lambda: [
         in_words(outlying(run, comparison.host_of(run)), f"{_role(side)}, {as_code(side.name)},") for side, run in timed
-    ]
+    ])  # fmt: skip
     for sentence in filter(None, said):
         st.caption(sentence, help=OUTLYING)
 
@@ -110,10 +111,10 @@ def attribution(pair: Pair) -> None:
         return
     with two_charts():
         if not found.waterfall.is_empty:
-            show(step_waterfall(found.waterfall, pair.sides), "step_waterfall")
-        show(average_steps(found.parts, pair.sides), "average_steps")
+            draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides))
+        draw(pair, "average_steps", lambda: average_steps(found.parts, pair.sides))
     roles = ("baseline", "candidate")
-    steps_of_sides = [outlying(run, pair.host_of(run)) for run in pair.runs]
+    steps_of_sides = kept(pair, "outlying", lambda: [outlying(run, pair.host_of(run)) for run in pair.runs])
     if said := average_in_words(list(zip(roles, steps_of_sides, strict=True))):
         st.caption(said)
     if found.moved_most is None:
@@ -127,14 +128,14 @@ def attribution(pair: Pair) -> None:
     inside = _within(pair.key, part, pair)
     st.markdown(inside.sentence)
     if inside.waterfall is not None and not inside.waterfall.is_empty:
-        show(part_waterfall(inside.waterfall, pair.sides, labels[part]), "part_waterfall")
+        draw(pair, "part_waterfall", partial(part_waterfall, inside.waterfall, pair.sides, labels[part]), part)
 
 
 def advice(pair: Pair) -> None:
     """What to try next in the candidate, and what got better and worse since the baseline."""
     facts = (_facts(run.content_id, pair.host_of(run), run) for run in pair.runs)
     recorded = map(pair.comparison.recordings, pair.runs)
-    found = advise_on(*map(with_repeats, facts, recorded))
+    found = kept(pair, "advice", lambda: advise_on(*map(with_repeats, facts, recorded)))
     st.subheader("What to try next")
     if not found.advice:
         st.info("No rule found anything to improve that the profiles give evidence for.")
@@ -185,15 +186,19 @@ def _within(key: tuple[Any, ...], part: str, _pair: Pair) -> step_attribution.Wi
 
 def figures(pair: Pair) -> None:
     """The key figures of the pair, with what changed."""
-    step_us, sixteen_bit = (
-        (of(pair.baseline), of(pair.candidate)) for of in (pair.comparison.typical_step_us, partial(_sixteen_bit, pair))
-    )
-    verdict = pair.comparison.verdict[pair.candidate.id]
-    numbers = key_figures(pair.diff(), step_us, sixteen_bit, better_by(verdict))
+    numbers = kept(pair, "key_figures", lambda: _key_figures(pair))
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
         return
     cards(numbers)
+
+
+def _key_figures(pair: Pair) -> list[KeyFigure]:
+    step_us, sixteen_bit = (
+        (of(pair.baseline), of(pair.candidate)) for of in (pair.comparison.typical_step_us, partial(_sixteen_bit, pair))
+    )
+    verdict = pair.comparison.verdict[pair.candidate.id]
+    return key_figures(pair.diff(), step_us, sixteen_bit, better_by(verdict))
 
 
 def _sixteen_bit(pair: Pair, run: Run) -> float:
@@ -211,21 +216,24 @@ def step_times(pair: Pair) -> None:
             f"Record again with each step inside `{step_marker_call([pair.baseline.info])}`."
         )
         return
-    frames = [_drawn(pair, run, position) for position, run in enumerate(runs)]
+    frames = kept(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
     series = list(zip(sides(pair.comparison), frames, strict=True))
     with two_charts():
-        show(steps.step_times(series), "step_times")
+        draw(pair, "step_times", lambda: steps.step_times(series))
         if max(int(frame["included"].sum()) for frame in frames) >= FEWEST_STEPS:
-            show(steps.step_distribution(series), "step_distribution")
+            draw(pair, "step_distribution", lambda: steps.step_distribution(series))
         else:
             st.info(f"Fewer than {FEWEST_STEPS} steps have no distribution. Profile more steps to see one.")
     with two_charts():
         for side, run in zip(pair.sides, pair.runs, strict=True):
             if has_steps(run):
-                parts = step_attribution.steps_of(pair.comparison, run)
-                show(parts_of_steps(side, parts), f"step_parts_{side.position > 0}")
+                draw(pair, f"step_parts_{side.position > 0}", partial(_parts_of_steps, pair, side, run))
     if len(runs) > DRAWN + 1:
         st.caption(f"Drawn are the baseline, the first {DRAWN} candidates and the one shown in detail.")
+
+
+def _parts_of_steps(pair: Pair, side: Side, run: Run) -> Any:
+    return parts_of_steps(side, step_attribution.steps_of(pair.comparison, run))
 
 
 def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
@@ -240,20 +248,25 @@ def top_ops(pair: Pair) -> None:
     st.subheader("Where the time goes")
     with two_charts():
         for side, run in zip(pair.sides, pair.runs, strict=True):
-            stats = run.table("op_stats", host=pair.host_of(run))
-            place = main_side(stats)
-            ranked = own_side_shares(op_table(stats, idle=False))
-            ranked = ranked[ranked["host_or_device"] == place]
+            place, ranked = kept(pair, ("ranked", side.position > 0), partial(_ranked, pair, run))
             if ranked.empty:
                 st.info(f"{as_code(run.name)} holds no ops: the profiler recorded no op events.")
                 continue
-            show(ops.top_ops(side, ranked, place.lower()), f"top_ops_{side.position > 0}")
+            draw(pair, f"top_ops_{side.position > 0}", partial(ops.top_ops, side, ranked, place.lower()))
+
+
+def _ranked(pair: Pair, run: Run) -> tuple[str, pd.DataFrame]:
+    """Where the run spends most of its time, and its ops there with their shares."""
+    stats = run.table("op_stats", host=pair.host_of(run))
+    place = main_side(stats)
+    ranked = own_side_shares(op_table(stats, idle=False))
+    return place, ranked[ranked["host_or_device"] == place]
 
 
 def movers(pair: Pair) -> None:
     """The ten ops that changed the most."""
     st.subheader("What changed the most")
-    changes = largest_changes(pair.diff(), n=ops.TOP)
+    changes = kept(pair, "movers", lambda: largest_changes(pair.diff(), n=ops.TOP))
     if changes.empty:
         st.info("No op's self time differs between these runs.")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -18,10 +19,10 @@ from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
 from tfcompare.run import Run
 from tfcompare.tf_stats import side_by_side, with_shares
+from tfcompare.ui.figures import kept
 from tfcompare.ui.shell import View
 from tfcompare.ui.text import as_code, as_markdown
 
-TEXT_COLOURS = {"light": "#3A4552", "dark": "#C6CFDA"}
 CHART_PIXELS = 420
 """A chart that is narrower cannot be read."""
 
@@ -145,12 +146,6 @@ def has_steps(run: Run) -> bool:
     return run.info.has_steps and len(run.steps) > 0
 
 
-def show(figure: Any, key: str) -> None:
-    """A figure as every page shows it: what is written in it reads as well as the page's own text."""
-    figure.update_layout(font_color=TEXT_COLOURS.get(st.context.theme.type or "light"))
-    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
-
-
 def two_charts() -> GridContainer:
     """Charts side by side where the window is wide enough for two, else below one another."""
     return st.grid(2, min_column_width=CHART_PIXELS)
@@ -172,7 +167,7 @@ def remarks(comparison: Comparison) -> None:
     for remark, names in remarked.items():
         st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
     for run in comparison.candidates:
-        found = comparison.mismatches(run)
+        found = kept(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
         if hard := [m for m in found if m.is_hard]:
             st.warning(
                 f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike, so their times differ for "

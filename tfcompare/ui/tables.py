@@ -26,6 +26,10 @@ from tfcompare.ui.table_layout import LETTER_PIXELS, NEVER_CUT, Layout, config, 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 
 PAGE_ROWS = 500
+FEWEST_PAGE_ROWS = 50
+PAGE_LETTERS = 400_000
+"""A page has fewer rows where its texts might be longer together: each is sent whole."""
+
 ROW_PIXELS = 35
 VISIBLE_ROWS = 15
 MISSING = "–"
@@ -87,7 +91,7 @@ def sortable(
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
     laid_out = layout(frame, columns)
     rows = order.of(frame, readings)
-    page = _page(rows, key)
+    page = _page(rows, key, _rows_on_page(rows, columns))
     row_names = row_name(page).tolist() if row_name else []
     chosen = st.query_params.get(f"{address}row")
     position = [row_names.index(chosen)] if chosen in row_names else []
@@ -98,7 +102,7 @@ def sortable(
         styled(page, columns, laid_out, readings),
         key=grid,
         hide_index=True,
-        height=min(len(page), VISIBLE_ROWS) * ROW_PIXELS + 2 * ROW_PIXELS + 2,
+        height=(min(len(page), VISIBLE_ROWS) + (2 if _has_headings(columns) else 1)) * ROW_PIXELS + 2,
         placeholder=MISSING,
         column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
         on_select=partial(_on_select, grid, columns, order, row_names, address),
@@ -108,14 +112,20 @@ def sortable(
     return rows, chosen if row_name is not None else None
 
 
-def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
-    """The rows to send to the browser: all of a short table, one page of a long one."""
-    if len(rows) <= PAGE_ROWS:
+def _rows_on_page(rows: pd.DataFrame, columns: Sequence[Shown]) -> int:
+    texts = [rows[column.name] for column in columns if column.format == "text"]
+    longest = sum(int(cells.astype("str").str.len().max()) for cells in texts if cells.notna().any())
+    return max(FEWEST_PAGE_ROWS, min(PAGE_ROWS, PAGE_LETTERS // max(longest, 1)))
+
+
+def _page(rows: pd.DataFrame, key: str, most: int) -> pd.DataFrame:
+    """The rows to send to the browser: all of a short table, one page of a long one, of `most` rows."""
+    if len(rows) <= most:
         return rows
-    pages = -(-len(rows) // PAGE_ROWS)
+    pages = -(-len(rows) // most)
     number = int(st.session_state.get(f"{key}_page", 1))
-    first = (min(number, pages) - 1) * PAGE_ROWS
-    last = min(first + PAGE_ROWS, len(rows))
+    first = (min(number, pages) - 1) * most
+    last = min(first + most, len(rows))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Rows {first + 1:,} to {last:,} of {len(rows):,}")
         st.pagination(pages, key=f"{key}_page", width="stretch")
@@ -125,7 +135,7 @@ def _page(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 def styled(
     page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout, readings: Mapping[str, str] | None = None
 ) -> pd.DataFrame | Styler:
-    """The page with two levels of headers, and changes in the colours of better and worse where a verdict says so.
+    """The page with two levels of headers where there are headings, and changes coloured where a verdict judges them.
 
     Changes of bytes are exact and need no verdict. Texts are cut to what fits for the eye alone: a double click on a
     cell shows the whole.
@@ -144,16 +154,21 @@ def styled(
         if column.name == "match":
             short[column.name] = MATCH_WORDS
     headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
-    cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
-    colours: dict[Hashable, list[str]] = {
-        (headings[c.name], c.name): _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost
-    }
-    formats = {(headings[name], name): partial(_look_up, texts) for name, texts in short.items() if texts}
+    at: dict[str, Hashable] = {column.name: column.name for column in columns}
+    if _has_headings(columns):
+        cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
+        at = {column.name: (headings[column.name], column.name) for column in columns}
+    colours = {at[c.name]: _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost}
+    formats = {at[name]: partial(_look_up, texts) for name, texts in short.items() if texts}
     if not colours and not formats and not marked_rows(page):
         return cells
     styler = cells.style.apply(lambda cell: colours[cell.name], subset=list(colours)).format(cast(Any, formats))
     first = columns[0].name
-    return with_marks(styler, page, (headings[first], first), short.get(first, {}))
+    return with_marks(styler, page, at[first], short.get(first, {}))
+
+
+def _has_headings(columns: Sequence[Shown]) -> bool:
+    return any(column.heading for column in columns)
 
 
 def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from tfcompare.compare.tf_data_change import Analysis, analyse, change
 from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.ui import sidebar, state, tables
 from tfcompare.ui.downloads import csv_buttons
+from tfcompare.ui.figures import kept
 from tfcompare.ui.pair import Pair
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.ui.tf_data_steps import ROLES, Sides
@@ -65,8 +66,11 @@ def headline(pair: Pair) -> bool:
 
 
 def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
-    pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
-    return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
+    def make() -> Analysis | None:
+        pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
+        return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
+
+    return kept(pair, ("analysis", role, *chosen.items()), make)
 
 
 def _state(side: Analysis | None) -> str:
@@ -105,7 +109,9 @@ def latencies(pair: Pair) -> None:
         for call in longest[:MOST_DRAWN]
     ]
     if rows:
-        verdicts(rows, "How sure the change of the mean call is", "Mean call, candidate ÷ baseline", key="latencies")
+        verdicts(
+            pair, rows, "How sure the change of the mean call is", "Mean call, candidate ÷ baseline", key="latencies"
+        )
     if len(longest) > MOST_DRAWN:
         st.caption(f"The {MOST_DRAWN} pipelines with the longest mean call; the table below has the verdict on each.")
 

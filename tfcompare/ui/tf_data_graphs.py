@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -9,7 +12,8 @@ from tfcompare import schema
 from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.tf_data_change import Analysis
 from tfcompare.compare.tf_data_graph import Graph, graphs
-from tfcompare.ui.pair import Pair, show, two_charts
+from tfcompare.ui.figures import draw, kept
+from tfcompare.ui.pair import Pair, two_charts
 from tfcompare.ui.text import as_code
 from tfcompare.ui.tf_data_steps import Sides
 from tfcompare.units import format_count, format_time_us
@@ -22,19 +26,30 @@ def both_graphs(pair: Pair, sides: Sides) -> None:
         "bottleneck. Dashed: not waited for. Start is since the begin of the call. Narrow nodes tell their self time "
         "alone; hovering tells all that is known."
     )
+    which = tuple(None if side is None else (side.host, side.pipeline, side.rank) for side in sides)
+    drawn, figures = kept(pair, ("graphs", which), lambda: _drawn(pair, sides))
+    with two_charts():
+        for run, graph, figure, key in zip(pair.runs, drawn, figures, ("baseline", "candidate"), strict=True):
+            if graph.nodes.empty:
+                st.info(f"{as_code(run.name)} does not have this execution.")
+            else:
+                draw(pair, f"graph_{key}", partial(_itself, figure), which)
+    _tell_what_is_left_out(drawn)
+
+
+def _drawn(pair: Pair, sides: Sides) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
+    """The graphs of both sides, and their figures."""
     ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
     drawn = graphs(ours, theirs, _names(pair, sides))
     rank = next(side.rank for side in sides if side is not None)
     execution = "Slowest execution" if rank == 0 else f"Execution {rank}"
     texts = [_text(side) for side in sides]
     figures = pipeline_graphs(((pair.sides[0], drawn[0], texts[0]), (pair.sides[1], drawn[1], texts[1])), execution)
-    with two_charts():
-        for run, graph, figure, key in zip(pair.runs, drawn, figures, ("baseline", "candidate"), strict=True):
-            if graph.nodes.empty:
-                st.info(f"{as_code(run.name)} does not have this execution.")
-            else:
-                show(figure, f"graph_{key}")
-    _tell_what_is_left_out(drawn)
+    return drawn, figures
+
+
+def _itself(figure: Any) -> Any:
+    return type(figure)(figure)
 
 
 def _names(pair: Pair, sides: Sides) -> tuple[set[str], set[str]]:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_of
-from tfcompare.ui.pair import show
+from tfcompare.ui.figures import draw
+from tfcompare.ui.pair import Pair
 from tfcompare.ui.text import as_markdown
 
 
-def verdicts(rows: Sequence[Judged], title: str, axis: str, *, key: str) -> None:
+def verdicts(pair: Pair, rows: Sequence[Judged], title: str, axis: str, *, key: str) -> None:
     """The intervals of all rows in one chart, where there are any, and below it a line on each."""
     if any(is_drawn(row.verdict) for row in rows):
-        show(verdict_intervals(rows, title, axis), key)
+        draw(pair, key, lambda: verdict_intervals(rows, title, axis))
     lines = [
         f"{as_markdown(row.name)}: **{word_of(row.verdict)}** – {as_markdown(row.verdict.reason)}." for row in rows
     ]

@@ -1,0 +1,45 @@
+"""What is imported only when it is needed: nobody waits for what he does not use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("duckdb", "distributed", "numba", "numpy", "pandas", "plotly", "pyarrow", "scipy", "streamlit", "xprof")
+
+
+def loaded(script: str, names: tuple[str, ...]) -> list[str]:
+    """Which of the modules a fresh Python has after the script."""
+    tell = f"import sys\nprint(sorted(set({names!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", f"{script}\n{tell}"], capture_output=True, text=True, check=True)
+    return eval(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("script", ["import tfcompare", "import tfcompare.cli"])
+def test_the_package_itself_loads_nothing_heavy(script: str) -> None:
+    assert loaded(script, HEAVY) == []
+
+
+def test_what_is_heavy_is_seen_once_it_is_loaded() -> None:
+    assert loaded("import pandas", ("numpy", "pandas", "scipy")) == ["numpy", "pandas"]
+
+
+def test_comparing_runs_loads_no_scipy_before_there_is_something_to_judge_or_to_guess() -> None:
+    assert loaded("import tfcompare.compare", ("scipy", "xprof", "duckdb", "streamlit", "plotly")) == []
+
+
+def test_the_pages_load_neither_scipy_nor_xprof_nor_a_database() -> None:
+    pages = "overview, op_stats, kernel_table, memory_peak, input_table, tf_data_graphs, home"
+    script = f"from tfcompare.ui import {pages}"
+    assert loaded(script, ("scipy", "xprof", "duckdb", "distributed", "tensorflow")) == []
+
+
+def test_an_interval_takes_the_functions_of_scipy_and_not_its_distributions() -> None:
+    script = (
+        "import numpy as np\nfrom tfcompare.compare.estimates import _student\n"
+        "quantile, p = _student(np.array([4.0, np.inf]), np.array([2.776445105, 0.0]))\n"
+        "assert np.allclose(quantile, [2.776445105, 1.959963985]) and np.allclose(p, [0.05, 1.0])"
+    )
+    assert loaded(script, ("scipy", "scipy.stats")) == ["scipy"]

@@ -1,0 +1,106 @@
+"""Figures are made once for a comparison, and those on a page are the ones that would be made anew."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT, SAMPLES
+from tfcompare import compare, load, settings
+from tfcompare.compare import Comparison
+from tfcompare.logdir import find_runs
+from tfcompare.settings import Settings
+from tfcompare.ui import figures
+from tfcompare.ui.pair import Pair
+
+RUNS = list(find_runs(SAMPLES / "autoencoder"))[:3]
+VIEWS: list[tuple[str, dict[str, str]]] = [
+    ("1_Overview", {}),
+    ("2_Op_stats", {}),
+    ("5_Input_pipeline", {}),
+    ("4_Memory", {}),
+    ("6_tf_data", {}),
+    ("2_Op_stats", {"by": "op_type"}),
+    ("2_Op_stats", {"filter": "conv2d"}),
+    ("2_Op_stats", {"idle": "true"}),
+    ("1_Overview", {"part": "host_compute_us"}),
+    ("1_Overview", {"part": "input_us"}),
+    ("5_Input_pipeline", {"filter": "map"}),
+    ("4_Memory", {"align": "time", "parts": "true", "parts_by": "region"}),
+    ("4_Memory", {"level": "fragmentation"}),
+]
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return compare(*map(load, RUNS))
+
+
+def drawn(page: str, query: dict[str, str], *candidates: str) -> list[str]:
+    """The figures of a page as they are sent."""
+    app = AppTest.from_file(str(ROOT / "pages" / f"{page}.py"), default_timeout=120)
+    app.query_params["baseline"] = RUNS[0].id
+    app.query_params["candidate"] = list(candidates)
+    for name, value in query.items():
+        app.query_params[name] = value
+    with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
+        app.run()
+    assert not app.exception
+    return [element.proto.spec for element in app.get("plotly_chart")]
+
+
+@pytest.mark.parametrize("candidates", [(RUNS[1].id,), (RUNS[1].id, RUNS[2].id)], ids=["one", "two"])
+def test_after_all_other_pages_a_page_shows_what_it_shows_at_first(candidates: tuple[str, ...]) -> None:
+    after_others = [drawn(page, query, *candidates) for page, query in VIEWS]
+    for (page, query), shown in zip(VIEWS, after_others, strict=True):
+        figures._shelves.clear()
+        assert shown == drawn(page, query, *candidates), (page, query)
+
+
+def test_a_figure_is_made_once_and_anew_for_what_it_depends_on(comparison: Comparison) -> None:
+    made = []
+
+    def make(number: int) -> int:
+        made.append(number)
+        return number
+
+    assert [figures.kept(comparison, ("a", i), partial(make, i)) for i in (1, 2, 1, 2)] == [1, 2, 1, 2]
+    assert made == [1, 2]
+
+
+def test_candidates_and_places_in_the_code_do_not_share_what_they_make(comparison: Comparison) -> None:
+    pairs = [Pair(comparison, run, position) for position, run in enumerate(comparison.candidates, 1)]
+    found = [figures.kept(pair, "key", lambda pair=pair: pair.position) for pair in pairs]
+    assert found == [1, 2]
+    assert figures.kept(pairs[0], "key", _other) == "other"
+    assert figures.kept(comparison, "key", _other) == "other"
+
+
+def _other() -> str:
+    return "other"
+
+
+def test_no_more_is_kept_than_is_needed_and_nothing_without_its_comparison() -> None:
+    own = compare(*map(load, RUNS[:2]))
+    before = len(figures._shelves)
+    for i in range(figures.MOST_KEPT + 10):
+        figures.kept(own, i, lambda i=i: i)
+    (shelf,) = (shelf for comparison, shelf in figures._shelves.items() if comparison is own)
+    assert len(shelf) == figures.MOST_KEPT
+    del own
+    import gc
+
+    gc.collect()
+    assert len(figures._shelves) == before
+
+
+def test_a_kept_figure_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(figures.st, "plotly_chart", lambda figure, **_: sent.append(figure.to_dict()))
+    figures.show(go.Figure(layout={"title": {"text": "one"}, "height": 400, "xaxis": {"title": {"text": "s"}}}), "key")
+    assert sent[0]["layout"]["title"]["text"] == "one"
+    assert sent[0]["layout"]["margin"]["b"] == figures.AXIS_PIXELS
