@@ -290,9 +290,11 @@ def test_help_needs_neither_pandas_nor_numba_nor_streamlit() -> None:
 
 def test_serve_hands_paths_and_port_on_to_streamlit() -> None:
     words = serve.command_line([Path("logs/a"), Path("-odd")], 8600)
-    assert words[1:5] == ["-P", "-m", "streamlit", "run"]
-    assert Path(words[5]).name == "app.py"
-    assert words[6:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
+    assert words[1] == "-P"
+    assert Path(words[2]).is_file()
+    assert words[3] == "run"
+    assert Path(words[4]).name == "app.py"
+    assert words[5:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
 
 
 def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path) -> None:
@@ -306,3 +308,14 @@ def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path)
 def test_serve_refuses_a_root_that_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "--root", str(tmp_path / "none")]) == 2
     assert "is no folder; --root names one" in capsys.readouterr().err
+
+
+def test_the_server_imports_what_pages_need_before_anybody_comes() -> None:
+    script = (
+        "import runpy, sys; server = runpy.run_path(sys.argv[1]); server['import_all']();"
+        "named = {'pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.overview', 'duckdb', 'xprof'};"
+        "print(sorted(named & set(sys.modules)))"
+    )
+    words = serve.command_line([], None)
+    done = subprocess.run([sys.executable, "-c", script, words[2]], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == "['pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.overview']"

@@ -8,7 +8,6 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -23,7 +22,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
-from tests.profiles import ROOT, SAMPLES
+from tests.profiles import SAMPLES
+from tfcompare.commands.serve import command_line
 
 ARGUMENTS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -66,9 +66,9 @@ def browser(chromium_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Starts a server on the given places (none: the sample runs)."""
+    """Starts a server on the given places (none: the sample runs); `secrets` makes its secrets of its address."""
     request.getfixturevalue("chromium_path")  # nothing is started in vain
-    return lambda *places: _server(places, tmp_path_factory.mktemp("server"))
+    return lambda *places, secrets=None: _server(places, tmp_path_factory.mktemp("server"), secrets)
 
 
 @pytest.fixture
@@ -98,20 +98,20 @@ def autoencoder_url(shared: Serve) -> str:
 
 
 @contextmanager
-def _server(places: tuple[str | Path, ...], folder: Path) -> Iterator[str]:
+def _server(places: tuple[str | Path, ...], folder: Path, secrets: Callable[[str], str] | None) -> Iterator[str]:
     """The app as a user starts it, from another folder and with an empty home."""
     port = _free_port()
-    command = [
-        sys.executable, "-m", "streamlit", "run", str(ROOT / "app.py"), "--server.port", str(port),
-        "--server.headless", "true", "--", *map(str, places),
-    ]  # fmt: skip
+    url = f"http://localhost:{port}"
+    if secrets is not None:
+        (folder / ".streamlit").mkdir()
+        (folder / ".streamlit" / "secrets.toml").write_text(secrets(url), encoding="utf-8")
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("STREAMLIT_", "TFCOMPARE_"))}
+    environment |= {"HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true"}
     log = folder / "log.txt"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, cwd=folder, env=environment | {"HOME": str(folder)}, stdout=out, stderr=subprocess.STDOUT
+            command_line(places, port), cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
         )
-    url = f"http://localhost:{port}"
     try:
         _wait_until_up(f"{url}/_stcore/health", process, log)
         yield url

@@ -1,6 +1,7 @@
 """Open the dashboard in a browser, served on this machine only.
 
-PATHs are files, run folders, logdirs or parents of them, or URLs of such; without any, the sample runs are shown.
+PATHs are files, run folders, logdirs or parents of them, or URLs of such; without any, and without a store, the sample
+runs are shown. The runs of a store open without their profiles.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from tfcompare.errors import NoSuchPlace
 from tfcompare.remote.places import is_url, parse
 
 SUMMARY = "open the dashboard"
-EXAMPLES = "examples:\n  tfcompare serve\n  tfcompare serve logs/before logs/after --port 8600"
+EXAMPLES = "examples:\n  tfcompare serve\n  tfcompare serve logs/before logs/after --port 8600\n"
+EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
         help="open nothing that is typed or linked outside DIR; repeatable",
     )  # fmt: skip
+    parser.add_argument(
+        settings.STORE_OPTION, metavar="URL", help="show the runs of this store as well, which `tfcompare ingest` fills"
+    )
     parser.add_argument(
         settings.CAPTURE_OPTION, action="store_true", help="let any browser record, not only one on this machine"
     )
@@ -42,22 +47,42 @@ def run(arguments: argparse.Namespace) -> int:
     for root in arguments.roots:
         if not root.is_dir():
             raise NoSuchPlace(f"{root}: is no folder; {settings.ROOT_OPTION} names one that runs lie in")
-    words = command_line(arguments.paths, arguments.port, roots=arguments.roots, allow_capture=arguments.allow_capture)
+    if arguments.store is not None:
+        from tfcompare.store.stored import Store
+
+        Store(arguments.store).check()
+    words = command_line(
+        arguments.paths,
+        arguments.port,
+        roots=arguments.roots,
+        allow_capture=arguments.allow_capture,
+        store=arguments.store,
+    )
     sys.stdout.flush()
     os.execv(words[0], words)
 
 
 def command_line(
-    paths: Sequence[str | Path], port: int | None, *, roots: Sequence[Path] = (), allow_capture: bool = False
+    paths: Sequence[str | Path],
+    port: int | None,
+    *,
+    roots: Sequence[Path] = (),
+    allow_capture: bool = False,
+    store: str | None = None,
 ) -> list[str]:
     """The words that start Streamlit on the app; it finds `.streamlit/config.toml` beside `app.py` by itself."""
     # -P: a module in the folder that the user happens to stand in must not shadow one of ours.
-    words = [sys.executable, "-P", "-m", "streamlit", "run", str(settings.app_folder() / "app.py")]
+    server = Path(__file__).parents[1] / "ui" / "server.py"
+    words = [sys.executable, "-P", str(server), "run", str(settings.app_folder() / "app.py")]
     if port is not None:
         words += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]
     options = [word for root in roots for word in (settings.ROOT_OPTION, str(root.absolute()))]
     options += [settings.CAPTURE_OPTION] if allow_capture else []
+    if store is not None:
+        from tfcompare.store.files import full_address
+
+        options += [settings.STORE_OPTION, full_address(store)]
     return [*words, "--", *options, *places]
 
 
