@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
 
+from tfcompare.compare import Comparison, compare
+from tfcompare.compare.comparison import Per
 from tfcompare.run import Run, load
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,3 +47,9 @@ def run_path(name: str) -> Path:
 def loaded_run(name: str) -> Run:
     """The run of that name, read once for all tests: reading takes longer than most of what is asked of it."""
     return load(run_path(name))
+
+
+@lru_cache(maxsize=16)
+def compared_runs(baseline: str, candidate: str, per: Per = "step") -> Comparison:
+    """Two runs held against each other once for the tests that follow one another."""
+    return compare(loaded_run(baseline), loaded_run(candidate), per=per)

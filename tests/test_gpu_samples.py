@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 
 from tests import xprof_oracle
 from tests.frames.tables import kernel_stats
+from tests.published import PUBLISHED
 from tfcompare import schema
 from tfcompare.compare import compare
 from tfcompare.frames import groups as grouping
@@ -32,25 +32,6 @@ SIMULATED = SAMPLES / "autoencoder_gpu_simulated"
 STEPS = 21
 
 
-@dataclass(frozen=True)
-class Published:
-    """Milliseconds of an average step, as published with one decimal; `copies` is what the other parts leave of it."""
-
-    step: float
-    launch: float
-    compute: float
-    input: float
-    copies: float
-    other: float
-    shares: dict[str, float]
-
-
-PUBLISHED = {
-    "filters_512_128_simulated": Published(
-        9.5, 0.7, 8.1, 0.1, 0.3, 0.3, {"Conv2DBackpropFilter": 0.258, "Conv2D": 0.198}
-    ),
-    "filters_16_8_simulated": Published(4.5, 2.8, 1.1, 0.0, 0.2, 0.4, {"Conv2DBackpropFilter": 0.162, "Conv2D": 0.148}),
-}
 LOGDIRS = list(PUBLISHED)
 each_run = pytest.mark.parametrize("logdir", LOGDIRS)
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from tests.input_runs import MARKED, UNMARKED, pipelines, steps
-from tests.profiles import SAMPLE_RUNS
-from tfcompare import input_bound, load
+from tests.profiles import loaded_run
+from tfcompare import input_bound
 from tfcompare.input_bound import InputWait, calls_of, headline, in_time, input_wait, level_of, words
 from tfcompare.step_series import on_slowest_host
 
@@ -143,7 +143,7 @@ def test_a_share_that_grew_because_the_rest_shrank_says_so():
 
 
 def wait_of(name: str) -> InputWait:
-    run = load(SAMPLE_RUNS[name])
+    run = loaded_run(name)
     return input_wait(on_slowest_host(run.table("steps")), run.info)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run, run_path
 from tests.xprof_oracle import tool_data
-from tfcompare import compare, input_ops, load
+from tfcompare import compare, input_ops
 from tfcompare.input_bound import UNEXPLAINED_SHARE, InputWait, input_wait, level_of
 from tfcompare.logdir import find_run
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
@@ -42,7 +42,7 @@ def properties(name: str, table: int) -> dict[str, str]:
 
 
 def ours(name: str) -> InputWait:
-    run = load(run_path(name))
+    run = loaded_run(name)
     return input_wait(on_slowest_host(run.table("steps")), run.info)
 
 
@@ -76,7 +76,7 @@ def test_the_share_of_every_step_on_cpu(name):
     table = theirs(name)[1]
     ids = [column["id"] for column in table["cols"]]
     rows = [dict(zip(ids, (cell["v"] for cell in row["c"]), strict=True)) for row in table["rows"]]
-    steps = on_slowest_host(load(run_path(name)).table("steps"))
+    steps = on_slowest_host(loaded_run(name).table("steps"))
     counted = steps[steps["included"]]
     assert (counted["input_us"] / counted["duration_us"]).tolist() == pytest.approx(
         [row["infeedTimeMs"] / row["stepTimeMs"] for row in rows], abs=1e-3
@@ -105,7 +105,7 @@ def test_where_xprof_cannot_tell_neither_can_we(name):
 @pytest.mark.parametrize("name", [*ON_CPU, *ON_GPU])
 def test_the_host_spends_its_time_in_the_same_categories(name):
     said = properties(name, 2)
-    run = load(run_path(name))
+    run = loaded_run(name)
     categories = input_ops.category_times(compare(run, run, per="run").table("input_pipeline"))
     times = dict(zip(categories["category"], categories["self_time_us_candidate"], strict=True))
     for category, key in BREAKDOWN.items():

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff
-from tests.profiles import ALL_RUNS, run_path
-from tfcompare import compare, load
+from tests.profiles import ALL_RUNS, loaded_run
+from tfcompare import compare
 from tfcompare.input_ops import (
     ADVICE,
     OTHER_PREPARING,
@@ -98,7 +98,7 @@ def test_ops_that_took_no_time_have_no_share():
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_on_every_profile_shares_and_categories_add_up_to_the_whole(name):
-    run = load(run_path(name))
+    run = loaded_run(name)
     diff = compare(run, run, per="run").table("input_pipeline")
     rows, categories, whole = with_shares(diff), category_times(diff), run.table("input_pipeline")["self_time_us"].sum()
     for role in ROLES:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import pytest
 
-from tests.profiles import run_path
-from tfcompare import compare, load
+from tests.profiles import loaded_run
+from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.call_verdicts import on_calls, on_slowest_calls
 from tfcompare.compare.conditions import check, parse_condition
@@ -16,7 +15,6 @@ from tfcompare.input_bound import input_wait
 from tfcompare.input_verdicts import on_waiting
 from tfcompare.step_series import on_slowest_host
 
-loaded = cache(load)
 PAIRS = [
     ("filters_512_128", "filters_16_8"),
     ("filters_16_8", "filters_16_8_better_input"),
@@ -27,7 +25,7 @@ TURNED = {"faster": "slower", "slower": "faster"}
 
 
 def of(one: str, other: str) -> Comparison:
-    return compare(*(loaded(run_path(name)) for name in (one, other)))
+    return compare(*(loaded_run(name) for name in (one, other)))
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)

@@ -10,17 +10,17 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, OPS
-from tests.profiles import run_path
+from tests.profiles import loaded_run
 from tfcompare import schema
 from tfcompare.compare.verdict import Verdict
 from tfcompare.environment import environment
 from tfcompare.key_figures import NEITHER_TOLD, KeyFigure, better_by, key_figures
-from tfcompare.run import RunInfo, load
+from tfcompare.run import RunInfo
 
 
 @pytest.fixture(scope="module")
 def info() -> RunInfo:
-    return load(run_path("filters_16_8")).info
+    return loaded_run("filters_16_8").info
 
 
 def figures(diff: pd.DataFrame, step_us=(2000.0, 1000.0), sixteen_bit=NEITHER_TOLD) -> dict[str, KeyFigure]:

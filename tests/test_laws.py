@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import ALL_RUNS, compared_runs, loaded_run
 from tfcompare import schema
 from tfcompare.run import load
 
@@ -19,7 +19,7 @@ DIFFED = [name for name, table in schema.TABLES.items() if table.has_diff]
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_a_run_compared_with_itself_shows_no_difference(name: str, per: str) -> None:
     run = loaded_run(name)
-    comparison = tfc.compare(run, run, per=per)
+    comparison = compared_runs(name, name, per)
     for table in DIFFED:
         diff = comparison.table(table)
         counted = {"steps": "included", "tf_data": "execution == 0"}.get(table)
@@ -47,8 +47,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_swapped_sides_mirror(one: str, other: str) -> None:
-    a, b = loaded_run(one), loaded_run(other)
-    forth, back = tfc.compare(a, b), tfc.compare(b, a)
+    forth, back = compared_runs(one, other), compared_runs(other, one)
     assert forth.coverage()["matched_share"].item() == pytest.approx(back.coverage()["matched_share"].item())
     metric = "self_time_us" + ("_per_step" if forth.per == "step" else "")
     there, again = by_names(forth.table("op_stats"), swapped=False), by_names(back.table("op_stats"), swapped=True)
@@ -61,8 +60,7 @@ def test_swapped_sides_mirror(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_swapped_sides_mirror_in_every_table(one: str, other: str) -> None:
-    a, b = loaded_run(one), loaded_run(other)
-    forth, back = tfc.compare(a, b), tfc.compare(b, a)
+    forth, back = compared_runs(one, other), compared_runs(other, one)
     words = [("added", "removed"), ("less", "more"), ("faster", "slower")]
     turned = dict([*words, *(pair[::-1] for pair in words)])
     for name in (table for table in DIFFED if table not in ("run_info", "steps")):

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.compare.compare_runs import FakeRun, ops, run, steps
-from tests.profiles import run_path
-from tfcompare import compare, load, schema
+from tests.profiles import loaded_run
+from tfcompare import compare, schema
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.errors import Unknown
 from tfcompare.many_runs import (
@@ -216,7 +216,7 @@ def test_another_grouping_is_refused(diff):
 
 
 def test_on_real_runs_the_cells_are_those_of_the_diff():
-    runs = [load(run_path(f"filters_{name}")) for name in ("512_128", "16_8", "16_8_again", "16_8_better_input")]
+    runs = [loaded_run(f"filters_{name}") for name in ("512_128", "16_8", "16_8_again", "16_8_better_input")]
     diff = compare(*runs).table("op_stats")
     cells = changes_by_run(diff)
     assert len(cells) == 20 * 3

@@ -7,11 +7,10 @@ import pandas as pd
 import pytest
 
 from tests.charts import chart_samples as samples
-from tests.profiles import SAMPLE_RUNS, run_path
+from tests.profiles import SAMPLE_RUNS, loaded_run
 from tfcompare.compare.estimates import typical
 from tfcompare.compare.typical_steps import outlying_steps
 from tfcompare.outlying import average_in_words, in_words, outlying, outlying_of
-from tfcompare.run import load
 
 USUAL = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0]
 
@@ -86,7 +85,7 @@ def test_where_the_average_step_is_not_the_typical_one_that_is_said() -> None:
 
 @pytest.mark.parametrize("name", SAMPLE_RUNS)
 def test_of_real_runs_the_words_are_those_of_the_steps(name: str) -> None:
-    run = load(run_path(name))
+    run = loaded_run(name)
     found = outlying(run)
     marked = run.steps[outlying_steps(run.steps)]
     assert found.steps == tuple(marked["step"])

@@ -4,16 +4,16 @@ from dataclasses import fields
 
 import pytest
 
-from tests.profiles import SAMPLE_RUNS, run_path
+from tests.profiles import loaded_run
 from tfcompare import schema
 from tfcompare.errors import Unknown
-from tfcompare.run import RunInfo, load
+from tfcompare.run import RunInfo
 
 
 @pytest.mark.parametrize("name", schema.TABLES)
 def test_a_run_hands_out_the_declared_columns(name: str) -> None:
     table = schema.table(name)
-    frame = load(run_path("filters_16_8")).table(name)
+    frame = loaded_run("filters_16_8").table(name)
     assert {c: str(t) for c, t in frame.dtypes.items()} == {c.name: c.dtype for c in table.columns}
     assert not frame[list(table.keys)].duplicated().any()
 
@@ -38,4 +38,4 @@ def test_run_info_has_the_declared_fields() -> None:
 
 def test_an_unknown_table_is_answered_with_those_there_are() -> None:
     with pytest.raises(Unknown, match=r"unknown table 'op_stat'; must be one of: .*'op_stats'"):
-        load(SAMPLE_RUNS["filters_16_8"]).table("op_stat")
+        loaded_run("filters_16_8").table("op_stat")

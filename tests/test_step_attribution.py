@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tfcompare as tfc
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import ALL_RUNS, compared_runs, loaded_run
 from tfcompare.part_times import runs_ahead
 from tfcompare.schema import STEP_PARTS
 from tfcompare.step_attribution import Attribution, Within, attribution, steps_of, within
@@ -63,7 +63,7 @@ PAIRS = [
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> None:
     a, b = loaded_run(one), loaded_run(other)
-    forth, back = tfc.compare(a, b), tfc.compare(b, a)
+    forth, back = compared_runs(one, other), compared_runs(other, one)
     there, again = attribution(forth, b), attribution(back, a)
     assert there.waterfall is not None
     assert again.waterfall is not None
@@ -81,7 +81,7 @@ def test_waterfalls_add_up_to_the_mean_step_and_mirror(one: str, other: str) -> 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
     run = loaded_run(name)
-    comparison = tfc.compare(run, run)
+    comparison = compared_runs(name, name)
     found = attribution(comparison, run)
     assert found.moved_most is None
     if found.waterfall is None:

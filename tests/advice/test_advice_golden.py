@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import tfcompare as tfc
-from tests.profiles import run_path
+from tests.profiles import loaded_run
 from tfcompare.advice import Findings, advise, input_rules
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,7 +36,7 @@ def as_text(found: Findings) -> str:
 @pytest.mark.parametrize("pair", PAIRS)
 def test_advice_on_samples(pair: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(input_rules, "bottleneck_advice", lambda row: f"(advice on {row['iterator']})")
-    text = as_text(advise(*(tfc.load(run_path(name)) for name in PAIRS[pair])))
+    text = as_text(advise(*(loaded_run(name) for name in PAIRS[pair])))
     file = GOLDEN / f"{pair}.txt"
     if os.environ.get("TFCOMPARE_WRITE_GOLDEN"):
         file.write_text(text, encoding="utf-8")

@@ -14,7 +14,6 @@ from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
 from tfcompare.advice.advise import RULES
 from tfcompare.advice.changes import changes
-from tfcompare.run import Run
 from tfcompare.step_series import on_slowest_host
 
 _CODE = re.compile(r"`[^`]*`")
@@ -22,13 +21,8 @@ _NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")
 
 
 @cache
-def loaded(name: str) -> Run:
-    return loaded_run(name)
-
-
-@cache
 def known(name: str) -> Facts:
-    return facts_of(loaded(name))
+    return facts_of(loaded_run(name))
 
 
 def without_code(text: str) -> str:
@@ -102,7 +96,7 @@ def test_evidence_is_what_the_tables_say() -> None:
 
 def told_and_recomputed(name: str) -> tuple[dict[tuple[str, str], float], dict[tuple[str, str], float]]:
     """Evidence by rule and label, as advice has it, and some of it made anew from the run's tables."""
-    run = loaded(name)
+    run = loaded_run(name)
     told = {(a.rule, e.label): e.candidate for a in advise_on(known(name), known(name)).advice for e in a.evidence}
     steps = on_slowest_host(run.table("steps"))
     steps = steps[steps["included"]]
@@ -138,7 +132,7 @@ def told_and_recomputed(name: str) -> tuple[dict[tuple[str, str], float], dict[t
 
 
 def test_one_host_can_be_looked_at_alone() -> None:
-    run = loaded("tf_gpu")
+    run = loaded_run("tf_gpu")
     alone = advise(run, run, (run.host_names[0], run.host_names[1]))
     assert [advice.rule for advice in alone.advice] == [advice.rule for advice in advise(run, run).advice]
     assert facts_of(run, run.host_names[0]).kernel_us == pytest.approx(known("tf_gpu").kernel_us / 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import opened, query, settled, table_texts
-from tests.browser.test_op_stats import CONVOLUTION, LEFT_END, click
+from tests.browser.op_stats_page import CONVOLUTION, LEFT_END, click
 
 STATUS = 6
 

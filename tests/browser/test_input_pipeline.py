@@ -20,8 +20,8 @@ from tests.browser.conftest import (
     table_texts,
     too_wide,
 )
-from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
-from tfcompare import compare, input_ops, load
+from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, loaded_run, run_path
+from tfcompare import compare, input_ops
 from tfcompare.logdir import find_runs
 
 HEADERS = 2
@@ -32,7 +32,7 @@ OPS = 1
 
 @pytest.fixture(scope="module")
 def rows() -> pd.DataFrame:
-    runs = [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    runs = [loaded_run(name) for name in ("filters_512_128", "filters_16_8")]
     return input_ops.with_shares(compare(*runs).table("input_pipeline"))
 
 
@@ -63,7 +63,7 @@ def bars(page: Page, title: str) -> int:
 
 
 def test_the_charts_are_drawn(input_pipeline: Page) -> None:
-    steps = [len(load(SAMPLE_RUNS[name]).steps) for name in ("filters_512_128", "filters_16_8")]
+    steps = [len(loaded_run(name).steps) for name in ("filters_512_128", "filters_16_8")]
     assert bars(input_pipeline, "Time of every step, and how much of it waits for input") == 2 * sum(steps)
     assert bars(input_pipeline, "Time the host spends on the input") > 0
     assert bars(input_pipeline, "largest changes of self time") > 0
@@ -130,6 +130,6 @@ def test_a_deep_link_on_a_fresh_server_shows_the_side_that_has_input(page: Page,
     ids = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
     opened(page, f"{serve(CORPUS)}/Input_pipeline?{urlencode(ids)}")
     expect(page.get_by_text("holds no ops of an input pipeline")).to_be_visible()
-    steps = load(run_path("tf_cpu_zoo")).steps
+    steps = loaded_run("tf_cpu_zoo").steps
     assert bars(page, "Time of every step, and how much of it waits for input") == 2 * len(steps)
     expect(page.get_by_role("heading", name="What to look at next")).to_be_visible()

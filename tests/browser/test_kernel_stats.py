@@ -158,7 +158,7 @@ def test_a_deep_link_on_a_fresh_server_shows_the_same_view(page: Page, serve: Se
     view = {"by": "every launch", "movers": "launches", "all_columns": "true", "by_device": "true"}
     opened(page, f"{serve(CORPUS)}/Kernel_stats?{urlencode({**ids, **view})}")
     expect(page.get_by_role("heading", name="Every launch")).to_be_visible()
-    expect(page.get_by_text("Rows 1 to 500 of 2,665")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Rows 1 to \d+ of 2,665"))).to_be_visible()
     expect(chart(page, "largest changes of kernel launches")).to_be_visible()
     assert len(table_texts(page, 1)) == 11
 

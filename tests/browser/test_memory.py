@@ -20,14 +20,14 @@ from tests.browser.conftest import (
     table_texts,
     too_wide,
 )
-from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
-from tfcompare import compare, load
+from tests.profiles import CORPUS, loaded_run, run_path
+from tfcompare import compare
 from tfcompare.run import Run
 
 
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
-    return [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    return [loaded_run(name) for name in ("filters_512_128", "filters_16_8")]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import (
     EVERYTHING,
-    ROW_PIXELS,
     ROWS_SHOWN,
     Serve,
     downloaded,
@@ -21,32 +20,16 @@ from tests.browser.conftest import (
     table_texts,
     too_wide,
 )
-from tests.profiles import CORPUS, SAMPLE_RUNS, run_path
-from tfcompare import compare, load
-
-HEADERS = 2
-LEFT_END, OP, BASELINE = 18, 80, 450
-CONVOLUTION = "autoencoder_1/image_1/convolution"
+from tests.browser.op_stats_page import BASELINE, CONVOLUTION, LEFT_END, OP, click
+from tests.profiles import CORPUS, loaded_run, run_path
+from tfcompare import compare
 
 
 @pytest.fixture(scope="module")
 def diff() -> pd.DataFrame:
-    runs = [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    runs = [loaded_run(name) for name in ("filters_512_128", "filters_16_8")]
     frame = compare(*runs).table("op_stats")
     return frame[frame["op_type"] != "IDLE"].reset_index(drop=True)
-
-
-def click(page: Page, x: float, row: int, then: str | re.Pattern[str]) -> None:
-    """Click into the table (row 0 is the first, -1 the header), and wait until `then` is in the address."""
-    settled(page)
-    table = page.locator("[data-testid=stDataFrame]")
-    table.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
-    box = table.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + x, box["y"] + (HEADERS + row + 0.5) * ROW_PIXELS)
-    page.wait_for_url(then)
-    settled(page)
 
 
 def search(page: Page, words: str) -> None:

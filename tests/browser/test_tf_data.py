@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, Serve, downloaded, opened, query, settled
-from tests.profiles import SAMPLE_RUNS
+from tests.profiles import SAMPLE_RUNS, loaded_run
 from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
-from tfcompare import compare, load
+from tfcompare import compare
 from tfcompare.logdir import find_runs
 from tfcompare.run import Run
 
@@ -21,7 +21,7 @@ NAMES = ("filters_16_8", "filters_16_8_better_input")
 
 @pytest.fixture(scope="module")
 def runs() -> list[Run]:
-    return [load(SAMPLE_RUNS[name]) for name in NAMES]
+    return [loaded_run(name) for name in NAMES]
 
 
 def address(url: str, folder: Path, names: tuple[str, str], **more: str) -> str:

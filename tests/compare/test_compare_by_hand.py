@@ -9,14 +9,13 @@ import pytest
 from compare_runs import FakeRun, named, op_stats, run
 from test_compare_tiers import table
 
-from tests.profiles import run_path
+from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare import compare
 from tfcompare.compare.by_hand import Choice, effective, told_apart
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.compare.movers import group_diff
 from tfcompare.compare.tree import scope_tree
 from tfcompare.errors import Unknown
-from tfcompare.run import load
 
 
 def pair(ours: str, theirs: str) -> Choice:
@@ -226,8 +225,8 @@ def some_choices(rows: pd.DataFrame) -> list[Choice]:
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_every_row_is_there_once_whatever_is_said(one: str, other: str) -> None:
-    ours, theirs = load(run_path(one)), load(run_path(other))
-    plain = compare(ours, theirs)
+    ours, theirs = loaded_run(one), loaded_run(other)
+    plain = compared_runs(one, other)
     said = some_choices(plain.table("op_stats"))
     told = compare(ours, theirs, by_hand={theirs.id: said})
     assert told.by_hand[theirs.id]
@@ -243,8 +242,8 @@ def test_every_row_is_there_once_whatever_is_said(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_the_mirrored_choices_make_the_mirror_image(one: str, other: str) -> None:
-    ours, theirs = load(run_path(one)), load(run_path(other))
-    said = effective(some_choices(compare(ours, theirs).table("op_stats")))
+    ours, theirs = loaded_run(one), loaded_run(other)
+    said = effective(some_choices(compared_runs(one, other).table("op_stats")))
     there = compare(ours, theirs, by_hand={theirs.id: said})
     back = compare(theirs, ours, by_hand={ours.id: [choice.mirrored for choice in said]})
     for name in TABLES:
@@ -266,7 +265,7 @@ def beside_mirrored(rows: pd.DataFrame, *, own: bool) -> list[tuple[str, ...]]:
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_what_is_parted_and_paired_again_has_the_same_numbers(one: str, other: str) -> None:
-    ours, theirs = load(run_path(one)), load(run_path(other))
+    ours, theirs = loaded_run(one), loaded_run(other)
     plain = compare(ours, theirs).table("op_stats")
     said = some_choices(plain)[:3]
     again = [choice._replace(is_pair=not choice.is_pair) for choice in said]
@@ -276,7 +275,7 @@ def test_what_is_parted_and_paired_again_has_the_same_numbers(one: str, other: s
 
 
 def test_a_run_beside_itself_stays_the_same_by_hand() -> None:
-    ours = load(run_path("filters_16_8"))
+    ours = loaded_run("filters_16_8")
     names = ours.table("op_stats")["op_name"].unique()[:4]
     rows = compare(ours, ours, by_hand={ours.id: [pair(name, name) for name in names]}).table("op_stats")
     assert set(rows["status"]) == {"matched"} and set(rows["verdict"]) == {"same"}
@@ -284,7 +283,7 @@ def test_a_run_beside_itself_stays_the_same_by_hand() -> None:
 
 
 def test_verdicts_on_pairs_made_by_hand_are_those_of_the_two_series() -> None:
-    ours, theirs = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    ours, theirs = loaded_run("filters_512_128"), loaded_run("filters_16_8")
     plain = compare(ours, theirs).table("op_stats")
     tested = plain[plain["verdict"].isin(["faster", "slower"])].iloc[0]
     name = str(tested["op_name"]), str(tested["op_name_candidate"])
@@ -295,7 +294,7 @@ def test_verdicts_on_pairs_made_by_hand_are_those_of_the_two_series() -> None:
 
 
 def test_nothing_said_changes_nothing() -> None:
-    ours, theirs = load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    ours, theirs = loaded_run("filters_512_128"), loaded_run("filters_16_8")
     for name in TABLES:
         plain = compare(ours, theirs).table(name)
         pd.testing.assert_frame_equal(compare(ours, theirs, by_hand={theirs.id: []}).table(name), plain)

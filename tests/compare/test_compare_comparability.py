@@ -6,10 +6,9 @@ import pandas as pd
 import pytest
 from compare_runs import FakeRun, ops, run
 
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.compare.comparability import batch_size, mismatches
-from tfcompare.run import load
 
 
 def with_input(made: FakeRun, shapes: str | None, *, parent: str = "", execution: int = 0) -> FakeRun:
@@ -71,5 +70,5 @@ def test_a_device_that_did_not_tell_what_it_did() -> None:
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_a_run_is_comparable_with_itself(name: str) -> None:
-    it = load(run_path(name))
+    it = loaded_run(name)
     assert [m.label for m in mismatches(it, it)] in ([], ["Steps that count"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
 from compare_runs import FakeRun, op_stats, run, steps
 
-from tests.profiles import ALL_RUNS, run_path
-from tfcompare import compare, load
+from tests.profiles import ALL_RUNS, compared_runs, loaded_run
+from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.kernel_groups import KEYS, group_kernels
 from tfcompare.compare.movers import group_diff
@@ -23,8 +21,6 @@ STEPS = 20
 SPREAD = 0.002
 TIME = "self_time_us_per_step"
 VERDICT = ["interval_low", "interval_high", "verdict"]
-loaded = cache(load)
-
 Op = tuple[str, str, str]
 Series = dict[Op, np.ndarray]
 
@@ -213,7 +209,7 @@ PAIRS = list(zip(WITH_STEPS, [*WITH_STEPS[1:], WITH_STEPS[0]], strict=True))
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_on_every_profile_the_ratio_on_display_lies_in_the_interval_of_its_verdict(one: str, other: str):
-    comparison = compare(loaded(run_path(one)), loaded(run_path(other)))
+    comparison = compared_runs(one, other)
     assert comparison.per == "step"
     for groups in every_grouping(comparison).values():
         tested = groups[groups["interval_low"].notna()]
@@ -229,9 +225,8 @@ def test_on_every_profile_the_ratio_on_display_lies_in_the_interval_of_its_verdi
 
 @pytest.mark.parametrize(("one", "other"), PAIRS[4:7])
 def test_swapped_sides_mirror_every_group(one: str, other: str):
-    a, b = loaded(run_path(one)), loaded(run_path(other))
     turned = {"faster": "slower", "slower": "faster"}
-    forth, back = compare(a, b), compare(b, a)
+    forth, back = compared_runs(one, other), compared_runs(other, one)
     there, again = (
         group_diff(c.table("op_stats"), "op_type", c.on_groups).set_index(["host_or_device", "op_type"])
         for c in (forth, back)
@@ -243,7 +238,7 @@ def test_swapped_sides_mirror_every_group(one: str, other: str):
 
 @pytest.mark.parametrize("name", ["tf_cpu_base", "filters_16_8", "filters_16_8_simulated"])
 def test_a_run_held_against_itself_is_the_same_in_every_group(name: str):
-    found = every_grouping(compare(loaded(run_path(name)), loaded(run_path(name))))
+    found = every_grouping(compare(loaded_run(name), loaded_run(name)))
     for groups in found.values():
         assert set(groups["verdict"]) <= {"same"}
     assert len(found["op_type"])

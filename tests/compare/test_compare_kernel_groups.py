@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,8 +11,8 @@ from hypothesis import strategies as st
 from test_compare_tiers import diff, table
 
 from tests.laws import law
-from tests.profiles import run_path
-from tfcompare import compare, load
+from tests.profiles import compared_runs, loaded_run
+from tfcompare import compare
 from tfcompare.compare.copy_groups import group_copies
 from tfcompare.compare.kernel_groups import KEYS, counted_under, group_kernels
 from tfcompare.errors import Unknown
@@ -43,7 +41,6 @@ AFTER = table(
     is_op_tensor_core_eligible=[True, True, False, False],
     is_kernel_using_tensor_core=[False, True, False, False],
 )
-loaded = cache(load)
 METRICS = ("occurrences", "total_duration_us")
 
 
@@ -180,11 +177,10 @@ PAIRS = [
 @pytest.mark.parametrize("by", list(KEYS))
 @pytest.mark.parametrize("names", PAIRS)
 def test_real_kernels_swapped_are_the_mirror_image_and_sum_to_the_whole(names, by) -> None:
-    ours, theirs = (loaded(run_path(name)) for name in names)
+    ours, theirs = (loaded_run(name) for name in names)
     columns = ["total_duration_us", "occurrences", "avg_duration_us", "min_duration_us", "max_duration_us"]
-    rows = compare(ours, theirs, per="run").table("kernel_stats")
-    there = group_kernels(rows, by)
-    back = group_kernels(compare(theirs, ours, per="run").table("kernel_stats"), by)
+    there = group_kernels(compared_runs(*names, per="run").table("kernel_stats"), by)
+    back = group_kernels(compared_runs(*names[::-1], per="run").table("kernel_stats"), by)
     for side, other, run_ in (("baseline", "candidate", ours), ("candidate", "baseline", theirs)):
         cells, mirrored = (
             frame[[f"{name}_{role}" for name in columns]].astype("float64").dropna().round(6).to_numpy().tolist()
@@ -197,7 +193,7 @@ def test_real_kernels_swapped_are_the_mirror_image_and_sum_to_the_whole(names, b
 
 
 def test_kernels_that_a_newer_profiler_calls_kd_are_the_same_kernels() -> None:
-    ours, theirs = loaded(run_path("jax_conv_08")), loaded(run_path("jax_conv_legacy"))
+    ours, theirs = loaded_run("jax_conv_08"), loaded_run("jax_conv_legacy")
     groups = group_kernels(compare(ours, theirs).table("kernel_stats"), "kernel_name")
     matched = groups[groups["status"] == "matched"]
     assert len(matched) == theirs.table("kernel_stats")["kernel_name"].nunique()
@@ -234,7 +230,7 @@ def test_a_size_that_one_copy_does_not_tell_is_missing_from_the_sum() -> None:
 
 @pytest.mark.parametrize("name", ["tf_gpu", "jax_conv_legacy", "filters_16_8_simulated"])
 def test_bandwidth_of_real_copies_is_all_bytes_by_all_time(name) -> None:
-    copies = loaded(run_path(name)).table("copies")
+    copies = loaded_run(name).table("copies")
     groups = group_copies(diff("copies", copies, copies.iloc[:0], per="run"))
     expected = groups["size_bytes_baseline"] / groups["duration_us_baseline"] * 1e6
     assert groups["bandwidth_bytes_per_s_baseline"].tolist() == pytest.approx(expected.tolist())

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.profiles import run_path
-from tfcompare import load
+from tests.profiles import loaded_run
 from tfcompare.compare.kernel_labels import MOST_SHOWN, kernel_label, kernel_labels
 from tfcompare.compare.kernel_names import split_top_level
 
@@ -73,7 +72,7 @@ def test_a_long_label_keeps_its_beginning() -> None:
 
 @pytest.mark.parametrize("name", ["tf_gpu", "jax_conv_08", "filters_512_128_simulated", "filters_16_8_simulated"])
 def test_labels_of_real_kernels_are_short_and_apart(name: str) -> None:
-    names = load(run_path(name)).table("kernel_stats")["kernel_name"].unique().tolist()
+    names = loaded_run(name).table("kernel_stats")["kernel_name"].unique().tolist()
     labels = kernel_labels(names)
     assert len(set(labels.values())) == len(names)
     assert max(map(len, labels.values())) <= 60

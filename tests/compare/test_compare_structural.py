@@ -12,9 +12,8 @@ from compare_runs import named, op_stats, ops, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tfcompare as tfc
 from tests.laws import law
-from tests.profiles import run_path
+from tests.profiles import loaded_run
 from tfcompare.compare import compare
 from tfcompare.compare.matching import pair_rows
 from tfcompare.compare.sequences import agreed_alignment
@@ -69,7 +68,7 @@ def matched_share(rows: pd.DataFrame, metric: str) -> float:
 
 
 def busy(name: str, table: str = "op_stats") -> pd.DataFrame:
-    frame = tfc.load(run_path(name)).table(table)
+    frame = loaded_run(name).table(table)
     return frame[frame["op_type"] != IDLE] if "op_type" in frame else frame
 
 

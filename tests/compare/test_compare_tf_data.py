@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.profiles import run_path
+from tests.profiles import loaded_run
 from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zipped
 from tfcompare import compare, load
 from tfcompare.commands.diff_text import as_text
@@ -130,13 +130,13 @@ def test_runs_that_never_wait_are_said_to_do_so(runs: dict[str, Run]) -> None:
 
 
 def test_a_run_that_only_feeds_devices_is_not_judged() -> None:
-    gpu, zoo = (load(run_path(name)) for name in ("tf_gpu", "tf_cpu_zoo"))
+    gpu, zoo = (loaded_run(name) for name in ("tf_gpu", "tf_cpu_zoo"))
     assert sentence(gpu, zoo).startswith("The baseline's profile holds only pipelines that hand elements to a device")
     assert "In the candidate, the longest next-element latency is 2.11 ms" in sentence(gpu, zoo)
 
 
 def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:
-    naive, better = (load(run_path(name)) for name in ("filters_16_8", "filters_16_8_better_input"))
+    naive, better = (loaded_run(name) for name in ("filters_16_8", "filters_16_8_better_input"))
     assert sentence(naive, better).startswith("The bottleneck is still the same step, now ParallelMap (it was Map);")
     rows = iterators(compare(naive, better)).set_index("iterator_candidate")
     assert rows.loc["ParallelMapV2", ["iterator_baseline", "status", "match"]].tolist() == [
@@ -149,7 +149,7 @@ def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:
 
 @pytest.mark.parametrize("name", ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"])
 def test_the_bottleneck_of_the_samples_is_what_decodes_the_images(name: str) -> None:
-    found = analysis(load(run_path(name)))
+    found = analysis(loaded_run(name))
     assert found is not None and found.bottleneck is not None
     assert found.bottleneck["iterator"] in ("Map", "ParallelMapV2")
     assert found.input == "input bound"

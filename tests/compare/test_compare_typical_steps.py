@@ -11,19 +11,19 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.compare.compare_runs import run, steps
-from tests.profiles import ALL_RUNS, run_path
+from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.compare import compare
 from tfcompare.compare.conditions import check, parse_condition
 from tfcompare.key_figures import key_figures
 from tfcompare.many_runs import runs_table
-from tfcompare.run import Run, load
+from tfcompare.run import Run
 from tfcompare.units import format_time_us
 
 
 @pytest.fixture(scope="module")
 def timed() -> list[Run]:
     """All profiles at hand that have steps."""
-    every = [load(run_path(name)) for name in ALL_RUNS]
+    every = [loaded_run(name) for name in ALL_RUNS]
     return [one for one in every if one.info.has_steps]
 
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS
 from tests.remote.servers import Web
-from tests.ui.test_home import PATH_FIELD, table, texts
+from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.ui.search import look, look_again

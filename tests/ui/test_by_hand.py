@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES
-from tests.ui.test_op_stats import CONVOLUTION, shown, table
+from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import settings
 from tfcompare.compare.by_hand import Choice
 from tfcompare.compare.by_hand_text import ELSEWHERE, OfRuns, to_address

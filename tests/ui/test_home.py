@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tests.ui.test_selection import found
+from tests.ui.found_runs import found
+from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun, find_runs
@@ -19,8 +20,6 @@ from tfcompare.settings import Settings, app_folder
 from tfcompare.ui import runs_table
 from tfcompare.ui.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.search import Search
-
-PATH_FIELD = "tfcompare.path"
 
 
 @pytest.fixture
@@ -38,16 +37,8 @@ def bare_home(home: AppTest) -> Iterator[AppTest]:
         yield home
 
 
-def table(home: AppTest) -> dict[str, list[object]]:
-    return home.dataframe[0].value.to_dict("list")
-
-
 def run_id(name: str) -> str:
     return next(run.id for run in find_runs(SAMPLES / "autoencoder") if run.name == name)
-
-
-def texts(home: AppTest) -> str:
-    return "\n".join(element.value for element in (*home.markdown, *home.caption, *home.error, *home.info))
 
 
 def test_without_a_place_the_samples_are_shown_and_the_guiding_example_is_chosen(bare_home: AppTest) -> None:
@@ -173,7 +164,7 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 
-    monkeypatch.setattr("tfcompare.ui.search._remembered", lambda places: Search(places, runs, ()))
+    monkeypatch.setattr("tfcompare.ui.search._remembered", lambda places, _: Search(places, runs, ()))
     monkeypatch.setattr("tfcompare.ui.loading.load", refuse)
     with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
         home.run()

@@ -11,52 +11,13 @@ from markdown_it import MarkdownIt
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT
-from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
+from tests.ui.hostile_profile import hostile
 from tfcompare import load, settings
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
 
-EVIL = "=cmd()<img src=x>\n\n![i](//evil.test/i.png) `c` [l](//evil.test) <script>alert(1)</script> $x$\0"
-LAUNCH = "regs:16 shm:0 grid:1,1,1 block:64,1,1"
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("[1-6]_*.py"))
-
-
-def host_events(scale: float) -> list[Event]:
-    """Ten steps with ops, a pipeline of tf.data and allocations, all of them of evil names."""
-    out: list[Event] = []
-    for i in range(12):
-        at = 2000 * i
-        memory = {"allocator_name": Ref(EVIL), "tf_op": Ref(f"{EVIL}:op"), "region_type": EVIL, "data_type": EVIL}
-        memory |= {"shape": EVIL, "allocation_bytes": 512, "requested_bytes": 500, "addr": U64(64 * i)}
-        out += [
-            event("train", at, 900 * scale, _r=1, step_num=i),
-            event(f"{EVIL}/a/{EVIL}:mul", at + 10, 100 * scale),
-            event(f"Iterator::{EVIL}::Map", at + 300, 200 * scale, id=U64(7), long_name=EVIL),
-            event(f"Iterator::{EVIL}", at + 290, 250 * scale, id=U64(8)),
-            event("MemoryAllocation", at + 600, 0, memory, bytes_allocated=512 * (i + 1), bytes_available=1 << 20),
-            event("cudaLaunchKernel", at + 700, 5, correlation_id=i),
-        ]
-    return out
-
-
-def hostile(scale: float) -> bytes:
-    kernels = [
-        event(EVIL, 2000 * i + 710, 50 * scale, tf_op=f"{EVIL}:op", kernel_details=LAUNCH, correlation_id=i)
-        for i in range(12)
-    ]
-    copies = [event(f"MemcpyH2D {EVIL}", 2000 * i + 800, 9, memcpy_details=f"{EVIL} size:64") for i in range(12)]
-    return space(
-        plane("/host:CPU", line(EVIL, *host_events(scale), id=1)),
-        plane(
-            "/device:GPU:0",
-            line("Stream #1(Compute)", *kernels, id=1),
-            line("Stream #2(MemcpyH2D)", *copies, id=2),
-            stats={"device_type_string": EVIL, "device_vendor": EVIL},
-        ),
-        hostnames=[EVIL],
-        warnings=[EVIL],
-    )
 
 
 @pytest.fixture

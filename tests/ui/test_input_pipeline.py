@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.input_runs import BETTER, NAIVE, input_diff
-from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, run_path
-from tfcompare import compare, load, settings
+from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, loaded_run, run_path
+from tfcompare import compare, settings
 from tfcompare.charts.verdicts import WORDS
 from tfcompare.compare.call_verdicts import on_slowest_calls
 from tfcompare.input_bound import InputWait, headline, input_wait, words
@@ -36,7 +36,7 @@ def page() -> Iterator[AppTest]:
 
 @pytest.fixture(scope="module")
 def runs() -> tuple[Run, Run]:
-    return load(run_path("filters_512_128")), load(run_path("filters_16_8"))
+    return loaded_run("filters_512_128"), loaded_run("filters_16_8")
 
 
 def shown(page: AppTest) -> AppTest:
@@ -185,7 +185,7 @@ def test_one_of_several_candidates_is_looked_at(page):
     of_samples(page, "filters_512_128", "filters_16_8", "filters_16_8_better_input")
     assert "Candidate 1 `filters_16_8` is" in markdown(page)
     page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
-    wait = wait_of(load(run_path("filters_16_8_better_input")))
+    wait = wait_of(loaded_run("filters_16_8_better_input"))
     assert f"Candidate 2 `filters_16_8_better_input` {words(wait)}" in markdown(shown(page))
 
 

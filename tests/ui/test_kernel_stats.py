@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import CORPUS, ROOT, SAMPLES, SIMULATED_RUNS, run_path
-from tfcompare import compare, load, settings
+from tests.profiles import CORPUS, ROOT, SAMPLES, SIMULATED_RUNS, loaded_run, run_path
+from tfcompare import compare, settings
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
@@ -31,7 +31,7 @@ def page() -> Iterator[AppTest]:
 
 @pytest.fixture(scope="module")
 def diff() -> pd.DataFrame:
-    return compare(*(load(run_path(name)) for name in SIMULATED)).table("kernel_stats")
+    return compare(*(loaded_run(name) for name in SIMULATED)).table("kernel_stats")
 
 
 def choose(page: AppTest, baseline: str, candidate: str) -> None:
@@ -236,7 +236,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
     choose(page, *SIMULATED)
     page.query_params["by"] = by
     frame = table(shown(page))
-    comparison = compare(*(load(run_path(name)) for name in SIMULATED))
+    comparison = compare(*(loaded_run(name) for name in SIMULATED))
     groups = group_kernels(comparison.table("kernel_stats"), column, comparison.on_groups)
     assert frame["verdict"].fillna("").tolist() == groups["verdict"].fillna("").tolist()
     assert "faster" in frame["verdict"].tolist()

@@ -12,9 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.memory_runs import allocate, free, saved, step, work
-from tests.profiles import CORPUS, ROOT, run_path
+from tests.profiles import CORPUS, ROOT, loaded_run, run_path
 from tests.xspace_builder import Event
-from tfcompare import compare, load, settings
+from tfcompare import compare, settings
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
 from tfcompare.ui.memory import ONE_OF_EACH, _timeline_csv
@@ -90,7 +90,7 @@ def test_the_headline_and_the_cards_are_those_of_the_tables(page: AppTest) -> No
 
 
 def test_the_tables_have_the_numbers_of_the_diff(page: AppTest) -> None:
-    ours, theirs = (load(run_path(name)) for name in ("filters_512_128", "filters_16_8"))
+    ours, theirs = (loaded_run(name) for name in ("filters_512_128", "filters_16_8"))
     diff = compare(ours, theirs).table("memory_peak")
     shown(page)
     peak = table(page, 0)
@@ -151,7 +151,7 @@ def test_the_treemap_by_region(page: AppTest) -> None:
 
 @pytest.mark.parametrize("is_long", [False, True])
 def test_the_file_of_a_timeline_is_the_whole_table(is_long: bool) -> None:
-    run = load(run_path("filters_16_8"))
+    run = loaded_run("filters_16_8")
     data = _timeline_csv(run, None, is_long)()
     whole = gzip.decompress(data) if is_long else data
     assert whole == spreadsheet_csv(run.table("memory_timeline"))

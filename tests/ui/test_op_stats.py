@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
-from tfcompare import compare, load, settings
+from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
+from tests.ui.op_stats_page import CONVOLUTION, shown, table
+from tfcompare import compare, settings
 from tfcompare.charts.verdicts import WORDS
 from tfcompare.compare.movers import group_diff
 from tfcompare.logdir import find_runs
@@ -22,7 +23,6 @@ from tfcompare.ui.tables import PAGE_ROWS
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}
 NAMES = {name: run.name for name, run in RUNS.items()}
-CONVOLUTION = "Host:Conv2D:autoencoder_1/image_1/convolution"
 
 
 @pytest.fixture
@@ -33,20 +33,7 @@ def page() -> Iterator[AppTest]:
 
 @pytest.fixture(scope="module")
 def diff() -> pd.DataFrame:
-    return compare(load(run_path("filters_512_128")), load(run_path("filters_16_8"))).table("op_stats")
-
-
-def shown(page: AppTest) -> AppTest:
-    page.run()
-    assert not page.exception
-    return page
-
-
-def table(page: AppTest) -> pd.DataFrame:
-    """The table as it is sent to the browser, by the frame's column names."""
-    frame = page.dataframe[0].value
-    frame.columns = [column[-1] for column in frame.columns]
-    return frame
+    return compare(loaded_run("filters_512_128"), loaded_run("filters_16_8")).table("op_stats")
 
 
 def of_corpus(page: AppTest, baseline: str, candidate: str) -> AppTest:
@@ -170,7 +157,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
     page.query_params["by"] = by
     page.query_params["all_columns"] = "true"
     frame = table(shown(page))
-    comparison = compare(load(run_path("filters_512_128")), load(run_path("filters_16_8")))
+    comparison = compare(loaded_run("filters_512_128"), loaded_run("filters_16_8"))
     groups = group_diff(comparison.table("op_stats"), column, comparison.on_groups)
     expected = groups[groups[column] != "IDLE"].set_index(column)["verdict"]
     assert (expected == "faster").any()

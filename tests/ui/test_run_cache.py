@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from tests.ui.test_selection import found
+from tests.ui.found_runs import found
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run

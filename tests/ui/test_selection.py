@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from tfcompare.logdir import FoundRun, HostFile
+from tests.ui.found_runs import found
 from tfcompare.ui.selection import Selection, default_pair, from_query, settle
 
 CHOSEN = Selection("a", ("b", "c"), "run", "host-1", ("/logs",))
-
-
-def found(run_id: str, *, folder: str = "/logs", readable: bool = True) -> FoundRun:
-    path = Path(folder) / run_id
-    files = (HostFile("vm", path / "vm.xplane.pb", 10, 1),) if readable else ()
-    problems = () if readable else (f"{path}: is empty",)
-    return FoundRun(run_id, run_id, path, files, problems, datetime(2026, 1, 1, tzinfo=UTC), "profile")
 
 
 def no_default() -> None:

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
-from tests.ui.test_selection import found
+from tests.ui.found_runs import found
 from tfcompare import settings
 from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.run import Run, load

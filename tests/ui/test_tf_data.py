@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import CORPUS, ROOT, SAMPLE_RUNS, SAMPLES, run_path
+from tests.profiles import CORPUS, ROOT, SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import WORDS
@@ -76,7 +76,7 @@ def specs(page: AppTest) -> list[str]:
 
 def test_the_mean_call_has_its_interval_its_word_and_what_that_rests_on(page: AppTest) -> None:
     shown(page)
-    ours, theirs = (load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8"))
+    ours, theirs = (loaded_run(name) for name in ("filters_512_128", "filters_16_8"))
     comparison = compare(ours, theirs)
     (call,) = on_calls(comparison, theirs, comparison.table("tf_data_pipelines"))
     assert call.verdict.ratio == pytest.approx(call.candidate_us / call.baseline_us)
@@ -110,7 +110,7 @@ def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> Non
 
 
 def test_the_tables_are_the_diffs(page: AppTest) -> None:
-    runs = [load(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
+    runs = [loaded_run(name) for name in ("filters_512_128", "filters_16_8")]
     diff = compare(*runs)
     shown(page, all_columns="true", all_pipeline_columns="true")
     pipelines, iterators = table(page, 0), table(page, 1)
@@ -124,7 +124,7 @@ def test_the_tables_are_the_diffs(page: AppTest) -> None:
 
 def test_another_execution_is_chosen_by_its_rank(page: AppTest) -> None:
     shown(page, rank="3")
-    latency = load(SAMPLE_RUNS["filters_512_128"]).table("tf_data").query("execution == 3 and parent_id == ''")
+    latency = loaded_run("filters_512_128").table("tf_data").query("execution == 3 and parent_id == ''")
     roots = table(page, 1).query("iterator == 'Root'")
     assert roots["total_duration_us_baseline"].tolist() == latency["total_duration_us"].tolist()
     assert "Execution 3: baseline" in titles(page)[0]

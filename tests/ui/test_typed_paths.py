@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.fence_yard import WAYS_OUT, yard
 from tests.profiles import SAMPLE_RUNS
-from tests.test_fence import WAYS_OUT, yard
 from tfcompare import settings
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings, app_folder

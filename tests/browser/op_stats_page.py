@@ -1,0 +1,29 @@
+"""Clicking into the table of ops."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page
+
+from tests.browser.conftest import (
+    ROW_PIXELS,
+    settled,
+)
+
+HEADERS = 2
+LEFT_END, OP, BASELINE = 18, 80, 450
+CONVOLUTION = "autoencoder_1/image_1/convolution"
+
+
+def click(page: Page, x: float, row: int, then: str | re.Pattern[str]) -> None:
+    """Click into the table (row 0 is the first, -1 the header), and wait until `then` is in the address."""
+    settled(page)
+    table = page.locator("[data-testid=stDataFrame]")
+    table.scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    box = table.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + x, box["y"] + (HEADERS + row + 0.5) * ROW_PIXELS)
+    page.wait_for_url(then)
+    settled(page)

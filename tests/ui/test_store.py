@@ -1,0 +1,77 @@
+"""Runs of a store among those of places."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS
+from tests.store.runs_in_stores import copied, put, stored
+from tfcompare.recording_names import is_copy
+from tfcompare.settings import Settings
+from tfcompare.store.stored import StoredRun
+from tfcompare.ui import search
+from tfcompare.ui.on_disk import state_of
+from tfcompare.ui.typed_paths import without_ways_out
+
+OURS, THEIRS = "filters_16_8", "filters_512_128"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    """A store of two runs, of which one still lies where it was."""
+    for name in (OURS, THEIRS):
+        copied(name, tmp_path / "logs")
+    put([tmp_path / "logs"], tmp_path / "store")
+    shutil.rmtree(tmp_path / "logs" / THEIRS)
+    return str(tmp_path / "store")
+
+
+def test_a_run_that_lies_in_a_place_is_shown_as_it_is_there(store: str, tmp_path: Path) -> None:
+    result = search.look([tmp_path / "logs"], store=store)
+    assert [(run.name, run.is_stored) for run in result.found] == [(THEIRS, True), (OURS, False)]
+    assert result.problems == ()
+
+
+def test_runs_of_the_store_that_others_hide_are_told(store: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "logs").rename(tmp_path / "elsewhere" / "logs")
+    result = search.look([tmp_path / "elsewhere" / "logs"], store=store)
+    assert len(result.found) == 2
+    assert result.problems == (
+        "1 runs of the store are not shown, since others here go by their ids, such as "
+        "logs/filters_16_8/plugins/profile/2026_11_20_11_13_16",
+    )
+
+
+def test_a_store_without_places_shows_no_samples(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_remembered", lambda places, store: search.look(places, store=store))
+    result = search.search(Settings(store=store), ())
+    assert [run.name for run in result.found] == [THEIRS, OURS]
+    assert not result.are_samples
+
+
+def test_what_is_wrong_with_the_store_is_a_problem_of_the_page(tmp_path: Path) -> None:
+    result = search.look([SAMPLE_RUNS[OURS]], store=str(tmp_path / "nowhere"))
+    assert len(result.found) == 1
+    assert result.problems[0].startswith(f"{tmp_path / 'nowhere'}: is no store of tfcompare")
+
+
+def test_a_stored_run_is_as_it_was_read_whatever_becomes_of_its_profile(store: str) -> None:
+    assert {state_of(run) for run in stored(store).values()} == {"as read"}
+
+
+def test_runs_of_a_store_are_shown_inside_of_a_fence(store: str, tmp_path: Path) -> None:
+    runs = tuple(stored(store).values())
+    settings = Settings(store=store, roots=(tmp_path / "elsewhere",))
+    assert without_ways_out(settings, [str(tmp_path)], runs) == runs
+
+
+def test_copies_are_told_by_what_they_hold(store: str) -> None:
+    run = stored(store)[OURS]
+    again = StoredRun(replace(run.row, run="again"), run.store)
+    assert is_copy(run, again)
+    assert not is_copy(run, stored(store)[THEIRS])
