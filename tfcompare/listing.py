@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
+from tfcompare.logdir.found import Told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,17 +56,25 @@ def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, obj
         "state": UNREAD if found.is_readable else UNREADABLE,
         "recorded": found.recorded,
         "recorded_source": found.recorded_source,
-        "hosts": len(found.files),
+        "hosts": len(found.host_names),
         "size_bytes": found.size_bytes,
         "remarks": "; ".join(found.problems),
         "path": str(found.path),
     }
     if isinstance(outcome, TfcompareError):
         return row | {"state": UNREADABLE, "remarks": "; ".join(dict.fromkeys([*found.problems, str(outcome)]))}
-    return row if outcome is None else row | _told_by(outcome)
+    if outcome is None:
+        return row if found.told is None else row | {"state": READ} | asdict(found.told)
+    return row | _told_by(outcome)
 
 
-def _told_by(run: Run) -> dict[str, object]:
+def told_of(run: Run) -> Told:
+    """What a listing tells of a run that was read."""
+    row = _told_by(run)
+    return Told(**{field.name: row[field.name] for field in fields(Told)})
+
+
+def _told_by(run: Run) -> dict[str, Any]:
     info = run.info
     return {
         "state": READ,

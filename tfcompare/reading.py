@@ -14,6 +14,7 @@ from tfcompare.frames import HostFrames, build
 from tfcompare.logdir import FoundRun, HostFile, remote_cache
 from tfcompare.remote.fetching import Copy
 from tfcompare.store.kept_frames import KeptFrames, kept_frames
+from tfcompare.store.stored_frames import stored_frames
 from tfcompare.xspace import read
 
 _READERS = 4
@@ -32,7 +33,9 @@ def read_hosts(
     """
     hosts: list[HostFrames] = []
     failures: list[TfcompareError] = []
-    with ThreadPoolExecutor(min(_FETCHERS if found.is_remote else _READERS, len(found.files))) as pool:
+    with ThreadPoolExecutor(
+        min(_FETCHERS if found.is_remote or found.is_stored else _READERS, len(found.files))
+    ) as pool:
         waiting = [pool.submit(reader.read, file) for file in found.files]
         for done, future in enumerate(waiting, 1):
             try:
@@ -78,6 +81,8 @@ class HostReader:
         """The frames of a host file, kept or made now, and then kept."""
         if self._is_stopped:
             raise _Stopped
+        if file.stored is not None and self._step_marker is None:
+            return stored_frames(file, self._kept, self.remarks, self._made)
         if self._kept is None:
             return self._made(file)
         before = self._kept.stamp(file)

@@ -74,7 +74,12 @@ def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
 
 
 def is_copy(run: FoundRun, other: FoundRun) -> bool:
-    """Whether the files of both hold the same bytes; none is read where their sizes differ."""
+    """Whether the files of both hold the same bytes; none is read where their sizes differ.
+
+    Of a run in a store it is known what its files held.
+    """
+    if run.is_stored or other.is_stored:
+        return run.content_id == other.content_id != ""
     ours, theirs = (sorted(r.files, key=lambda file: file.host) for r in (run, other))
     if [(f.host, f.size_bytes) for f in ours] != [(f.host, f.size_bytes) for f in theirs]:
         return False

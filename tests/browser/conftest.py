@@ -100,6 +100,7 @@ def autoencoder_url(shared: Serve) -> str:
 @contextmanager
 def _server(places: tuple[str | Path, ...], folder: Path, secrets: Callable[[str], str] | None) -> Iterator[str]:
     """The app as a user starts it, from another folder and with an empty home."""
+    store, places = (str(places[1]), places[2:]) if places[:1] == ("--store",) else (None, places)
     port = _free_port()
     url = f"http://localhost:{port}"
     if secrets is not None:
@@ -110,7 +111,7 @@ def _server(places: tuple[str | Path, ...], folder: Path, secrets: Callable[[str
     log = folder / "log.txt"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command_line(places, port), cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
+            command_line(places, port, store=store), cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
         )
     try:
         _wait_until_up(f"{url}/_stcore/health", process, log)

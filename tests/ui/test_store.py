@@ -10,6 +10,9 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tests.store.runs_in_stores import copied, put, stored
+from tfcompare import settings as settings_module
+from tfcompare.commands.serve import command_line
+from tfcompare.errors import TfcompareError
 from tfcompare.recording_names import is_copy
 from tfcompare.settings import Settings
 from tfcompare.store.stored import StoredRun
@@ -75,3 +78,14 @@ def test_copies_are_told_by_what_they_hold(store: str) -> None:
     again = StoredRun(replace(run.row, run="again"), run.store)
     assert is_copy(run, again)
     assert not is_copy(run, stored(store)[THEIRS])
+
+
+def test_the_store_is_named_at_the_start(tmp_path: Path) -> None:
+    assert settings_module.read(["--store", "s3://bucket/store", "logs"], {}).store == "s3://bucket/store"
+    assert settings_module.read(["--store=/data/store"], {}).store == "/data/store"
+    assert settings_module.read([], {"TFCOMPARE_STORE_URL": "gs://bucket/store"}).store == "gs://bucket/store"
+    assert settings_module.read([], {}).store is None
+    with pytest.raises(TfcompareError, match="--store needs a folder or URL behind it"):
+        settings_module.read(["--store"], {})
+    words = command_line([tmp_path], None, store="relative/store")
+    assert words[-3:] == ["--store", str(Path.cwd() / "relative" / "store"), str(tmp_path)]

@@ -1,7 +1,8 @@
 """Fail where a change made things worse, for CI: hold conditions against two runs.
 
-Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run. CONDITION says what
-must not be: METRIC OP PERCENT% (of the change from baseline to candidate) or METRIC OP VALUE (of the candidate).
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run; with
+--store, a run of that store. CONDITION says what must not be: METRIC OP PERCENT% (of the change from baseline to
+candidate) or METRIC OP VALUE (of the candidate).
 
   METRIC  step_time             the typical step
           input_latency         the mean call of the slowest input pipeline of tf.data
@@ -25,7 +26,7 @@ import sys
 
 from tfcompare.commands.check_output import as_json, as_markdown, as_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
-from tfcompare.commands.reading import load_runs
+from tfcompare.commands.reading import add_store, load_runs
 from tfcompare.remote.places import shown
 
 SUMMARY = "fail where a change made things worse, for CI"
@@ -61,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
     add_judging(parser)
+    add_store(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
     spread = spread_of(arguments)
-    baseline, candidate = load_runs([arguments.baseline, arguments.candidate])
+    baseline, candidate = load_runs([arguments.baseline, arguments.candidate], arguments.store)
     repeats = load_repeats(arguments, baseline, [candidate])
     findings = check(baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats)
     is_passed = findings.passed(strict=arguments.strict)

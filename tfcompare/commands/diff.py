@@ -1,7 +1,8 @@
 """Print what changed from a baseline to one or more candidates, biggest change first.
 
-Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run. Differences are
-candidate minus baseline, ratios candidate divided by baseline; lower is better for times and bytes.
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run; with
+--store, a run of that store. Differences are candidate minus baseline, ratios candidate divided by baseline; lower is
+better for times and bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.pairs import add_pairs, read_pairs
-from tfcompare.commands.reading import load_runs
+from tfcompare.commands.reading import add_store, load_runs
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.units import format_percent
@@ -46,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write one CSV for each table into this folder")
     add_judging(parser)
+    add_store(parser)
     add_pairs(parser)
     add_format(parser)
 
@@ -67,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
             "were given: compare them one by one"
         )
     spread = spread_of(arguments)
-    baseline, *candidates = load_runs([arguments.baseline, *arguments.candidates])
+    baseline, *candidates = load_runs([arguments.baseline, *arguments.candidates], arguments.store)
     repeats = load_repeats(arguments, baseline, candidates)
     comparison = compare(
         baseline,

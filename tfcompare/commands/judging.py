@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import tell_fetching
+from tfcompare.commands.reading import stored_runs, tell_fetching
 from tfcompare.errors import TfcompareError
 from tfcompare.remote.places import shown
 
@@ -60,23 +60,25 @@ def load_repeats(arguments: argparse.Namespace, baseline: Run, candidates: Seque
 
     repeats = {}
     for run, places in ((baseline, arguments.baseline_repeat), (candidates[0], arguments.candidate_repeat)):
-        repeats[run.id] = [more for more in _load_all(places) if not is_same(more.path, run.path)]
+        repeats[run.id] = [more for more in _load_all(places, arguments.store) if not is_same(more.path, run.path)]
     found = vetted((baseline, *candidates), repeats)
     for sentence in found.refused:
         note(f"note: {sentence}")
     return found.repeats
 
 
-def _load_all(places: Sequence[str]) -> list[Run]:
+def _load_all(places: Sequence[str], store: str | None) -> list[Run]:
     from tfcompare.logdir import find_runs
     from tfcompare.run import load
 
+    if not places:
+        return []
     runs: list[Run] = []
-    for found in find_runs(*places) if places else ():
+    for found in find_runs(*places) if store is None else stored_runs(store, places):
         try:
             runs.append(load(found, fetching=tell_fetching(found.name)))
         except TfcompareError as error:
             note(f"note: left out: {error}")
-    if places and not runs:
+    if not runs:
         raise TfcompareError(f"{', '.join(map(shown, places))}: none of the runs there can be read")
     return runs

@@ -2,36 +2,79 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.text_table import printable
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
+    from tfcompare.logdir import FoundRun
     from tfcompare.run import Run
+    from tfcompare.store.stored import StoredRun
 
 
-def load_runs(places: Sequence[str]) -> list[Run]:
-    """The run at each place; raises `TfcompareError` where there is none, or several, or it cannot be read.
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """Declare `--store`."""
+    parser.add_argument(
+        settings.STORE_OPTION,
+        metavar="URL",
+        help="take runs from this store, by their ids or names as `tfcompare runs --store URL` lists them",
+    )
 
-    All places are looked at before the first is read: a misspelt one is told at once.
+
+def load_runs(places: Sequence[str], store: str | None = None) -> list[Run]:
+    """The run at each place, or of that id or name in the store at a path or URL, if one is given.
+
+    Raises `TfcompareError` where there is none, or several, or it cannot be read. All places are looked at before the
+    first is read: a misspelt one is told at once.
     """
     from tfcompare.logdir import find_run
     from tfcompare.run import load
 
-    found = [find_run(place) for place in places]
-    say_if_compiling()
+    found: list[FoundRun] = []
+    if store is None:
+        found += [find_run(place) for place in places]
+        say_if_compiling()
+    else:
+        from tfcompare.store.stored import Store, one_of
+
+        stored = stored_runs(store)
+        found += [one_of(stored, place, Store(store)) for place in places]
     runs = _told_apart([load(run, fetching=tell_fetching(run.name)) for run in found])
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")
     tell_of_kept_frames()
     return runs
+
+
+def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
+    """The runs in a store, those with or below these ids if any are given, in the order in which they were recorded.
+
+    Raises `TfcompareError` where there is no store, or no run below one of the ids.
+    """
+    from tfcompare.store.stored import Store, named, nearest
+
+    runs, said = Store(store).runs()
+    for sentence in said:
+        note(f"note: {sentence}")
+    runs = named(runs)
+    for place in below:
+        if not any(is_at_or_below(run.id, place) for run in runs):
+            raise nearest(runs, place, Store(store))
+    return [run for run in runs if not below or any(is_at_or_below(run.id, place) for place in below)]
+
+
+def is_at_or_below(run: str, place: str) -> bool:
+    """Whether a run's id is that, or begins with the folders that it names."""
+    return f"{run}/".startswith(f"{place.rstrip('/')}/")
 
 
 def tell_of_kept_frames() -> None:

@@ -1,6 +1,7 @@
 """List the runs below each PATH, with what one chooses by; those that cannot be read are listed with the reason.
 
-PATHs are files, run folders, logdirs or parents of them, or URLs of such. Times of recording are UTC. Runs behind a URL
+PATHs are files, run folders, logdirs or parents of them, or URLs of such; with --store, ids of runs in that store or of
+folders of them, and without any PATH all runs in it are listed. Times of recording are UTC. Runs behind a URL
 are listed without fetching them, unless they were fetched before.
 """
 
@@ -11,7 +12,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import add_format, emit, note
-from tfcompare.commands.reading import progress, say_if_compiling, tell_fetching, tell_of_kept_frames
+from tfcompare.commands.reading import (
+    add_store,
+    progress,
+    say_if_compiling,
+    stored_runs,
+    tell_fetching,
+    tell_of_kept_frames,
+)
 from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
@@ -22,15 +30,18 @@ if TYPE_CHECKING:
     from tfcompare.logdir import FoundRun
     from tfcompare.run import Run
 
+_MOST_NAMED = 6
+
 SUMMARY = "list the runs below a path"
 EXAMPLES = "examples:\n  tfcompare runs logs/\n  tfcompare runs logs/a logs/b --format json\n"
-EXAMPLES += "  tfcompare runs s3://bucket/logs"
+EXAMPLES += "  tfcompare runs s3://bucket/logs\n  tfcompare runs --store s3://bucket/store"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="where to look for runs")
     parser.add_argument("--fetch", action="store_true", help="fetch runs behind URLs, to tell their steps and devices")
+    add_store(parser)
     add_format(parser)
 
 
@@ -39,9 +50,14 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.listing import READ, listing
     from tfcompare.logdir import find_runs
 
-    found = find_runs(*arguments.paths)
+    found: list[FoundRun] = []
+    if arguments.store is None:
+        found += find_runs(*arguments.paths)
+    else:
+        found += stored_runs(arguments.store, arguments.paths)
     elsewhere = [f for f in found if not arguments.fetch and f.bytes_at_hand < f.size_bytes]
-    frame = listing(found, _read_all([f for f in found if f not in elsewhere]))
+    here = [f for f in found if f.told is None and (arguments.fetch or f.bytes_at_hand >= f.size_bytes)]
+    frame = listing(found, _read_all(here))
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
@@ -49,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
         note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")
-    elif not (frame["state"] == READ).any():
+    elif len(frame) and not (frame["state"] == READ).any():
         raise TfcompareError(f"none of the {len(frame)} runs can be read; the listing says why")
     return 0
 
@@ -89,6 +105,8 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
 
 
 def _print_remarks(frame: pd.DataFrame) -> None:
+    """Each remark once, with the runs that it is on."""
     remarked = frame[frame["remarks"] != ""]
-    for name, remark in zip(remarked["name"], remarked["remarks"], strict=True):
-        print(f"\n{printable(name)}: {printable(remark)}")
+    for remark, names in remarked.groupby("remarks", sort=False)["name"]:
+        named, more = ", ".join(map(printable, names[:_MOST_NAMED])), len(names) - _MOST_NAMED
+        print(f"\n{named}{f' and {more:,} more' if more > 0 else ''}: {printable(str(remark))}")

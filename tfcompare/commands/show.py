@@ -1,7 +1,7 @@
 """Print one table of one run.
 
-RUN is a profile file, a run folder, or a logdir that holds a single run. Of `tf_data`, the slowest execution of each
-pipeline is printed.
+RUN is a profile file, a run folder, or a logdir that holds a single run; with --store, a run of that store. Of
+`tf_data`, the slowest execution of each pipeline is printed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.output import add_format, emit
-from tfcompare.commands.reading import load_runs
+from tfcompare.commands.reading import add_store, load_runs
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 
 if TYPE_CHECKING:
@@ -27,13 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", help=f"one of: {', '.join(schema.TABLES)}")
     parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
     parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
+    add_store(parser)
     add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table."""
     table = schema.table(arguments.table)
-    (one,) = load_runs([arguments.place])
+    (one,) = load_runs([arguments.place], arguments.store)
     frame = one.table(table.name, host=arguments.host)
     if arguments.no_idle and "op_type" in frame:
         frame = frame[frame["op_type"] != schema.IDLE]

@@ -3,7 +3,10 @@
 from tfcompare.logdir.check import check_file
 from tfcompare.logdir.distant import remote_cache
 from tfcompare.logdir.files import open_untouched
-from tfcompare.logdir.found import FoundRun, HostFile
+from tfcompare.logdir.found import FoundRun, HostFile, StoredPack, Told
 from tfcompare.logdir.runs import find_run, find_runs
 
-__all__ = ["FoundRun", "HostFile", "check_file", "find_run", "find_runs", "open_untouched", "remote_cache"]
+__all__ = [
+    "FoundRun", "HostFile", "StoredPack", "Told", "check_file", "find_run", "find_runs", "open_untouched",
+    "remote_cache",
+]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePath
 
@@ -14,14 +14,38 @@ from tfcompare.remote.places import RemotePath
 
 
 @dataclass(frozen=True)
+class StoredPack:
+    """Where a store (a path or URL) keeps the frames of a host file."""
+
+    store: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is known of a run that was read before, as `listing.COLUMNS` tells it; None without steps."""
+
+    device: str
+    device_name: str
+    steps: int | None
+    step_time_ms_median: float | None
+    step_times_ms: tuple[float, ...] | None
+    remarks: str
+
+
+@dataclass(frozen=True)
 class HostFile:
-    """One host's profile of a run. Of one with a `source`, `path` is where a copy of it lies once it is fetched."""
+    """One host's profile of a run. Of one with a `source`, `path` is where a copy of it lies once it is fetched.
+
+    Of one that is `stored`, the frames are kept, and the profile itself may be gone.
+    """
 
     host: str
     path: Path
     size_bytes: int
     modified_ns: int
     source: RemoteFile | None = None
+    stored: StoredPack | None = None
 
     @property
     def where(self) -> PurePath:
@@ -30,8 +54,9 @@ class HostFile:
 
     @property
     def bytes_at_hand(self) -> int:
-        """How many of its bytes are on this machine."""
-        return self.size_bytes if self.source is None else min(bytes_at_hand(self.path), self.size_bytes)
+        """How many of its bytes are on this machine; of one that is stored all, since none are needed."""
+        is_here = self.source is None or self.stored is not None
+        return self.size_bytes if is_here else min(bytes_at_hand(self.path), self.size_bytes)
 
 
 @dataclass(frozen=True)
@@ -63,6 +88,30 @@ class FoundRun:
     def is_remote(self) -> bool:
         """Whether its files have to be fetched before they can be read."""
         return isinstance(self.path, RemotePath)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it comes from a store of runs."""
+        return False
+
+    @property
+    def told(self) -> Told | None:
+        """What is known of it from an earlier time, when it was put into a store."""
+        return None
+
+    @property
+    def content_id(self) -> str:
+        """What `Run.content_id` will be, where that is known before it is read; else empty."""
+        return ""
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """The hosts that can be read."""
+        return tuple(file.host for file in self.files)
+
+    def named(self, name: str) -> FoundRun:
+        """The run under that name."""
+        return replace(self, name=name)
 
     @property
     def bytes_at_hand(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
@@ -28,12 +28,13 @@ Look = Callable[[RemotePlace], Listing]
 class Survey:
     """The runs below some places, in the order in which they were recorded; why places cannot be looked into.
 
-    `why_none` says what was found instead, where there are no runs.
+    `why_none` says what was found instead, where there are no runs. `finds` holds what the names of runs are made from.
     """
 
     runs: tuple[FoundRun, ...]
     lost: tuple[NoSuchPlace, ...] = ()
     why_none: str = ""
+    finds: tuple[Find, ...] = ()
 
 
 def find_runs(*places: str | Path) -> list[FoundRun]:
@@ -56,8 +57,8 @@ def find_runs(*places: str | Path) -> list[FoundRun]:
     return list(found.runs)
 
 
-def survey(places: Sequence[Place], look: Look = look) -> Survey:
-    """The runs below those places that can be looked into, as `find_runs` gives them."""
+def survey(places: Sequence[Place], look: Look = look, more: Sequence[Find] = ()) -> Survey:
+    """The runs below those places that can be looked into, as `find_runs` gives them, among `more`."""
     taken = Taken()
     finds: list[Find] = []
     barren: list[tuple[Place, str]] = []
@@ -71,13 +72,15 @@ def survey(places: Sequence[Place], look: Look = look) -> Survey:
         if why_none and not any(lies_in(find.run.path, place.path) for find in finds):
             barren.append((place, why_none))
         finds += here
+    finds += _not_taken(more, finds)
     if not finds:
         return Survey((), tuple(lost), "; ".join(why_none for _, why_none in barren))
+    real = tuple(finds)
     finds += [_find_of_barren(place, why_none) for place, why_none in barren]
     finds.sort(key=lambda find: (find.run.recorded, find.run.id))
     names = display_names([find.address for find in finds])
-    runs = tuple(replace(find.run, name=name) for find, name in zip(finds, names, strict=True))
-    return Survey(runs, tuple(lost))
+    runs = tuple(find.run.named(name) for find, name in zip(finds, names, strict=True))
+    return Survey(runs, tuple(lost), finds=real)
 
 
 def find_run(place: str | Path) -> FoundRun:
@@ -94,6 +97,12 @@ def find_run(place: str | Path) -> FoundRun:
     if not runs[0].is_readable:
         raise NoRuns("; ".join(runs[0].problems))
     return runs[0]
+
+
+def _not_taken(more: Sequence[Find], finds: Sequence[Find]) -> list[Find]:
+    """Those of `more` that are none of `finds`: a run that lies in a place is shown as it is there."""
+    taken = {find.run.id for find in finds}
+    return [find for find in more if find.run.id not in taken]
 
 
 def _finds_at(place: Place, taken: Taken, look: Look) -> tuple[list[Find], str]:

@@ -158,6 +158,15 @@ class Objects:
         if not file.is_still(remote_file(file.path, file.address, about, about.get("size"))):
             raise Changed
 
+    def key(self, address: str) -> str:
+        """What the driver calls the file of that address."""
+        key: str = self._class._strip_protocol(address)
+        return key
+
+    def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
+        """Let the driver do what it calls `name`, of a server that answers at all; raises what it raises."""
+        return self._ask(name, *args, timeout_s=timeout_s, **options)
+
     def _any_answer(self, root: str) -> None:
         with suppress(Exception):  # an answer, whatever it is: looking tells more
             self._ask("info", root, timeout_s=ANSWER_S)

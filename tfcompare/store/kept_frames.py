@@ -41,11 +41,29 @@ def pack_name(host: str, digest: str, step_marker: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class _Stamp:
-    """A file as its folder tells it. `is_settled`: a change from then on would have given it another stamp."""
+class Stamp:
+    """A file as its folder or server tells it. `is_settled`: a change from then on would give it another stamp."""
 
     told: tuple[object, ...]
     is_settled: bool
+
+    @property
+    def digest(self) -> str:
+        """The stamp in few characters."""
+        return _digest_of(self.told)
+
+
+def stamp_of(file: HostFile) -> Stamp | None:
+    """What tells the file as it is now; None where it cannot be told from a later one."""
+    if file.source is not None:
+        return Stamp((file.source.digest,), True) if file.source.is_versioned else None
+    try:
+        status = file.path.stat()
+    except OSError:
+        return None
+    times = status.st_mtime_ns, status.st_ctime_ns
+    told = (os.path.abspath(file.path), status.st_size, *times, status.st_dev, status.st_ino)  # noqa: PTH100
+    return Stamp(told, time.time_ns() - max(times) > _SETTLED_NS)
 
 
 @dataclass
@@ -66,17 +84,9 @@ class KeptFrames:
         with self._lock:
             return tuple(sentence for sentence, when in self._said.items() if time.monotonic() - when < _TELLING_S)
 
-    def stamp(self, file: HostFile) -> _Stamp | None:
-        """What tells the file as it is now; None where it cannot be told from a later one."""
-        if file.source is not None:
-            return _Stamp((file.source.digest,), True) if file.source.is_versioned else None
-        try:
-            status = file.path.stat()
-        except OSError:
-            return None
-        times = status.st_mtime_ns, status.st_ctime_ns
-        told = (os.path.abspath(file.path), status.st_size, *times, status.st_dev, status.st_ino)  # noqa: PTH100
-        return _Stamp(told, time.time_ns() - max(times) > _SETTLED_NS)
+    def stamp(self, file: HostFile) -> Stamp | None:
+        """See `stamp_of`."""
+        return stamp_of(file)
 
     def find(self, file: HostFile, step_marker: str | None) -> HostFrames | None:
         """The frames of the file as it is now, where they are kept."""
@@ -99,16 +109,20 @@ class KeptFrames:
             self._writer.submit(self._note, seen, name, digest, True)
         return frames
 
-    def keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: _Stamp | None) -> None:
+    def keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: Stamp | None) -> None:
         """Keep frames for the next time, soon; `before`: the file's stamp when reading it began."""
         if before is not None:
             self._writer.submit(self._keep, file, step_marker, frames, before)
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a pack that was had from elsewhere, soon."""
+        self._writer.submit(self._put, name, data)
 
     def flush(self) -> None:
         """Wait until what is to be kept is."""
         self._writer.submit(lambda: None).result()
 
-    def _keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: _Stamp) -> None:
+    def _keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: Stamp) -> None:
         now, is_sure = self.stamp(file), before.is_settled
         if now is None or now.told != before.told or not (is_sure or _digest(file.path) == frames.digest):
             return  # it changed meanwhile
@@ -120,6 +134,12 @@ class KeptFrames:
             self._say_not_kept(error)
             return
         self._note(self._seen(before, file, step_marker), name, frames.digest, is_sure)
+
+    def _put(self, name: str, data: bytes) -> None:
+        try:
+            self.files.write(name, data)
+        except OSError as error:
+            self._say_not_kept(error)
 
     def _note(self, seen: str, name: str, digest: str, is_sure: bool) -> None:
         known = {"pack": name, "digest": digest, "is_sure": is_sure}
@@ -143,9 +163,8 @@ class KeptFrames:
             )
         return None
 
-    def _seen(self, stamp: _Stamp, file: HostFile, step_marker: str | None) -> str:
-        told = json.dumps([stamp.told, file.host, step_marker, reader_version()])
-        return f"seen/{blake2b(told.encode('utf-8', 'surrogatepass'), digest_size=16).hexdigest()}.json"
+    def _seen(self, stamp: Stamp, file: HostFile, step_marker: str | None) -> str:
+        return f"seen/{_digest_of([stamp.told, file.host, step_marker, reader_version()])}.json"
 
     def _say_unreadable(self, name: str, error: Exception) -> None:
         what = error.strerror if isinstance(error, OSError) and error.strerror else "its content is not as written"
@@ -171,6 +190,10 @@ class KeptFrames:
 def kept_frames(folder: Path, max_bytes: int) -> KeptFrames:
     """Those in that folder: one object for all who ask, so that what goes wrong is said once."""
     return KeptFrames(LocalFiles(folder, max_bytes))
+
+
+def _digest_of(told: object) -> str:
+    return blake2b(json.dumps(told).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _digest(path: Path) -> str:

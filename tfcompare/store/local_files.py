@@ -17,6 +17,8 @@ _LEFT_AFTER_S = 3600
 _USED_AGAIN_NS = 600 * 10**9
 """A time of last use that is no older is good enough."""
 _LOOK_AGAIN_S = 300
+_MAKING_ROOM = ("packs", "seen")
+"""What can be made again; what tells of runs is small."""
 
 
 @dataclass
@@ -72,6 +74,13 @@ class LocalFiles:
         """The files in that folder and below it, in no order; raises OSError where it cannot be looked into."""
         return [path.relative_to(self.folder).as_posix() for path, _ in _files(self.folder / folder)]
 
+    def told(self, folder: str) -> list[tuple[str, int, int]]:
+        """(name, bytes, time of last use in ns) of the files in that folder and below it, in no order."""
+        return [
+            (path.relative_to(self.folder).as_posix(), status.st_size, status.st_mtime_ns)
+            for path, status in _files(self.folder / folder)
+        ]
+
     def size_bytes(self) -> int:
         """What all files take together."""
         return sum(status.st_size for _, status in _files(self.folder))
@@ -85,7 +94,11 @@ class LocalFiles:
             if self._bytes <= self.max_bytes and time.monotonic() - self._looked < _LOOK_AGAIN_S:
                 return
             self._looked = time.monotonic()
-            kept = sorted((status.st_mtime_ns, status.st_size, path) for path, status in _files(self.folder))
+            kept = sorted(
+                (status.st_mtime_ns, status.st_size, path)
+                for folder in _MAKING_ROOM
+                for path, status in _files(self.folder / folder)
+            )
             self._bytes = sum(size for _, size, _ in kept)
             for _, size, path in kept[:-1]:  # the newest is what was written just now
                 if self._bytes <= self.max_bytes:

@@ -18,6 +18,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tfcompare.frames import HostFrames
 from tfcompare.frames.kernel_stats import Kernels
@@ -53,6 +55,7 @@ def pack(frames: HostFrames) -> bytes:
         "origin": asdict(frames.origin),
         "step_source": frames.step_source,
         "memory_bytes": frames.memory_bytes,
+        "remarks": frames.remarks,
         "memory_ids": frames.memory.memory_ids,
         "memory_first": frames.memory.first.tolist(),
         "labels": {name: getattr(frames.memory, name).labels for name in _TEXTS},
@@ -95,9 +98,6 @@ class _Packed(HostFrames):
         )
 
     def _frame(self, name: str) -> pd.DataFrame:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         members: zipfile.ZipFile = self.__dict__["_members"]
         source = pa.BufferReader(members.read(f"{name}.parquet"))
         frame: pd.DataFrame = pq.read_table(source, use_threads=False).to_pandas(use_threads=False)
@@ -109,6 +109,12 @@ class _Packed(HostFrames):
         manifest: dict[str, Any] = self.__dict__["_manifest"]
         size: int = manifest["memory_bytes"] + self.__dict__["_packed_bytes"]
         return size
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know before trusting the numbers: told without reading any table."""
+        manifest: dict[str, Any] = self.__dict__["_manifest"]
+        return list(manifest["remarks"])
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -199,9 +205,6 @@ def _of_memory(memory: MemoryEvents) -> pd.DataFrame:
 
 
 def _parquet(frame: pd.DataFrame) -> memoryview:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     out = io.BytesIO()
     table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
     pq.write_table(table, out, compression="lz4", write_statistics=False)  # quick to read: that is what it is for

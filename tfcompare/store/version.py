@@ -6,8 +6,8 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-_MADE_BY = ("__init__.py", "xspace", "frames", "schema", "store/packing.py")
-"""What a profile's way into a pack leads through, and the package's version."""
+_MADE_BY = ("__init__.py", "xspace", "frames", "schema", "store/packing.py", "store/records.py", "run.py", "listing.py")
+"""What a profile's way into a pack, and a run's into its record, leads through, and the package's version."""
 
 
 @cache

@@ -91,7 +91,7 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 class Shown:
     """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself.
 
-    `is_judged`: the row's verdict is on its metric.
+    `is_judged`: the row's verdict is on its metric; `pixels`: how wide a text is, 0 where its name tells.
     """
 
     name: str
@@ -101,6 +101,7 @@ class Shown:
     format: Format
     unit: str = ""
     is_judged: bool = False
+    pixels: int = 0
 
     @property
     def is_time(self) -> bool:

@@ -57,7 +57,8 @@ def show(view: View) -> None:
     with table_slot:
         if page.runs:
             runs_table.show(page.runs, outcomes, view.selection)
-            _tell_what_is_elsewhere([run for run in page.runs if run.is_readable and run not in requests])
+            elsewhere = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
+            _tell_what_is_elsewhere(elsewhere)
     keep_reading(requests, outcomes, progress_slot)
 
 
@@ -79,12 +80,12 @@ def _count(page: runs_table.Page, view: View) -> str:
 def _request(view: View, page: runs_table.Page) -> Requests:
     """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive.
 
-    Of remote runs that nobody has chosen, only those that were fetched before are read.
+    Of remote runs that nobody has chosen, only those that were fetched before are read; of those in a store none.
     """
     cache = run_cache(view.settings)
     wanted = (*view.selection.compared, *(repeat for _, repeat in view.selection.repeats))
     chosen = [run for run_id in wanted for run in view.found if run.id == run_id]
-    here = [run for run in page.runs if run.bytes_at_hand == run.size_bytes]
+    here = [run for run in page.runs if run.told is None and run.bytes_at_hand == run.size_bytes]
     runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
     requests = {run: cache.request(run) for run in runs}
     wait(requests.values(), timeout=QUIET_S)
@@ -145,6 +146,8 @@ def places(view: View) -> None:
     st.subheader("Places")
     for given in view.settings.places:
         st.markdown(as_code(shown(given)))
+    if view.settings.store is not None:
+        st.markdown(f"The store {as_code(shown(view.settings.store))}")
     for number, place in enumerate(view.selection.places):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(as_code(shown(place)), width="content")

@@ -27,8 +27,13 @@ _SENTENCES: tuple[tuple[State, str, str], ...] = (
 
 
 def state_of(found: FoundRun) -> State:
-    """What has become of a run's files since they were found; of those on other machines nothing is told."""
+    """What has become of a run's files since they were found; of those on other machines nothing is told.
+
+    Nor of those whose tables are in a store, which need not be there.
+    """
     known: State = "as read"
+    if found.is_stored:
+        return known
     for file in found.files:
         if file.source is not None:
             continue

@@ -84,7 +84,7 @@ def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
 
 
 def _searchable(run: FoundRun) -> str:
-    return "\n".join((run.id, run.name, str(run.path), *(file.host for file in run.files))).casefold()
+    return "\n".join((run.id, run.name, str(run.path), *run.host_names)).casefold()
 
 
 def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], selection: Selection) -> None:

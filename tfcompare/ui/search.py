@@ -8,14 +8,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from tfcompare.errors import NoSuchPlace
+from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.logdir import FoundRun
+from tfcompare.logdir.finds import Find
 from tfcompare.logdir.places import open_places
 from tfcompare.logdir.runs import Look, survey
 from tfcompare.remote import listing
 from tfcompare.remote.files import Listing
-from tfcompare.remote.places import RemotePlace, is_url, parse
+from tfcompare.remote.places import RemotePlace, is_url, parse, shown
 from tfcompare.settings import Settings, sample_runs
+from tfcompare.store.stored import Store
 from tfcompare.ui.typed_paths import without_ways_out
 
 _FRESH_FOR_S = 30
@@ -36,12 +38,12 @@ class Search:
 def search(settings: Settings, typed: Sequence[str], kept: Sequence[Path] = ()) -> Search:
     """Look below all places, and those of uploads that are kept; answers from memory for half a minute.
 
-    What remote places hold is remembered for five minutes. Without any place, the sample runs.
+    What remote places hold is remembered for five minutes. Without any place, and without a store, the sample runs.
     """
     places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
-    are_samples = not places
-    places = places or (sample_runs(),)
-    result = _remembered((*places, *kept))
+    are_samples = not places and settings.store is None
+    places = (sample_runs(),) if are_samples else places
+    result = _remembered((*places, *kept), settings.store)
     found = without_ways_out(settings, typed, result.found)
     return Search(places, found, result.problems, are_samples=are_samples and not kept)
 
@@ -61,8 +63,8 @@ def opened(typed: str) -> str:
     return place.address
 
 
-def look(places: Sequence[str | Path], look: Look = listing.look) -> Search:
-    """The runs below those places that can be opened; a place that cannot be is told among the problems."""
+def look(places: Sequence[str | Path], look: Look = listing.look, store: str | None = None) -> Search:
+    """The runs below those places that can be opened, and in the store; what cannot be is told among the problems."""
     open_ones, problems = [], []
     for place in places:
         try:
@@ -70,14 +72,35 @@ def look(places: Sequence[str | Path], look: Look = listing.look) -> Search:
             open_ones.append(place)
         except NoSuchPlace as error:
             problems.append(str(error))
-    found = survey(open_places(open_ones), look)
-    problems += [*map(str, found.lost), *filter(None, [found.why_none])]
+    stored, said = _stored(store)
+    found = survey(open_places(open_ones), look, stored)
+    problems += [*map(str, found.lost), *filter(None, [found.why_none]), *said, *_hidden(stored, found.runs)]
     return Search(tuple(places), found.runs, tuple(problems))
 
 
-@st.cache_data(ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…")
-def _remembered(places: tuple[str | Path, ...]) -> Search:
-    return look(places, _remembered_listing)
+def _hidden(stored: Sequence[Find], found: Sequence[FoundRun]) -> list[str]:
+    """What to tell of runs of the store that go by the ids of other runs."""
+    paths = {run.id: str(run.path) for run in found}
+    hidden = [find.run.id for find in stored if paths[find.run.id] != str(find.run.path)]
+    if not hidden:
+        return []
+    return [f"{len(hidden):,} runs of the store are not shown, since others here go by their ids, such as {hidden[0]}"]
+
+
+def _stored(address: str | None) -> tuple[list[Find], tuple[str, ...]]:
+    """The runs in a store, if there is one, and what to tell of it."""
+    if address is None:
+        return [], ()
+    try:
+        runs, said = Store(address).runs()
+    except TfcompareError as error:
+        return [], (str(error),)
+    return [run.find() for run in runs], said if runs else (*said, f"{shown(address)}: there is no run in this store")
+
+
+@st.cache_resource(ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…")
+def _remembered(places: tuple[str | Path, ...], store: str | None) -> Search:
+    return look(places, _remembered_listing, store)
 
 
 def _remembered_listing(place: RemotePlace) -> Listing:

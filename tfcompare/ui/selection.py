@@ -88,6 +88,13 @@ class Selection:
         """These candidates instead; those that were repeats are none any more."""
         return replace(self, candidates=tuple(candidates))._tidied()
 
+    def without(self, run: str) -> Selection:
+        """The rest of it, for a run that is no more."""
+        baseline = None if run == self.baseline else self.baseline
+        candidates = tuple(c for c in self.candidates if c != run)
+        repeats = tuple(pair for pair in self.repeats if run not in pair)
+        return replace(self, baseline=baseline, candidates=candidates, repeats=repeats)
+
     def _tidied(self) -> Selection:
         """Without repeats of what is not compared, and of repeats that are."""
         return replace(

@@ -35,6 +35,7 @@ _ICONS = {
     "Input pipeline": ":material/input:",
     "tf.data": ":material/account_tree:",
     "Capture": ":material/radio_button_checked:",
+    "Query": ":material/database_search:",
 }
 _SPELLED = {"tf data": "tf.data"}
 """Titles that a file's name cannot spell."""

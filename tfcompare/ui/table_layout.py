@@ -112,6 +112,8 @@ def layout(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
     left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
     least, most = KIND_PIXELS if first.name == "kind" else NAME_PIXELS
     most = SHORT_NAME_PIXELS.get(first.name, most)
+    if first.format != "text" or first.pixels:
+        least = most = _pixels(frame, first, laid_out)
     return replace(laid_out, pixels=pixels | {first.name: min(left, most) if left >= least else most})
 
 
@@ -125,7 +127,7 @@ def _largest(values: pd.DataFrame) -> float:
 def _pixels(frame: pd.DataFrame, column: Shown, laid_out: Layout) -> int:
     header = int(len(column.label + SORTED[True]) * DIGIT_PIXELS)
     if column.format == "text":
-        return max(TEXT_PIXELS.get(column.name, 0), min(header, 150)) + 16
+        return column.pixels or max(TEXT_PIXELS.get(column.name, 0), min(header, 150)) + 16
     digits = laid_out.digits
     if column.format in ("number", "change"):
         largest = frame[column.name].astype("float64").abs().max() / laid_out.factor(column)

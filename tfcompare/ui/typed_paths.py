@@ -40,7 +40,9 @@ def without_ways_out(settings: Settings, typed: Sequence[str], found: Sequence[F
     given = [place.expanduser().absolute() for place in settings.places if isinstance(place, Path)]
 
     def is_allowed(run: FoundRun) -> bool:
-        if run.is_remote or any(run.path.is_relative_to(place) for place in given):  # no URL is typed where roots are
+        if run.is_stored or run.is_remote:  # no store, and where roots are no URL, is typed
+            return True
+        if any(run.path.is_relative_to(place) for place in given):
             return True
         return all(is_inside(Path(path), settings.roots) for path in (run.path, *(file.path for file in run.files)))
 

@@ -1,0 +1,232 @@
+"""How a store of runs grows with runs, hosts and events: `python -m benchmarks.scale` writes it into docs/scale.md.
+
+Times are wall-clock times in this process, its imports ready, medians over rounds. Workers are processes of a real Dask
+cluster on this machine that have read a file before, one thread each, started anew for each number of workers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from benchmarks.generate import generate
+from benchmarks.machine import description
+from tfcompare.compare import compare
+from tfcompare.ingest.cluster import Cluster
+from tfcompare.ingest.ingesting import Summary, ingest
+from tfcompare.ingest.pools import Here
+from tfcompare.listing import listing
+from tfcompare.run import load
+from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
+from tfcompare.store.index import read_index
+from tfcompare.store.stored import Store, StoredRun, named
+from tfcompare.units import format_bytes
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "scale.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+_SEEDS = 8
+_PORT = 18786
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000, help="in the store that is listed")
+    parser.add_argument("--files", type=int, default=64, help="host files that are ingested")
+    parser.add_argument("--megabytes", type=float, default=3, help="of a host file")
+    parser.add_argument("--hosts", type=int, default=256, help="of the run that is opened")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-page", action="store_true", help="only print")
+    chosen = parser.parse_args(arguments)
+    os.environ[STORE_VARIABLE] = OFF
+    with tempfile.TemporaryDirectory(prefix="tfcompare-scale-") as name:
+        folder = Path(name)
+        lines = [f"- {line}" for line in description()]
+        lines += ["", *_table(_listing(folder, chosen.runs, chosen.rounds))]
+        files = _host_files(folder / "generated", chosen.megabytes)
+        lines += ["", *_table(_ingest(folder, files, chosen.files, chosen.rounds))]
+        lines += ["", *_table(_hosts(folder, files, chosen.hosts, chosen.rounds))]
+    text = "\n".join(lines)
+    print(text)
+    if not chosen.no_page:
+        _write(text)
+
+
+def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
+    """Runs made from the samples, by what writes them when they are ingested."""
+    store = Store(str(folder / "many"))
+    ingest([sample_runs()], store.address, Here)
+    made = [(run, store.record(run.id)) for run in store.runs()[0]]
+    rows = []
+    for i in range(runs - len(made)):
+        _, record = made[i % len(made)]
+        assert record is not None
+        at = f"logs/day_{i // 50:03}/run_{i:05}"
+        rows.append(store.put(replace(record, run=at, parts=tuple(at.split("/")), own=3, place=f"/{at}")))
+    store.note(rows)
+    index = read_index(store.files, store.address)
+    size = sum(kept.size_bytes for kept in store.files.listed("index"))
+
+    def listed() -> None:
+        fresh = Store(store.address)
+        index_now = read_index(fresh.files, f"{time.monotonic()}")  # a name that nothing is remembered by
+        listing(named(StoredRun(row, fresh) for row in index_now.runs), {})
+
+    some = named(store.runs()[0])
+
+    def compared() -> None:
+        ours, theirs = (load(StoredRun(run.row, store, run.name)) for run in (some[2], some[-2]))
+        comparison = compare(ours, theirs)
+        comparison.table("op_stats")
+        comparison.headline(theirs.id)
+
+    return [
+        (f"list {len(index.runs):,} runs from the index", _seconds(rounds, listed)),
+        ("size of the index", f"{format_bytes(size)}, {size / len(index.runs):.0f} bytes a run"),
+        ("open and compare two of them: verdicts, op stats", _seconds(rounds, compared)),
+        ("list them with `tfcompare runs`, a process of its own", _seconds(rounds, lambda: _command(store.address))),
+    ]
+
+
+def _command(store: str) -> None:
+    words = [sys.executable, "-m", "tfcompare", "runs", "--store", store, "--format", "csv"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+
+
+def _host_files(folder: Path, megabytes: float) -> list[Path]:
+    folder.mkdir()
+    files = [folder / f"{seed}.xplane.pb" for seed in range(_SEEDS)]
+    for seed, file in enumerate(files):
+        generate(file, megabytes, "tf_cpu", seed)
+    return files
+
+
+def _run_of(files: Sequence[Path], hosts: int, folder: Path) -> Path:
+    """A run of so many hosts, whose files have the contents of these in turn."""
+    folder.mkdir(parents=True)
+    for host in range(hosts):
+        shutil.copy(files[host % len(files)], folder / f"host_{host:04}.xplane.pb")
+    return folder
+
+
+def _ingest(folder: Path, files: Sequence[Path], count: int, rounds: int) -> list[tuple[str, str]]:
+    run = _run_of(files, count, folder / "logs" / "run")
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    last: Summary | None = None
+    with ExitStack() as stack:
+        clusters = {n: stack.enter_context(_cluster(folder / f"dask{n}", n, _PORT + n)) for n in seconds}
+        for number in range(rounds + 1):
+            for workers, address in clusters.items():
+                store = folder / f"ingested_{workers}_{number}"
+                last = ingest([run], str(store), lambda address=address: Cluster(address))
+                assert last.host_files == count, last.failures
+                if number:  # the first warms the workers
+                    seconds[workers].append(last.seconds)
+                shutil.rmtree(store)
+    assert last is not None
+    ratios = [one / two for one, two in zip(seconds[1], seconds[2], strict=True)]
+    size = format_bytes(last.bytes_read)
+    return [
+        (f"ingest {count} host files, {size}, on one worker", _spread(seconds[1])),
+        ("the same on two workers", _spread(seconds[2])),
+        ("two workers are faster", f"{median(ratios):.2f} times ({min(ratios):.2f}–{max(ratios):.2f})"),
+        ("one worker reads", f"{last.bytes_read / median(seconds[1]) / 1e6:.1f} MB/s"),
+        ("a pack takes", f"{format_bytes(1e6 * last.pack_bytes / last.bytes_read)} for each MB of a host file"),
+    ]
+
+
+def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list[tuple[str, str]]:
+    store = Store(str(folder / "hosts"))
+    summaries = []
+    for name in ("before", "after"):
+        run = _run_of(files, hosts, folder / name)
+        summaries.append(ingest([run], store.address, Here))
+        shutil.rmtree(run)
+    runs = store.runs()[0]
+
+    def opened() -> None:
+        run = load(StoredRun(runs[0].row, store))
+        for table in ("steps", "op_stats", "kernel_stats", "memory_summary"):
+            run.table(table)
+
+    def compared() -> None:
+        comparison = compare(*(load(StoredRun(run.row, store)) for run in runs))
+        comparison.table("op_stats")
+        comparison.headline(runs[1].id)
+
+    return [
+        (
+            f"open a run of {hosts} hosts ({format_bytes(summaries[0].bytes_read)}), four tables",
+            _seconds(rounds, opened),
+        ),
+        ("open and compare two such runs: verdicts, op stats", _seconds(rounds, compared)),
+        ("what one of them takes in memory at most", format_bytes(load(runs[0]).memory_bytes)),
+        ("its record", format_bytes(max(kept.size_bytes for kept in store.files.listed("runs")))),
+    ]
+
+
+@contextmanager
+def _cluster(folder: Path, workers: int, port: int) -> Iterator[str]:
+    folder.mkdir()
+    address = f"tcp://127.0.0.1:{port}"
+    words = [["scheduler", "--host", "127.0.0.1", "--port", str(port)]]
+    words += [
+        ["worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", f"w{i}"] for i in range(workers)
+    ]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with (folder / "log").open("wb") as log, ExitStack() as stack:
+        for word in words:
+            command = [sys.executable, "-m", "dask", *word, "--no-dashboard"]
+            process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        _wait_for_all(address, workers)
+        yield address
+
+
+def _wait_for_all(address: str, workers: int) -> None:
+    while True:
+        cluster = Cluster(address)
+        width = cluster.width
+        cluster.close()
+        if width == workers:
+            return
+        time.sleep(0.2)
+
+
+def _seconds(rounds: int, work: Callable[[], object]) -> str:
+    took = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        work()
+        took.append(time.perf_counter() - started)
+    return _spread(took)
+
+
+def _spread(seconds: Sequence[float]) -> str:
+    return f"{median(seconds):.3g} s ({min(seconds):.3g}–{max(seconds):.3g})"
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> list[str]:
+    return ["| what | median (least–most) |", "| --- | --- |", *(f"| {what} | {value} |" for what, value in rows)]
+
+
+def _write(text: str) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""`tfcompare ingest` on processes of this machine, and what it tells."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tests.remote.conftest import cache_folder, s3, s3_for_all
+from tests.remote.servers import S3
+from tests.store.runs_in_stores import assert_same, copied, put, stored
+from tfcompare import reading
+from tfcompare.errors import TfcompareError
+from tfcompare.ingest.ingesting import Ingest, ingest
+from tfcompare.ingest.pools import Here, Processes
+from tfcompare.run import load
+from tfcompare.store import kept_frames
+from tfcompare.store.stored import Store
+
+__all__ = ["cache_folder", "s3", "s3_for_all"]
+
+OURS = "filters_16_8"
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that were written just now count as settled."""
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command works in this process, which takes no time to start."""
+    monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda _: Here())
+
+
+def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
+    pools: list[Processes] = []
+
+    def two() -> Processes:
+        pools.append(Processes(2))
+        return pools[0]
+
+    def kill_one(done: Ingest) -> None:
+        if done.files_done == 1:
+            os.kill(next(iter(pools[0]._pool._processes)), signal.SIGKILL)
+
+    folder = tmp_path / "logs" / "run"
+    folder.mkdir(parents=True)
+    source = next(SAMPLE_RUNS[OURS].rglob("*.xplane.pb"))
+    for host in range(6):
+        shutil.copy(source, folder / f"{host}.xplane.pb")
+    summary = ingest([folder], str(tmp_path / "store"), two, kill_one)
+    assert (summary.runs_ingested, summary.host_files, summary.failures) == (1, 6, [])
+    (run,) = stored(tmp_path / "store").values()
+    assert_same(load(run), load(folder))
+
+
+@pytest.mark.usefixtures("here")
+def test_the_summary_tells_what_was_done_and_what_failed(tfcompare, tmp_path: Path) -> None:
+    folder = copied(OURS, tmp_path / "logs")
+    (tmp_path / "logs" / "bad").mkdir()
+    (tmp_path / "logs" / "bad" / "vm.xplane.pb").write_bytes(b"no profile at all")
+    words = ("ingest", str(tmp_path / "logs"), "--store", str(tmp_path / "store"))
+    status, out, err = tfcompare(*words)
+    assert status == 1
+    assert out.startswith(
+        f"{tmp_path / 'store'}: 1 runs ingested, 0 unchanged, 1 failed\n1 host files read (1.57 MB into "
+    )
+    assert f"{tmp_path / 'logs' / 'bad' / 'vm.xplane.pb'}: not a readable profile" in err
+    status, out, err = tfcompare(*words, "--format", "json")
+    told = json.loads(out)
+    assert (status, told["runs_unchanged"], told["host_files"], told["failures"], err) == (0, 2, 0, [], "")
+    assert folder.exists()
+
+
+@pytest.mark.usefixtures("here")
+def test_without_a_store_it_goes_where_the_app_looks(
+    tfcompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
+    folder = copied(OURS, tmp_path / "logs")
+    assert tfcompare("ingest", str(tmp_path / "logs"))[0] == 0
+    monkeypatch.setattr(reading, "read", lambda path: pytest.fail(f"{path} was read"))
+    assert load(folder).remarks == ()
+    status, out, _ = tfcompare("runs", "--store", str(tmp_path / "own"))
+    assert (status, OURS in out) == (0, True)
+    monkeypatch.setenv("TFCOMPARE_STORE", "off")
+    assert tfcompare("ingest", str(tmp_path / "logs"))[::2] == (
+        2, "tfcompare: TFCOMPARE_STORE is off; name a store with --store\n",
+    )  # fmt: skip
+
+
+def test_two_ingests_at_once_leave_one_store_with_all(tmp_path: Path) -> None:
+    names = list(SAMPLE_RUNS)[:3]
+    places = {name: copied(name, tmp_path / "logs") for name in names}
+    errors: list[Exception] = []
+
+    def some(these: list[str]) -> None:
+        try:
+            put([places[name] for name in these], tmp_path / "store")
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=some, args=(these,)) for these in (names[:2], names[1:])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    runs = stored(tmp_path / "store")
+    assert sorted(runs) == sorted(names)
+    assert all(load(run).remarks == () for run in runs.values())
+
+
+def test_what_was_done_before_it_was_interrupted_is_kept(tmp_path: Path) -> None:
+    def interrupt(done: Ingest) -> None:
+        if done.files_done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ingest([SAMPLES / "autoencoder"], str(tmp_path / "store"), Here, interrupt)
+    assert len(Store(str(tmp_path / "store")).runs()[0]) == 1
+    assert put([SAMPLES / "autoencoder"], tmp_path / "store").runs_unchanged == 1
+
+
+def test_a_store_on_a_real_s3_server(s3: S3, tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3.put_folder(SAMPLE_RUNS[OURS], "logs/filters_16_8")
+    put(["s3://bucket/logs"], "s3://bucket/stores/mine")
+    s3.client.delete_object(
+        Bucket="bucket", Key="logs/filters_16_8/plugins/profile/2026_11_20_11_13_16/localhost.xplane.pb"
+    )
+    (run,) = stored("s3://bucket/stores/mine").values()
+    loaded = load(run)
+    raw = load(SAMPLE_RUNS[OURS])
+    assert loaded.table("op_stats").equals(raw.table("op_stats"))
+    assert run.id == "logs/filters_16_8/plugins/profile/2026_11_20_11_13_16"
+    status, out, _ = tfcompare("store", "--store", "s3://bucket/stores/mine", "--clear", "--format", "json")
+    assert (status, json.loads(out)["removed_runs"], json.loads(out)["bytes"]) == (0, 1, 0)
+    left = s3.client.list_objects_v2(Bucket="bucket")
+    assert "Contents" not in left
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    with pytest.raises(TfcompareError, match=r"s3://bucket/stores/mine: the server cannot be reached"):
+        put([SAMPLE_RUNS[OURS]], "s3://bucket/stores/mine")
+
+
+def test_a_bucket_that_is_not_there_is_told(s3: S3) -> None:
+    del s3
+    with pytest.raises(TfcompareError, match="there is no bucket nowhere; check its spelling"):
+        put([SAMPLE_RUNS[OURS]], "s3://nowhere/store")
+
+
+def test_places_without_runs_are_told(tfcompare, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    status, _, err = tfcompare("ingest", str(tmp_path / "empty"), "--store", str(tmp_path / "store"))
+    assert (status, err.startswith("tfcompare: ")) == (2, True)

@@ -1,0 +1,64 @@
+"""Work on processes that die: what they were about is done again, and only what they die of is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tfcompare.errors import TfcompareError
+from tfcompare.ingest.pools import Here, Job, Killed, Processes, Queue
+
+
+def work(task: Path | str) -> str:
+    """Dies of `deadly`, complains of `bad`; of a path that is not there, makes it and dies."""
+    if task == "deadly":
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == "bad":
+        raise TfcompareError("it is bad")
+    if isinstance(task, Path) and not task.exists():
+        task.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return f"{task} done"
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    pool = Processes(2)
+    yield pool
+    pool.close()
+
+
+def test_one_task_that_kills_its_process_loses_no_other(processes: Processes) -> None:
+    tasks = ["a", "deadly", "b", "bad", "c", "d"]
+    answers = {job.task: answer for job, answer in Queue(processes, deque(Job(work, task) for task in tasks)).answers()}
+    assert answers.pop("deadly") == Killed(3)
+    assert str(answers.pop("bad")) == "it is bad"
+    assert answers == {task: f"{task} done" for task in "abcd"}
+
+
+def test_what_a_killed_process_was_about_is_done_again(processes: Processes, tmp_path: Path) -> None:
+    queue = Queue(processes, deque([Job(work, tmp_path / "once"), Job(work, "other")]))
+    assert sorted(str(answer) for _, answer in queue.answers()) == sorted([f"{tmp_path / 'once'} done", "other done"])
+
+
+def test_jobs_can_be_added_meanwhile() -> None:
+    queue = Queue(Here(), deque([Job(work, "a")]))
+    seen = []
+    for job, answer in queue.answers():
+        seen.append(answer)
+        if job.task == "a":
+            queue.jobs.append(Job(work, "b"))
+    assert seen == ["a done", "b done"]
+
+
+def test_a_bug_that_one_file_brings_up_loses_no_other() -> None:
+    answers = [answer for _, answer in Queue(Here(), deque([Job(len, 3), Job(len, "abc")])).answers()]
+    assert str(answers[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
+    assert answers[1] == 3

@@ -1,0 +1,332 @@
+"""A store of many runs tells what their profiles tell, and never anything else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import fsspec
+import pandas as pd
+import pytest
+
+from tests.profiles import SAMPLE_RUNS, run_path
+from tests.store.runs_in_stores import assert_same, assert_same_comparison, copied, put, stored
+from tfcompare import reading
+from tfcompare.errors import NoRuns, TfcompareError
+from tfcompare.ingest import ingesting, plan, tasks
+from tfcompare.listing import listing
+from tfcompare.logdir import FoundRun, find_runs
+from tfcompare.run import load
+from tfcompare.store import index, kept_frames, records
+from tfcompare.store import stored as stored_module
+from tfcompare.store.index import Row, add_to_index
+from tfcompare.store.stored import MARK, Store, named, one_of
+
+OURS, THEIRS = "filters_16_8", "filters_512_128"
+KINDS = ["tf_cpu_base", "tf_gpu", "jax_conv_08", "jax_tpu"]
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that were written just now count as settled."""
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+
+
+@pytest.fixture
+def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The profiles that were read."""
+    files: list[str] = []
+    monkeypatch.setattr(reading, "read", lambda path, real=reading.read: (files.append(path.name), real(path))[1])
+    return files
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Two runs of the test's own."""
+    for name in (OURS, THEIRS):
+        copied(name, tmp_path / "logs")
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def store(tmp_path: Path, logs: Path) -> Path:
+    """A store that holds them."""
+    put([logs], tmp_path / "store")
+    return tmp_path / "store"
+
+
+def pack_of(run: FoundRun) -> str:
+    pack = run.files[0].stored
+    assert pack is not None
+    return pack.name
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_table_of_a_stored_run_is_that_of_its_profile(name: str, tmp_path: Path) -> None:
+    path = run_path(name)
+    assert put([path], tmp_path).runs_ingested == 1
+    (run,) = stored(tmp_path).values()
+    assert_same(load(run), load(path))
+
+
+def test_two_stored_runs_compare_as_their_profiles_do(store: Path, logs: Path, read_anew: list[str]) -> None:
+    runs = stored(store)
+    shutil.rmtree(logs)
+    assert_same_comparison(runs, (THEIRS, OURS))
+    assert len(read_anew) == 2  # those of the other side
+
+
+def test_a_stored_run_keeps_id_name_and_all_that_a_listing_tells(store: Path, logs: Path) -> None:
+    raw = find_runs(logs)
+    ours = named(Store(str(store)).runs()[0])
+    assert [(run.id, run.name, run.path) for run in ours] == [(run.id, run.name, run.path) for run in raw]
+    read = listing(raw, {run.id: load(run) for run in raw})
+    told = listing(ours, {})
+    times = [frame.pop("step_times_ms").map(list).tolist() for frame in (told, read)]
+    assert times[0] == times[1]
+    pd.testing.assert_frame_equal(told, read)
+
+
+def test_two_thousand_runs_are_listed_without_a_record_or_a_pack(store: Path) -> None:
+    (one, two) = Store(str(store)).runs()[0]
+    rows = [
+        replace(run.row, run=f"many/{i:04}", place=f"/many/{i:04}", parts=("many", f"{i:04}"), own=2, content_id=str(i))
+        for i, run in enumerate([one, two] * 1000)
+    ]
+    add_to_index(Store(str(store)).files, rows)
+    shutil.rmtree(store / "packs")
+    shutil.rmtree(store / "runs")
+    runs = named(Store(str(store)).runs()[0])
+    assert len(runs) == 2002
+    frame = listing(runs, {})
+    assert frame["state"].eq("read").all()
+    assert frame["step_time_ms_median"].notna().all()
+    assert one_of(runs, "many/1999", Store(str(store))).host_names == two.host_names
+
+
+def test_what_has_not_changed_is_not_read_again(store: Path, logs: Path, read_anew: list[str]) -> None:
+    before = sorted((p, p.stat().st_mtime_ns) for p in store.rglob("*"))
+    summary = put([logs], store)
+    assert (summary.runs_unchanged, summary.runs_ingested, summary.host_files, read_anew) == (2, 0, 0, [])
+    assert sorted((p, p.stat().st_mtime_ns) for p in store.rglob("*")) == before
+
+
+def test_of_a_run_with_several_hosts_only_the_changed_file_is_read(tmp_path: Path, read_anew: list[str]) -> None:
+    folder = tmp_path / "logs" / "run"
+    folder.mkdir(parents=True)
+    ours, theirs = (next(SAMPLE_RUNS[name].rglob("*.xplane.pb")) for name in (OURS, THEIRS))
+    for host in ("a", "b", "c"):
+        shutil.copy(ours, folder / f"{host}.xplane.pb")
+    put([folder], tmp_path / "store")
+    shutil.copy(theirs, folder / "b.xplane.pb")
+    read_anew.clear()
+    summary = put([folder], tmp_path / "store")
+    assert (summary.host_files, summary.host_files_kept, read_anew) == (1, 2, ["b.xplane.pb"])
+    (run,) = stored(tmp_path / "store").values()
+    assert_same(load(run), load(folder))
+
+
+def test_a_file_written_just_before_it_was_read_is_read_again(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", 10**18)
+    put([logs], tmp_path / "store")
+    assert put([logs], tmp_path / "store").host_files == 2
+
+
+def test_frames_of_another_reader_are_never_shown(store: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (records, stored_module, plan, tasks, ingesting, kept_frames):
+        monkeypatch.setattr(module, "reader_version", lambda: "another")
+    runs = Store(str(store)).runs()[0]
+    for run in runs:
+        assert not run.is_readable
+        assert run.problems == (
+            f"{run.id}: was ingested by another version of tfcompare; run `tfcompare ingest` again",
+        )
+        with pytest.raises(TfcompareError, match="another version"):
+            load(run)
+        assert listing([run], {})["state"].tolist() == ["unreadable"]
+    assert put([logs], store).host_files == 2
+    assert all(run.is_readable for run in Store(str(store)).runs()[0])
+
+
+def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read_anew: list[str]) -> None:
+    run = stored(store)[OURS]
+    pack = store / pack_of(run)
+    good = pack.read_bytes()
+    pack.write_bytes(good[:1000] + b"\x00" + good[1001:])
+    loaded = load(run)
+    assert len(read_anew) == 1
+    (remark,) = loaded.remarks
+    assert remark.startswith(f"{store}/{pack_of(run)}: what the store held of {run.path}/")
+    assert remark.endswith(".xplane.pb is damaged; it was made anew from the profile")
+    assert pack.read_bytes() == good
+    assert load(run).remarks == ()
+
+
+@pytest.mark.parametrize("what", ["gone", "changed"])
+def test_without_its_profile_a_damaged_pack_is_left_out_by_name(what: str, store: Path, logs: Path) -> None:
+    run = stored(store)[OURS]
+    (store / pack_of(run)).write_bytes(b"TFCPACK1 and nothing else")
+    if what == "gone":
+        shutil.rmtree(logs)
+    else:
+        shutil.copy(next(SAMPLE_RUNS[THEIRS].rglob("*.xplane.pb")), run.files[0].path)
+    with pytest.raises(
+        TfcompareError, match=r"\.pack: what the store held of .* is damaged, and the profile (is|cannot)"
+    ):
+        load(run)
+
+
+def test_a_pack_under_anothers_name_is_not_taken_for_its_own(store: Path) -> None:
+    ours, theirs = (stored(store)[name] for name in (OURS, THEIRS))
+    shutil.copy(store / pack_of(theirs), store / pack_of(ours))
+    loaded = load(ours)
+    assert loaded.content_id == load(run_path(OURS)).content_id
+    assert "is damaged; it was made anew" in loaded.remarks[0]
+
+
+def test_a_missing_pack_is_made_anew(store: Path) -> None:
+    run = stored(store)[OURS]
+    (store / pack_of(run)).unlink()
+    assert "is not there any more; it was made anew from the profile" in load(run).remarks[0]
+    assert (store / pack_of(run)).exists()
+
+
+def test_a_missing_pack_is_ingested_again(store: Path, logs: Path) -> None:
+    (store / pack_of(stored(store)[OURS])).unlink()
+    summary = put([logs], store)
+    assert (summary.host_files, summary.runs_unchanged) == (1, 1)
+
+
+def test_a_damaged_record_is_told_and_the_profiles_are_read(store: Path, logs: Path) -> None:
+    run = stored(store)[OURS]
+    record = store / records.record_name(run.id)
+    record.write_bytes(record.read_bytes().replace(b'"own": ', b'"own": 1'))
+    loaded = load(run)
+    (remark,) = loaded.remarks
+    assert remark.startswith(
+        f"{store}/{records.record_name(run.id)}: the record of {run.id} is damaged; the profiles were"
+    )
+    assert put([logs], store).runs_ingested == 1
+    assert load(stored(store)[OURS]).remarks == ()
+
+
+def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> None:
+    run = stored(store)[OURS]
+    (store / records.record_name(run.id)).write_bytes(b"{}")
+    shutil.rmtree(logs)
+    with pytest.raises(TfcompareError, match="is damaged, and the profiles are not there, or have changed"):
+        load(run)
+
+
+@pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: data[:50] + b"!" + data[51:], lambda _: b""])
+def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path) -> None:
+    before = sorted(run.id for run in Store(str(store)).runs()[0])
+    (file,) = (store / "index").iterdir()
+    index._rows_in.cache_clear()
+    file.write_bytes(spoil(file.read_bytes()))
+    runs, said = Store(str(store)).runs()
+    assert sorted(run.id for run in runs) == before
+    assert said == (f"{store}/index/{file.name}: is damaged; the runs in it were listed anew",)
+    assert not file.exists()
+    runs, said = Store(str(store)).runs()
+    assert (sorted(run.id for run in runs), said) == (before, ())
+
+
+def test_many_files_of_an_index_become_one(store: Path, logs: Path) -> None:
+    (row, _) = (run.row for run in Store(str(store)).runs()[0])
+    for i in range(20):
+        add_to_index(Store(str(store)).files, [replace(row, run=f"more/{i}", ingested_ns=i)])
+    Store(str(store)).tidy()
+    assert len(list((store / "index").iterdir())) == 1
+    assert len(Store(str(store)).runs()[0]) == 22
+    put([logs], store)
+    assert len(Store(str(store)).runs()[0]) == 22
+
+
+def test_an_index_file_that_is_merged_while_it_is_read_is_looked_for_again(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, names = index._rows_in, []
+
+    def merged_before(place: index._Place, name: str) -> list[Row]:
+        names.append(name)
+        if len(names) == 1:
+            (store / name).rename(store / "index" / f"{'9' * 20}-{name.rpartition('-')[2]}")
+        return real(place, name)
+
+    real.cache_clear()
+    monkeypatch.setattr(index, "_rows_in", merged_before)
+    assert len(Store(str(store)).runs()[0]) == 2
+    assert len(set(names)) == 2
+
+
+def test_another_run_of_the_same_id_does_not_take_its_place(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(run_path(THEIRS), tmp_path / "elsewhere" / "logs" / OURS)
+    other = next((tmp_path / "elsewhere").rglob("*.xplane.pb"))
+    other.parent.rename(other.parent.with_name(stored(store)[OURS].path.name))
+    summary = put([tmp_path / "elsewhere" / "logs"], store)
+    assert summary.runs_ingested == 0
+    assert "the store has another run logs/" in summary.failures[0]
+    assert put([tmp_path / "elsewhere"], store).runs_ingested == 1
+
+
+def test_a_bad_host_file_is_left_out_as_of_profiles(tmp_path: Path) -> None:
+    folder = copied(OURS, tmp_path / "logs")
+    good = next(folder.rglob("*.xplane.pb"))
+    data = good.read_bytes()
+    good.with_name("bad.xplane.pb").write_bytes(data[: len(data) // 2])
+    summary = put([folder], tmp_path / "store")
+    (run,) = stored(tmp_path / "store").values()
+    assert_same(load(run), load(folder))
+    assert any("bad.xplane.pb" in problem for problem in run.problems)
+    assert (summary.runs_ingested, put([folder], tmp_path / "store").host_files) == (1, 0)
+
+
+def test_a_folder_with_other_files_does_not_become_a_store(logs: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    with pytest.raises(TfcompareError, match="holds other files and is no store of tfcompare"):
+        put([logs], tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_what_is_no_store_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NoRuns, match="is no store of tfcompare; `tfcompare ingest PATH --store"):
+        Store(str(tmp_path)).runs()
+    (tmp_path / MARK).write_text(json.dumps({"format": 2}))
+    with pytest.raises(TfcompareError, match="later version"):
+        Store(str(tmp_path)).runs()
+
+
+def test_stores_that_cannot_be_had_are_told_in_a_sentence(logs: Path) -> None:
+    with pytest.raises(TfcompareError, match="a store is not kept behind https://"):
+        put([logs], "https://example.com/store")
+
+
+def test_a_store_in_memory(logs: Path, memory: fsspec.AbstractFileSystem) -> None:
+    put([logs], "memory://store")
+    assert_same(load(stored("memory://store")[OURS]), load(run_path(OURS)))
+    assert memory.find("/store/packs")
+
+
+def test_what_was_fetched_from_a_store_is_kept_here(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: fsspec.AbstractFileSystem, logs: Path
+) -> None:
+    monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
+    put([logs], "memory://store")
+    run = stored("memory://store")[OURS]
+    name = pack_of(run)
+    load(run)
+    reading.kept_here().flush()
+    assert (tmp_path / "own" / name).read_bytes() == (store / name).read_bytes()
+    memory.rm(f"/store/{name}")
+    assert load(run).remarks == ()
+    os.truncate(tmp_path / "own" / name, 100)
+    shutil.rmtree(logs)
+    with pytest.raises(TfcompareError, match="is not there any more, and the profile cannot be read here"):
+        load(run)

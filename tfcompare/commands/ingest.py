@@ -1,0 +1,134 @@
+"""Put the runs below each PATH into a store: tables that open at once, without the profiles.
+
+PATHs are files, run folders, logdirs or parents of them, or URLs of such. The store is a folder or a URL that fsspec
+writes to (s3://, gs://, …); without --store it is the one on this machine that tfcompare keeps what it read in. Only
+what is new, or has changed since, is read. Host files are read on processes of this machine, or on the workers of a
+Dask cluster, which need the same version of tfcompare, access to the PATHs and the store, and their own credentials.
+
+Exit status: 0 done, 1 some runs or host files could not be ingested, 2 bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from tfcompare import settings
+from tfcompare.commands.output import note
+from tfcompare.commands.reading import progress, say_if_compiling
+from tfcompare.errors import TfcompareError
+from tfcompare.remote.places import is_url, parse, shown
+from tfcompare.units import format_bytes
+
+if TYPE_CHECKING:
+    from tfcompare.ingest.ingesting import Ingest, Summary
+    from tfcompare.ingest.pools import Pool
+
+SUMMARY = "put runs into a store, on many processes or machines"
+EXAMPLES = """examples:
+  tfcompare ingest logs/
+  tfcompare ingest logs/ --store s3://bucket/store --workers 8
+  tfcompare ingest s3://bucket/logs --store s3://bucket/store --scheduler tcp://host:8786"""
+DONE, SOME_FAILED = 0, 1
+_TELL_EVERY_S = 0.2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
+    parser.add_argument(
+        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: the one on this machine)"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    how.add_argument(
+        "--workers", metavar="N", type=_at_least_1, help="processes on this machine (default: one for each core)"
+    )
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="of the summary (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ingest, and tell what came of it; 1 where something could not be ingested."""
+    from tfcompare.ingest.ingesting import ingest
+
+    address = arguments.store or own_store()
+    summary = ingest(arguments.paths, address, _pool(arguments, address), _Teller())
+    progress("")
+    if arguments.format == "json":
+        print(json.dumps(asdict(summary), ensure_ascii=False))
+    else:
+        _print(summary, address)
+    return SOME_FAILED if summary.failures else DONE
+
+
+def own_store() -> str:
+    """The folder on this machine that what was read is kept in; raises `TfcompareError` where none is to be."""
+    folder = settings.store_folder(os.environ)
+    if folder is None:
+        raise TfcompareError(f"{settings.STORE_VARIABLE} is {settings.OFF}; name a store with {settings.STORE_OPTION}")
+    return str(folder)
+
+
+def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
+    def start() -> Pool:
+        from tfcompare.ingest.pools import Here, Processes
+
+        if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
+            return Here()  # there is nothing in any other process
+        if arguments.scheduler:
+            from tfcompare.ingest.cluster import Cluster
+
+            return Cluster(arguments.scheduler)
+        say_if_compiling()
+        return Processes(arguments.workers or os.cpu_count() or 1)
+
+    return start
+
+
+class _Teller:
+    """Keeps a line on the terminal up to date."""
+
+    def __init__(self) -> None:
+        self._started = self._told = monotonic()
+
+    def __call__(self, done: Ingest) -> None:
+        now = monotonic()
+        if now - self._told < _TELL_EVERY_S and done.files_done < done.files:
+            return
+        self._told = now
+        rate = done.bytes_done / max(now - self._started, 1e-3)
+        progress(
+            f"ingesting: {done.files_done:,} of {done.files:,} host files, {format_bytes(done.bytes_done)} of "
+            f"{format_bytes(done.bytes)} ({format_bytes(rate)}/s)"
+        )
+
+
+def _print(summary: Summary, address: str) -> None:
+    rate = summary.bytes_read / max(summary.seconds, 1e-3)
+    print(
+        f"{shown(address)}: {summary.runs_ingested:,} runs ingested, {summary.runs_unchanged:,} unchanged, "
+        f"{summary.runs_failed:,} failed"
+    )
+    print(
+        f"{summary.host_files:,} host files read ({format_bytes(summary.bytes_read)} into "
+        f"{format_bytes(summary.pack_bytes)}) in {summary.seconds:.1f} s, {format_bytes(rate)}/s"
+        + (f"; {summary.host_files_kept:,} more were there" if summary.host_files_kept else "")
+    )
+    sys.stdout.flush()
+    for sentence in (*(f"note: {remark}" for remark in summary.notes), *summary.failures):
+        note(sentence)
+
+
+def _at_least_1(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number

@@ -1,0 +1,72 @@
+"""Tell where a store is and how much it holds, make it smaller, or clear it.
+
+Without --store it is the one on this machine that tfcompare keeps what it read in. Clearing loses nothing but time: the
+profiles themselves are never touched, and what they hold is read again when it is asked for. Nothing is asked before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tfcompare import settings
+from tfcompare.commands.ingest import own_store
+from tfcompare.commands.output import note
+from tfcompare.remote.places import shown
+from tfcompare.units import format_bytes
+
+SUMMARY = "tell what a store holds, or clear it"
+EXAMPLES = "examples:\n  tfcompare store\n  tfcompare store --clear\n"
+EXAMPLES += "  tfcompare store --store s3://bucket/store --keep-mb 20000"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: the one on this machine)"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--clear", action="store_true", help="remove all that it holds")
+    how.add_argument(
+        "--keep-mb",
+        metavar="N",
+        type=_at_least_0,
+        help="remove whole runs, the least recently used first, down to N MB",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="(default: %(default)s)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do that, and tell what there is then."""
+    from tfcompare.store.stored import Store
+    from tfcompare.store.upkeep import clear, holdings, keep
+
+    store = Store(arguments.store or own_store())
+    if arguments.store is not None:
+        store.check()
+    removed_runs, removed_bytes = 0, 0
+    if arguments.clear:
+        removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)
+    elif arguments.keep_mb is not None:
+        removed_runs, removed_bytes = keep(store, arguments.keep_mb * 2**20)
+    left, said = holdings(store)
+    for sentence in said:
+        note(f"note: {sentence}")
+    if arguments.format == "json":
+        told = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}
+        print(json.dumps(told | {"removed_runs": removed_runs, "removed_bytes": removed_bytes}, ensure_ascii=False))
+        return 0
+    if arguments.clear or arguments.keep_mb is not None:
+        print(f"{shown(store.address)}: removed {removed_runs:,} runs and {format_bytes(removed_bytes)}")
+    print(
+        f"{shown(store.address)}: holds {left.runs:,} runs and the tables of {left.packs:,} host files, "
+        f"{format_bytes(left.bytes)}"
+    )
+    return 0
+
+
+def _at_least_0(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError(text)
+    return number

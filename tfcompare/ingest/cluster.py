@@ -1,0 +1,122 @@
+"""The workers of a Dask cluster. `distributed` is imported only here, when a scheduler is named."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from time import monotonic
+from typing import Any
+
+from tfcompare.errors import TfcompareError
+from tfcompare.store.version import reader_version
+from tfcompare.text import text_of
+
+_CONNECT_S = 20
+_NOBODY_S = 60
+_INSTALL = "pip install 'tfcompare[cluster]'"
+_NO_MODULE = ("ModuleNotFoundError", "ImportError")
+
+
+class Cluster:
+    """See `Pool`. What a killed worker was about, the scheduler gives to another, three times in all."""
+
+    most_tries = 2
+
+    def __init__(self, address: str) -> None:
+        """Connect. Raises `TfcompareError` where that fails, or workers have no, or another version of, tfcompare."""
+        self._address = text_of(address)
+        self._client = _connect(address, self._address)
+        self._seen = monotonic()
+        try:
+            self.width = self._check_workers()
+        except BaseException:
+            self._client.close()
+            raise
+        self._executor = self._client.get_executor(pure=False)
+
+    def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
+        """See `Pool`."""
+        future: Future[Any] = self._executor.submit(work, task)
+        return future
+
+    def is_killed(self, error: BaseException) -> bool:
+        """See `Pool`."""
+        if isinstance(error, CancelledError):
+            raise TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
+        return type(error).__name__ == "KilledWorker"
+
+    def mend(self) -> None:
+        """See `Pool`: whoever started the workers starts them again."""
+
+    def check(self) -> None:
+        """See `Pool`."""
+        if self._client.status != "running":
+            raise TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
+        if self._client.scheduler_info(n_workers=-1)["workers"]:
+            self._seen = monotonic()
+        elif monotonic() - self._seen > _NOBODY_S:
+            raise TfcompareError(
+                f"{self._address}: has had no worker for {_NOBODY_S} seconds; start some, and run this again"
+            )
+
+    def close(self) -> None:
+        """See `Pool`."""
+        self._client.close()
+
+    def _check_workers(self) -> int:
+        """How many tasks the workers do at once."""
+        try:
+            self._client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError:
+            raise TfcompareError(
+                f"{self._address}: the scheduler has no worker; start one with `dask worker`"
+            ) from None
+        try:
+            versions: dict[str, str] = self._client.run(_version)
+        except Exception as error:  # whatever it raised there
+            if not any(type(e).__name__ in _NO_MODULE for e in _chain(error)):
+                raise TfcompareError(f"{self._address}: its workers do not answer ({type(error).__name__})") from error
+            raise TfcompareError(
+                f"{self._address}: its workers have no tfcompare ({error}); install it in their environment"
+            ) from error
+        others = [worker for worker, version in versions.items() if version != reader_version()]
+        if others:
+            raise TfcompareError(
+                f"{self._address}: {len(others)} of {len(versions)} workers have another version of tfcompare, such as "
+                f"{others[0]}; install the same one everywhere"
+            )
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        threads: int = sum(worker["nthreads"] for worker in workers.values())
+        return max(1, threads)
+
+
+def _version() -> str:
+    """That of the reader where this runs."""
+    return reader_version()
+
+
+def _connect(address: str, shown: str) -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise TfcompareError(f"--scheduler needs the package distributed, which is not installed: {_INSTALL}") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is raised
+    try:
+        client: Any = distributed.Client
+        return client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, TimeoutError):
+        raise TfcompareError(
+            f"{shown}: no scheduler of Dask answers there; check the address and the network"
+        ) from None
+    except ValueError as error:
+        raise TfcompareError(
+            f"{shown}: is no address of a scheduler ({error}); expected one such as tcp://host:8786"
+        ) from None
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: BaseException | None = error
+    while seen is not None:
+        yield seen
+        seen = seen.__cause__ or seen.__context__

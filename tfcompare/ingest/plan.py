@@ -1,0 +1,124 @@
+"""What there is to do to have some places in a store: which runs are new, and which of their host files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tfcompare.errors import NoRuns, TfcompareError
+from tfcompare.logdir import HostFile
+from tfcompare.logdir.finds import Find
+from tfcompare.logdir.places import open_places
+from tfcompare.logdir.runs import survey
+from tfcompare.store.files import FolderFiles
+from tfcompare.store.index import Index
+from tfcompare.store.packing import Damaged
+from tfcompare.store.records import Record, StoredHost, record_name, unread
+from tfcompare.store.stored import Store
+from tfcompare.store.version import reader_version
+
+_AT_ONCE = 32
+
+
+@dataclass
+class Plan:
+    """Runs to be put into a store. `to_read` holds those files that have no pack yet, by the run's id.
+
+    `lost`: why places cannot be looked into, and runs cannot be taken up.
+    """
+
+    unchanged: int = 0
+    records: dict[str, Record] = field(default_factory=dict)
+    to_read: dict[str, tuple[HostFile, ...]] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+
+def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
+    """What is to be done for the runs at and below those places.
+
+    Raises `NoSuchPlace` or `NoRuns` where there is nothing to ingest at all.
+    """
+    found = survey(open_places(places))
+    if not found.finds:
+        for error in found.lost:
+            raise error
+        raise NoRuns(found.why_none)
+    runs = {find.run.id for find in found.finds}
+    without = [problem for run in found.runs if run.id not in runs for problem in run.problems]
+    out = Plan(lost=[*map(str, found.lost), *without])
+    there = {kept.name for kept in store.files.listed("runs")}
+    known = {row.stamps for row in index.runs if row.stamps and record_name(row.run) in there}
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for find, new, before in pool.map(lambda find: _looked_up(find, store, there, known), found.finds):
+            _add(out, find, new, before, store)
+    return out
+
+
+def _looked_up(
+    find: Find, store: Store, there: set[str], known: set[str]
+) -> tuple[Find, Record, Record | TfcompareError | None]:
+    """(the run, what it is now, what the store has of it; itself where nothing is to be done)."""
+    new = unread(find)
+    if new.stamps in known and _has_packs(store, new):
+        return find, new, new
+    if record_name(new.run) not in there:
+        return find, new, None
+    try:
+        return find, new, store.record(new.run)
+    except Damaged:
+        return find, new, None
+    except TfcompareError as error:
+        return find, new, error
+
+
+def _has_packs(store: Store, new: Record) -> bool:
+    """Whether none of its packs is gone: asked of a folder, where they may have made room for others."""
+    if not isinstance(store.files, FolderFiles):
+        return True
+    try:
+        record = store.record(new.run)
+    except (Damaged, TfcompareError):
+        return False
+    return record is None or all(store.files.size(host.pack) is not None for host in record.readable)
+
+
+def _add(out: Plan, find: Find, new: Record, before: Record | TfcompareError | None, store: Store) -> None:
+    if before is new:
+        out.unchanged += 1
+        return
+    if isinstance(before, TfcompareError):
+        out.lost.append(str(before))
+        return
+    hosts, to_read = [], []
+    reusable = dict(_reusable(before, store))
+    for host, file in zip(new.hosts, find.run.files, strict=True):
+        hosts.append(reusable.get((host.host, host.path, host.stamp), host))
+        if hosts[-1] is host:
+            to_read.append(file)
+    new = replace(new, hosts=tuple(hosts))
+    if before is not None and before.place != new.place and not _may_be_moved(before, new):
+        out.lost.append(
+            f"{find.run.path}: the store has another run {new.run}, of {before.place}; ingest a folder further up, so "
+            "that they go by different names"
+        )
+        return
+    out.records[new.run] = new
+    out.to_read[new.run] = tuple(to_read)
+
+
+def _reusable(before: Record | None, store: Store) -> Iterator[tuple[tuple[str, str, str], StoredHost]]:
+    """What was read of host files by this version, by what tells them; such as are still there."""
+    if before is None or before.reader != reader_version():
+        return
+    is_folder = isinstance(store.files, FolderFiles)
+    for host in before.hosts:
+        is_there = not is_folder or not host.pack or store.files.size(host.pack) is not None
+        if host.stamp and (host.pack or host.failure) and is_there:
+            yield (host.host, host.path, host.stamp), host
+
+
+def _may_be_moved(before: Record, new: Record) -> bool:
+    """Whether a run that lies elsewhere than before has files of the same hosts and sizes."""
+    return [(h.host, h.size_bytes) for h in before.hosts] == [(h.host, h.size_bytes) for h in new.hosts]

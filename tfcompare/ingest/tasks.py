@@ -1,0 +1,121 @@
+"""What a worker is asked to do: read a host file into a pack, or make the record of a run whose packs are there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from time import perf_counter
+
+from tfcompare import settings
+from tfcompare.errors import NotFetched, TfcompareError
+from tfcompare.listing import told_of
+from tfcompare.logdir import FoundRun, HostFile
+from tfcompare.reading import HostReader, kept_here
+from tfcompare.run import load
+from tfcompare.store.files import FolderFiles
+from tfcompare.store.index import Row, row_of
+from tfcompare.store.kept_frames import pack_name
+from tfcompare.store.packing import pack
+from tfcompare.store.records import Record
+from tfcompare.store.stored import Store, StoredRun
+from tfcompare.store.version import reader_version
+from tfcompare.text import text_of
+
+UNLIKE = "a worker has another version of tfcompare"
+
+
+@dataclass(frozen=True)
+class HostTask:
+    """A host file to read into the store at that address. `reader`: the version that it is to be read by."""
+
+    run: str
+    file: HostFile
+    store: str
+    reader: str
+
+
+@dataclass(frozen=True)
+class HostOutcome:
+    """What became of a host file: the name and size of its pack, or why there is none.
+
+    `is_final`: whether another time would give the same.
+    """
+
+    pack: str = ""
+    pack_bytes: int = 0
+    failure: str = ""
+    is_final: bool = True
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class RunTask:
+    """A run whose packs are in the store at that address."""
+
+    record: Record
+    store: str
+
+
+def ingest_host(task: HostTask) -> HostOutcome:
+    """Read a host file, and put its frames into the store. Raises `TfcompareError` where the store cannot be written.
+
+    What is wrong with the file itself is told in the outcome.
+    """
+    started = perf_counter()
+    if task.reader != reader_version():
+        raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
+    store = Store(task.store)
+    kept = kept_here() if is_own(task.store) else None
+    file, found = task.file, _only(task.file)
+    reader = HostReader(found, None, None, kept)
+    try:
+        frames = reader.read(file)
+    except NotFetched as error:
+        return HostOutcome(failure=str(error), is_final=False)
+    except TfcompareError as error:
+        return HostOutcome(failure=str(error))
+    except MemoryError:
+        return HostOutcome(failure=f"{text_of(str(file.where))}: takes more memory than there is here", is_final=False)
+    if kept is not None:
+        kept.flush()
+    name = pack_name(file.host, frames.digest, None)
+    size = store.files.size(name)
+    if size is None:
+        data = pack(frames)
+        store.files.write(name, data)
+        size = len(data)
+    return HostOutcome(name, size, seconds=perf_counter() - started)
+
+
+def ingest_run(task: RunTask) -> Row:
+    """Make the record of a run from the packs of its hosts, put it into the store, and return its row of the index.
+
+    Raises `TfcompareError` where the store cannot be read or written.
+    """
+    store, record = Store(task.store), task.record
+    if record.readable:
+        found = StoredRun(replace(row_of(record), told=None), store, record=record)
+        try:
+            run = load(found)
+        except TfcompareError as error:  # others than this kind do not come through from a process
+            raise TfcompareError(str(error)) from None
+        record = replace(
+            record,
+            content_id=run.content_id,
+            info=asdict(run.info),
+            told=told_of(run),
+            recorded=run.info.start_time,
+            recorded_source=run.info.start_time_source,
+        )
+    return store.put(record)
+
+
+def is_own(store: str) -> bool:
+    """Whether the store is the one that frames are kept in on this machine."""
+    folder, files = settings.store_folder(os.environ), Store(store).files
+    return folder is not None and isinstance(files, FolderFiles) and files.files.folder == folder.absolute()
+
+
+def _only(file: HostFile) -> FoundRun:
+    return FoundRun("", "", file.where, (file,), (), datetime.now(UTC), "")

@@ -1,0 +1,236 @@
+"""The index of a store: one row a run, with all that a list of runs tells, in few files of Parquet.
+
+    index/<time of writing in ns>-<digest of the file>.parquet
+
+Each ingest adds a file of what it did; many are merged into one. Nothing is locked: of a run with several rows the
+latest counts, a merged file is there before those are removed that it was made from, and who finds a file gone looks
+again. The name tells whether the content is as it was written.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from tfcompare.logdir import Told
+from tfcompare.store.files import StoreFiles
+from tfcompare.store.packing import Damaged
+from tfcompare.store.records import Record
+from tfcompare.text import text_of
+
+FOLDER = "index"
+_TRIES = 5
+_SUFFIX = ".parquet"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_US = timedelta(microseconds=1)
+_REMEMBERED_NS = 24 * 3600 * 10**9
+"""For so long it is remembered that a run was removed, since an older file may still have it."""
+_MOST_BARS = 30
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run as the index tells it. `told` is None where it cannot be read, `is_removed` where it is there no more.
+
+    Of long runs, `told.step_times_ms` are the largest of neighbouring steps, at most 30.
+    """
+
+    run: str
+    parts: tuple[str, ...]
+    own: int
+    in_run_folder: bool
+    place: str
+    problems: tuple[str, ...]
+    recorded: datetime
+    recorded_source: str
+    host_names: tuple[str, ...]
+    size_bytes: int
+    content_id: str
+    stamps: str
+    reader: str
+    ingested_ns: int
+    told: Told | None
+    pack_bytes: int = 0
+    is_removed: bool = False
+
+
+def row_of(record: Record) -> Row:
+    """The row of a run."""
+    return Row(
+        run=record.run,
+        parts=record.parts,
+        own=record.own,
+        in_run_folder=record.in_run_folder,
+        place=text_of(record.place),
+        problems=record.all_problems,
+        recorded=record.recorded,
+        recorded_source=record.recorded_source,
+        host_names=tuple(host.host for host in record.readable),
+        size_bytes=record.size_bytes,
+        content_id=record.content_id,
+        stamps=record.stamps,
+        reader=record.reader,
+        ingested_ns=record.ingested_ns,
+        told=record.told,
+        pack_bytes=sum(host.pack_bytes for host in record.readable),
+    )
+
+
+@dataclass(frozen=True)
+class Index:
+    """What the files of an index hold together: the latest row of each run; the files; those that are damaged."""
+
+    rows: dict[str, Row]
+    names: tuple[str, ...]
+    damaged: tuple[str, ...]
+
+    @property
+    def runs(self) -> list[Row]:
+        """Those that are there."""
+        return [row for row in self.rows.values() if not row.is_removed]
+
+
+def read_index(files: StoreFiles, remembered: str = "") -> Index:
+    """The index as it is now. Files of it that were read before are not read again.
+
+    `remembered` names the store among others.
+    """
+    for _ in range(_TRIES):
+        names = sorted(kept.name for kept in files.listed(FOLDER) if kept.name.endswith(_SUFFIX))
+        try:
+            return _together(files, names, remembered)
+        except FileNotFoundError:  # merged with others meanwhile
+            continue
+    return _together(files, [name for name in names if files.size(name) is not None], remembered)
+
+
+def add_to_index(files: StoreFiles, rows: Iterable[Row]) -> str:
+    """Add a file with these rows, and return its name."""
+    data = to_bytes(list(rows))
+    name = f"{FOLDER}/{time.time_ns():020d}-{_digest(data)}{_SUFFIX}"
+    files.write(name, data)
+    return name
+
+
+def merge_index(files: StoreFiles, index: Index) -> None:
+    """Make one file of those that the index was read from."""
+    now = time.time_ns()
+    rows = [row for row in index.rows.values() if not row.is_removed or now - row.ingested_ns < _REMEMBERED_NS]
+    new = add_to_index(files, rows)
+    files.remove([name for name in index.names if name != new])
+
+
+def _together(files: StoreFiles, names: Sequence[str], remembered: str) -> Index:
+    rows: dict[str, Row] = {}
+    damaged = []
+    for name in names:
+        try:
+            for row in _rows_in(_Place(files, remembered), name):
+                if row.run not in rows or rows[row.run].ingested_ns <= row.ingested_ns:
+                    rows[row.run] = row
+        except Damaged:
+            damaged.append(name)
+    return Index(rows, tuple(names), tuple(damaged))
+
+
+class _Place:
+    """A store's files, known by the store's name: what its index holds is remembered by that."""
+
+    def __init__(self, files: StoreFiles, name: str) -> None:
+        self.files = files
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Place) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@lru_cache(maxsize=64)
+def _rows_in(place: _Place, name: str) -> list[Row]:
+    data = place.files.read(name)
+    if name.rpartition("-")[2] != f"{_digest(data)}{_SUFFIX}":
+        raise Damaged
+    return from_bytes(data)
+
+
+_JSON = ("parts", "problems", "host_names")
+
+
+def to_bytes(rows: Sequence[Row]) -> bytes:
+    """Rows as a file of Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist([_plain(row) for row in rows], _schema())
+    out = io.BytesIO()
+    pq.write_table(table, out, compression="zstd", write_statistics=False)
+    return out.getvalue()
+
+
+def from_bytes(data: bytes) -> list[Row]:
+    """The rows in a file of Parquet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(pa.BufferReader(data), use_threads=False)
+    columns = [table.column(name).to_pylist() for name in table.column_names]
+    return [_row(dict(zip(table.column_names, values, strict=True))) for values in zip(*columns, strict=True)]
+
+
+def _schema() -> Any:
+    import pyarrow as pa
+
+    text, number, flag = pa.string(), pa.int64(), pa.bool_()
+    kinds = {"run": text, "parts": text, "own": number, "in_run_folder": flag, "place": text, "problems": text,
+             "recorded_us": number, "recorded_source": text, "host_names": text, "size_bytes": number,
+             "content_id": text, "stamps": text, "reader": text, "ingested_ns": number, "pack_bytes": number,
+             "is_removed": flag, "is_read": flag, "device": text, "device_name": text, "steps": number,
+             "step_time_ms_median": pa.float64(), "step_times_ms": pa.list_(pa.float64()),
+             "remarks": text}  # fmt: skip
+    return pa.schema(list(kinds.items()))
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    values = {name: getattr(row, name) for name in Row.__dataclass_fields__ if name not in ("told", "recorded")}
+    values |= {name: json.dumps(values[name]) for name in _JSON}
+    values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.told is not None}
+    if row.told is not None:
+        values |= asdict(row.told)
+        values["step_times_ms"] = _few(row.told.step_times_ms)
+    return values
+
+
+def _few(times: tuple[float, ...] | None) -> list[float] | None:
+    """At most 30 of them: of neighbours the largest."""
+    if times is None or len(times) <= _MOST_BARS:
+        return None if times is None else list(times)
+    size = -(-len(times) // _MOST_BARS)
+    return [max(times[i : i + size]) for i in range(0, len(times), size)]
+
+
+def _row(values: dict[str, Any]) -> Row:
+    values |= {name: _tuple(values[name]) for name in _JSON}
+    values["recorded"] = _EPOCH + timedelta(microseconds=values.pop("recorded_us"))
+    told = {name: values.pop(name) for name in Told.__dataclass_fields__}
+    told["step_times_ms"] = None if told["step_times_ms"] is None else tuple(told["step_times_ms"])
+    is_read = values.pop("is_read")
+    return Row(**values, told=Told(**told) if is_read else None)
+
+
+@lru_cache(maxsize=4096)
+def _tuple(text: str) -> tuple[str, ...]:
+    """Of a JSON list. Runs of one program have the same hosts, which may be hundreds."""
+    return tuple(json.loads(text))
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,162 @@
+"""What a store knows of a run: where it came from, its host files and their packs, and what a listing tells of it.
+
+A record is a file of JSON behind a digest of itself, `runs/<digest of the run's id>.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from tfcompare.logdir import HostFile, StoredPack, Told, remote_cache
+from tfcompare.logdir.finds import Find
+from tfcompare.remote.files import RemoteFile
+from tfcompare.remote.places import is_url, parse
+from tfcompare.store.kept_frames import stamp_of
+from tfcompare.store.packing import Damaged
+from tfcompare.store.version import reader_version
+
+
+@dataclass(frozen=True)
+class StoredHost:
+    """A host file as it was read. `stamp` is empty where a later one could not be told from it.
+
+    `pack` is empty where it could not be read: `failure` says why, in a sentence.
+    """
+
+    host: str
+    path: str
+    size_bytes: int
+    modified_ns: int
+    stamp: str
+    version: str | None = None
+    pack: str = ""
+    pack_bytes: int = 0
+    failure: str = ""
+
+    @classmethod
+    def of(cls, file: HostFile, stamp: str) -> StoredHost:
+        """A host file that is about to be read."""
+        version = None if file.source is None else file.source.version
+        return cls(file.host, str(file.where), file.size_bytes, file.modified_ns, stamp, version)
+
+    def file(self, store: str) -> HostFile:
+        """The host file with its frames in that store."""
+        pack = StoredPack(store, self.pack)
+        if not is_url(self.path):
+            return HostFile(self.host, Path(self.path), self.size_bytes, self.modified_ns, stored=pack)
+        place = parse(self.path)
+        source = RemoteFile(place.path, place.address, self.size_bytes, self.version or "", self.modified_ns)
+        return HostFile(self.host, remote_cache().path_of(source), self.size_bytes, self.modified_ns, source, pack)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run in a store.
+
+    `parts`, `own` and `in_run_folder` are what its name is made from (`naming.Address`), `place` where it was found,
+    `problems` what its folder told; `reader` the version that made its packs. `told` is None where it cannot be read.
+    """
+
+    run: str
+    parts: tuple[str, ...]
+    own: int
+    in_run_folder: bool
+    place: str
+    problems: tuple[str, ...]
+    recorded: datetime
+    recorded_source: str
+    hosts: tuple[StoredHost, ...]
+    reader: str
+    ingested_ns: int = 0
+    content_id: str = ""
+    info: dict[str, Any] | None = None
+    told: Told | None = None
+
+    @property
+    def readable(self) -> tuple[StoredHost, ...]:
+        """The hosts that frames are kept of."""
+        return tuple(host for host in self.hosts if host.pack)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all host files, also of those that could not be read."""
+        return sum(host.size_bytes for host in self.hosts)
+
+    @property
+    def all_problems(self) -> tuple[str, ...]:
+        """What its folder told, and which host files are left out."""
+        return (*self.problems, *(f"left out: {host.failure}" for host in self.hosts if host.failure))
+
+    @property
+    def stamps(self) -> str:
+        """A digest that differs once any of it is to be read anew; empty where that cannot be told."""
+        if any(not host.stamp for host in self.hosts):
+            return ""
+        return _digest([[(h.host, h.path, h.stamp) for h in self.hosts], self.problems, self.reader, self.place])
+
+    def files(self, store: str) -> tuple[HostFile, ...]:
+        """The host files that frames are kept of."""
+        return tuple(host.file(store) for host in self.readable)
+
+
+def unread(find: Find) -> Record:
+    """What is known of a run whose files are about to be read. Each file's stamp is taken now."""
+    run, address = find.run, find.address
+    hosts = []
+    for file in run.files:
+        stamp = stamp_of(file)
+        hosts.append(StoredHost.of(file, stamp.digest if stamp is not None and stamp.is_settled else ""))
+    return Record(
+        run=run.id,
+        parts=address.parts,
+        own=address.own,
+        in_run_folder=address.in_run_folder,
+        place=str(run.path),
+        problems=run.problems,
+        recorded=run.recorded,
+        recorded_source=run.recorded_source,
+        hosts=tuple(hosts),
+        reader=reader_version(),
+    )
+
+
+def record_name(run: str) -> str:
+    """The file of a run's record."""
+    return f"runs/{_digest(run)}.json"
+
+
+def to_bytes(record: Record) -> bytes:
+    """The record as a file holds it."""
+    told = asdict(record) | {"recorded": record.recorded.isoformat()}
+    return json.dumps({"digest": _digest(told), "record": told}, default=_plain).encode()
+
+
+def from_bytes(data: bytes) -> Record:
+    """The record in a file; raises `Damaged` for one that is not as it was written."""
+    try:
+        known = json.loads(data)
+        digest, told = known["digest"], known["record"]
+        if digest != _digest(told):
+            raise Damaged
+        told["hosts"] = tuple(StoredHost(**host) for host in told["hosts"])
+        if told["told"] is not None:
+            times = told["told"]["step_times_ms"]
+            told["told"] = Told(**told["told"] | {"step_times_ms": None if times is None else tuple(times)})
+        told |= {"parts": tuple(told["parts"]), "problems": tuple(told["problems"])}
+        return Record(**told | {"recorded": datetime.fromisoformat(told["recorded"])})
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Damaged from None
+
+
+def _digest(told: object) -> str:
+    text = json.dumps(told, sort_keys=True, default=_plain)
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value.item()

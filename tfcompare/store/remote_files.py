@@ -1,0 +1,137 @@
+"""Files of a store on another machine, by the drivers of fsspec."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
+from tfcompare.remote.failures import ANSWER_S, sentence
+from tfcompare.remote.files import remote_file
+from tfcompare.remote.places import WEB, RemotePlace
+from tfcompare.remote.stores import LISTING_S, Objects, connect, forget_connections
+from tfcompare.store.files import Kept
+
+_TRANSFER_S = 300
+_AT_ONCE = 1000
+"""Objects that one request removes."""
+_WHOLE_OR_NOT = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
+"""Where a file that is being written is not to be seen before it is whole; elsewhere it is written aside."""
+_ARRIVING = "arriving-"
+
+
+@dataclass(frozen=True)
+class RemoteFiles:
+    """See `StoreFiles`. Credentials come from the environment."""
+
+    place: RemotePlace
+
+    def __post_init__(self) -> None:
+        if self.place.path.protocol in WEB:
+            raise NoSuchPlace(f"{self.place.path}: a store is not kept behind {self.place.path.protocol}://; use s3://")
+
+    def __str__(self) -> str:
+        return str(self.place.path)
+
+    def read(self, name: str) -> bytes:
+        """See `StoreFiles`."""
+        # Else its driver asks for the size before, to fetch large files in pieces.
+        options = {"max_concurrency": 1} if self.place.path.protocol in ("s3", "s3a") else {}
+        data: bytes = self._ask("cat_file", name, timeout_s=_TRANSFER_S, **options)
+        return data
+
+    def size(self, name: str) -> int | None:
+        """See `StoreFiles`."""
+        try:
+            told = self._ask("info", name, timeout_s=ANSWER_S)
+        except FileNotFoundError:
+            return None
+        return int(told["size"]) if told.get("type") != "directory" else None
+
+    def write(self, name: str, data: bytes) -> None:
+        """See `StoreFiles`."""
+        if self.place.path.protocol in _WHOLE_OR_NOT:
+            self._tell("pipe_file", name, data)
+            return
+        folder, _, last = name.rpartition("/")
+        aside = f"{folder}/{_ARRIVING}{secrets.token_hex(8)}-{last}".removeprefix("/")
+        self._tell("makedirs", folder, exist_ok=True)
+        self._tell("pipe_file", aside, data)
+        self._tell("mv_file", aside, self._key(name))
+
+    def remove(self, names: list[str]) -> None:
+        """See `StoreFiles`."""
+        for start in range(0, len(names), _AT_ONCE):
+            keys = [self._key(name) for name in names[start : start + _AT_ONCE]]
+            try:
+                self._objects.ask("rm", keys, timeout_s=_TRANSFER_S)
+            except FileNotFoundError:  # of one that is gone already, some drivers complain
+                for key in keys:
+                    self._remove_one(key)
+            except Exception as error:
+                raise self._failed(error, TfcompareError) from error
+
+    def listed(self, folder: str) -> list[Kept]:
+        """See `StoreFiles`."""
+        root = self._key("")
+        try:
+            told: dict[str, dict[str, Any]] = self._ask("find", folder, detail=True, timeout_s=LISTING_S)
+        except FileNotFoundError:
+            return []
+        return [
+            Kept(key[len(root) :].lstrip("/"), int(about.get("size") or 0), self._time(about))
+            for key, about in told.items()
+            if about.get("type") != "directory" and not key.rpartition("/")[2].startswith(_ARRIVING)
+        ]
+
+    def holds_others(self) -> bool:
+        """See `StoreFiles`."""
+        try:
+            return bool(self._ask("ls", "", detail=False, timeout_s=LISTING_S))
+        except FileNotFoundError:
+            return False
+
+    def _time(self, about: dict[str, Any]) -> int:
+        return remote_file(self.place.path, "", about, None).modified_ns
+
+    def _remove_one(self, key: str) -> None:
+        try:
+            self._objects.ask("rm_file", key, timeout_s=_TRANSFER_S)
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self._failed(error, TfcompareError) from error
+
+    @property
+    def _objects(self) -> Objects:
+        store = connect(self.place)
+        assert isinstance(store, Objects)
+        return store
+
+    def _key(self, name: str) -> str:
+        return self._objects.key(f"{self.place.address.rstrip('/')}/{name}" if name else self.place.address)
+
+    def _ask(self, what: str, name: str, **options: Any) -> Any:
+        try:
+            return self._objects.ask(what, self._key(name), **options)
+        except FileNotFoundError as error:
+            if "bucket does not exist" in str(error):
+                raise self._failed(error, NotFetched) from error
+            raise
+        except NoSuchPlace:
+            raise
+        except Exception as error:  # drivers raise what they like
+            raise self._failed(error, NotFetched) from error
+
+    def _tell(self, what: str, name: str, *args: Any, **options: Any) -> None:
+        try:
+            self._objects.ask(what, self._key(name), *args, timeout_s=_TRANSFER_S, **options)
+        except NoSuchPlace:
+            raise
+        except Exception as error:
+            raise self._failed(error, TfcompareError) from error
+
+    def _failed(self, error: Exception, kind: type[TfcompareError]) -> TfcompareError:
+        forget_connections()
+        return kind(sentence(self.place.path, error))

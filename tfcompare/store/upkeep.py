@@ -1,0 +1,142 @@
+"""How much a store holds, and how it is made smaller: run by run, those first that were not used for longest.
+
+Only files whose names a store gives are looked at and removed: whatever else lies there stays.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tfcompare.store.files import FolderFiles, Kept
+from tfcompare.store.index import Row, add_to_index
+from tfcompare.store.packing import Damaged
+from tfcompare.store.records import Record, record_name
+from tfcompare.store.stored import MARK, Store
+
+_OURS = re.compile(
+    r"packs/[0-9a-f]{2}/[0-9a-f]{32}\.pack|(runs|seen)/[0-9a-f]{32}\.json|index/\d{20}-[0-9a-f]{32}\.parquet|"
+    + re.escape(MARK)
+)
+_FOLDERS = ("packs", "seen", "runs", "index")
+_ARRIVING = re.compile(r"\.arriving-\w+")
+_AT_ONCE = 32
+_BEING_INGESTED_NS = 24 * 3600 * 10**9
+"""A pack without a run that is no older may belong to one that is being ingested."""
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What a store holds. `bytes` is that of all its files."""
+
+    runs: int
+    packs: int
+    bytes: int
+
+
+def holdings(store: Store) -> tuple[Holdings, tuple[str, ...]]:
+    """(what there is; what to tell of the store)."""
+    files = _files(store)
+    index, said = store.index()
+    packs = sum(kept.name.startswith("packs/") for kept in files)
+    return Holdings(len(index.runs), packs, sum(kept.size_bytes for kept in files)), said
+
+
+def clear(store: Store) -> int:
+    """Remove all that the store holds, and return how many bytes that was. The mark goes last."""
+    files = _files(store)
+    names = [kept.name for kept in files]
+    store.files.remove([name for name in names if name != MARK])
+    store.files.remove([name for name in names if name == MARK])
+    if isinstance(store.files, FolderFiles):
+        _remove_folders(store.files.files.folder)
+    return sum(kept.size_bytes for kept in files)
+
+
+def keep(store: Store, max_bytes: int) -> tuple[int, int]:
+    """Make the store no larger than that, and return (runs removed, bytes removed).
+
+    Packs that belong to no run go first, then runs, those first that were not used (behind a URL: written) for longest.
+    """
+    files = _files(store)
+    excess = sum(kept.size_bytes for kept in files) - max_bytes
+    if excess <= 0:
+        return 0, 0
+    packs = {kept.name: kept for kept in files if kept.name.startswith("packs/")}
+    records = _records(store)
+    owners = Counter(name for record in records for name in _names(record))
+    is_folder = isinstance(store.files, FolderFiles)
+    freed = 0
+    for kept in sorted((k for k in packs.values() if not owners[k.name]), key=lambda k: k.used_ns):
+        if excess > freed and (is_folder or time.time_ns() - kept.used_ns > _BEING_INGESTED_NS):
+            store.files.remove([kept.name])
+            freed += kept.size_bytes
+    removed = []
+    for record in sorted(records, key=lambda record: _used_ns(record, packs)):
+        if excess <= freed:
+            break
+        removed.append(record)
+        owners -= Counter(_names(record))
+        freed += sum(packs[name].size_bytes for name in _names(record) if name in packs and not owners[name])
+    _remove(store, removed, [n for r in removed for n in _names(r) if n in packs and not owners[n]])
+    return len(removed), freed
+
+
+def _remove(store: Store, records: list[Record], packs: list[str]) -> None:
+    """Remove runs: from the index first, so that none is listed that cannot be opened."""
+    if not records:
+        return
+    index, _ = store.index()
+    rows = [index.rows[record.run] for record in records if record.run in index.rows]
+    add_to_index(store.files, [_removed(row) for row in rows])
+    store.files.remove([record_name(record.run) for record in records])
+    store.files.remove(packs)
+
+
+def _removed(row: Row) -> Row:
+    return replace(row, is_removed=True, ingested_ns=time.time_ns())
+
+
+def _names(record: Record) -> set[str]:
+    return {host.pack for host in record.readable}
+
+
+def _used_ns(record: Record, packs: dict[str, Kept]) -> int:
+    return max((packs[name].used_ns for name in _names(record) if name in packs), default=0)
+
+
+def _records(store: Store) -> list[Record]:
+    """Those of all runs in the index. One that is damaged has nothing to be removed by: its packs belong to no run."""
+
+    def read(run: str) -> Record | None:
+        with suppress(Damaged):
+            return store.record(run)
+        return None
+
+    index, _ = store.index()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [record for record in pool.map(read, [row.run for row in index.runs]) if record is not None]
+
+
+def _files(store: Store) -> list[Kept]:
+    found = [kept for folder in _FOLDERS for kept in store.files.listed(folder) if _OURS.fullmatch(kept.name)]
+    size = store.files.size(MARK)
+    return found + ([Kept(MARK, size, 0)] if size is not None else [])
+
+
+def _remove_folders(folder: Path) -> None:
+    """Remove what a killed process left half-written, and folders that hold nothing any more."""
+    for name in _FOLDERS:
+        for path in sorted((folder / name).rglob("*"), reverse=True):
+            with suppress(OSError):
+                if _ARRIVING.fullmatch(path.name):
+                    path.unlink()
+                elif path.is_dir():
+                    path.rmdir()
+        with suppress(OSError):
+            (folder / name).rmdir()
