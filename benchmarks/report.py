@@ -12,6 +12,7 @@ from benchmarks.jobs import (
     TFCOMPARE,
     TFCOMPARE_AGAIN,
     TFCOMPARE_KEEPING,
+    TFCOMPARE_OP_STEPS,
     TFCOMPARE_WARM,
     XPROF,
     XPROF_TOOLS,
@@ -35,10 +36,11 @@ as much as `{TFCOMPARE}` took in the same round, the median of the rounds.
 
 | job | what it does |
 | --- | --- |
-| {TFCOMPARE} | reads the file, nothing kept from before, and makes {_LISTED}, and what each op took in each step |
+| {TFCOMPARE} | reads the file, nothing kept from before, and makes {_LISTED} |
 | {TFCOMPARE_KEEPING} | the same, and keeps the frames for the next time, which goes on until the process ends |
 | {TFCOMPARE_WARM} | the same file again, with the frames that were kept |
 | {TFCOMPARE_AGAIN} | reads the file in a process that has read one before, as the app's server; nothing kept |
+| {TFCOMPARE_OP_STEPS} | what each op took in each step, for verdicts, after all that; xprof has no such thing |
 | {XPROF} | {", ".join(f"`{t}`" for t in XPROF_TOOLS)}, in one process, in a folder of the file's own |
 | {XPROF_WARM} | the same tools again, in the folder that the first time left |
 
