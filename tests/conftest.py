@@ -7,6 +7,7 @@ import shutil
 import tempfile
 
 import pytest
+from hypothesis import settings
 
 from tests.capture.workers import workers
 from tfcompare import cli
@@ -15,6 +16,10 @@ from tfcompare.settings import DATA_VARIABLE, OFF, STORE_VARIABLE
 __all__ = ["workers"]
 
 _DATA = tempfile.mkdtemp(prefix="tfcompare-tests-")
+
+
+settings.register_profile("untimed", deadline=None)  # machines that run tests have other things to do as well
+settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:

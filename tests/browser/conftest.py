@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, ViewportSize, expect, sync_playwright
 
 from tests.profiles import SAMPLES
 from tfcompare.commands.serve import command_line
@@ -195,7 +195,12 @@ def settled(page: Page) -> Page:
     app = page.locator("[data-testid=stApp]")
     expect(app).to_have_attribute("data-test-script-state", "notRunning")
     expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
-    exceptions = page.locator("[data-testid=stException]").all_inner_texts()
+    try:
+        exceptions = page.locator("[data-testid=stException]").all_inner_texts()
+    except Error as error:
+        if "Execution context was destroyed" not in str(error):
+            raise
+        return settled(page)  # it went elsewhere, as after a login
     assert exceptions == []
     return page
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -62,3 +64,19 @@ def test_a_bug_that_one_file_brings_up_loses_no_other() -> None:
     answers = [answer for _, answer in Queue(Here(), deque([Job(len, 3), Job(len, "abc")])).answers()]
     assert str(answers[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
     assert answers[1] == 3
+
+
+def test_processes_do_not_run_the_script_that_was_started(tmp_path: Path) -> None:
+    """One without `if __name__ == "__main__"`, as a page of the app."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('started')\n"
+        "from tfcompare.ingest.pools import Job, Processes, Queue\n"
+        "pool = Processes(1)\n"
+        "queue = Queue(pool)\n"
+        "queue.jobs.append(Job(abs, -3))\n"
+        "print([answer for _, answer in queue.answers()])\n"
+        "pool.close()\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("started\n[3]\n", "")

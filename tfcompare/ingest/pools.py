@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from threading import Thread
+from types import ModuleType
 from typing import Any, Protocol
 
 from tfcompare.errors import TfcompareError
@@ -166,7 +168,8 @@ class Processes:
 
     def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
         """See `Pool`."""
-        return self._pool.submit(work, task)
+        with _blank_main():
+            return self._pool.submit(work, task)
 
     def is_killed(self, error: BaseException) -> bool:
         """See `Pool`."""
@@ -190,6 +193,18 @@ class Processes:
 
     def _new(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self.width, mp_context=get_context("spawn"), initializer=_go_with_parent)
+
+
+@contextmanager
+def _blank_main() -> Iterator[None]:
+    """Processes that are started run the script that this one was started with, which may be anybody's: here they find
+    none."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _go_with_parent() -> None:

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from tfcompare import settings
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.remote.places import is_url, parse
-from tfcompare.store.local_files import LocalFiles
+from tfcompare.store.local_files import LocalFiles, is_whole
 from tfcompare.text import text_of
 
 _T = TypeVar("_T")
@@ -87,7 +87,7 @@ class FolderFiles:
     def holds_others(self) -> bool:
         """See `StoreFiles`."""
         folder = self.files.folder
-        return self._had("", lambda: folder.exists() and any(folder.iterdir()), "listed", NotFetched)
+        return self._had("", lambda: folder.exists() and any(map(is_whole, folder.iterdir())), "listed", NotFetched)
 
     def _had(self, name: str, work: Callable[[], _T], what: str, kind: type[TfcompareError]) -> _T:
         try:

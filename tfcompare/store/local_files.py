@@ -108,6 +108,11 @@ class LocalFiles:
                     self._bytes -= size
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file has its own name, and is none that is just being written."""
+    return not path.name.startswith(_ARRIVING)
+
+
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """The files below a folder; what a killed process left half-written is removed."""
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
@@ -115,7 +120,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
             with suppress(FileNotFoundError):  # gone since
                 if entry.is_dir(follow_symlinks=False):
                     yield from _files(Path(entry.path))
-                elif not entry.name.startswith(_ARRIVING):
+                elif is_whole(Path(entry.path)):
                     yield Path(entry.path), entry.stat()
                 elif time.time() - entry.stat().st_mtime > _LEFT_AFTER_S:
                     Path(entry.path).unlink()

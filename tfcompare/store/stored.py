@@ -69,12 +69,20 @@ class Store:
         if not is_known:
             raise TfcompareError(f"{self.shown}: was made by a later version of tfcompare; install that version")
 
+    def _was_begun(self) -> bool:
+        """Whether it is a store by now: another may begin it at the same time."""
+        try:
+            self.check()
+        except NoRuns:
+            return False
+        return True
+
     def begin(self, *, is_own: bool = False) -> None:
         """Make it a store, unless it is one. Raises `TfcompareError` where other files lie there."""
         try:
             self.check()
         except NoRuns:
-            if not is_own and self.files.holds_others():
+            if not is_own and self.files.holds_others() and not self._was_begun():
                 raise TfcompareError(
                     f"{self.shown}: holds other files and is no store of tfcompare; name an empty folder for it"
                 ) from None
