@@ -13,7 +13,7 @@ from tfcompare.errors import NotAProfile, NotFetched, TfcompareError
 from tfcompare.frames import HostFrames, build
 from tfcompare.logdir import FoundRun, HostFile, remote_cache
 from tfcompare.remote.fetching import Copy
-from tfcompare.store.kept_frames import KeptFrames, kept_frames
+from tfcompare.store.kept_frames import KeptFrames, kept_frames, stamp_of
 from tfcompare.store.stored_frames import stored_frames
 from tfcompare.xspace import read
 
@@ -85,8 +85,8 @@ class HostReader:
             return stored_frames(file, self._kept, self.remarks, self._made)
         if self._kept is None:
             return self._made(file)
-        before = self._kept.stamp(file)
-        frames = self._kept.find(file, self._step_marker)
+        before = stamp_of(file)
+        frames = self._kept.find(file, self._step_marker, before)
         if frames is None:
             frames = self._made(file)
             self._kept.keep(file, self._step_marker, frames, before)

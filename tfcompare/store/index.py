@@ -19,6 +19,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from tfcompare.logdir import Told
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.packing import Damaged
@@ -167,9 +170,6 @@ _JSON = ("parts", "problems", "host_names")
 
 def to_bytes(rows: Sequence[Row]) -> bytes:
     """Rows as a file of Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     table = pa.Table.from_pylist([_plain(row) for row in rows], _schema())
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd", write_statistics=False)
@@ -178,17 +178,12 @@ def to_bytes(rows: Sequence[Row]) -> bytes:
 
 def from_bytes(data: bytes) -> list[Row]:
     """The rows in a file of Parquet."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     table = pq.read_table(pa.BufferReader(data), use_threads=False)
     columns = [table.column(name).to_pylist() for name in table.column_names]
     return [_row(dict(zip(table.column_names, values, strict=True))) for values in zip(*columns, strict=True)]
 
 
 def _schema() -> Any:
-    import pyarrow as pa
-
     text, number, flag = pa.string(), pa.int64(), pa.bool_()
     kinds = {"run": text, "parts": text, "own": number, "in_run_folder": flag, "place": text, "problems": text,
              "recorded_us": number, "recorded_source": text, "host_names": text, "size_bytes": number,

@@ -84,13 +84,8 @@ class KeptFrames:
         with self._lock:
             return tuple(sentence for sentence, when in self._said.items() if time.monotonic() - when < _TELLING_S)
 
-    def stamp(self, file: HostFile) -> Stamp | None:
-        """See `stamp_of`."""
-        return stamp_of(file)
-
-    def find(self, file: HostFile, step_marker: str | None) -> HostFrames | None:
-        """The frames of the file as it is now, where they are kept."""
-        stamp = self.stamp(file)
+    def find(self, file: HostFile, step_marker: str | None, stamp: Stamp | None) -> HostFrames | None:
+        """The frames of the file with that stamp, its present one, where they are kept."""
         if stamp is None:
             return None
         seen = self._seen(stamp, file, step_marker)
@@ -123,30 +118,24 @@ class KeptFrames:
         self._writer.submit(lambda: None).result()
 
     def _keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: Stamp) -> None:
-        now, is_sure = self.stamp(file), before.is_settled
+        now, is_sure = stamp_of(file), before.is_settled
         if now is None or now.told != before.told or not (is_sure or _digest(file.path) == frames.digest):
             return  # it changed meanwhile
         name = pack_name(file.host, frames.digest, step_marker)
-        try:
-            if not self.files.has(name):
-                self.files.write(name, pack(frames))
-        except OSError as error:
-            self._say_not_kept(error)
-            return
-        self._note(self._seen(before, file, step_marker), name, frames.digest, is_sure)
+        if self.files.has(name) or self._put(name, pack(frames)):
+            self._note(self._seen(before, file, step_marker), name, frames.digest, is_sure)
 
-    def _put(self, name: str, data: bytes) -> None:
+    def _note(self, seen: str, name: str, digest: str, is_sure: bool) -> None:
+        self._put(seen, json.dumps({"pack": name, "digest": digest, "is_sure": is_sure}).encode())
+
+    def _put(self, name: str, data: bytes) -> bool:
+        """Whether the file could be written; said where not."""
         try:
             self.files.write(name, data)
         except OSError as error:
             self._say_not_kept(error)
-
-    def _note(self, seen: str, name: str, digest: str, is_sure: bool) -> None:
-        known = {"pack": name, "digest": digest, "is_sure": is_sure}
-        try:
-            self.files.write(seen, json.dumps(known).encode())
-        except OSError as error:
-            self._say_not_kept(error)
+            return False
+        return True
 
     def _unpacked(self, name: str, file: HostFile) -> HostFrames | None:
         try:

@@ -47,8 +47,8 @@ class LocalFiles:
         return data
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
-        return (self.folder / name).is_file()
+        """Whether there is such a file, as far as can be told."""
+        return os.path.isfile(self.folder / name)  # noqa: PTH113  it raises nothing
 
     def write(self, name: str, data: bytes) -> None:
         """Put the file there, in place of one of that name. Raises OSError."""
@@ -72,7 +72,7 @@ class LocalFiles:
 
     def names(self, folder: str) -> list[str]:
         """The files in that folder and below it, in no order; raises OSError where it cannot be looked into."""
-        return [path.relative_to(self.folder).as_posix() for path, _ in _files(self.folder / folder)]
+        return [name for name, _, _ in self.told(folder)]
 
     def told(self, folder: str) -> list[tuple[str, int, int]]:
         """(name, bytes, time of last use in ns) of the files in that folder and below it, in no order."""
@@ -80,10 +80,6 @@ class LocalFiles:
             (path.relative_to(self.folder).as_posix(), status.st_size, status.st_mtime_ns)
             for path, status in _files(self.folder / folder)
         ]
-
-    def size_bytes(self) -> int:
-        """What all files take together."""
-        return sum(status.st_size for _, status in _files(self.folder))
 
     def _make_room(self, written: int) -> None:
         """Remove what was not used for longest where there is too much; looked up seldom, counted in between."""
