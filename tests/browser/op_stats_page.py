@@ -16,10 +16,12 @@ LEFT_END, OP, BASELINE = 18, 80, 450
 CONVOLUTION = "autoencoder_1/image_1/convolution"
 
 
-def click(page: Page, x: float, row: int, then: str | re.Pattern[str]) -> None:
-    """Click into the table (row 0 is the first, -1 the header), and wait until `then` is in the address."""
+def click(page: Page, x: float, row: int, then: str | re.Pattern[str], *, nth: int | None = None) -> None:
+    """Click into the page's only table, or its `nth` (row 0 is the first, -1 the header), and wait until `then` is in
+    the address."""
     settled(page)
-    table = page.locator("[data-testid=stDataFrame]")
+    tables = page.locator("[data-testid=stDataFrame]")
+    table = tables if nth is None else tables.nth(nth)
     table.scroll_into_view_if_needed()
     page.wait_for_timeout(300)
     box = table.bounding_box()

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser import op_stats_page
 from tests.browser.conftest import (
     EVERYTHING,
-    ROW_PIXELS,
     ROWS_SHOWN,
     Serve,
     downloaded,
@@ -24,7 +24,6 @@ from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 from tfcompare import compare, input_ops
 from tfcompare.logdir import find_runs
 
-HEADERS = 2
 LEFT_END = 18
 OPS = 1
 """The second table of the page: the first holds averages and deviations."""
@@ -43,16 +42,8 @@ def input_pipeline(tab: Page, autoencoder_url: str) -> Page:
 
 
 def click(page: Page, x: float, row: int, then: str) -> None:
-    """Click into the table of ops (row 0 is the first, -1 the header), and wait until `then` is in the address."""
-    settled(page)
-    table = page.locator("[data-testid=stDataFrame]").nth(OPS)
-    table.scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
-    box = table.bounding_box()
-    assert box is not None
-    page.mouse.click(box["x"] + x, box["y"] + (HEADERS + row + 0.5) * ROW_PIXELS)
-    page.wait_for_url(then)
-    settled(page)
+    """Click into the table of ops."""
+    op_stats_page.click(page, x, row, then, nth=OPS)
 
 
 def bars(page: Page, title: str) -> int:
