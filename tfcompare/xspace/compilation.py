@@ -1,7 +1,7 @@
 """How the loops over profile data are compiled: by numba once, then kept on disk and loaded without it.
 
-Waking numba up takes longer than reading most profiles, and more memory. So a loop that was compiled before is linked
-from its machine code alone (`machine_code`), and numba is imported only where there is none yet for this program, this
+Waking numba up takes longer than reading most profiles, and more memory. So a loop that was compiled before is run from
+its machine code alone (`machine_code`), and numba is imported only where there is none yet for this program, this
 processor and these types of arguments.
 """
 
@@ -101,7 +101,7 @@ class Compiled:
     def _kept(self, name: str, arguments: tuple[Any, ...]) -> Loop | None:
         kept = kept_code.read(name)
         try:
-            return machine_code.link(MachineCode.from_bytes(kept), arguments) if kept is not None else None
+            return kept and machine_code.link_kept(kept.file, MachineCode.from_bytes(kept.code), arguments)
         except (RuntimeError, ValueError):  # of a kind that this version does not know
             return None
 

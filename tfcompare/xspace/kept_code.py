@@ -12,19 +12,28 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import NamedTuple
 
 _ENDING = ".code"
 _DIGEST_BYTES = 16
 
 
-def read(name: str) -> bytes | None:
+class Kept(NamedTuple):
+    """What was kept, and the file that begins with it."""
+
+    code: bytes
+    file: Path
+
+
+def read(name: str) -> Kept | None:
     """What was kept under that name; None where nothing was, or not all of it is there any more."""
     for folder in _folders():
+        file = folder / f"{name}{_ENDING}"
         with suppress(OSError):
-            content = (folder / f"{name}{_ENDING}").read_bytes()
-            digest, kept = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-            if digest == _digest(kept):
-                return kept
+            content = file.read_bytes()
+            code, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+            if digest == _digest(code):
+                return Kept(code, file)
     return None
 
 
@@ -41,7 +50,7 @@ def keep(name: str, code: bytes) -> None:
             with NamedTemporaryFile(dir=folder, prefix=name[:40], suffix=".tmp", delete=False) as file:
                 aside = Path(file.name)
                 try:
-                    file.write(_digest(code) + code)
+                    file.write(code + _digest(code))
                     file.close()
                     aside.replace(folder / f"{name}{_ENDING}")
                 except OSError:
