@@ -264,14 +264,14 @@ def test_lines_and_planes_without_contents() -> None:
 
 def test_more_of_everything_than_room_was_made_for() -> None:
     """A first scan only counts what does not fit; the second must have room for all of it."""
-    planes = [plane(f"p{i}", stats={f"s{j}": j for j in range(90)}) for i in range(100)]
+    planes = [plane(f"p{i}", stats={f"s{j}": j for j in range(200)}) for i in range(100)]
     nothing = chunk(4, b"")
     crowded = plane("crowded", line("t", *[nothing] * 9000), *[line("u", nothing, nothing)] * 2000)
     stats = plane("stats", line("t", chunk(4, nothing * 4000)))
     read = parse(space(*planes, crowded, stats, hostnames=["h"] * 100))
     assert (len(read.planes), len(read.lines.id)) == (102, 2002)
     assert (len(read.events), len(read.event_stats.owner)) == (13001, 4000)
-    assert [p.stats["s89"] for p in read.planes[:100]] == [89] * 100
+    assert [p.stats["s199"] for p in read.planes[:100]] == [199] * 100
     assert len(read.hostnames) == 100
 
 

@@ -93,7 +93,8 @@ def _scan(buffer: UInt8) -> Tables:
     Room costs address space only: memory is taken by what is written.
     """
     size = len(buffer)
-    room = np.array([64, 1024, size // 14, size // 9, 4096, 8192, 16384, 64], np.int64)
+    entries = max(16_384, min(size // 32, 1 << 20))
+    room = np.array([64, 1024, size // 14, size // 9, entries, entries, entries, 64], np.int64)
     while True:
         tables = _allocate(room)
         error, *where = wire.scan(buffer, lookup.SEED, tables)
