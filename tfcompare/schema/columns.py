@@ -74,7 +74,8 @@ class Table:
 
     def conform(self, frame: pd.DataFrame) -> pd.DataFrame:
         """`frame` with exactly this table's columns, in order, in their declared dtypes."""
-        chosen = frame[self.column_names]
+        names = self.column_names
+        chosen = frame if list(frame.columns) == names else frame[names]
         pairs = zip(self.columns, chosen.dtypes, strict=True)
         others = {column.name: column.dtype for column, dtype in pairs if dtype != column.dtype}
         return chosen.astype(others) if others else chosen

@@ -97,10 +97,13 @@ class _Packed(HostFrames):
             _packed_bytes=len(data),
         )
 
-    def _frame(self, name: str) -> pd.DataFrame:
+    def _table(self, name: str) -> pa.Table:
         members: zipfile.ZipFile = self.__dict__["_members"]
         source = pa.BufferReader(members.read(f"{name}.parquet"))
-        frame: pd.DataFrame = pq.read_table(source, use_threads=False).to_pandas(use_threads=False)
+        return pq.ParquetFile(source).read(use_threads=False)
+
+    def _frame(self, name: str) -> pd.DataFrame:
+        frame: pd.DataFrame = self._table(name).to_pandas(use_threads=False)
         return frame
 
     @property
@@ -139,9 +142,9 @@ class _Packed(HostFrames):
     @cached_property
     def memory(self) -> MemoryEvents:
         manifest: dict[str, Any] = self.__dict__["_manifest"]
-        frame = self._frame("memory_events")
-        given: dict[str, Any] = {name: frame[name].to_numpy() for name in _OF_EVENTS}
-        given |= {name: Texts(frame[name].to_numpy(), tuple(manifest["labels"][name])) for name in _TEXTS}
+        table = self._table("memory_events")
+        given: dict[str, Any] = {name: table[name].to_numpy() for name in _OF_EVENTS}
+        given |= {name: Texts(table[name].to_numpy(), tuple(manifest["labels"][name])) for name in _TEXTS}
         first = np.array(manifest["memory_first"], np.int64)
         return MemoryEvents(memory_ids=tuple(manifest["memory_ids"]), first=first, **given)
 
