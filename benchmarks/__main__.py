@@ -52,7 +52,7 @@ class Plan:
             for i in range(runs):
                 _say(f"{_name(file)}, round {i + 1} of {runs}")
                 jobs = [job for job in JOBS if not is_large or i < self.slow_runs or job not in _SLOW_JOBS]
-                for job, cost in made.round(jobs, _tell).items():
+                for job, cost in made.round(i, jobs, _tell).items():
                     costs[job].append(cost)
         return Measured(_name(file), megabytes, costs)
 

@@ -77,7 +77,14 @@ JOBS: dict[str, Callable[[str], Callable[[], None]]] = {
     XPROF: xprof_tools,
     XPROF_WARM: xprof_tools,
 }
-"""In the order of a round: a warm one finds what the one before it left."""
+TURNS = (
+    (TFCOMPARE,),
+    (TFCOMPARE_KEEPING, TFCOMPARE_WARM),
+    (TFCOMPARE_AGAIN,),
+    (TFCOMPARE_OP_STEPS,),
+    (XPROF, XPROF_WARM),
+)
+"""What belongs together in a round: a warm job finds what the one before it left."""
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.jobs import JOBS, TFCOMPARE_KEEPING, TFCOMPARE_WARM, XPROF, XPROF_WARM
+from benchmarks.jobs import TFCOMPARE_KEEPING, TFCOMPARE_WARM, TURNS, XPROF, XPROF_WARM
 
 _ROOT = Path(__file__).resolve().parent.parent
 _BYTES_PER_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
@@ -41,12 +41,16 @@ class Copies:
         self._folder = folder
         self._ours = _copy(file, folder / "tfcompare")
 
-    def round(self, jobs: list[str], tell: Callable[[str, Cost], None]) -> dict[str, Cost]:
-        """Each of `jobs` once, one after the other, with nothing left of earlier rounds."""
+    def round(self, number: int, jobs: list[str], tell: Callable[[str, Cost], None]) -> dict[str, Cost]:
+        """Each of `jobs` once, one after the other, with nothing left of earlier rounds.
+
+        Each round begins with another turn: what a job leaves the machine like then falls on others by and by.
+        """
         costs = {}
         with tempfile.TemporaryDirectory(dir=self._folder) as fresh:
             theirs = Path(fresh) / "xprof"
-            for job in (job for job in JOBS if job in jobs):
+            first = number % len(TURNS)
+            for job in (job for turn in TURNS[first:] + TURNS[:first] for job in turn if job in jobs):
                 is_xprof = job in (XPROF, XPROF_WARM)
                 if is_xprof and not theirs.exists():
                     _copy(self._ours, theirs)

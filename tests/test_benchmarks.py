@@ -12,7 +12,16 @@ import pytest
 import benchmarks.__main__
 from benchmarks import measure
 from benchmarks.__main__ import Plan, main
-from benchmarks.jobs import JOBS, TFCOMPARE, TFCOMPARE_KEEPING, TFCOMPARE_OP_STEPS, TFCOMPARE_WARM, XPROF, XPROF_WARM
+from benchmarks.jobs import (
+    JOBS,
+    TFCOMPARE,
+    TFCOMPARE_KEEPING,
+    TFCOMPARE_OP_STEPS,
+    TFCOMPARE_WARM,
+    TURNS,
+    XPROF,
+    XPROF_WARM,
+)
 from benchmarks.measure import Cost
 from benchmarks.page import ResultsPage
 from benchmarks.report import Measured, has_aims, peak_mb, targets, work_s
@@ -106,6 +115,13 @@ def test_what_is_warm_finds_what_the_job_before_left_and_nothing_else_does(
     theirs = [file for job, file, _ in asked if job in (XPROF, XPROF_WARM)]
     assert theirs[0] == theirs[1] != theirs[2] == theirs[3]
     assert {file for job, file, _ in asked if job in (TFCOMPARE, TFCOMPARE_WARM)} == {asked[0][1]}
+
+
+def test_no_job_comes_first_in_every_round(asked: list[tuple[str, Path, str]], tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"recorded")
+    Plan(runs=len(TURNS), large_runs=1, slow_runs=1).rounds(tmp_path / "file")
+    assert [asked[i * len(JOBS)][0] for i in range(len(TURNS))] == [turn[0] for turn in TURNS]
+    assert sorted(job for turn in TURNS for job in turn) == sorted(JOBS)
 
 
 def test_large_files_are_measured_less_often(
