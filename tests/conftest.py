@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import sys
 import tempfile
+from collections.abc import Generator
+from functools import cache
 
 import pytest
 from hypothesis import settings
 
-from tests.capture.workers import workers
+from tests.capture.workers import started_workers, workers
 from tfcompare import cli
 from tfcompare.settings import DATA_VARIABLE, OFF, STORE_VARIABLE
 
-__all__ = ["workers"]
+__all__ = ["started_workers", "workers"]
 
 _DATA = tempfile.mkdtemp(prefix="tfcompare-tests-")
 
@@ -25,6 +29,25 @@ settings.load_profile("untimed")
 def pytest_configure() -> None:
     os.environ[DATA_VARIABLE] = _DATA
     os.environ[STORE_VARIABLE] = OFF  # what is tested is read; a few tests switch it on
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    gc.disable()  # hardly anything that is imported is garbage, or becomes it
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()  # to look at it again takes a third of a second each time
+        gc.enable()
+
+
+def pytest_collection_finish() -> None:
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        # Every AppTest looks through all packages for components: a tenth of a second, and the same each time.
+        manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 def pytest_unconfigure() -> None:

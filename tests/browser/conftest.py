@@ -157,7 +157,9 @@ def everything_works_offline(asked_elsewhere: list[str]) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def context(browser: Browser, samples_url: str, asked_elsewhere: list[str]) -> Iterator[BrowserContext]:
     """The one window whose tabs the tests are."""
-    made = browser.new_context(viewport=WIDE, timezone_id="Europe/Vienna", accept_downloads=True)
+    made = browser.new_context(
+        viewport=WIDE, timezone_id="Europe/Vienna", accept_downloads=True, reduced_motion="reduce"
+    )  # nothing fades in: painting that took a tenth of all of Chromium's time
     made.set_default_timeout(TIMEOUT_MS)
 
     def note(url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 import sys
@@ -11,10 +12,24 @@ from pathlib import Path
 
 import pytest
 
+Started = dict[str, subprocess.Popen[bytes]]
+"""By the addresses of their profiler servers."""
+
+
+@pytest.fixture(scope="module")
+def workers(started_workers: Started) -> Iterator[tuple[str, str]]:
+    """The addresses of the profiler servers of two processes that train while a file's tests may record them."""
+    for process in started_workers.values():
+        process.send_signal(signal.SIGCONT)
+    first, second = started_workers
+    yield first, second
+    for process in started_workers.values():
+        process.send_signal(signal.SIGSTOP)
+
 
 @pytest.fixture(scope="session")
-def workers() -> Iterator[tuple[str, str]]:
-    """The addresses of the profiler servers of two processes that train."""
+def started_workers() -> Iterator[Started]:
+    """The processes, started once: that takes seconds. While nobody records them they take no time of others."""
     with ExitStack() as running:
         ports = free_ports(2)
         processes = [running.enter_context(_worker(port)) for port in ports]
@@ -22,7 +37,7 @@ def workers() -> Iterator[tuple[str, str]]:
             for process in processes:
                 assert process.stdout is not None
                 assert process.stdout.readline() == b"ready\n"
-            yield f"localhost:{ports[0]}", f"localhost:{ports[1]}"
+            yield {f"localhost:{port}": process for port, process in zip(ports, processes, strict=True)}
         finally:
             for process in processes:
                 process.kill()
