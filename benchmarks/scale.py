@@ -22,7 +22,7 @@ from statistics import median
 from benchmarks.generate import generate
 from benchmarks.machine import description
 from tfcompare.compare import compare
-from tfcompare.ingest.cluster import Cluster
+from tfcompare.ingest.cluster import IN_HAND, Cluster
 from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.listing import listing
@@ -159,6 +159,9 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
         for table in ("steps", "op_stats", "kernel_stats", "memory_summary"):
             run.table(table)
 
+    def op_steps() -> None:
+        load(StoredRun(runs[0].row, store)).step_cells("op_stats")
+
     def compared() -> None:
         comparison = compare(*(load(StoredRun(run.row, store)) for run in runs))
         comparison.table("op_stats")
@@ -169,6 +172,7 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
             f"open a run of {hosts} hosts ({format_bytes(summaries[0].bytes_read)}), four tables",
             _seconds(rounds, opened),
         ),
+        ("open it: what each op took in each step, over all hosts", _seconds(rounds, op_steps)),
         ("open and compare two such runs: verdicts, op stats", _seconds(rounds, compared)),
         ("what one of them takes in memory at most", format_bytes(load(runs[0]).memory_bytes)),
         ("its record", format_bytes(max(kept.size_bytes for kept in store.files.listed("runs")))),
@@ -199,7 +203,7 @@ def _wait_for_all(address: str, workers: int) -> None:
         cluster = Cluster(address)
         width = cluster.width
         cluster.close()
-        if width == workers:
+        if width == IN_HAND * workers:
             return
         time.sleep(0.2)
 

@@ -137,6 +137,17 @@ def test_hosts_and_devices_to_choose_from(tmp_path: Path) -> None:
     assert ops(run, host="b", device="/device:GPU:3") == []
 
 
+@pytest.mark.parametrize("order", [[None, "a"], ["a", None]])
+def test_the_only_host_can_be_chosen_and_is_told_then(tmp_path: Path, order: list[str | None]) -> None:
+    put(tmp_path, "a", profile())
+    run = load(tmp_path)
+    for host in order:
+        told = {host or "all"}
+        assert set(run.table("op_stats", host=host)["host"]) == told
+        assert set(run.table("op_steps", host=host)["host"]) == told
+        assert set(run.step_cells("op_stats", host=host).keys["host"]) == told
+
+
 @pytest.mark.parametrize(
     ("name", "choice", "told"),
     [

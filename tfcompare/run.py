@@ -124,7 +124,7 @@ class Run:
             raise Unknown("table of single devices", name, list(_BY_DEVICE))
         if device is not None and device not in self.devices:
             raise Unknown(f"device of {self.name}", device, list(self.devices))
-        return self._table(name, hosts, device).copy(deep=False)
+        return self._table(name, hosts, host, device).copy(deep=False)
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
         """What each row of `op_stats` (self time) or `kernel_stats` (total time) took in each step.
@@ -136,14 +136,12 @@ class Run:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
             return below_one_another([h.kernels.step_cells() for h in hosts])
-        key = tuple(h.host for h in hosts)
-        if key not in self._cells:
-            label = hosts[0].host if hosts is not self.hosts else schema.ALL_HOSTS
-            self._cells[key] = op_cells(of_hosts([h.parts for h in hosts]), label)
-        return self._cells[key]
+        if host not in self._cells:
+            self._cells[host] = op_cells(of_hosts([h.parts for h in hosts]), _label(host))
+        return self._cells[host]
 
     @cached_property
-    def _cells(self) -> dict[tuple[str, ...], StepCells]:
+    def _cells(self) -> dict[str | None, StepCells]:
         return {}
 
     def _hosts(self, host: str | None) -> tuple[HostFrames, ...]:
@@ -153,19 +151,33 @@ class Run:
             raise Unknown(f"host of {self.name}", host, list(self.host_names))
         return tuple(h for h in self.hosts if h.host == host)
 
-    def _table(self, name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
+    def _table(self, name: str, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
         if name in OF_EACH_HOST:
             return _of_each_host(name, hosts, device)
-        key = (name, tuple(h.host for h in hosts), device)
+        key = name, host, device
         if key not in self._made:
-            self._made[key] = _op_table(name, hosts, device, hosts is not self.hosts)
+            make = self._op_stats if name == "op_stats" else self._op_steps
+            self._made[key] = make(hosts, host, device)
         return self._made[key]
 
     @cached_property
-    def _made(self) -> dict[tuple[str, tuple[str, ...], str | None], pd.DataFrame]:
+    def _made(self) -> dict[tuple[str, str | None, str | None], pd.DataFrame]:
         return {}
+
+    def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
+        parts = of_hosts([h.parts.over_all_steps for h in hosts])
+        idle = pd.concat([h.idle for h in hosts], ignore_index=True)
+        if device is not None:
+            parts, idle = parts.on_device(device), idle[idle["device"] == device]
+        return op_stats(parts, idle, _label(host))
+
+    def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
+        if device is None:
+            return op_steps(self.step_cells("op_stats", host=host))
+        parts = of_hosts([h.parts.on_device(device) for h in hosts])
+        return op_steps(op_cells(parts, _label(host)))
 
 
 def load(
@@ -227,7 +239,8 @@ def _remarks(hosts: list[HostFrames]) -> list[str]:
 def _of_each_host(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
     """The rows of each host below those of the one before; of kernels the longest first, whichever host they ran on."""
     table = schema.table(name)
-    frame = pd.concat([OF_EACH_HOST[name](h) for h in hosts], ignore_index=True)
+    frames = [OF_EACH_HOST[name](h) for h in hosts]
+    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
     if device is not None:
         frame = frame[frame["device"] == device].reset_index(drop=True)
     if name == "kernel_stats" and len(hosts) > 1:
@@ -235,14 +248,8 @@ def _of_each_host(name: str, hosts: tuple[HostFrames, ...], device: str | None) 
     return table.conform(frame)
 
 
-def _op_table(name: str, hosts: tuple[HostFrames, ...], device: str | None, is_chosen: bool) -> pd.DataFrame:
-    of_each = [h.parts for h in hosts]
-    parts = of_hosts([parts.over_all_steps for parts in of_each] if name == "op_stats" else of_each)
-    idle = pd.concat([h.idle for h in hosts], ignore_index=True)
-    if device is not None:
-        parts, idle = parts.on_device(device), idle[idle["device"] == device]
-    label = hosts[0].host if is_chosen else schema.ALL_HOSTS
-    return op_stats(parts, idle, label) if name == "op_stats" else op_steps(parts, label)
+def _label(host: str | None) -> str:
+    return schema.ALL_HOSTS if host is None else host
 
 
 def _info(run: Run) -> RunInfo:

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from tests.remote.servers import S3
 from tests.store.runs_in_stores import assert_same, stored
 from tfcompare.errors import TfcompareError
 from tfcompare.ingest import cluster
-from tfcompare.ingest.cluster import Cluster
+from tfcompare.ingest.cluster import IN_HAND, Cluster
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.run import load
 
@@ -68,7 +69,9 @@ def dask(tmp_path: Path, s3: S3) -> Iterator[Dask]:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_file(dask: Dask, tmp_path: Path) -> None:
+def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_file(
+    dask: Dask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "logs" / "run"
     folder.mkdir(parents=True)
     source = next(SAMPLE_RUNS[OURS].rglob("*.xplane.pb"))
@@ -79,10 +82,14 @@ def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_file(dask: Dask, t
         if done.files_done == 1:
             dask.workers[0].kill()
 
+    watching = Cluster(dask.address)
+    _wait_for_width(watching, 2 * IN_HAND, monkeypatch)
     summary = ingest([folder], "s3://bucket/store", lambda: Cluster(dask.address), kill_one)
     assert (summary.runs_ingested, summary.host_files, summary.failures) == (1, 5, [])
     (run,) = stored("s3://bucket/store").values()
     assert_same(load(run), load(folder))
+    _wait_for_width(watching, IN_HAND, monkeypatch)
+    watching.close()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "reader_version", lambda: "another")
         with pytest.raises(TfcompareError, match="1 of 1 workers have another version of tfcompare, such as tcp://"):
@@ -92,6 +99,15 @@ def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_file(dask: Dask, t
         dask.workers[1].wait()
         with pytest.raises(TfcompareError, match=r"has no worker; start one with `dask worker`|do not answer"):
             Cluster(dask.address)
+
+
+def _wait_for_width(watching: Cluster, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until as many tasks are to be in hand as the workers that are there now take."""
+    monkeypatch.setattr(cluster, "_COUNT_S", 0)
+    deadline = time.monotonic() + 60
+    while watching.width != width:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -119,6 +119,19 @@ def test_two_ingests_at_once_leave_one_store_with_all(tmp_path: Path) -> None:
     assert all(load(run).remarks == () for run in runs.values())
 
 
+def test_the_largest_file_of_a_run_is_begun_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files: list[str] = []
+    monkeypatch.setattr(reading, "read", lambda path, real=reading.read: (files.append(path.name), real(path))[1])
+    folder = tmp_path / "logs" / "run"
+    folder.mkdir(parents=True)
+    for host, name in {"a": OURS, "b": "filters_512_128", "c": OURS}.items():
+        shutil.copy(next(SAMPLE_RUNS[name].rglob("*.xplane.pb")), folder / f"{host}.xplane.pb")
+    sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+    assert ingest([folder], str(tmp_path / "store"), Here).host_files == 3
+    assert files == sorted(sorted(sizes), key=lambda name: -sizes[name])
+    assert files != sorted(sizes)
+
+
 def test_what_was_done_before_it_was_interrupted_is_kept(tmp_path: Path) -> None:
     def interrupt(done: Ingest) -> None:
         if done.files_done == 2:

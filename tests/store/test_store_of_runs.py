@@ -20,10 +20,11 @@ from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.listing import listing
 from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.run import load
+from tfcompare.settings import STORE_VARIABLE
 from tfcompare.store import index, kept_frames, records
 from tfcompare.store import stored as stored_module
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.stored import MARK, Store, named, one_of
+from tfcompare.store.stored import MARK, Store, StoredRun, named, one_of
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"
 KINDS = ["tf_cpu_base", "tf_gpu", "jax_conv_08", "jax_tpu"]
@@ -144,13 +145,34 @@ def test_frames_of_another_reader_are_never_shown(store: Path, logs: Path, monke
     for run in runs:
         assert not run.is_readable
         assert run.problems == (
-            f"{run.id}: was ingested by another version of tfcompare; run `tfcompare ingest` again",
+            f"{run.id}: was ingested by another version of tfcompare, whose tables this one does not read; to read its "
+            f"profiles again, run `tfcompare ingest {logs} --store {store}` where they are",
         )
         with pytest.raises(TfcompareError, match="another version"):
             load(run)
         assert listing([run], {})["state"].tolist() == ["unreadable"]
     assert put([logs], store).host_files == 2
     assert all(run.is_readable for run in Store(str(store)).runs()[0])
+
+
+@pytest.mark.parametrize(
+    ("run", "place", "command"),
+    [
+        ("logs/day 1/run", "s3://bucket/logs/day 1/run", "tfcompare ingest s3://bucket/logs --store {store}"),
+        ("my logs/run", "/data/my logs/run", "tfcompare ingest '/data/my logs' --store {store}"),
+        ("run", "/data/run", "tfcompare ingest /data/run --store {store}"),
+    ],
+)
+def test_the_command_that_ingests_a_run_again_gives_it_the_same_id(
+    run: str, place: str, command: str, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Store(str(store))
+    row = replace(held.runs()[0][0].row, run=run, place=place, reader="another")
+    (told,) = StoredRun(row, held).problems
+    assert f"run `{command.format(store=store)}` where" in told
+    monkeypatch.setenv(STORE_VARIABLE, str(store))
+    (told,) = StoredRun(row, held).problems
+    assert f"run `{command.partition(' --store')[0]}` where" in told
 
 
 def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read_anew: list[str]) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.frames.combinations import combinations
 from tfcompare.xspace.compilation import Array, compiled
 
 Int32 = npt.NDArray[np.int32]
@@ -25,6 +26,8 @@ Bools = npt.NDArray[np.bool_]
 NO_STEP = -1
 
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
+ADDED = ["occurrences", "total_time_ps", "self_time_ps"]
+_AT_ONCE = 1 << 18
 _DENSE = 4  # a table of all combinations is taken if it has at most so many elements for each row
 _FEW = 50_000  # numpy's own way takes less time for so few than linking a compiled loop
 
@@ -50,8 +53,7 @@ class OpParts:
         """The same with one cell for each part that has any, of what it took in all steps and outside of them."""
         code = self.cells["part"].to_numpy()
         part, code = distinct(code, len(self.parts))
-        added = ("occurrences", "total_time_ps", "self_time_ps")
-        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in added}
+        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in ADDED}
         is_eager = any_of(code, self.cells["is_eager"].to_numpy(), len(part))
         return OpParts(self.parts, pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager}))
 
@@ -105,7 +107,7 @@ class OpEvents:
 
 
 def together(several: Iterable[OpParts]) -> OpParts:
-    """The parts of several planes of one host, or of several hosts."""
+    """The parts of several planes of one host."""
     every = list(several)
     if len(every) == 1:
         return every[0]
@@ -119,15 +121,50 @@ def together(several: Iterable[OpParts]) -> OpParts:
 
 
 def of_hosts(hosts: Sequence[OpParts]) -> OpParts:
-    """The parts of all hosts; of several, an op on the host side is known by its name alone, of whatever type."""
-    every = together(hosts)
-    if len(hosts) < 2:
-        return every
-    on_host = every.parts["host_or_device"] == schema.HOST
-    first_type = every.parts[on_host].groupby("op_name", sort=False)["op_type"].first()
-    names = every.parts["op_name"]
-    return OpParts(
-        every.parts.assign(op_type=every.parts["op_type"].where(~on_host, names.map(first_type))), every.cells
+    """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
+    known by its name alone, of whatever type."""
+    if len(hosts) == 1:
+        return hosts[0]
+    every = pd.concat([p.parts for p in hosts], ignore_index=True)
+    rows, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
+    ends = np.cumsum([len(p.parts) for p in hosts])
+    parts = every.iloc[rows].reset_index(drop=True)
+    del every
+    on_host = parts["host_or_device"] == schema.HOST
+    first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
+    op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
+    return OpParts(parts.assign(op_type=op_type), _added_up(hosts, np.split(row, ends[:-1])))
+
+
+def _added_up(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
+    """The cells of all hosts, one for each part and step; `rows`: for each host, which parts its own ones are.
+
+    A few hosts at a time: all their cells at once would be far more than what comes out.
+    """
+    found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
+    for host, row in zip(hosts, rows, strict=True):
+        waiting.append(host.cells.assign(part=row[host.cells["part"]]))
+        count += len(waiting[-1])
+        if count > max(_AT_ONCE, len(found)):
+            found, waiting, count = _by_part_and_step([found, *waiting]), [], 0
+    return _by_part_and_step([found, *waiting])
+
+
+def _by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """These cells, added up where part and step are the same."""
+    column = {name: np.concatenate([cells[name].to_numpy() for cells in several]) for name in _NO_CELLS}
+    step, parts = column["step"], int(column["part"].max(initial=-1)) + 1
+    low = int(step.min(initial=0))
+    numbers, position = distinct(step - low, int(step.max(initial=0)) - low + 1)
+    keys, code = distinct(column["part"] * len(numbers) + position, parts * len(numbers))
+    return pd.DataFrame(
+        {
+            "part": keys // len(numbers),
+            "step": numbers[keys % len(numbers)] + low,
+            **{name: sums(code, column[name], len(keys)) for name in ADDED},
+            "is_eager": any_of(code, column["is_eager"], len(keys)),
+        },
+        copy=False,
     )
 
 

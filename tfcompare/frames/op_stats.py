@@ -7,14 +7,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.op_parts import NO_STEP, OpParts, any_of, distinct, largest, sums
+from tfcompare.frames.op_parts import ADDED, NO_STEP, OpParts, any_of, distinct, largest, sums
 from tfcompare.frames.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
 _OP = ["host_or_device", "op_type", "op_name"]
-_ADDED = ["occurrences", "total_time_ps", "self_time_ps"]
 
 
 def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
@@ -32,9 +31,9 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
     return schema.OP_STATS.conform(order.reset_index(drop=True))
 
 
-def op_steps(parts: OpParts, host: str) -> pd.DataFrame:
+def op_steps(cells: StepCells) -> pd.DataFrame:
     """Columns of `schema.OP_STEPS`, by op and step."""
-    return schema.OP_STEPS.conform(op_cells(parts, host).frame().rename(columns={"time_us": "self_time_us"}))
+    return schema.OP_STEPS.conform(cells.frame().rename(columns={"time_us": "self_time_us"}))
 
 
 def op_cells(parts: OpParts, host: str) -> StepCells:
@@ -65,7 +64,7 @@ def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.Da
     steps = max(steps, 1)
     part_of_cell = named["rank"].to_numpy()[parts.cells["part"]]
     of_part, code = distinct(part_of_cell * steps + step, len(named) * steps)
-    occurrences, total, own = (sums(code, parts.cells[name].to_numpy(), len(of_part)) for name in _ADDED)
+    occurrences, total, own = (sums(code, parts.cells[name].to_numpy(), len(of_part)) for name in ADDED)
     is_eager = any_of(code, parts.cells["is_eager"].to_numpy(), len(of_part))
 
     named = named.drop_duplicates("rank").sort_values("rank")

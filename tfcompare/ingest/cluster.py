@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -12,8 +13,11 @@ from tfcompare.errors import TfcompareError
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
+IN_HAND = 3
+"""Tasks for each thread of a worker: the one that it works on, and some that wait there, so that it never waits."""
 _CONNECT_S = 20
 _NOBODY_S = 60
+_COUNT_S = 5
 _INSTALL = "pip install 'tfcompare[cluster]'"
 _NO_MODULE = ("ModuleNotFoundError", "ImportError")
 
@@ -29,11 +33,21 @@ class Cluster:
         self._client = _connect(address, self._address)
         self._seen = monotonic()
         try:
-            self.width = self._check_workers()
+            self._check_workers()
+            self._threads, self._counted = self._count(), self._seen
         except BaseException:
             self._client.close()
             raise
         self._executor = self._client.get_executor(pure=False)
+
+    @property
+    def width(self) -> int:
+        """See `Pool`. Workers come and go meanwhile."""
+        if monotonic() - self._counted > _COUNT_S:
+            self._counted = monotonic()
+            with suppress(OSError):  # of a scheduler that is gone, `check` tells
+                self._threads = self._count()
+        return IN_HAND * max(1, self._threads)
 
     def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
         """See `Pool`."""
@@ -53,7 +67,7 @@ class Cluster:
         """See `Pool`."""
         if self._client.status != "running":
             raise TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
-        if self._client.scheduler_info(n_workers=-1)["workers"]:
+        if self._count():
             self._seen = monotonic()
         elif monotonic() - self._seen > _NOBODY_S:
             raise TfcompareError(
@@ -64,8 +78,13 @@ class Cluster:
         """See `Pool`."""
         self._client.close()
 
-    def _check_workers(self) -> int:
+    def _count(self) -> int:
         """How many tasks the workers do at once."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        threads: int = sum(worker["nthreads"] for worker in workers.values())
+        return threads
+
+    def _check_workers(self) -> None:
         try:
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
@@ -86,9 +105,6 @@ class Cluster:
                 f"{self._address}: {len(others)} of {len(versions)} workers have another version of tfcompare, such as "
                 f"{others[0]}; install the same one everywhere"
             )
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        threads: int = sum(worker["nthreads"] for worker in workers.values())
-        return max(1, threads)
 
 
 def _version() -> str:

@@ -10,7 +10,7 @@ from time import monotonic
 
 from tfcompare.ingest.plan import Plan, plan
 from tfcompare.ingest.pools import Answer, Job, Killed, Pool, Queue
-from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run, is_own
+from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
 from tfcompare.logdir import HostFile
 from tfcompare.store.files import full_address
 from tfcompare.store.index import Row
@@ -64,7 +64,7 @@ def ingest(
     """
     started = monotonic()
     store = Store(full_address(address))
-    store.begin(is_own=is_own(store.address))
+    store.begin()
     index, said = store.index()
     todo = plan(places, store, index)
     work = _Work(store, todo, progress)
@@ -89,7 +89,7 @@ class _Work:
         self._records = dict(todo.records)
         self._outcomes: dict[str, dict[str, HostOutcome]] = {}
         self._left = {run: len(files) for run, files in todo.to_read.items()}
-        self._files = [(run, file) for run, files in todo.to_read.items() for file in files]
+        self._files = [(run, file) for run, files in todo.to_read.items() for file in _largest_first(files)]
         self._progress = progress
         self._rows: list[Row] = []
         self._noted = monotonic()
@@ -161,6 +161,11 @@ class _Work:
             return
         self.summary.runs_failed += 1
         self.summary.failures += task.record.problems
+
+
+def _largest_first(files: Sequence[HostFile]) -> list[HostFile]:
+    """So that in the end none is waited for that was begun late and takes long."""
+    return sorted(files, key=lambda file: -file.size_bytes)
 
 
 def _given_up(file: HostFile, answer: Answer) -> str:

@@ -23,10 +23,13 @@ _LOOK_S = 5.0
 
 
 class Pool(Protocol):
-    """Processes that work. `width`: how many tasks are in hand at once; `most_tries`: how often one may kill them."""
+    """Processes that work. `most_tries`: how often a task may kill one."""
 
-    width: int
     most_tries: int
+
+    @property
+    def width(self) -> int:
+        """How many tasks are to be in hand at once."""
 
     def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
         """Have it done."""
@@ -162,8 +165,9 @@ class Processes:
 
     most_tries = 3
 
-    def __init__(self, width: int) -> None:
-        self.width = width
+    def __init__(self, processes: int) -> None:
+        self.width = 2 * processes  # one waits for each, so that none waits for the next
+        self._processes = processes
         self._pool = self._new()
 
     def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
@@ -192,7 +196,7 @@ class Processes:
                 process.terminate()
 
     def _new(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.width, mp_context=get_context("spawn"), initializer=_go_with_parent)
+        return ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_go_with_parent)
 
 
 @contextmanager

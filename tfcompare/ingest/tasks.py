@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from time import perf_counter
 
-from tfcompare import settings
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.listing import told_of
 from tfcompare.logdir import FoundRun, HostFile
 from tfcompare.reading import HostReader, kept_here
 from tfcompare.run import load
-from tfcompare.store.files import FolderFiles
+from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
 from tfcompare.store.kept_frames import pack_name
 from tfcompare.store.packing import pack
@@ -109,12 +107,6 @@ def ingest_run(task: RunTask) -> Row:
             recorded_source=run.info.start_time_source,
         )
     return store.put(record)
-
-
-def is_own(store: str) -> bool:
-    """Whether the store is the one that frames are kept in on this machine."""
-    folder, files = settings.store_folder(os.environ), Store(store).files
-    return folder is not None and isinstance(files, FolderFiles) and files.files.folder == folder.absolute()
 
 
 def _only(file: HostFile) -> FoundRun:

@@ -114,6 +114,10 @@ def store_files(address: str) -> StoreFiles:
 
         return RemoteFiles(parse(address))
     folder = Path(full_address(address))
+    return FolderFiles(LocalFiles(folder, settings.store_bytes(os.environ) if is_own(address) else None))
+
+
+def is_own(address: str) -> bool:
+    """Whether the store there is the one that frames are kept in on this machine."""
     own = settings.store_folder(os.environ)
-    is_own = own is not None and own.absolute() == folder
-    return FolderFiles(LocalFiles(folder, settings.store_bytes(os.environ) if is_own else None))
+    return own is not None and not is_url(address) and Path(full_address(address)) == own.absolute()

@@ -41,6 +41,8 @@ _OF_EVENTS = (
     "memory", "row", "time_ps", "is_allocation", "following", "stack_bytes", "heap_bytes", "free_bytes",
     "lifetime_peak_bytes", "fragmentation", "requested_bytes", "allocation_bytes", "step", "in_step",
 )  # fmt: skip
+_NOT_HELD = "op_cells"
+"""Read anew each time: the most of a pack by far, and little work beside what is made of it."""
 
 
 class Damaged(Exception):
@@ -49,12 +51,13 @@ class Damaged(Exception):
 
 def pack(frames: HostFrames) -> bytes:
     """The frames as bytes: the same frames give the same bytes."""
+    tables = _frames_of(frames)
     manifest = {
         "host": frames.host,
         "digest": frames.digest,
         "origin": asdict(frames.origin),
         "step_source": frames.step_source,
-        "memory_bytes": frames.memory_bytes,
+        "memory_bytes": sum(_memory_of(frame) for name, frame in tables.items() if name != _NOT_HELD),
         "remarks": frames.remarks,
         "memory_ids": frames.memory.memory_ids,
         "memory_first": frames.memory.first.tolist(),
@@ -63,7 +66,7 @@ def pack(frames: HostFrames) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as members:
         members.writestr(zipfile.ZipInfo(_MANIFEST, _OLDEST), json.dumps(manifest))
-        for name, frame in _frames_of(frames).items():
+        for name, frame in tables.items():
             members.writestr(zipfile.ZipInfo(f"{name}.parquet", _OLDEST), _parquet(frame))
     body = out.getbuffer()
     return b"".join((_MAGIC, _digest(body), body))
@@ -103,12 +106,12 @@ class _Packed(HostFrames):
         return pq.ParquetFile(source).read(use_threads=False)
 
     def _frame(self, name: str) -> pd.DataFrame:
-        frame: pd.DataFrame = self._table(name).to_pandas(use_threads=False)
+        frame: pd.DataFrame = self._table(name).to_pandas(use_threads=False, split_blocks=True)  # no copy
         return frame
 
     @property
     def memory_bytes(self) -> int:
-        """What the frames take in memory once all of them were asked for, and the pack."""
+        """What the frames that are held take in memory once all of them were asked for, and the pack."""
         manifest: dict[str, Any] = self.__dict__["_manifest"]
         size: int = manifest["memory_bytes"] + self.__dict__["_packed_bytes"]
         return size
@@ -171,9 +174,9 @@ class _PackedParts(OpParts):
     def parts(self) -> pd.DataFrame:
         return self.__dict__["_frame"]("op_parts")  # type: ignore[no-any-return]
 
-    @cached_property
+    @property
     def cells(self) -> pd.DataFrame:
-        return self.__dict__["_frame"]("op_cells")  # type: ignore[no-any-return]
+        return self.__dict__["_frame"](_NOT_HELD)  # type: ignore[no-any-return]
 
     @cached_property
     def over_all_steps(self) -> OpParts:
@@ -198,6 +201,10 @@ def _frames_of(frames: HostFrames) -> dict[str, pd.DataFrame]:
         "tf_data_executions": frames.tf_data.executions,
         "tf_data_calls": frames.tf_data.calls,
     }
+
+
+def _memory_of(frame: pd.DataFrame) -> int:
+    return int(frame.memory_usage(deep=True).sum())
 
 
 def _of_memory(memory: MemoryEvents) -> pd.DataFrame:

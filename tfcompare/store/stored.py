@@ -21,7 +21,8 @@ from tfcompare.logdir.naming import Address, display_names
 from tfcompare.logdir.places import open_places
 from tfcompare.logdir.runs import survey
 from tfcompare.remote.places import is_url, parse, shown
-from tfcompare.store.files import StoreFiles, store_files
+from tfcompare.store.again import ingest_again
+from tfcompare.store.files import StoreFiles, is_own, store_files
 from tfcompare.store.index import Index, Row, add_to_index, merge_index, read_index, row_of
 from tfcompare.store.packing import Damaged
 from tfcompare.store.records import Record, from_bytes, record_name, to_bytes, unread
@@ -33,7 +34,6 @@ _AT_ONCE = 32
 _MOST_FILES = 16
 """More files of an index than this are merged."""
 _NEAREST = 5
-OTHER_READER = "was ingested by another version of tfcompare; run `tfcompare ingest` again"
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class Store:
             return False
         return True
 
-    def begin(self, *, is_own: bool = False) -> None:
+    def begin(self) -> None:
         """Make it a store, unless it is one. Raises `TfcompareError` where other files lie there."""
         try:
             self.check()
         except NoRuns:
-            if not is_own and self.files.holds_others() and not self._was_begun():
+            if not is_own(self.address) and self.files.holds_others() and not self._was_begun():
                 raise TfcompareError(
                     f"{self.shown}: holds other files and is no store of tfcompare; name an empty folder for it"
                 ) from None
@@ -157,7 +157,7 @@ class StoredRun(FoundRun):
 
     def __init__(self, row: Row, store: Store, name: str = "", record: Record | None = None) -> None:
         is_current = row.reader == reader_version()
-        problems = row.problems if is_current else (f"{row.run}: {OTHER_READER}",)
+        problems = row.problems if is_current else (_of_other_reader(row, store),)
         self.__dict__.update(
             id=row.run,
             name=name or row.run,
@@ -187,7 +187,7 @@ class StoredRun(FoundRun):
         except Damaged:
             return self._from_profiles(f"{where}: the record of {self.id} is damaged")
         if record is None or record.reader != reader_version():
-            why = "is not there any more" if record is None else OTHER_READER
+            why = "is not there any more" if record is None else "was made by another version of tfcompare meanwhile"
             raise TfcompareError(f"{where}: the record of {self.id} {why}; look for runs again")
         return record.files(self.store.address)
 
@@ -300,6 +300,13 @@ def nearest(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareEr
 
 def _likeness(wanted: str, name: str) -> float:
     return difflib.SequenceMatcher(None, wanted, name).quick_ratio()
+
+
+def _of_other_reader(row: Row, store: Store) -> str:
+    return (
+        f"{row.run}: was ingested by another version of tfcompare, whose tables this one does not read; to read its "
+        f"profiles again, run `{ingest_again(row, store.address)}` where they are"
+    )
 
 
 def _path(place: str) -> PurePath:

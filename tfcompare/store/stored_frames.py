@@ -9,7 +9,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostFrames
 from tfcompare.logdir import HostFile
 from tfcompare.remote.places import shown
-from tfcompare.store.files import FolderFiles, StoreFiles, store_files
+from tfcompare.store.files import StoreFiles, is_own, store_files
 from tfcompare.store.kept_frames import KeptFrames, pack_name
 from tfcompare.store.packing import Damaged, pack, unpack
 from tfcompare.text import text_of
@@ -34,7 +34,7 @@ def stored_frames(
         return _made_again(file, store, "is not there any more", remarks, made)
     except Damaged:
         return _made_again(file, store, "is damaged", remarks, made)
-    if kept is not None and not _is_in(kept, store):
+    if kept is not None and not is_own(file.stored.store):
         kept.put(name, data)
     return frames
 
@@ -78,7 +78,3 @@ def _made_again(
         store.write(name, pack(frames))
     remarks[f"{told}; it was made anew from the profile"] = None
     return frames
-
-
-def _is_in(kept: KeptFrames, store: StoreFiles) -> bool:
-    return isinstance(store, FolderFiles) and store.files.folder.absolute() == kept.files.folder.absolute()

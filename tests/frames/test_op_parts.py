@@ -1,0 +1,89 @@
+"""The parts of all hosts of a run, put together a few hosts at a time."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.frames.tables import lines, rows
+from tfcompare.frames import op_parts
+from tfcompare.frames.op_parts import NO_STEP, OpParts, of_hosts
+
+_PARTS = ["device", "host_or_device", "op_type", "op_name", "part"]
+_CELLS = ["step", "occurrences", "total_time_ps", "self_time_ps", "is_eager"]
+_GPU, _CPU = "/device:GPU:0", "/host:CPU"
+_FAR = 10**17
+
+_Cell = tuple[tuple[str, str, str, str, str], int, int, int, int, bool]
+
+
+def parts_of(*cells: _Cell) -> OpParts:
+    """Parts from (part, step, occurrences, total, own, eager)."""
+    texts = list(dict.fromkeys(part for part, *_ in cells))
+    told = [(texts.index(part), *numbers) for part, *numbers in cells]
+    dtypes = dict.fromkeys(["part", *_CELLS[:-1]], "int64") | {"is_eager": "bool"}
+    return OpParts(
+        pd.DataFrame(texts, columns=_PARTS, dtype="str"), pd.DataFrame(told, columns=["part", *_CELLS]).astype(dtypes)
+    )
+
+
+def table(parts: OpParts) -> list[str]:
+    """A line for each cell, with the texts of its part."""
+    texts = parts.parts.iloc[parts.cells["part"]].reset_index(drop=True)
+    return rows(pd.concat([texts, parts.cells.drop(columns="part")], axis=1), *_PARTS, *_CELLS[:-1])
+
+
+def test_cells_of_equal_parts_and_steps_add_up_over_hosts() -> None:
+    conv, relu = (_GPU, "Device", "Conv", "c", "k1"), (_GPU, "Device", "Relu", "r", "k2")
+    read = (_CPU, "Host", "Read", "h", "h")
+    ours = parts_of((conv, NO_STEP, 1, 5, 5, False), (conv, 4, 1, 10, 9, False), (relu, 5, 2, 3, 3, False))
+    theirs = parts_of((read, 4, 1, 7, 6, True), (relu, 5, 1, 30, 20, True), (conv, _FAR, 1, 2, 1, False))
+    both = of_hosts([ours, theirs])
+    assert table(both) == lines(f"""
+        {_GPU} Device Conv c k1 -1      1  5  5
+        {_GPU} Device Conv c k1 4       1 10  9
+        {_GPU} Device Conv c k1 {_FAR}  1  2  1
+        {_GPU} Device Relu r k2 5       3 33 23
+        {_CPU} Host   Read h h  4       1  7  6
+    """)
+    assert both.cells["is_eager"].tolist() == [False, False, False, True, True]
+
+
+def test_an_op_of_the_host_has_the_type_that_it_has_first() -> None:
+    once = 0, 1, 1, 1, False
+    ours = parts_of(((_CPU, "Host", "A", "x", ""), *once))
+    theirs = parts_of(((_CPU, "Host", "B", "x", ""), *once), ((_GPU, "Device", "B", "x", ""), *once))
+    assert of_hosts([ours, theirs]).parts["op_type"].tolist() == ["A", "A", "B"]
+    assert of_hosts([theirs]).parts["op_type"].tolist() == ["B", "B"]
+
+
+_CELL = st.tuples(
+    st.sampled_from([(_GPU, "Device", "T", name, part) for name in "ab" for part in "kl"]),
+    st.sampled_from([NO_STEP, 0, 1, 2, _FAR]),
+    *[st.integers(0, 2**40)] * 3,
+    st.booleans(),
+)
+_HOST = st.lists(_CELL, max_size=8, unique_by=lambda cell: cell[:2]).map(lambda cells: parts_of(*cells))
+
+
+@given(st.lists(_HOST, min_size=2, max_size=5), st.sampled_from([0, 3, 1 << 18]))
+def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
+    hosts: list[OpParts], at_once: int
+) -> None:
+    every = pd.concat([host.cells.assign(key=key_of(host)) for host in hosts])
+    sums = every.groupby(["key", "step"])[_CELLS[1:-1]].sum()
+    flags = every.groupby(["key", "step"])["is_eager"].any()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(op_parts, "_AT_ONCE", at_once)
+        both = of_hosts(hosts)
+    found = both.cells.assign(key=key_of(both)).set_index(["key", "step"]).sort_index()
+    assert found.index.is_unique
+    pd.testing.assert_frame_equal(found[_CELLS[1:-1]], sums, check_index_type=False)
+    assert found["is_eager"].tolist() == flags.tolist()
+
+
+def key_of(parts: OpParts) -> list[str]:
+    """The name of each cell's op and part."""
+    return ["".join(parts.parts.loc[part, ["op_name", "part"]]) for part in parts.cells["part"]]
