@@ -6,13 +6,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
 _DENSE = 4  # codes are taken as they are if there are at most so many possible ones for each row
 
 
-def combinations(*columns: Int64) -> tuple[Int64, Int64]:
+def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
     """(the first row of each distinct combination, in order of appearance; the combination of each row)."""
     code = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -24,7 +25,7 @@ def combinations(*columns: Int64) -> tuple[Int64, Int64]:
     return rows, code
 
 
-def _codes(column: Int64) -> tuple[Int64, int]:
+def _codes(column: Int32 | Int64) -> tuple[Int32 | Int64, int]:
     """(a code from 0 for each row, how many there may be)."""
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _DENSE * len(column):

@@ -17,6 +17,7 @@ from tfcompare.frames.tpu_ops import OP_LINES
 from tfcompare.schema import kernels
 from tfcompare.xspace import XSpace
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 _COLLECTIVE_KERNEL = re.compile(r"nccl|rccl", re.I)
@@ -37,17 +38,17 @@ _OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int64)
 _OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
 
 
-def device_activities(space: XSpace) -> tuple[Int64, Int64]:
+def device_activities(space: XSpace) -> tuple[Int32, Int64]:
     """(rows of the device events that took time, the activity of each)."""
     kind = device_kind(space)
     if kind == "CPU":
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return np.zeros(0, np.int32), np.zeros(0, np.int64)
     rows, activity = _on_tpu(space) if kind == "TPU" else _on_gpu(space)
-    took_time = space.events.duration_ps[rows] > 0
-    return rows[took_time], activity[took_time]
+    took_time = np.flatnonzero(space.events.duration_ps.take(rows) > 0)
+    return rows.take(took_time), activity.take(took_time)
 
 
-def _on_gpu(space: XSpace) -> tuple[Int64, Int64]:
+def _on_gpu(space: XSpace) -> tuple[Int32, Int64]:
     rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
     collective = np.array([_COLLECTIVE_KERNEL.match(name) is not None for name in space.metadata_names], np.bool_)
     computing = _OF_PRECISION[kernel_precisions(space, rows)]
@@ -59,7 +60,7 @@ def _on_gpu(space: XSpace) -> tuple[Int64, Int64]:
     return rows, activity.astype(np.int64)
 
 
-def _on_tpu(space: XSpace) -> tuple[Int64, Int64]:
+def _on_tpu(space: XSpace) -> tuple[Int32, Int64]:
     lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] in OP_LINES]
     rows = events_of_lines(space, lines)
     category = space.metadata_strings("hlo_category")
@@ -67,14 +68,17 @@ def _on_tpu(space: XSpace) -> tuple[Int64, Int64]:
     shape = space.metadata_strings("shape_with_layout")
     shape_code = shape.spread(len(space.metadata_names))
     of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int64)
-    for row in np.unique(space.events.metadata[rows]).tolist():
+    metadata = space.events.metadata.take(rows)
+    is_used = np.zeros(len(of_metadata), np.bool_)
+    is_used[metadata] = True
+    for row in np.flatnonzero(is_used).tolist():
         told = category.labels[code[row]] if code[row] >= 0 else ""
         name = str(space.metadata_names[row])
         of_metadata[row] = _of_instruction(told or name.lstrip("%"))
         if of_metadata[row] == Activity.DEVICE_COMPUTE:
             made = shape.labels[shape_code[row]] if shape_code[row] >= 0 else ""
             of_metadata[row] = _OF_PRECISION[of_instruction(f"{name} {made}")]
-    return rows, of_metadata[space.events.metadata[rows]]
+    return rows, of_metadata.take(metadata)
 
 
 def _of_instruction(name: str) -> int:

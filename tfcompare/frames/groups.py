@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from tfcompare.frames.links import Links, has_loops, link, nearest_source, spread_groups
+from tfcompare.frames.links import Links, has_loops, link, spread_groups, told_by_nearest
 from tfcompare.frames.planes import host_plane
 from tfcompare.xspace import XSpace
 
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -28,6 +30,7 @@ _TF_DATA_RUNS = (
 _OLD_MARKER = re.compile(r"(train|test|eval|predict)[ _]\d+")
 _MARKER = re.compile(r"(train|test|TraceContext)[^/]*", re.DOTALL)
 _EAGER_EXECUTE = "EagerExecute"
+_ONE_OP, _SEVERAL_OPS = 1, 2  # what runs an event
 
 STORED = "stored groups"
 FLAGGED = "step markers"
@@ -41,16 +44,15 @@ class Groups:
     """`group` of every event (−1: none); `markers`: rows of the explicit step markers that began a group, each with a
     `step_number`; `source`: what kind of marker that was (empty where there is none)."""
 
-    group: Int32 | Int64
+    group: Int32
     markers: Int64
     step_number: Int64
     source: str
 
 
-def matching(space: XSpace, pattern: re.Pattern[str]) -> Bools:
-    """Whether each event's name matches in full; one look per name, not per event."""
-    hit = np.array([pattern.fullmatch(name) is not None for name in space.metadata_names], np.bool_)
-    return hit[space.events.metadata]
+def names_matching(space: XSpace, pattern: re.Pattern[str]) -> Bools:
+    """Whether the name of each event metadata entry matches in full."""
+    return np.array([pattern.fullmatch(name) is not None for name in space.metadata_names], np.bool_)
 
 
 def group_events(space: XSpace, links: Links | None, marker: str | None) -> Groups:
@@ -77,7 +79,7 @@ def stored_groups(space: XSpace) -> Groups | None:
     rows, ids = space.numbers("group_id")
     if not len(rows):
         return None
-    group = np.full(len(space.events), -1, np.int64)
+    group = np.full(len(space.events), -1, np.int32)
     group[rows] = np.unique(ids, return_inverse=True)[1]
     host = host_plane(space)
     named = space.has("step_name") & (group >= 0)
@@ -91,7 +93,7 @@ def stored_groups(space: XSpace) -> Groups | None:
     return Groups(group, markers, numbers, STORED if len(markers) else "")
 
 
-def _longest_of_each(space: XSpace, group: Int64, markers: Int64) -> Int64:
+def _longest_of_each(space: XSpace, group: Int32, markers: Int64) -> Int64:
     """The longest of the markers of each group, the earliest of several as long, in time order."""
     start, duration = space.events.start_ps[markers], space.events.duration_ps[markers]
     order = markers[np.lexsort((-start, duration, group[markers]))]
@@ -117,11 +119,11 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
         return out
     if has_loops(space):
         return np.zeros(len(space.events), np.bool_)
-    executions = space.rows_named(_EAGER_EXECUTE)
-    of_one_op = np.zeros(len(space.events) + 1, np.bool_)  # the spare last one: −1, under none
-    of_one_op[executions[space.number_of("is_func", executions, -1) == 0]] = True
-    sources = np.union1d(executions, space.rows_named(*_TF_DATA_RUNS))
-    return of_one_op[nearest_source(links, sources)[: len(space.events)]]
+    sources = space.rows_named(_EAGER_EXECUTE, *_TF_DATA_RUNS)
+    is_of_one_op = space.named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
+    told = np.where(is_of_one_op, _ONE_OP, _SEVERAL_OPS).astype(np.int8)
+    is_eager: Bools = told_by_nearest(links, sources, told)[: len(space.events)] == _ONE_OP
+    return is_eager
 
 
 def make_links(space: XSpace) -> Links | None:
@@ -129,9 +131,9 @@ def make_links(space: XSpace) -> Links | None:
     return link(space) if not len(space.numbers("group_id")[0]) else None
 
 
-def is_marker_name(space: XSpace) -> Bools:
-    """Whether an event's name is one that step markers have, whatever flags it carries."""
-    return matching(space, _MARKER)
+def are_marker_names(space: XSpace) -> Bools:
+    """Whether the name of each event metadata entry is one that step markers have, whatever flags they carry."""
+    return names_matching(space, _MARKER)
 
 
 def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tuple[Bools, str]:
@@ -150,16 +152,15 @@ def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tupl
         return flagged | contexts | numbered, UNFLAGGED
     if numbered.any():
         return numbered, UNFLAGGED
-    return matching(space, _OLD_MARKER), OLD
+    return names_matching(space, _OLD_MARKER)[space.events.metadata], OLD
 
 
-def of_tf_data(space: XSpace, rows: Int64) -> Bools:
+def of_tf_data(space: XSpace, rows: Int32 | Int64) -> Bools:
     """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
-    known = space.has("id")
-    runs = space.rows_named(*_TF_DATA_RUNS)
-    runs = runs[known[runs]]
-    ids = space.number_of("id", np.concatenate([runs, rows]), 0)
-    return known[rows] & np.isin(ids[len(runs) :], np.unique(ids[: len(runs)]))
+    of_runs, are_known = space.numbers_of("id", space.rows_named(*_TF_DATA_RUNS))
+    ids, known = space.numbers_of("id", rows)
+    known &= pd.Index(ids).isin(of_runs[are_known])
+    return known
 
 
 def _step_numbers(space: XSpace, markers: Int64) -> Int64:

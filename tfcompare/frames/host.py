@@ -14,6 +14,7 @@ from tfcompare.frames.copies import copies
 from tfcompare.frames.gpu_ops import gpu_ops
 from tfcompare.frames.host_ops import host_ops
 from tfcompare.frames.kernel_stats import Kernels, kernels_of
+from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
 from tfcompare.frames.op_parts import OpEvents, OpParts, together
@@ -76,14 +77,17 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
     """The tables of one host. Raises `Unknown` if `step_marker` is given and names no event of it."""
     if step_marker is not None and not space.named(step_marker).any():
         raise Unknown(f"step marker for host {host}", step_marker, _likely_markers(space))
-    steps, is_eager = _steps(space, step_marker)
+    origin, links = origin_of(space), grouping.make_links(space)
+    steps, is_eager = _steps(space, links, step_marker)
+    pipelines = tf_data(space, host, around=links.around if links is not None else None)
+    del links  # the ops take the most memory, all else finds room in what they give back
     parts, idle = _ops(space, steps, is_eager)
-    memory, pipelines = memory_events(space, steps), tf_data(space, host)
     of_steps = steps_frame(space, steps, host)
+    memory = memory_events(space, steps)
     return HostFrames(
         host=host,
         digest=digest,
-        origin=origin_of(space),
+        origin=origin,
         step_source=steps.source,
         steps=of_steps,
         parts=parts,
@@ -97,9 +101,8 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
     )
 
 
-def _steps(space: XSpace, step_marker: str | None) -> tuple[Steps, Bools]:
-    """(the steps; whether each event ran eagerly): both come from what led to what, which is not needed beyond."""
-    links = grouping.make_links(space)
+def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple[Steps, Bools]:
+    """(the steps; whether each event ran eagerly): both come from what led to what."""
     stored = grouping.stored_groups(space) if links is None and step_marker is None else None
     groups = stored or grouping.group_events(space, links, step_marker)
     steps = find_steps(space, groups, marker_chosen=step_marker is not None)

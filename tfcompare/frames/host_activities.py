@@ -12,12 +12,12 @@ from tfcompare.frames.activities import NONE, Activity
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.op_names import DATASET, parse_op
-from tfcompare.frames.planes import device_kind, events_of_lines, host_plane, recorded_lines
+from tfcompare.frames.planes import device_kind, host_plane, recorded_on
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, compiled
 
 Int8 = npt.NDArray[np.int8]
-Int64 = npt.NDArray[np.int64]
+Int32 = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
 _NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
@@ -38,34 +38,39 @@ _EXECUTING = re.compile(
 )
 
 
-def host_activities(space: XSpace, rows: Int64) -> Int8:
+def host_activities(space: XSpace, rows: Int32) -> Int8:
     """The activity of each of these host events, `NONE` for what only stands around others and for step markers."""
     has_device = device_kind(space) != "CPU"
-    metadata = space.events.metadata[rows]
+    metadata = space.events.metadata.take(rows)
     of_name = np.full(len(space.metadata_names), NONE, np.int8)
-    for row in np.flatnonzero(np.bincount(metadata, minlength=len(of_name))).tolist():
+    is_used = np.zeros(len(of_name), np.bool_)
+    is_used[metadata] = True
+    for row in np.flatnonzero(is_used).tolist():
         of_name[row] = _of_host_name(str(space.metadata_names[row]), has_device)
-    out = of_name[metadata]
+    out = of_name.take(metadata)
     out[_root_stages(space, rows)] = Activity.WAIT_FOR_INPUT
     if has_device:
         launches = _launch_calls(space, rows)
         ops = np.flatnonzero(out == Activity.HOST_OP)
         out[ops[_any_within(space, rows[launches], rows[ops])]] = Activity.LAUNCHING_OP
         out[launches] = Activity.LAUNCH_CALL
-    out[grouping.is_marker_name(space)[rows] | space.has("step_name")[rows] | _in_functions_of_tf_data(space, rows)] = (
-        NONE
-    )
+    is_marker = grouping.are_marker_names(space).take(metadata)
+    is_marker |= space.has("step_name").take(rows)
+    out[is_marker | _in_functions_of_tf_data(space, rows)] = NONE
     return out
 
 
-def timed_host_events(space: XSpace) -> Int64:
-    """The rows of the events on the host's recorded threads that took time, thread by thread."""
+def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
+    """The rows of the events on the host's recorded threads that took time, thread by thread; only those `among`
+    these (of all events), if given."""
     host = host_plane(space)
     if host is None:
-        return np.zeros(0, np.int64)
-    recorded = recorded_lines(space)
-    rows = events_of_lines(space, [i for i in host.lines if recorded[i]])
-    return rows[space.events.duration_ps[rows] > 0]
+        return np.zeros(0, np.int32)
+    counts = recorded_on(space, host)
+    counts &= space.events.duration_ps > 0
+    if among is not None:
+        counts &= among
+    return np.flatnonzero(counts).astype(np.int32)
 
 
 def _of_host_name(name: str, has_device: bool) -> int:
@@ -89,15 +94,16 @@ def _of_host_name(name: str, has_device: bool) -> int:
     return Activity.HOST_OP if op and op.type != DATASET else Activity.HOST_COMPUTE
 
 
-def _launch_calls(space: XSpace, rows: Int64) -> Bools:
+def _launch_calls(space: XSpace, rows: Int32) -> Bools:
     """Calls that give a kernel or a copy to the device: what the device's events refer to. Older files name them after
     the kernel."""
-    launch = space.has("correlation_id")[rows] & ~grouping.matching(space, _SYNCHRONIZING)[rows]
+    metadata = space.events.metadata[rows]
+    launch = space.has("correlation_id")[rows] & ~grouping.names_matching(space, _SYNCHRONIZING)[metadata]
     named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
-    return launch | named[space.events.metadata[rows]]
+    return launch | named[metadata]
 
 
-def _any_within(space: XSpace, inner: Int64, outer: Int64) -> Bools:
+def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
     """Whether any of the events `inner` begins within each of `outer`, on its line."""
     line, start = space.events.line, space.events.start_ps
     inner = inner[np.lexsort((start[inner], line[inner]))]
@@ -108,10 +114,10 @@ def _any_within(space: XSpace, inner: Int64, outer: Int64) -> Bools:
     return found
 
 
-def _in_functions_of_tf_data(space: XSpace, rows: Int64) -> Bools:
+def _in_functions_of_tf_data(space: XSpace, rows: Int32) -> Bools:
     """Whether each event is part of running a function that tf.data calls: what takes the result waits for it, which
     is what explains a step."""
-    parts = rows[space.named(*_FUNCTION_PARTS)[rows]]
+    parts = rows.take(np.flatnonzero(space.named(*_FUNCTION_PARTS).take(rows)))
     parts = parts[grouping.of_tf_data(space, parts)]
     if not len(parts):
         return np.zeros(len(rows), np.bool_)
@@ -169,7 +175,7 @@ def _count_begun(line: Array, start: Array, lines: Array, times: Array, out: Arr
         out[i] = at
 
 
-def _root_stages(space: XSpace, rows: Int64) -> Bools:
+def _root_stages(space: XSpace, rows: Int32) -> Bools:
     """Stages of an input pipeline that a program marks itself which no other stage is around or led to: what takes
     their result waits for input."""
     out = np.zeros(len(rows), np.bool_)
@@ -178,19 +184,18 @@ def _root_stages(space: XSpace, rows: Int64) -> Bools:
     events = space.events
     is_stage = (space.has("_ipl_stage_name") | space.has("_ipl_stage_id"))[rows]
     stages = rows[is_stage]
-    end = events.start_ps + events.duration_ps
-    order_by_start(events.line, events.start_ps, end, stages)
-    parent = np.full(len(events), -1, np.int64)
-    parents_in_time(events.line, end, stages, parent)
+    order_by_start(events.line, events.start_ps, events.duration_ps, stages)
+    parent = np.full(len(events), -1, np.int32)
+    parents_in_time(events.line, events.start_ps, events.duration_ps, stages, parent)
     root = np.zeros(len(events), np.bool_)
     root[stages] = (parent[stages] < 0) & ~_handed_over(space, stages)
     return root[rows]
 
 
-def _handed_over(space: XSpace, rows: Int64) -> Bools:
+def _handed_over(space: XSpace, rows: Int32) -> Bools:
     """Whether each event takes what another one of the profile handed over (`_ct`, `_c` as a `_pt`, `_p`)."""
     made = np.flatnonzero(space.has("_pt") & space.has("_p"))
     kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", rows, -1)])
     ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", rows, -1)])
     codes = combinations(kinds, ids)[1]
-    return np.isin(codes[len(made) :], codes[: len(made)]) & space.has("_ct")[rows] & space.has("_c")[rows]
+    return np.isin(codes[len(made) :], codes[: len(made)]) & space.have("_ct", rows) & space.have("_c", rows)

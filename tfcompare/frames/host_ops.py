@@ -10,8 +10,8 @@ from tfcompare import schema
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
 from tfcompare.frames.op_names import DATASET, Op, parse_op
 from tfcompare.frames.op_parts import OpEvents
-from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
-from tfcompare.xspace import XSpace
+from tfcompare.frames.planes import host_plane, recorded_on
+from tfcompare.xspace import XSpace, lookup
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -23,29 +23,27 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     host = host_plane(space)
     if host is None:
         return None
-    recorded = recorded_lines(space)
-    rows = events_of_lines(space, [i for i in host.lines if recorded[i]])
     part_of_metadata, ops = _ops_by_name(space)
-    part = part_of_metadata[space.events.metadata]
+    line, start, duration = space.events.line, space.events.start_ps, space.events.duration_ps
+    part = space.events.metadata.copy()
+    lookup.replace(part, part_of_metadata)
     _add_stages(space, part, ops)
-    rows = rows[part[rows] >= 0]
-    events = space.events
-    line, start, end = events.line, events.start_ps, events.start_ps + events.duration_ps
-    order_by_start(line, start, end, rows)
-    self_ps = self_times(line, start, end, rows)
+    rows = np.flatnonzero(recorded_on(space, host) & (part >= 0)).astype(np.int32)
+    order_by_start(line, start, duration, rows)
+    self_ps = self_times(line, start, duration, rows)
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
         parts=pd.DataFrame(
             {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": ""}, dtype="str"
         ),
-        part=part[rows],
-        step=step[rows],
+        part=part.take(rows),
+        step=step.take(rows),
         occurrences=np.broadcast_to(np.int64(1), len(rows)),
-        total_ps=events.duration_ps[rows],
+        total_ps=duration.take(rows),
         self_ps=self_ps,
-        is_eager=is_eager[rows] & _can_be_eager(ops)[part[rows]],
-        idle_ps=int(idle_by_line(line, start, end, rows, self_ps)),
+        is_eager=is_eager.take(rows) & _can_be_eager(ops).take(part.take(rows)),
+        idle_ps=int(idle_by_line(line, start, duration, rows, self_ps)),
     )
 
 

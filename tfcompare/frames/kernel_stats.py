@@ -54,7 +54,8 @@ def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     """
     rows = _kernels(space)
     if not len(rows):
-        return Kernels(KERNEL_STATS.empty(), _cells_of(rows, rows, rows, steps))
+        nothing = np.zeros(0, np.int64)
+        return Kernels(KERNEL_STATS.empty(), _cells_of(nothing, nothing, nothing, steps))
     of_launch, combination = _launches(space, rows)
     duration_ps = space.events.duration_ps[rows]
     durations = pd.DataFrame({"combination": combination, "ps": duration_ps})
@@ -78,21 +79,23 @@ def _cells_of(row: Int64, step: Int32 | Int64, duration_ps: Int64, steps: Steps)
     )
 
 
-def _kernels(space: XSpace) -> Int64:
+def _kernels(space: XSpace) -> Int32:
     planes = [plane for plane in device_planes(space) if plane.event_count]
-    rows = np.concatenate([stream_events(space, plane) for plane in planes]) if planes else np.zeros(0, np.int64)
+    rows = np.concatenate([stream_events(space, plane) for plane in planes]) if planes else np.zeros(0, np.int32)
     took_time = space.events.duration_ps[rows] > 0
-    kernels: Int64 = rows[is_kernel(space)[rows] & took_time]
+    kernels: Int32 = rows[is_kernel(space)[rows] & took_time]
     return kernels
 
 
-def _launches(space: XSpace, rows: Int64) -> tuple[pd.DataFrame, Int64]:
+def _launches(space: XSpace, rows: Int32) -> tuple[pd.DataFrame, Int64]:
     """(what tells rows apart, decided once for each distinct combination; the combination of each event)."""
     size = len(space.events)
     details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
     launch, launched = launches(space, rows)
-    columns = [launch, details.spread(size)[rows], equations.spread(size)[rows], space.plane_of_event[rows]]
-    firsts, combination = combinations(space.events.metadata[rows].astype(np.int64), *columns)
+    columns: list[Int32 | Int64] = [
+        launch, details.spread(size)[rows], equations.spread(size)[rows], space.plane_of_event[rows]
+    ]  # fmt: skip
+    firsts, combination = combinations(space.events.metadata[rows], *columns)
     parsed = [parse_kernel_details(label) for label in details.labels]
     vendors = [str(plane.stats.get(_VENDOR, "")) for plane in space.planes]
     cells = []

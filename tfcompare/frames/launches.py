@@ -13,6 +13,7 @@ from tfcompare.frames.planes import METADATA_PLANE, events_of_lines, recorded_li
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.hlo import Instruction, instructions
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")
@@ -35,18 +36,17 @@ class Launch(NamedTuple):
     in_file: bool = True
 
 
-def stream_events(space: XSpace, plane: Plane) -> Int64:
+def stream_events(space: XSpace, plane: Plane) -> Int32:
     """The rows of the events on the plane's recorded streams."""
     recorded = recorded_lines(space)
     return events_of_lines(space, [i for i in plane.lines if recorded[i]])
 
 
-def launches(space: XSpace, rows: Int64) -> tuple[Int64, list[Launch]]:
+def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     """(index of the launch of each of `rows`; the launches): one for each distinct combination of what names an op."""
     stats = [space.strings(name) for name in _NAMING]
     codes = [stat.spread(len(space.events))[rows] for stat in stats]
-    program = space.number_of_each("program_id", 0)[rows]
-    metadata = space.events.metadata[rows].astype(np.int64)
+    program, metadata = space.number_of("program_id", rows, 0), space.events.metadata[rows]
     firsts, launch = combinations(metadata, program, *codes)
     programs = Programs(space)
     out = []

@@ -18,6 +18,7 @@ from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, 
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, Int, compiled
 
+Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -34,10 +35,11 @@ _CROWD = 64  # a producer/consumer group with this many on both sides says nothi
 class Links:
     """A graph over event rows and, past the last of them, meeting points of producers and consumers.
 
-    Children of node n are `child[child_first[n]:child_first[n + 1]]`.
+    Children of node n are `child[child_first[n]:child_first[n + 1]]`. `around`: as `directly_around` gives it.
     """
 
-    child_first: Int64
+    around: Int32
+    child_first: Int32
     child: Int32
 
     @property
@@ -46,18 +48,34 @@ class Links:
         return len(self.child_first) - 1
 
 
-def span_ends(space: XSpace) -> Int64:
-    """The end of each event, a thread-pool region's start event reaching to its stop event."""
+def directly_around(space: XSpace) -> Int32:
+    """Of each event the one directly around it on its recorded line of host or device, −1 for none. What runs apart
+    from its thread (`_a`) is neither inside nor around."""
+    recorded = recorded_lines(space)
+    planes = [p for p in (host_plane(space), *device_planes(space)) if p is not None]
+    order = events_of_lines(space, [i for p in planes for i in p.lines if recorded[i]])
+    if "_a" in space.stat_names:
+        order = order[~space.has("_a")[order]]
+    line, start, duration = space.events.line, space.events.start_ps, _span_durations(space)
+    order_by_start(line, start, duration, order)
+    parent = np.full(len(space.events), -1, np.int32)
+    parents_in_time(line, start, duration, order, parent)
+    return parent
+
+
+def _span_durations(space: XSpace) -> Int64:
+    """How long each event lasts, a thread-pool region's start event up to the end of its stop event."""
     events = space.events
-    end = events.start_ps + events.duration_ps
-    starts, stops = space.rows_named(_REGION_START), space.rows_named(_REGION_STOP)
-    if len(starts) and len(stops):
-        rows = space.rows_named(_REGION_START, _REGION_STOP)
-        is_start = np.isin(rows, starts, assume_unique=True)
-        here, following = rows[:-1], rows[1:]
-        region = is_start[:-1] & ~is_start[1:] & (events.line[here] == events.line[following])
-        end[here[region]] = np.maximum(end[here[region]], end[following[region]])
-    return end
+    if not len(space.rows_named(_REGION_START)) or not len(space.rows_named(_REGION_STOP)):
+        return events.duration_ps
+    rows, is_start = space.rows_named(_REGION_START, _REGION_STOP), space.named(_REGION_START)
+    here, following = rows[:-1], rows[1:]
+    region = is_start[here] & ~is_start[following] & (events.line[here] == events.line[following])
+    here, following = here[region], following[region]
+    until_stop = events.start_ps[following] + events.duration_ps[following] - events.start_ps[here]
+    duration = events.duration_ps.copy()
+    duration[here] = np.maximum(duration[here], until_stop)
+    return duration
 
 
 def has_loops(space: XSpace) -> bool:
@@ -67,15 +85,16 @@ def has_loops(space: XSpace) -> bool:
 
 def link(space: XSpace) -> Links:
     """The graph of what led to what."""
-    edges: list[tuple[Int32 | Int64, Int64]] = [_nesting(space), _launches(space), _executors(space)]
     producers, consumers, meetings = _contexts(space)
-    return Links(*_grouped([*edges, producers, consumers], len(space.events) + meetings))
+    edges = [_launches(space), _executors(space), producers, consumers]
+    around = directly_around(space)
+    return Links(around, *_grouped(around, edges, len(space.events) + meetings))
 
 
-def nearest_source(links: Links, sources: Int64) -> Int32:
-    """For every node the nearest of `sources` above it (itself included), −1 where none is."""
-    out = np.full(links.nodes, -1, np.int32)
-    _spread_all(links.child_first, links.child, sources, np.empty(links.nodes, np.int32), out)
+def told_by_nearest(links: Links, sources: Int64, told: Int8) -> Int8:
+    """For every node what the nearest of `sources` above it (itself included) tells, above 0; 0 where none is."""
+    out = np.zeros(links.nodes, np.int8)
+    _spread_all(links.child_first, links.child, sources, told, np.empty(links.nodes, np.int32), out)
     return out
 
 
@@ -95,46 +114,27 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
     return group, taken[:count]
 
 
-def _nesting(space: XSpace) -> tuple[Int32, Int64]:
-    recorded = recorded_lines(space)
-    planes = [p for p in (host_plane(space), *device_planes(space)) if p is not None]
-    order = events_of_lines(space, [i for p in planes for i in p.lines if recorded[i]])
-    if "_a" in space.stat_names:
-        order = order[~space.has("_a")[order]]
-    line, start, end = space.events.line, space.events.start_ps, span_ends(space)
-    order_by_start(line, start, end, order)
-    parent = np.full(len(space.events), -1, np.int32)
-    parents_in_time(line, end, order, parent)
-    child = np.flatnonzero(parent >= 0)
-    return parent[child], child
-
-
 def _launches(space: XSpace) -> tuple[Int64, Int64]:
     rows, ids = space.numbers("correlation_id")
     host = host_plane(space)
     if host is None or not len(rows):
         return _no_edges()
     on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    return _join(rows[on_host], ids[on_host], rows[~on_host], ids[~on_host])
+    return _join(rows[on_host], [ids[on_host]], rows[~on_host], [ids[~on_host]])
 
 
 def _executors(space: XSpace) -> tuple[Int64, Int64]:
-    is_executor, is_get_next = space.named(_EXECUTOR), space.named(*_GET_NEXT)
-    if not is_executor.any() or not is_get_next.any():
-        return _no_edges()
-    rows, run, iteration = _with_both(space, "id", "iter_num")
-    used = is_executor[rows] | is_get_next[rows]
-    rows, codes = rows[used], combinations(run[used], iteration[used])[1]
-    above = is_executor[rows]
-    return _join(rows[above], codes[above], rows[~above], codes[~above])
+    above, *run_above = _with_both(space, space.rows_named(_EXECUTOR), "id", "iter_num")
+    below, *run_below = _with_both(space, space.rows_named(*_GET_NEXT), "id", "iter_num")
+    return _join(above, run_above, below, run_below)
 
 
 def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], int]:
     """Edges from producers to their meeting point and from there to the consumers; how many such points."""
     if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
         return _no_edges(), _no_edges(), 0
-    above, made_kind, made = _with_both(space, "_pt", "_p")
-    below, used_kind, used = _with_both(space, "_ct", "_c")
+    above, made_kind, made = _with_both(space, np.flatnonzero(space.has("_pt")), "_pt", "_p")
+    below, used_kind, used = _with_both(space, np.flatnonzero(space.has("_ct")), "_ct", "_c")
     pairs, codes = combinations(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
     count = len(pairs)
     code_above, code_below = codes[: len(above)], codes[len(above) :]
@@ -147,46 +147,37 @@ def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], 
     return (above, first + code_above), (first + code_below, below), count
 
 
-def _with_both(space: XSpace, first: str, second: str) -> tuple[Int64, Int64, Int64]:
-    """(rows of the events that have both stats, their values of the one, of the other)."""
-    rows, values = _last_of_each(*space.numbers(first))
-    other_rows, other_values = _last_of_each(*space.numbers(second))
-    at = np.searchsorted(other_rows, rows)
-    both = at < len(other_rows)
-    both[both] = other_rows[at[both]] == rows[both]
-    return rows[both], values[both], other_values[at[both]]
+def _with_both(space: XSpace, rows: Int64, first: str, second: str) -> tuple[Int64, Int64, Int64]:
+    """(those of the events `rows` that have both stats, their values of the one, of the other)."""
+    (values, known), (others, are_known) = space.numbers_of(first, rows), space.numbers_of(second, rows)
+    both = known & are_known
+    return rows[both], values[both], others[both]
 
 
-def _last_of_each(rows: Int64, values: Int64) -> tuple[Int64, Int64]:
-    """Rows, in ascending order, without repetitions: the last value of each."""
-    last = np.append(rows[1:] != rows[:-1], True)[: len(rows)]
-    return rows[last], values[last]
-
-
-def _join(above: Int64, above_key: Int64, below: Int64, below_key: Int64) -> tuple[Int64, Int64]:
-    """Edges from each of `below` to the last of `above` with its key."""
-    order = np.argsort(above_key, kind="stable")
-    keys, rows = above_key[order], above[order]
-    at = np.searchsorted(keys, below_key, side="right") - 1
-    hit = at >= 0
-    hit[hit] = keys[at[hit]] == below_key[hit]
-    return rows[at[hit]], below[hit]
+def _join(above: Int64, keys_above: list[Int64], below: Int64, keys_below: list[Int64]) -> tuple[Int64, Int64]:
+    """Edges from each of `below` to the last of `above` with all its keys."""
+    firsts, key = combinations(*(np.append(a, b) for a, b in zip(keys_above, keys_below, strict=True)))
+    last = np.full(len(firsts), -1, np.int64)
+    last[key[: len(above)]] = above
+    parent = last[key[len(above) :]]
+    return parent[parent >= 0], below[parent >= 0]
 
 
 def _no_edges() -> tuple[Int64, Int64]:
     return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _grouped(edges: list[tuple[Int32 | Int64, Int64]], nodes: int) -> tuple[Int64, Int32]:
-    """(where each node's children begin, and the end; the children node by node, in the order of `edges`)."""
-    first = np.zeros(nodes + 2, np.int64)
-    for parent, _ in edges:
-        lookup.count_each(parent, first[2:])
+def _grouped(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int32, Int32]:
+    """(where each node's children begin, and the end; the children node by node: by nesting, then by `edges`)."""
+    parents, children = (np.concatenate(ends, dtype=np.int32) for ends in zip(*edges, strict=True))
+    first = np.zeros(nodes + 2, np.int32)
+    lookup.count_each(parent_of_event, first[2:])
+    lookup.count_each(parents, first[2:])
     np.cumsum(first, out=first)
-    children = np.empty(first[-1], np.int32)
-    for parent, child in edges:
-        _put_by_group(parent, child, first[1:], children)
-    return first[:-1], children
+    out = np.empty(first[-1], np.int32)
+    lookup.put_each(parent_of_event, first[1:], out)
+    _put_by_group(parents, children, first[1:], out)
+    return first[:-1], out
 
 
 @compiled
@@ -199,19 +190,19 @@ def _put_by_group(by: Array, what: Array, place: Array, out: Array) -> None:
 
 
 @compiled
-def _spread_all(first: Array, child: Array, sources: Array, queue: Array, out: Array) -> None:
+def _spread_all(first: Array, child: Array, sources: Array, told: Array, queue: Array, out: Array) -> None:
     head, tail = 0, 0
-    for source in sources:
-        if out[source] < 0:
-            out[source] = source
-            queue[tail] = source
+    for i in range(sources.size):
+        if out[sources[i]] == 0:
+            out[sources[i]] = told[i]
+            queue[tail] = sources[i]
             tail += 1
     while head < tail:
         node = queue[head]
         head += 1
         for at in range(first[node], first[node + 1]):
             below = child[at]
-            if out[below] < 0:
+            if out[below] == 0:
                 out[below] = out[node]
                 queue[tail] = below
                 tail += 1

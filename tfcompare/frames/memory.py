@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents
+from tfcompare.frames.combinations import combinations
+from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
+from tfcompare.frames.op_parts import sums
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace.space import PS_PER_US
 
@@ -14,8 +16,9 @@ UNEXPLAINED = "unused preallocated device memory"
 before, and what the allocator keeps in reserve."""
 
 STACK = "stack"
-_WHAT = ["op_name", "region_type", "data_type", "shape"]
-_SIZES = ["requested_bytes", "allocation_bytes", "occurrences"]
+_WHAT = ("op_name", "region_type", "data_type", "shape")
+_OF_UNEXPLAINED = dict(zip(_WHAT, (UNEXPLAINED, "persist/dynamic", "INVALID", "unknown"), strict=True))
+_OF_STACK = dict(zip(_WHAT, (STACK, "stack", "INVALID", "unknown"), strict=True))
 
 
 def memory_summary(events: MemoryEvents, host: str) -> pd.DataFrame:
@@ -77,14 +80,46 @@ def memory_peak(events: MemoryEvents, host: str) -> pd.DataFrame:
     Live is what was allocated within the profile up to the peak and not deallocated until then. What of the heap that
     leaves is a row `UNEXPLAINED`, the stack a row `STACK`.
     """
-    live = _live_at_peak(events)
-    special = _special(events, live)
-    rows = pd.concat([_described(events, live), special], ignore_index=True)
-    merged = rows.groupby(["memory", *_WHAT], sort=False, as_index=False)[_SIZES].sum()
-    merged = merged.sort_values(
-        ["memory", "allocation_bytes", "requested_bytes", *_WHAT], ascending=[True, False, False, *[True] * len(_WHAT)]
-    ).reset_index(drop=True)
-    return MEMORY_PEAK.conform(merged.assign(host=host, memory_id=_memory_ids(events, merged["memory"].to_numpy())))
+    live, peak = _live_at_peak(events), events.peaks()
+    explained = sums(events.memory[live], _known(events.allocation_bytes[live]), len(peak))
+    unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
+    with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
+    memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
+    beside = np.append(unexplained[with_unexplained], stack[with_stack])
+    requested = np.append(_known(events.requested_bytes[live]), beside)
+    allocated = np.append(_known(events.allocation_bytes[live]), beside)
+
+    columns = {}
+    for name in _WHAT:
+        beside_texts = [_OF_UNEXPLAINED[name]] * len(with_unexplained) + [_OF_STACK[name]] * len(with_stack)
+        columns[name] = _in_order(getattr(events, name), live, beside_texts)
+    codes = [code for code, _ in columns.values()]
+    firsts, row = combinations(memory, *codes)
+    requested, allocated = sums(row, requested, len(firsts)), sums(row, allocated, len(firsts))
+    keys = [memory[firsts], -allocated, -requested, *(code[firsts] for code in codes)]
+    order = np.lexsort(keys[::-1])
+    first = firsts[order]
+    return MEMORY_PEAK.conform(
+        pd.DataFrame(
+            {
+                "host": host,
+                "memory_id": _memory_ids(events, memory[first]),
+                **{name: labels.take(code[first]) for name, (code, labels) in columns.items()},
+                "requested_bytes": requested[order],
+                "allocation_bytes": allocated[order],
+                "occurrences": np.bincount(row, minlength=len(firsts))[order],
+            }
+        )
+    )
+
+
+def _in_order(texts: Texts, positions: Int64, more: list[str]) -> tuple[Int64, pd.api.extensions.ExtensionArray]:
+    """(a code for the text of each of those events, then for each of `more`; the distinct texts, in their order)."""
+    labels = sorted({*texts.labels, *more})
+    place = {label: i for i, label in enumerate(labels)}
+    of_label = np.array([place[label] for label in texts.labels], np.int64)
+    of_more = np.array([place[text] for text in more], np.int64)
+    return np.append(of_label[texts.code[positions]], of_more), pd.array(labels, dtype="str")
 
 
 def _live_at_peak(events: MemoryEvents) -> Int64:
@@ -93,50 +128,6 @@ def _live_at_peak(events: MemoryEvents) -> Int64:
     position = np.arange(len(events))
     ends_later = (events.following < 0) | (events.following > until)
     return np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
-
-
-def _described(events: MemoryEvents, live: Int64) -> pd.DataFrame:
-    """A row for each of these allocations."""
-    return pd.DataFrame(
-        {
-            "memory": events.memory[live],
-            "op_name": events.op_name.at(live),
-            "region_type": events.region_type.at(live),
-            "data_type": events.data_type.at(live),
-            "shape": events.shape.at(live),
-            "requested_bytes": _known(events.requested_bytes[live]),
-            "allocation_bytes": _known(events.allocation_bytes[live]),
-            "occurrences": 1,
-        }
-    )
-
-
-def _special(events: MemoryEvents, live: Int64) -> pd.DataFrame:
-    """A row for what of the heap the live allocations do not explain, and one for the stack, where there is any."""
-    peak = events.peaks()
-    explained = np.zeros(len(peak), np.int64)
-    np.add.at(explained, events.memory[live], _known(events.allocation_bytes[live]))
-    frames = [
-        _special_rows(UNEXPLAINED, "persist/dynamic", events.heap_bytes[peak] - explained),
-        _special_rows(STACK, "stack", events.stack_bytes[peak]),
-    ]
-    return pd.concat(frames, ignore_index=True)
-
-
-def _special_rows(name: str, region: str, amounts: Int64) -> pd.DataFrame:
-    memory = np.flatnonzero(amounts > 0)
-    return pd.DataFrame(
-        {
-            "memory": memory,
-            "op_name": pd.Series(name, index=range(len(memory)), dtype="str"),
-            "region_type": pd.Series(region, index=range(len(memory)), dtype="str"),
-            "data_type": pd.Series("INVALID", index=range(len(memory)), dtype="str"),
-            "shape": pd.Series("unknown", index=range(len(memory)), dtype="str"),
-            "requested_bytes": amounts[memory],
-            "allocation_bytes": amounts[memory],
-            "occurrences": 1,
-        }
-    )
 
 
 _EVENTS = pd.array(["deallocation", "allocation"], dtype="str")

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.frames.combinations import combinations
 from tfcompare.frames.data_types import data_type_name
+from tfcompare.frames.op_parts import distinct
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps import Steps
-from tfcompare.xspace import XSpace, wire
+from tfcompare.xspace import XSpace, lookup, wire
 from tfcompare.xspace.compilation import Array, compiled
 
 Int64 = npt.NDArray[np.int64]
@@ -104,9 +106,9 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     rows = _rows(space)
     memory_ids, memory = _memory_ids(space, rows)
     order = np.lexsort((space.events.start_ps[rows], memory))
+    numbers = _numbers_of(space, rows, order)
     rows, memory = rows[order], memory[order]
-    numbers = _numbers_of(space, rows)
-    is_allocation = np.isin(rows, space.rows_named(ALLOCATION), assume_unique=True)
+    is_allocation = space.named(ALLOCATION)[rows]
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
     opened_by = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     return MemoryEvents(
@@ -169,7 +171,8 @@ class _Numbers:
         """Bytes, recorded as integer or double; what no memory can have is cut."""
         out = np.clip(self.integers(name, absent), min(absent, 0), _MOST_BYTES)
         is_double = self.kind[_NUMBERS.index(name)] == wire.DOUBLE
-        out[is_double] = np.clip(np.nan_to_num(self.floats(name)[is_double]), 0, _MOST_BYTES)
+        doubles = self.value[_NUMBERS.index(name)][is_double].view(np.float64)
+        out[is_double] = np.clip(np.nan_to_num(doubles), 0, _MOST_BYTES)
         return out
 
     def floats(self, name: str) -> Floats:
@@ -178,24 +181,37 @@ class _Numbers:
         return np.where(is_double, value.view(np.float64), np.where(self.has_integer(name), value, np.nan))
 
 
-def _numbers_of(space: XSpace, rows: Int64) -> _Numbers:
-    stats = space.event_stats
-    position = np.full(len(space.events), -1, np.int32)
-    position[rows] = np.arange(len(rows))
+def _numbers_of(space: XSpace, rows: Int64, order: Int64) -> _Numbers:
+    """Those of the events `rows[order]`; `rows` are in file order."""
+    column_of_name = np.full(len(space.stat_names), -1, np.int8)
+    for column, name in enumerate(_NUMBERS):
+        if name in space.stat_names:
+            column_of_name[space.stat_names[name]] = column
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
     kind, value = np.zeros((len(_NUMBERS), len(rows)), np.uint8), np.zeros((len(_NUMBERS), len(rows)), np.int64)
-    for i, name in enumerate(_NUMBERS):
-        _spread(space.rows_of_stat(name), stats.owner, stats.kind, stats.value, position, kind[i], value[i])
+    stats = space.event_stats
+    _put_numbers(stats.owner, stats.name, stats.kind, stats.value, column_of_name, rows, place, kind, value)
     return _Numbers(kind, value)
 
 
 @compiled
-def _spread(rows: Array, owner: Array, kind: Array, value: Array, position: Array, kinds: Array, values: Array) -> None:
-    """Put each of these stats at its owner's position, where that has one; the last of several counts."""
-    for row in rows:
-        at = position[owner[row]]
-        if at >= 0:
-            kinds[at] = kind[row]
-            values[at] = value[row]
+def _put_numbers(
+    owner: Array, name: Array, kind: Array, value: Array, column_of_name: Array, rows: Array, place: Array,
+    kinds: Array, values: Array
+) -> None:  # fmt: skip
+    """Put the stats of the events `rows` into their columns, at the event's place; the last of several counts. Both
+    `rows` and `owner` are in file order."""
+    at = 0
+    for i in range(rows.size):
+        while at < owner.size and owner[at] < rows[i]:
+            at += 1
+        while at < owner.size and owner[at] == rows[i]:
+            column = column_of_name[name[at]]
+            if column >= 0:
+                kinds[column, place[i]] = kind[at]
+                values[column, place[i]] = value[at]
+            at += 1
 
 
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
@@ -203,21 +219,22 @@ def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     names = _texts(space, "allocator_name", rows)
     code, labels = names.code, list(names.labels[:-1])
     for stat in ("index_on_host", "device_ordinal"):
-        unnamed = (code < 0) & space.has(stat)[rows]
-        distinct, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
+        unnamed = (code < 0) & space.have(stat, rows)
+        numbers, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
         code[unnamed] = len(labels) + which
-        labels += map(str, distinct.tolist())
+        labels += map(str, numbers.tolist())
     in_order = sorted({*labels, ""})
     place = {label: i for i, label in enumerate(in_order)}
-    used, code = np.unique(np.array([place[label] for label in (*labels, "")])[code], return_inverse=True)
+    used, code = distinct(np.array([place[label] for label in (*labels, "")])[code], len(in_order))
     return tuple(in_order[i] for i in used), code
 
 
 def _neighbours(memory: Int64, address: Int64) -> tuple[Int64, Int64]:
     """(the previous, the next event of the same memory and address), −1 for none."""
-    order = np.lexsort((address, memory))
+    places, place = combinations(memory, address)
+    _, order = lookup.grouped(place.astype(np.int32), len(places))
     here, after = order[:-1], order[1:]
-    same = (memory[here] == memory[after]) & (address[here] == address[after])
+    same = place[here] == place[after]
     previous, following = np.full((2, len(order)), -1, np.int64)
     previous[after[same]] = here[same]
     following[here[same]] = after[same]
@@ -232,12 +249,11 @@ def _sizes(recorded: Int64, opened_by: Int64) -> Int64:
 def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
     found = space.strings(name)
     labels = ("" if label == _NO_TEXT else label for label in found.labels)
-    return Texts(found.at(rows), (*labels, ""))
+    return Texts(found.spread(len(space.events))[rows].astype(np.int64), (*labels, ""))
 
 
 def _data_types(numbers: _Numbers) -> Texts:
     known = numbers.has_integer("data_type")
-    distinct, which = np.unique(numbers.integers("data_type", 0)[known], return_inverse=True)
     code = np.full(len(known), -1, np.int64)
-    code[known] = which
-    return Texts(code, (*(data_type_name(number) for number in distinct.tolist()), ""))
+    code[known], found = pd.factorize(numbers.integers("data_type", 0)[known], sort=True)
+    return Texts(code, (*(data_type_name(number) for number in found.tolist()), ""))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane
 from tfcompare.frames.steps import profile_span_ps
 from tfcompare.xspace import Plane, XSpace
@@ -55,9 +53,7 @@ def _one_line(text: str) -> str:
 
 def _framework(space: XSpace) -> str:
     """`JAX` or `TensorFlow` by what only one of them records."""
-    is_used = np.zeros(len(space.metadata_names), np.bool_)
-    is_used[space.events.metadata] = True
-    names: list[str] = space.metadata_names[is_used].tolist()
+    names: list[str] = space.metadata_names[space.has_events].tolist()
     if any(n.startswith(("PjitFunction", "PyClient", "jit_", "$api.py")) or "xla_pmap" in n for n in names):
         return "JAX"
     if any(n.startswith(("EagerExecute", "EagerLocalExecute", "ExecutorState", "FunctionRun")) for n in names):

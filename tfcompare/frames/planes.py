@@ -47,12 +47,21 @@ def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
     return (short < _FIRST_DERIVED_LINE) | (short > _LAST_DERIVED_LINE)
 
 
-def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int64]:
+def recorded_on(space: XSpace, plane: Plane) -> npt.NDArray[np.bool_]:
+    """Whether each event is on a recorded line of the plane."""
+    out = np.zeros(len(space.events), np.bool_)
+    recorded, first, count = recorded_lines(space), space.lines.first_event, space.lines.event_count
+    for line in plane.lines:
+        out[first[line] : first[line] + count[line]] = recorded[line]
+    return out
+
+
+def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int32]:
     """The rows of the events on these lines, line by line, in file order."""
     chosen = np.array(lines, np.int64)
     first, count = space.lines.first_event[chosen], space.lines.event_count[chosen]
     if len(first) and (first[1:] == first[:-1] + count[:-1]).all():
-        return np.arange(first[0], first[0] + count.sum(), dtype=np.int64)
-    rows = np.repeat(first - (np.cumsum(count) - count), count)
-    rows += np.arange(len(rows))
+        return np.arange(first[0], first[0] + count.sum(), dtype=np.int32)
+    rows = np.repeat((first - (np.cumsum(count) - count)).astype(np.int32), count)
+    rows += np.arange(len(rows), dtype=np.int32)
     return rows

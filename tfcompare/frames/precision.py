@@ -16,6 +16,7 @@ from tfcompare.frames.combinations import combinations
 from tfcompare.frames.launches import Programs
 from tfcompare.xspace import XSpace
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 NOT_TOLD, SIXTEEN_BIT, THIRTY_TWO_BIT = 0, 1, 2
@@ -43,7 +44,7 @@ _SIXTEEN_BIT_TYPE = re.compile(r"(?:bf|f)(?:4|8|16)")
 _THIRTY_TWO_BIT_TYPE = re.compile(r"[fsuc](?:32|64|128)")
 
 
-def kernel_precisions(space: XSpace, rows: Int64) -> Int64:
+def kernel_precisions(space: XSpace, rows: Int32) -> Int64:
     """The width of each of these events on GPUs: by what its op takes, else by its HLO instruction, else its name."""
     of_name = np.array([of_kernel(str(name)) for name in space.metadata_names], np.int64)
     found: Int64 = of_name[space.events.metadata[rows]]
@@ -55,7 +56,7 @@ def kernel_precisions(space: XSpace, rows: Int64) -> Int64:
     return found
 
 
-def _of_programs(space: XSpace, rows: Int64) -> Int64:
+def _of_programs(space: XSpace, rows: Int32) -> Int64:
     """By the types of the HLO instruction that each of these events ran, where its program is in the file."""
     out = np.full(len(rows), NOT_TOLD, np.int64)
     hlo_op = space.strings(_HLO_OP)
@@ -63,7 +64,7 @@ def _of_programs(space: XSpace, rows: Int64) -> Int64:
     named = np.flatnonzero(code >= 0)
     if not named.size:
         return out
-    program = space.number_of_each("program_id", 0)[rows]
+    program = space.number_of("program_id", rows, 0)
     programs = Programs(space)
     firsts, which = combinations(program[named], code[named])
     found = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.activities import CERTAIN, NONE, WHENEVER, Activity
+from tfcompare.frames.activities import CERTAIN, WHENEVER, Activity
 from tfcompare.frames.device_activities import device_activities
 from tfcompare.frames.host_activities import host_activities, timed_host_events
 from tfcompare.frames.spans import NOTHING, Spans
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tfcompare.frames.steps import Steps
 
 Int8 = npt.NDArray[np.int8]
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 
 _OTHER = "other_us"
@@ -82,33 +84,33 @@ def activity_times(space: XSpace, steps: Steps) -> Int64:
     events = space.events
     out = np.zeros((len(steps.number), len(Activity)), np.int64)
     rows, activity = device_activities(space)
-    on_host = timed_host_events(space)
-    if not len(rows):  # no launch that counts wherever it comes from
-        on_host = on_host[steps.is_led[on_host]] if steps.is_led.any() else on_host
-    on_host, what = _counted(steps, on_host, host_activities(space, on_host))
-    calls = on_host[what == Activity.LAUNCH_CALL]
+    only_led = not len(rows) and steps.is_led.any()  # no launch that counts wherever it comes from
+    on_host = timed_host_events(space, steps.is_led if only_led else None)
+    what = host_activities(space, on_host)
+    calls = on_host.take(np.flatnonzero(what == Activity.LAUNCH_CALL))
     rows, activity = np.append(rows, calls), np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL))
     busy, before = NOTHING, np.zeros(len(steps.number), np.int64)
     for which in WHENEVER:
-        own = rows[activity == which]
+        own = rows.take(np.flatnonzero(activity == which))
         if len(own):
-            busy = busy.with_more(events.start_ps[own], events.start_ps[own] + events.duration_ps[own])
+            start = events.start_ps.take(own)
+            busy = busy.with_more(start, start + events.duration_ps.take(own))
             covered = busy.covered_between(steps.start_ps, steps.end_ps)
             out[:, which], before = covered - before, covered
-    is_led = what > WHENEVER[-1]
-    _add_led(space, steps, on_host[is_led], what[is_led], busy, out)
+    counts = np.flatnonzero(_may_explain(steps, on_host, what))
+    _add_led(space, steps, on_host.take(counts), what.take(counts), busy, out)
     return out
 
 
-def _counted(steps: Steps, rows: Int64, activity: Int8) -> tuple[Int64, Int8]:
-    """The host events that may explain a step, and their activities: those that a step led to. Where it is not known
-    what steps led to, those that say enough by their name."""
-    counts = steps.is_led[rows] if steps.is_led.any() else np.isin(activity, CERTAIN) & (steps.of_event[rows] >= 0)
-    counts = (counts | (activity == Activity.LAUNCH_CALL)) & (activity != NONE)
-    return rows[counts], activity[counts]
+def _may_explain(steps: Steps, rows: Int32, activity: Int8) -> Bools:
+    """Whether each host event may explain its step: those that it led to may. Where it is not known what steps led to,
+    those that say enough by their name."""
+    if steps.is_led.any():
+        return steps.is_led.take(rows)
+    return np.isin(activity, CERTAIN) & (steps.of_event.take(rows) >= 0)
 
 
-def _add_led(space: XSpace, steps: Steps, rows: Int64, activity: Int8, busy: Spans, out: Int64) -> None:
+def _add_led(space: XSpace, steps: Steps, rows: Int32, activity: Int8, busy: Spans, out: Int64) -> None:
     """Fill the columns of `out` for what steps led to, each event cut to its own step, in the time not `busy`.
 
     Steps may overlap, so each is laid out on a time line of its own, one after the other, an instant apart.
@@ -119,6 +121,8 @@ def _add_led(space: XSpace, steps: Steps, rows: Int64, activity: Int8, busy: Spa
     led, before = NOTHING, np.zeros(len(length), np.int64)
     start, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     for which in tuple(Activity)[len(WHENEVER) :]:
+        if not (activity == which).any():
+            continue
         count = _lay_out(rows, activity, int(which), events.start_ps, events.duration_ps, steps.of_event,
                          steps.start_ps, steps.end_ps, origin, start, end)  # fmt: skip
         if count:

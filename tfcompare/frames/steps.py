@@ -19,7 +19,7 @@ from tfcompare.frames import groups as grouping
 from tfcompare.frames.groups import Groups
 from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
 from tfcompare.frames.step_parts import activity_times, compute_precisions, step_parts
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
 
@@ -104,8 +104,8 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
         return None
     of_group = np.full(int(groups.group.max()) + 1, -1, np.int64)
     of_group[groups.group[markers]] = np.arange(len(markers))
-    named = np.flatnonzero((groups.group >= 0) & grouping.is_marker_name(space))
-    candidates = np.unique(np.concatenate([markers, named]))
+    named = space.rows_of_entries(grouping.are_marker_names(space))
+    candidates = np.unique(np.concatenate([markers, named[groups.group[named] >= 0]]))
     step = of_group[groups.group[candidates]]
     candidates, step = candidates[step >= 0], step[step >= 0]
     longest = _longest_of_each(space, candidates, step)
@@ -117,13 +117,14 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
 
 def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
     """Whether each step has an event besides markers, launches of functions, copies and waiting for input."""
-    counts = groups.group >= 0
-    counts &= ~grouping.matching(space, _NO_COMPUTE)
-    counts[markers] = False
-    has_any = np.zeros(len(of_group), np.bool_)
-    has_any[groups.group[counts]] = True
+    is_none = np.zeros(len(space.events), np.bool_)
+    is_none[space.rows_of_entries(grouping.names_matching(space, _NO_COMPUTE))] = True
+    is_none[markers] = True
+    events, without = np.zeros((2, len(of_group)), np.int32)
+    lookup.count_each(groups.group, events)
+    lookup.count_each(groups.group[is_none], without)
     out = np.zeros(len(groups.markers), np.bool_)
-    out[of_group[has_any & (of_group >= 0)]] = True
+    out[of_group[(events > without) & (of_group >= 0)]] = True
     return out
 
 
@@ -165,7 +166,7 @@ def _from_modules(space: XSpace, groups: Groups) -> Steps | None:
     return _on_devices(space, groups, f"{XLA_MODULE} {distinct[main]}", rows, _position_on_line(space, rows))
 
 
-def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int64, keys: Int64) -> Steps:
+def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int32, keys: Int64) -> Steps:
     """A step is as long as on the device that takes longest for it; an event belongs to the step of its own device."""
     events = space.events
     numbers, code = np.unique(keys, return_inverse=True)
@@ -202,14 +203,14 @@ def profile_span_ps(space: XSpace) -> tuple[int, int]:
     return min(begins, default=0), max(ends, default=0)
 
 
-def _longest_of_each(space: XSpace, rows: Int64, step: Int64) -> Int64:
+def _longest_of_each(space: XSpace, rows: Int32 | Int64, step: Int64) -> Int32 | Int64:
     """The longest of the events of each step, in the order of steps; of several as long, the earliest."""
     order = np.lexsort((-space.events.start_ps[rows], space.events.duration_ps[rows], step))
-    longest: Int64 = rows[order[np.append(np.diff(step[order]) != 0, True)]]
+    longest: Int32 | Int64 = rows[order[np.append(np.diff(step[order]) != 0, True)]]
     return longest
 
 
-def _position_on_line(space: XSpace, rows: Int64) -> Int64:
+def _position_on_line(space: XSpace, rows: Int32) -> Int64:
     """Each row's position in time among those of its line."""
     line, start = space.events.line[rows], space.events.start_ps[rows]
     order = np.lexsort((start, line))
@@ -219,7 +220,7 @@ def _position_on_line(space: XSpace, rows: Int64) -> Int64:
     return position
 
 
-def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int64) -> Steps:
+def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64) -> Steps:
     """Steps of these marker events; an event belongs to the step of its group, else to the one it starts in."""
     events = space.events
     order = np.argsort(events.start_ps[marker], kind="stable")
@@ -259,12 +260,20 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
 
 def _by_group(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:
     """(`of_event`, but for events in a group that is a step: that step; which events are those, markers left out)."""
-    table = np.full(int(groups.group.max(initial=-1)) + 2, -1, np.int32)
+    step_of_group = np.full(int(groups.group.max(initial=-1)) + 1, -1, np.int32)
     for group, step in of_group.items():
         if group >= 0:
-            table[group] = step
-    by_group = table[groups.group]  # −1, no group, is the spare last element
-    is_led = by_group >= 0
-    np.copyto(by_group, of_event, where=~is_led)
+            step_of_group[group] = step
+    is_led = np.zeros(len(of_event), np.bool_)
+    _lead(groups.group, step_of_group, of_event, is_led)
     is_led[groups.markers] = False
-    return by_group, is_led
+    return of_event, is_led
+
+
+@compiled
+def _lead(group: Array, step_of_group: Array, step: Array, is_led: Array) -> None:
+    """Put events of groups that are steps into those."""
+    for i in range(group.size):
+        if group[i] >= 0 and step_of_group[group[i]] >= 0:
+            step[i] = step_of_group[group[i]]
+            is_led[i] = True

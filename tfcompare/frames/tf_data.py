@@ -15,6 +15,7 @@ from tfcompare.units import middle_ellipsis
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
@@ -40,9 +41,10 @@ class TfData:
         return [f"tf.data, {which}: of {calls:,} executions the slowest {kept:,} are kept"]
 
 
-def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS) -> TfData:
-    """The pipelines of one host, and their executions: the slowest ones, where all would take more than `most_rows`."""
-    analysis = analyse(space, most_rows)
+def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:
+    """The pipelines of one host, and their executions: the slowest ones, where all would take more than `most_rows`.
+    `around`: as `links.directly_around` gives it, if that is at hand."""
+    analysis = analyse(space, most_rows, around)
     if analysis is None:
         return TfData(TF_DATA_PIPELINES.empty(), TF_DATA.empty(), TF_DATA_CALLS.empty())
     return TfData(_pipelines(space, analysis, host), _executions(space, analysis, host), _calls(space, analysis, host))

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.frames.combinations import combinations
-from tfcompare.frames.links import span_ends
-from tfcompare.frames.nesting import order_by_start, parents_in_time
-from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
-from tfcompare.xspace import XSpace
+from tfcompare.frames.links import directly_around
+from tfcompare.frames.nesting import order_by_start
+from tfcompare.frames.planes import host_plane, recorded_on
+from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.compilation import Array, compiled
 
 Int32 = npt.NDArray[np.int32]
@@ -64,69 +64,57 @@ def is_pipeline(long_name: str) -> bool:
     return long_name.startswith(_PREFIX) and long_name.count(_SEPARATOR) == 1
 
 
-def find_calls(space: XSpace) -> Calls | None:
-    """All calls on the threads of the host; None where the profile has none."""
+def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
+    """All calls on the threads of the host; None where the profile has none. `around`: as `links.directly_around` gives
+    it, if that is at hand."""
     kinds = np.array([_kind(name) for name in space.metadata_names], np.int8)
     host = host_plane(space)
     if host is None or not (kinds == _CALL).any():
         return None
-    kind = kinds[space.events.metadata]
+    kind = kinds.take(space.events.metadata)
     calls = np.flatnonzero(kind == _CALL)
-    has_id = _have_number(space, "id", calls)
-    kind[calls[~has_id]] = 0
-    order, parent = _nested(space, kind, list(host.lines))
-    rows = order[kind[order] == _CALL]
+    kind[calls[~_have_number(space, "id", calls)]] = 0
+    order = _in_order(space, kind, host)
+    rows = order[kind[order] == _CALL].astype(np.int64)
     if not len(rows):
         return None
-    rows = rows[np.argsort(space.events.start_ps[rows], kind="stable")]
-    around = parent[rows].astype(np.int64)
-    led_to_by = np.where((around >= 0) & (kind[around] == _CALL), around, _NONE)
+    parent = around if around is not None else directly_around(space)
+    ids, in_time = space.number_of("id", rows, 0), np.argsort(space.events.start_ps[rows], kind="stable")
+    ids, rows = ids[in_time], rows[in_time]
+    outer = parent[rows].astype(np.int64)
+    led_to_by = np.where((outer >= 0) & (kind[outer] == _CALL), outer, _NONE)
     index = np.full(len(space.events) + 1, _NONE, np.int32)  # the spare last element answers for −1
     index[rows] = np.arange(len(rows))
     _link_threads(space, order, parent, kind, index, led_to_by)
-    return _calls(space, rows, around, space.number_of("id", rows, 0), index[led_to_by].astype(np.int64))
+    return _calls(space, rows, outer, ids, index[led_to_by].astype(np.int64))
 
 
-def _have_number(space: XSpace, name: str, rows: Int64) -> Bools:
+def _in_order(space: XSpace, kind: npt.NDArray[np.int8], host: Plane) -> Int32:
+    """The events of some `kind` on the host's threads, line by line in order of their start."""
+    counts = recorded_on(space, host) & (kind > 0)
+    if "_a" in space.stat_names:
+        counts &= ~space.has("_a")
+    rows = np.flatnonzero(counts).astype(np.int32)
+    order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, rows)
+    return rows
+
+
+def _have_number(space: XSpace, name: str, rows: Int32 | Int64) -> Bools:
     """Which of these events have the integer stat."""
-    known = np.zeros(len(space.events), np.bool_)
-    known[space.numbers(name)[0]] = True
-    return known[rows]
-
-
-def numbers_of_events(space: XSpace, name: str) -> tuple[Int64, Bools]:
-    """(the integer stat of every event, whether it has one)."""
-    values, known = np.zeros(len(space.events), np.int64), np.zeros(len(space.events), np.bool_)
-    owners, found = space.numbers(name)
-    values[owners], known[owners] = found, True
-    return values, known
+    return space.numbers_of(name, rows)[1]
 
 
 def _kind(name: str) -> int:
     return _CALL if name.startswith(_PREFIX) else _KIND.get(name, 0)
 
 
-def _nested(space: XSpace, kind: npt.NDArray[np.int8], host_lines: list[int]) -> tuple[Int64, Int32]:
-    """(rows of the lines with calls, line by line in order of start; for every event the one directly around it)."""
-    recorded = recorded_lines(space)
-    used = np.bincount(space.events.line[kind > 0], minlength=len(recorded)) > 0
-    order = events_of_lines(space, [i for i in host_lines if recorded[i] and used[i]])
-    if "_a" in space.stat_names:
-        order = order[~space.has("_a")[order]]
-    line, start, end = space.events.line, space.events.start_ps, span_ends(space)
-    order_by_start(line, start, end, order)
-    parent = np.full(len(space.events), _NONE, np.int32)
-    parents_in_time(line, end, order, parent)
-    return order, parent
-
-
 def _link_threads(
-    space: XSpace, order: Int64, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, led_to_by: Int64
+    space: XSpace, order: Int32, parent: Int32, kind: npt.NDArray[np.int8], index: Int32, led_to_by: Int64
 ) -> None:
     """Fill `led_to_by` of calls that were made ahead: by the call that took the element. `index`: of each event, where
     in `led_to_by` it is."""
-    inside = order[(kind[order] > 0) & (parent[order] >= 0)]
-    outer = parent[inside].astype(np.int64)
+    inside = order[parent[order] >= 0]
+    outer = parent[inside]
     is_made = (kind[inside] == _CALL) & (kind[outer] == _PRODUCE)
     is_made &= _have_number(space, "parent_id", inside) & _have_number(space, "element_id", outer)
     is_taken = (kind[inside] == _CONSUME) & (kind[outer] == _CALL) & _have_number(space, "element_id", inside)

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.frames.op_parts import any_of, sums
-from tfcompare.frames.tf_data_calls import Calls, find_calls, numbers_of_events
+from tfcompare.frames.tf_data_calls import Calls, find_calls
 from tfcompare.xspace import XSpace
 
+Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -78,9 +79,10 @@ class Analysis:
     rows: IteratorRows
 
 
-def analyse(space: XSpace, most_rows: int = MOST_ROWS) -> Analysis | None:
-    """What tf.data did; None where no pipeline was called. At most `most_rows` rows are kept."""
-    calls = find_calls(space)
+def analyse(space: XSpace, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> Analysis | None:
+    """What tf.data did; None where no pipeline was called. At most `most_rows` rows are kept; `around` is for
+    `find_calls`."""
+    calls = find_calls(space, around)
     if calls is None or not len(calls.roots):
         return None
     pipelines = find_pipelines(space, calls)
@@ -151,10 +153,10 @@ def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
     is_generator = space.named(*_TO_DEVICE)[calls.row]
     if not is_generator.any():
         return np.zeros(0, np.int64)
-    parent_id, has_parent = numbers_of_events(space, "parent_id")
 
     def parents_of(rows: Int64) -> Int64:
-        return np.unique(parent_id[rows[has_parent[rows]]])
+        parents, are_known = space.numbers_of("parent_id", rows)
+        return np.unique(parents[are_known])
 
     above = parents_of(calls.row[is_generator])
     ahead = np.isin(calls.ids[calls.iterator], above) & space.named(_AHEAD_OF_DEVICE)[calls.row]

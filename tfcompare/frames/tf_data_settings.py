@@ -63,8 +63,8 @@ def buffered_elements(space: XSpace, analysis: Analysis) -> Floats:
     calls, executions, rows = analysis.calls, analysis.executions, analysis.rows
     inside, of_call = _calls_inside(analysis)
     count = space.number_of("buffered_elements", calls.row, -1)
-    has_buffer = np.logical_or.reduce([space.has(name)[calls.row[inside]] for name in _SIGNS_OF_A_BUFFER])
-    is_modelled = space.has("algorithm")[calls.row[executions.call[rows.execution]]]
+    has_buffer = np.logical_or.reduce([space.have(name, calls.row[inside]) for name in _SIGNS_OF_A_BUFFER])
+    is_modelled = space.have("algorithm", calls.row[executions.call[rows.execution]])
     is_told = any_of(calls.iterator, count >= 0, len(calls.ids))[rows.iterator]
     is_told |= is_modelled & any_of(of_call, has_buffer, len(rows.first))
     total = np.bincount(of_call, weights=np.maximum(count[inside], 0), minlength=len(rows.first))

@@ -24,48 +24,48 @@ _STEPS_LINE = "Steps"
 
 def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
     """The ops of each TPU core, one element a plane with events."""
-    start, end = _device_times(space)
+    start, duration = _device_times(space)
     part_of_metadata, parts = _parts(space)
     out = []
     for plane in planes:
         if not plane.event_count:
             continue
         every = _on_lines(space, plane, OP_LINES)
-        rows = every[part_of_metadata[space.events.metadata[every]] >= 0]
-        out.append(_on_plane(space, plane, rows, start, end, part_of_metadata, parts, step, is_eager))
+        rows = every.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(every)) >= 0))
+        out.append(_on_plane(space, plane, rows, start, duration, part_of_metadata, parts, step, is_eager))
     return out
 
 
 def _on_plane(
-    space: XSpace, plane: Plane, rows: Int64, start: Int64, end: Int64, part: Int64, parts: pd.DataFrame,
+    space: XSpace, plane: Plane, rows: Int32, start: Int64, duration: Int64, part: Int64, parts: pd.DataFrame,
     step: Int32, is_eager: Bools
 ) -> OpEvents:  # fmt: skip
     events = space.events
-    order_by_start(events.line, start, end, rows)
-    self_ps = self_times(events.line, start, end, rows)
+    order_by_start(events.line, start, duration, rows)
+    self_ps = self_times(events.line, start, duration, rows)
     spanned = np.concatenate([rows, _on_lines(space, plane, (_STEPS_LINE,))])
-    span = int(end[spanned].max() - start[spanned].min()) if len(spanned) else 0
+    span = int((start[spanned] + duration[spanned]).max() - start[spanned].min()) if len(spanned) else 0
     busy = int(self_ps.sum())
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
         parts=parts,
-        part=part[events.metadata[rows]],
-        step=step[rows],
-        occurrences=np.maximum(1, events.occurrences[rows]),
-        total_ps=(end - start)[rows],
+        part=part.take(events.metadata.take(rows)),
+        step=step.take(rows),
+        occurrences=np.maximum(1, events.occurrences.take(rows)),
+        total_ps=duration.take(rows),
         self_ps=self_ps,
-        is_eager=is_eager[rows],
+        is_eager=is_eager.take(rows),
         idle_ps=max(busy, span) - busy,
     )
 
 
-def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int64:
+def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int32:
     return events_of_lines(space, [i for i in plane.lines if space.lines.name[i] in names])
 
 
 def _device_times(space: XSpace) -> tuple[Int64, Int64]:
-    """(start, end) of every event by the device's own clock where the event has it, and that can be right."""
+    """(start, duration) of every event by the device's own clock where the event has it, and that can be right."""
     offsets, durations = space.numbers("device_offset_ps"), space.numbers("device_duration_ps")
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     known = np.zeros((2, len(start)), np.bool_)
@@ -74,9 +74,9 @@ def _device_times(space: XSpace) -> tuple[Int64, Int64]:
     own_duration[durations[0]], known[1, durations[0]] = durations[1], True
     both = known.all(axis=0) & _can_be(own_start, -LONGEST_PS) & _can_be(own_duration, 0)
     if own_duration[both].sum(dtype=np.float64) > MOST_PS:
-        return start, start + duration
+        return start, duration
     start[both], duration[both] = own_start[both], own_duration[both]
-    return start, start + duration
+    return start, duration
 
 
 def _can_be(times: Int64, least: int) -> Bools:

@@ -21,26 +21,58 @@ def replace(codes: Array, by: Array) -> None:
 
 def grouped(codes: Array, size: int) -> tuple[Array, Array]:
     """(where the rows of each code from 0 to `size` begin, and the end; the rows code by code, in order)."""
-    first, rows = np.zeros(size + 2, np.int64), np.empty(len(codes), np.int32)
+    first, rows = np.zeros(size + 2, np.int32), np.empty(len(codes), np.int32)
     count_each(codes, first[2:])
     np.cumsum(first, out=first)
-    _put(codes, first[1:], rows)
+    put_each(codes, first[1:], rows)
     return first[:-1], rows
 
 
 @compiled
 def count_each(codes: Array, counts: Array) -> None:
-    """Add to `counts` how often each code occurs."""
+    """Add to `counts` how often each code from 0 occurs."""
     for i in range(codes.size):
-        counts[codes[i]] += 1
+        if codes[i] >= 0:
+            counts[codes[i]] += 1
 
 
 @compiled
-def _put(codes: Array, place: Array, rows: Array) -> None:
+def put_each(codes: Array, place: Array, rows: Array) -> None:
+    """Put the rows of each code from 0 into `rows`, where those of each begin at its `place`, which moves on."""
     for i in range(codes.size):
-        at = place[codes[i]]
-        rows[at] = i
-        place[codes[i]] = at + 1
+        if codes[i] >= 0:
+            at = place[codes[i]]
+            rows[at] = i
+            place[codes[i]] = at + 1
+
+
+@compiled
+def last_of_each(stats: Array, owner: Array, kind: Array, wanted: Array, kinds: Int, out: Array) -> None:
+    """Fill `out`, for each of the owners `wanted`, with the last of `stats` that is its own and of a kind whose bit is
+    set in `kinds`, −1 for none. `stats`: rows of `owner` and `kind`, in the order of owners. The nearer each owner is
+    to the one before it, the sooner it is found."""
+    at = np.int64(0)  # how many of `stats` are of owners up to the one wanted before
+    for i in range(wanted.size):
+        low, high, reach = at, at, np.int64(1)
+        while high < stats.size and owner[stats[high]] <= wanted[i]:
+            low = high + 1
+            high = min(high + reach, np.int64(stats.size))
+            reach *= 2
+        reach = np.int64(1)
+        while low > 0 and owner[stats[low - 1]] > wanted[i]:
+            high = low - 1
+            low = max(low - reach, np.int64(0))
+            reach *= 2
+        while low < high:
+            middle = (low + high) // 2
+            if owner[stats[middle]] <= wanted[i]:
+                low = middle + 1
+            else:
+                high = middle
+        at = low
+        while low > 0 and owner[stats[low - 1]] == wanted[i] and not (kinds >> kind[stats[low - 1]]) & 1:
+            low -= 1
+        out[i] = stats[low - 1] if low > 0 and owner[stats[low - 1]] == wanted[i] else -1
 
 
 def intern_bytes(buffer: Array, starts: Array, lengths: Array) -> tuple[Array, Array]:

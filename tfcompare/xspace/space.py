@@ -20,6 +20,8 @@ Strings = npt.NDArray[np.object_]
 StatValue = int | float | str | bytes
 
 _MANY_ENTRIES = 64  # of one name; usually a plane has one
+_INTEGERS = (1 << wire.UINT64) | (1 << wire.INT64)  # as bits
+_ANY_KIND = -1
 PS_PER_NS = 1_000
 PS_PER_US = 1e6
 LONGEST_PS = 1 << 58
@@ -98,20 +100,13 @@ class Stats:
 class StringStat:
     """A stat's text on some rows: `labels[codes[i]]` is the text of row `owners[i]`. Labels are distinct."""
 
-    owners: Int64
-    codes: Int64
+    owners: Int32
+    codes: Int32
     labels: list[str]
 
-    def at(self, rows: Int64) -> Int64:
-        """The code of each of these rows, −1 where the stat is absent; the last of several counts."""
-        if not len(self.owners):
-            return np.full(len(rows), -1, np.int64)
-        at = np.searchsorted(self.owners, rows, side="right") - 1
-        return np.where((at >= 0) & (self.owners[at] == rows), self.codes[at], -1)
-
-    def spread(self, rows: int) -> Int64:
+    def spread(self, rows: int) -> Int32:
         """A code for every one of `rows` rows, −1 where the stat is absent; the last of several counts."""
-        out = np.full(rows, -1, np.int64)
+        out = np.full(rows, -1, np.int32)
         out[self.owners] = self.codes
         return out
 
@@ -151,19 +146,23 @@ class XSpace:
         out[owners] = values
         return out
 
-    def number_of(self, name: str, rows: Int64, absent: int) -> Int64:
-        """The integer stat `name` of the events `rows`, `absent` where one has none."""
-        owners, values = self.numbers(name)
-        if not len(owners):
-            return np.full(len(rows), absent, np.int64)
-        at = np.searchsorted(owners, rows, side="right") - 1
-        return np.where((at >= 0) & (owners[at] == rows), values[at], absent)
+    def number_of(self, name: str, rows: Int32 | Int64, absent: int) -> Int64:
+        """The integer stat `name` of the events `rows`, `absent` where one has none; the last of several counts."""
+        return self.numbers_of(name, rows, absent)[0]
 
-    def rows_of_stat(self, name: str) -> Int32 | Int64:
-        """The rows of `event_stats` that are a stat `name`, in file order."""
-        return self._rows(self.event_stats, name)
+    def numbers_of(self, name: str, rows: Int32 | Int64, absent: int = 0) -> tuple[Int64, Bools]:
+        """As `number_of`, and which of the events `rows` have one."""
+        stats = self._last_of_each(name, rows, _INTEGERS)
+        found = np.flatnonzero(stats >= 0)
+        out = np.full(len(rows), absent, np.int64)
+        out[found] = self.event_stats.value.take(stats.take(found))
+        return out, stats >= 0
 
-    def has(self, name: str) -> npt.NDArray[np.bool_]:
+    def have(self, name: str, rows: Int32 | Int64) -> Bools:
+        """Whether each of the events `rows` has a stat `name`, of whatever kind."""
+        return self._last_of_each(name, rows, _ANY_KIND) >= 0
+
+    def has(self, name: str) -> Bools:
         """Whether each event has a stat `name`, of whatever kind."""
         out = np.zeros(len(self.events), np.bool_)
         out[self.event_stats.owner[self._rows(self.event_stats, name)]] = True
@@ -196,7 +195,7 @@ class XSpace:
         """The plane index of each event."""
         return self.lines.plane[self.events.line]
 
-    def named(self, *names: str) -> npt.NDArray[np.bool_]:
+    def named(self, *names: str) -> Bools:
         """Whether each event's name is one of `names`."""
         out = np.zeros(len(self.events), np.bool_)
         out[self.rows_named(*names)] = True
@@ -204,15 +203,23 @@ class XSpace:
 
     def rows_named(self, *names: str) -> Int64:
         """The rows of the events whose name is one of `names`."""
+        is_named = np.zeros(len(self.metadata_names), np.bool_)
+        is_named[[entry for name in names for entry in self._entries_by_name.get(name, ())]] = True
+        return self.rows_of_entries(is_named)
+
+    def rows_of_entries(self, is_wanted: Bools) -> Int64:
+        """The rows of the events of those metadata entries, in file order."""
         first, rows = self._rows_by_metadata
-        entries = [entry for name in dict.fromkeys(names) for entry in self._entries_by_name.get(name, ())]
-        if not entries:
-            return np.zeros(0, np.int64)
+        entries = np.flatnonzero(is_wanted)
         if len(entries) > _MANY_ENTRIES:
-            is_named = np.zeros(len(self.metadata_names), np.bool_)
-            is_named[entries] = True
-            return np.flatnonzero(is_named[self.events.metadata])
-        return np.sort(np.concatenate([rows[first[entry] : first[entry + 1]] for entry in entries])).astype(np.int64)
+            return np.flatnonzero(is_wanted[self.events.metadata])
+        found = [rows[first[entry] : first[entry + 1]] for entry in entries.tolist()]
+        return np.sort(np.concatenate([np.zeros(0, np.int32), *found])).astype(np.int64)
+
+    @property
+    def has_events(self) -> Bools:
+        """Whether there are events of each event metadata entry."""
+        return np.diff(self._rows_by_metadata[0]) > 0
 
     @cached_property
     def _entries_by_name(self) -> dict[str, list[int]]:
@@ -222,12 +229,12 @@ class XSpace:
         return out
 
     @cached_property
-    def _rows_by_metadata(self) -> tuple[Int64, Int32]:
+    def _rows_by_metadata(self) -> tuple[Int32, Int32]:
         """(Where the rows of each entry begin, and the end; the rows of events entry by entry)."""
         return lookup.grouped(self.events.metadata, len(self.metadata_names))
 
     @cached_property
-    def _rows_by_name(self) -> tuple[Int64, Int32]:
+    def _rows_by_name(self) -> tuple[Int32, Int32]:
         """Of the stats of events: (where the rows of each name begin, and the end; the rows name by name)."""
         return lookup.grouped(self.event_stats.name, len(self.stat_names))
 
@@ -240,11 +247,19 @@ class XSpace:
         first, rows = self._rows_by_name
         return rows[first[code] : first[code + 1]]
 
+    def _last_of_each(self, name: str, rows: Int32 | Int64, kinds: int) -> Int32:
+        """Of each of the events `rows` the row of its last stat `name` of these kinds (bits), −1 for none."""
+        out = np.full(len(rows), -1, np.int32)
+        stats, of_name = self.event_stats, self._rows(self.event_stats, name)
+        if len(of_name):
+            lookup.last_of_each(of_name, stats.owner, stats.kind, rows.astype(np.int32, copy=False), kinds, out)
+        return out
+
     def _strings(self, stats: Stats, name: str) -> StringStat:
         rows = self._rows(stats, name)
-        kinds = stats.kind[rows]
+        kinds = stats.kind.take(rows)
         labels: dict[str, int] = {}
-        codes = np.full(len(rows), -1, np.int64)
+        codes = np.full(len(rows), -1, np.int32)
         inline = np.flatnonzero(kinds == wire.STR)
         if len(inline):
             starts, lengths = stats.value[rows[inline]], stats.length[rows[inline]].astype(np.int64)
@@ -253,10 +268,14 @@ class XSpace:
             codes[inline] = _code_of_each(labels, texts)[own]
         refs = np.flatnonzero(kinds == wire.REF)
         if len(refs):
-            used, own = np.unique(stats.value[rows[refs]], return_inverse=True)
-            codes[refs] = _code_of_each(labels, self.stat_labels[used])[own]
-        known = codes >= 0
-        return StringStat(stats.owner[rows[known]].astype(np.int64), codes[known], list(labels))
+            values = stats.value.take(rows.take(refs))
+            used = np.zeros(len(self.stat_labels), np.bool_)
+            used[values] = True
+            code_of_ref = np.empty(len(used), np.int32)
+            code_of_ref[used] = _code_of_each(labels, self.stat_labels[used])
+            codes[refs] = code_of_ref.take(values)
+        known = np.flatnonzero(codes >= 0)
+        return StringStat(stats.owner.take(rows.take(known)), codes.take(known), list(labels))
 
 
 def _numbers(stats: Stats, rows: Int32 | Int64) -> tuple[Int64, Int64]:
@@ -270,5 +289,5 @@ def decode(buffer: UInt8, start: int, length: int) -> str:
     return text_of(buffer[start : start + length].data) if length else ""
 
 
-def _code_of_each(labels: dict[str, int], texts: Iterable[str]) -> Int64:
-    return np.array([labels.setdefault(text, len(labels)) for text in texts], np.int64)
+def _code_of_each(labels: dict[str, int], texts: Iterable[str]) -> Int32:
+    return np.array([labels.setdefault(text, len(labels)) for text in texts], np.int32)
