@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -17,6 +19,7 @@ from tfcompare.units import format_time_us
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}
 NAMES = {name: run.name for name, run in RUNS.items()}
+ROOT = Path(__file__).parents[2]
 FIGURES = ".js-plotly-plot"
 MAIN = "[data-testid=stMain]"
 Scheme = Literal["light", "dark"]
@@ -153,3 +156,14 @@ def test_other_profiles_are_shown_without_an_error(page: Page, shared: Serve, pa
     opened(page, f"{shared(CORPUS)}/Overview?{urlencode({'baseline': ids[0], 'candidate': ids[1]})}")
     expect(page.get_by_role("heading", name="How they were recorded")).to_be_visible()
     assert page.locator("[data-testid=stAlert]").count() >= 1
+
+
+def test_charts_follow_a_page_that_turns_dark_and_light_again(page: Page, samples_url: str) -> None:
+    opened(page, f"{samples_url}/Overview")
+    background = page.locator(f"{FIGURES} .main-svg").first
+    themes = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    schemes: tuple[Scheme, ...] = ("dark", "light")
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        red, green, blue = bytes.fromhex(themes[scheme]["backgroundColor"].lstrip("#"))
+        expect(background).to_have_css("background-color", f"rgb({red}, {green}, {blue})")

@@ -43,7 +43,8 @@ def test_each_run_has_a_panel_and_both_one_scale():
 def test_runs_far_apart_have_scales_and_units_of_their_own_and_say_so():
     figure = step_times([(SLOW, BEFORE), (FAST, with_shares(steps((500.0, 100.0))))])
     assert figure.layout.yaxis2.matches is None
-    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("Time (ms)", "Time (µs)")
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("Time (ms)", "")
+    assert (figure.layout.yaxis2.ticksuffix, figure.layout.yaxis2.showticksuffix) == (" µs", "last")
     assert list(figure.data[2].y) == [100]
     assert "scale of its own" in figure.layout.title.subtitle.text
 

@@ -15,6 +15,7 @@ from tfcompare.compare import Comparison
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
 from tfcompare.ui import figures
+from tfcompare.ui.figure_theme import AXIS_PIXELS
 from tfcompare.ui.pair import Pair
 
 RUNS = list(find_runs(SAMPLES / "autoencoder"))[:3]
@@ -103,4 +104,4 @@ def test_a_kept_figure_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(figures.st, "plotly_chart", lambda figure, **_: sent.append(figure.to_dict()))
     figures.show(go.Figure(layout={"title": {"text": "one"}, "height": 400, "xaxis": {"title": {"text": "s"}}}), "key")
     assert sent[0]["layout"]["title"]["text"] == "one"
-    assert sent[0]["layout"]["margin"]["b"] == figures.AXIS_PIXELS
+    assert sent[0]["layout"]["margin"]["b"] == AXIS_PIXELS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
+from time import monotonic, sleep
 from typing import cast
 
 import pytest
@@ -43,6 +44,16 @@ class Loader:
         return cast(Run, FakeRun(run.id, self.memory_bytes))
 
 
+def kept_in_the_end(cache: RunCache, runs: str, expected: str) -> bool:
+    """Whether of these runs the expected ones are kept, once the last one that was read is weighed."""
+    until = monotonic() + 10
+    while [run for run in runs if cache.peek(found(run)) is not None] != list(expected):
+        if monotonic() > until:
+            return False
+        sleep(0.01)
+    return True
+
+
 def test_a_run_is_read_once_however_many_ask() -> None:
     loader = Loader()
     loader.gate.clear()
@@ -72,6 +83,20 @@ def test_a_run_larger_than_the_memory_is_kept_until_the_next() -> None:
     cache.request(found("b")).result(10)
     wait([cache.request(found("b"))])
     assert cache.peek(found("a")) is None
+
+
+def test_runs_that_are_asked_for_together_stay_however_large_until_others_are() -> None:
+    loader = Loader(memory_bytes=40)
+    cache = RunCache(50, loader)
+    large = [found("a"), found("b")]
+    for _ in range(3):
+        wait(cache.request_together(large).values())
+    assert sorted(loader.loaded) == ["a", "b"]
+    wait([cache.request(found("c"))])
+    wait([cache.request(found("d"))])
+    assert kept_in_the_end(cache, "abcd", "abd")
+    wait(cache.request_together([found("d"), found("e")]).values())
+    assert kept_in_the_end(cache, "abcde", "de")
 
 
 def test_a_file_that_changed_is_read_again() -> None:

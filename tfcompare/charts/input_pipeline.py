@@ -49,11 +49,12 @@ def step_times(series: Series) -> go.Figure:
         own = style.time_scale([largest]) if alone else scale
         result.add_traces(_step_bars(side, frame, own), rows=1, cols=column)
         result.update_xaxes(title_text="Step, by position", tickformat=",d", automargin=True, row=1, col=column)
-        first = alone or column == 1
         result.update_yaxes(
-            title_text=f"Time ({own.unit})" if first else "", rangemode="tozero", tickformat="~r", automargin=True,
-            row=1, col=column,
+            title_text=f"Time ({own.unit})" if column == 1 else "", rangemode="tozero", tickformat="~r",
+            automargin=True, row=1, col=column,
         )  # fmt: skip
+        if alone and column > 1:  # a title would stand in the panel before, where the window is narrow
+            result.update_yaxes(ticksuffix=f" {own.unit}", showticksuffix="last", row=1, col=column)
         _name_panel(result, column, side)
     return result
 
@@ -161,6 +162,7 @@ def input_shares(series: Series) -> go.Figure:
         )  # fmt: skip
     result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
     result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
+    result.layout.margin.l = style.WIDE_AXIS_PIXELS
     return result
 
 

@@ -69,6 +69,7 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
         result.add_trace(line.update(name=f"{side.label}, {_peak(frame, level)}"))
     _mark_peaks(result, shown, level, clock, scale)
     result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
+    result.layout.margin.l = style.WIDE_AXIS_PIXELS
     if has_panel:
         _add_panel(result, fragmentation, clock)
     return result

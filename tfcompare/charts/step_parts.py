@@ -45,6 +45,9 @@ FEWEST_PLACES = 8
 ENTRIES_IN_A_ROW = 3
 """Of a legend, where the window is narrow."""
 
+LEGEND_PIXELS = 32
+"""What a legend of one row takes below the axis: Plotly would draw once more to learn that."""
+
 
 def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
     """The average step of both sides, its parts on one another.
@@ -84,7 +87,7 @@ def _legend_below(result: go.Figure, entries: int) -> None:
     room = 44 + style.LEGEND_ROW_PIXELS * -(-entries // ENTRIES_IN_A_ROW)
     result.update_layout(
         height=result.layout.height + room,
-        margin_b=room,
+        margin_b=room + LEGEND_PIXELS,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
     )
 

@@ -27,6 +27,9 @@ FAR_APART = 2.0
 FLAT = 6.0
 """What is drawn reaches so many times as far as the usual steps do: their boxes would be lines."""
 
+NAMES_PIXELS = 96
+"""What the names beside the boxes take, mostly. Plotly would draw once more to learn that."""
+
 MOST_BOX_POINTS = 200
 """Above a box so many steps are drawn as points, of more some that are spread evenly over their ranks."""
 
@@ -163,7 +166,8 @@ def step_distribution(series: Series) -> go.Figure:
         zeroline=relative,
         range=span,
     )
-    result.update_yaxes(autorange="reversed")
+    result.update_yaxes(autorange="reversed", showgrid=False, zeroline=False)
+    result.layout.margin.l = NAMES_PIXELS
     return result
 
 

@@ -36,6 +36,8 @@ BREAKS = (" ", "/", ",")
 """Where a line may end when hovering, the best place first."""
 BAR_PIXELS = 15
 LEGEND_ROW_PIXELS = 20
+WIDE_AXIS_PIXELS = 80
+"""What an axis with a title and labels of three or four characters takes beside a chart."""
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 """How the page shows every figure: no logo, and no tools that do nothing here."""
 

@@ -12,7 +12,8 @@ from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.compare.movers import metric_in
 from tfcompare.ui.figures import draw
-from tfcompare.ui.pair import Pair, two_charts
+from tfcompare.ui.pair import Pair
+from tfcompare.ui.side_by_side import two_charts
 
 NOTHING_TESTED = (
     "None of these changes could be tested, so whether they are more than chance is not known: it takes steps that are "
@@ -45,7 +46,7 @@ def largest(
         st.caption(NOTHING_TESTED)
         return
     ratios = pair.comparison.per_step(changes[f"{name}_ratio"], pair.candidate)
-    with two_charts():
+    with two_charts(key):
         bars()
         intervals = f"{key}_intervals"
         draw(pair, intervals, lambda: change_intervals(changes, ratios, by=by, quantity=quantity), (by, quantity, on))

@@ -13,16 +13,10 @@ import streamlit as st
 
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
+from tfcompare.ui.figure_theme import sent
 
 if TYPE_CHECKING:
     from tfcompare.ui.pair import Pair
-
-TEXT_COLOURS = {"light": "#3A4552", "dark": "#C6CFDA"}
-AXIS_PIXELS = 63
-"""What an axis with a title takes below a chart: where Plotly only learns that by drawing, it draws once more."""
-
-LOW_PIXELS = 250
-"""Of a chart that is not so high Plotly takes from all margins."""
 
 MOST_KEPT = 64
 """Of one comparison: about two of every figure there is."""
@@ -49,17 +43,13 @@ def show(figure: Any, key: str) -> None:
 
 def _finished(figure: Any, theme: str) -> Any:
     """The figure in the theme's colours. It is not changed from now on, so what is sent of it is made once, too."""
-    figure.update_layout(font_color=TEXT_COLOURS.get(theme))
-    has_room = (figure.layout.height or 0) >= LOW_PIXELS
-    if has_room and figure.layout.xaxis.title.text and (figure.layout.margin.b or 0) < AXIS_PIXELS:
-        figure.layout.margin.b = AXIS_PIXELS
-    sent = figure.to_dict()
-    figure.to_dict = lambda: sent
+    spec = sent(figure, theme)
+    figure.to_dict = lambda: spec
     return figure
 
 
 def _show(figure: Any, key: str) -> None:
-    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
+    st.plotly_chart(figure, theme=None, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 
 def kept(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:

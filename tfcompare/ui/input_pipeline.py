@@ -24,8 +24,9 @@ from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.ui import input_table, sidebar
 from tfcompare.ui.cards import cards
 from tfcompare.ui.figures import draw
-from tfcompare.ui.pair import Pair, two_charts
+from tfcompare.ui.pair import Pair
 from tfcompare.ui.selection import Selection
+from tfcompare.ui.side_by_side import two_charts
 from tfcompare.ui.text import as_code
 from tfcompare.ui.verdicts import verdicts
 from tfcompare.units import format_percent, format_time_us
@@ -151,7 +152,7 @@ def on_device(pair: Pair, waits: Waits) -> None:
         )
         return
     draw(pair, "step_times", lambda: charts.step_times(_series(pair, waits)))
-    with two_charts():
+    with two_charts("input_shares"):
         draw(pair, "input_shares", lambda: charts.input_shares(_series(pair, waits)))
         with st.container():
             _show_spreads(waits)

@@ -19,7 +19,8 @@ from tfcompare.tf_stats import ROLES, time_shares, with_words
 from tfcompare.ui.cards import cards
 from tfcompare.ui.changes import largest
 from tfcompare.ui.figures import draw, kept
-from tfcompare.ui.pair import Pair, two_charts
+from tfcompare.ui.pair import Pair
+from tfcompare.ui.side_by_side import two_charts
 from tfcompare.units import format_percent, format_value
 
 By = KernelGrouping | Literal["launch"]
@@ -171,7 +172,7 @@ def distributions(pair: Pair) -> None:
     """Where the kernel time of both sides goes: by kernel, by op, and by use of tensor cores."""
     st.subheader("Where the time goes")
     groupings: tuple[KernelGrouping, ...] = ("kernel_name", "op_name")
-    with two_charts():
+    with two_charts("shares"):
         for key in groupings:
             draw(pair, f"shares_{key}", partial(_shares, pair, key))
     st.subheader("Tensor cores")

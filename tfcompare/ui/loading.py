@@ -36,7 +36,7 @@ def fetch(found: Sequence[FoundRun], settings: Settings) -> dict[str, Run | Tfco
     """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is."""
     cache = run_cache(settings)
     sentence = compiling_sentence()
-    requests = {run: cache.request(run) for run in found}
+    requests = cache.request_together(found)
     wait(requests.values(), timeout=QUIET_S)
     slot = st.empty()
     while pending := [run for run, request in requests.items() if not request.done()]:

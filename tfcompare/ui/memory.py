@@ -23,10 +23,11 @@ from tfcompare.memory_sides import Figures, Hosts, MemoryPair
 from tfcompare.run import Run
 from tfcompare.ui.cards import cards
 from tfcompare.ui.downloads import file_stem
-from tfcompare.ui.figures import draw
-from tfcompare.ui.pair import Pair, has_steps, two_charts
+from tfcompare.ui.figures import draw, kept
+from tfcompare.ui.pair import Pair, has_steps
 from tfcompare.ui.selection import Selection
 from tfcompare.ui.shell import stop
+from tfcompare.ui.side_by_side import two_charts
 from tfcompare.ui.text import as_code
 
 LEVELS: dict[Level, str] = {
@@ -64,7 +65,11 @@ class Chosen:
     @property
     def figures(self) -> Figures:
         """What `memory_summary` says of both."""
-        return memory_sides.figures(self.pair.diff("memory_summary"), self.memories, self.hosts)
+        return kept(
+            self.pair,
+            ("figures", self.memories),
+            lambda: memory_sides.figures(self.pair.diff("memory_summary"), self.memories, self.hosts),
+        )
 
 
 def stop_without_events(pair: Pair, selection: Selection) -> None:
@@ -180,7 +185,7 @@ def timeline(chosen: Chosen) -> None:
     else:
         draw(chosen.pair, "timeline", partial(_timeline, chosen, lines, level, align), on)
     if parts:
-        with two_charts():
+        with two_charts("make_up"):
             for side, frame in _lines(chosen, "in_use_bytes", align):
                 if len(frame):
                     draw(chosen.pair, f"make_up_{side.position > 0}", partial(charts.make_up, side, frame, align), on)

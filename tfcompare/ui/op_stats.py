@@ -17,7 +17,8 @@ from tfcompare.schema import DEVICE, HOST
 from tfcompare.ui import by_hand, tables
 from tfcompare.ui.changes import largest
 from tfcompare.ui.figures import draw, kept
-from tfcompare.ui.pair import Pair, has_steps, steps_of, two_charts
+from tfcompare.ui.pair import Pair, has_steps, steps_of
+from tfcompare.ui.side_by_side import two_charts
 from tfcompare.ui.text import as_code
 from tfcompare.ui.whole_table import whole_table
 from tfcompare.units import format_percent
@@ -211,7 +212,7 @@ def distributions(pair: Pair, choice: Choice) -> None:
         if groups["op_type"].empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
-        with two_charts():
+        with two_charts(f"shares_{place}"):
             for by, rows in groups.items():
                 draw(pair, f"shares_{place}_{by}", partial(_shares, pair, rows, by, place), choice.idle)
 

@@ -31,7 +31,8 @@ from tfcompare.tf_stats import main_side, op_table, own_side_shares
 from tfcompare.ui.cards import cards
 from tfcompare.ui.changes import largest
 from tfcompare.ui.figures import draw, kept
-from tfcompare.ui.pair import Pair, has_steps, sides, steps_of, two_charts
+from tfcompare.ui.pair import Pair, has_steps, sides, steps_of
+from tfcompare.ui.side_by_side import two_charts
 from tfcompare.ui.text import as_code, as_markdown
 
 DRAWN = 4
@@ -109,7 +110,7 @@ def attribution(pair: Pair) -> None:
     st.markdown(found.sentence)
     if found.waterfall is None:
         return
-    with two_charts():
+    with two_charts("attribution"):
         if not found.waterfall.is_empty:
             draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides))
         draw(pair, "average_steps", lambda: average_steps(found.parts, pair.sides))
@@ -143,7 +144,7 @@ def advice(pair: Pair) -> None:
         with st.expander(one.title, expanded=place < UNFOLDED):
             st.markdown(f"{one.text} [More in the guide]({one.link})")
             _evidence(one.evidence)
-    with two_charts():
+    with two_charts("changes"):
         _changes("Got better since the baseline", found.improvements)
         _changes("Got worse since the baseline", found.regressions)
 
@@ -218,13 +219,13 @@ def step_times(pair: Pair) -> None:
         return
     frames = kept(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
     series = list(zip(sides(pair.comparison), frames, strict=True))
-    with two_charts():
+    with two_charts("step_times"):
         draw(pair, "step_times", lambda: steps.step_times(series))
         if max(int(frame["included"].sum()) for frame in frames) >= FEWEST_STEPS:
             draw(pair, "step_distribution", lambda: steps.step_distribution(series))
         else:
             st.info(f"Fewer than {FEWEST_STEPS} steps have no distribution. Profile more steps to see one.")
-    with two_charts():
+    with two_charts("step_parts"):
         for side, run in zip(pair.sides, pair.runs, strict=True):
             if has_steps(run):
                 draw(pair, f"step_parts_{side.position > 0}", partial(_parts_of_steps, pair, side, run))
@@ -246,7 +247,7 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 def top_ops(pair: Pair) -> None:
     """The ten ops with the largest share of each run, side by side."""
     st.subheader("Where the time goes")
-    with two_charts():
+    with two_charts("top_ops"):
         for side, run in zip(pair.sides, pair.runs, strict=True):
             place, ranked = kept(pair, ("ranked", side.position > 0), partial(_ranked, pair, run))
             if ranked.empty:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
-from streamlit.elements.lib.grid_container import GridContainer
 
 from tfcompare import step_series
 from tfcompare.charts import style
@@ -22,9 +21,6 @@ from tfcompare.tf_stats import side_by_side, with_shares
 from tfcompare.ui.figures import kept
 from tfcompare.ui.shell import View
 from tfcompare.ui.text import as_code, as_markdown
-
-CHART_PIXELS = 420
-"""A chart that is narrower cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -144,11 +140,6 @@ def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
 def has_steps(run: Run) -> bool:
     """Whether there is a step time to draw."""
     return run.info.has_steps and len(run.steps) > 0
-
-
-def two_charts() -> GridContainer:
-    """Charts side by side where the window is wide enough for two, else below one another."""
-    return st.grid(2, min_column_width=CHART_PIXELS)
 
 
 def sides(comparison: Comparison) -> list[style.Side]:

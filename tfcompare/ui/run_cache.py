@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import inf
 from time import monotonic
@@ -24,8 +24,10 @@ TRY_AGAIN_S = 10
 
 
 class RunCache:
-    """Reads runs in the background and keeps them, up to `max_bytes` of frames and always the latest one.
+    """Reads runs in the background and keeps them, up to `max_bytes` of frames.
 
+    Always kept are the latest run and those that were asked for together last: what a page compares is needed whole at
+    each rerun, so runs that are too large for `max_bytes` together would put each other out and be read anew each time.
     What could not be read is kept too, as the error it gave, until the files change; what could not be fetched, for
     some seconds.
     """
@@ -36,8 +38,15 @@ class RunCache:
         self._lock = threading.Lock()
         self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
         self._bytes: dict[Key, int] = {}
+        self._together: frozenset[Key] = frozenset()
         self._try_again_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
+
+    def request_together(self, found: Sequence[FoundRun]) -> dict[FoundRun, Future[Run]]:
+        """All these runs, as `request` gives each; they stay until others are asked for together."""
+        with self._lock:
+            self._together = frozenset(map(_key, found))
+        return {run: self.request(run) for run in found}
 
     def request(self, found: FoundRun) -> Future[Run]:
         """The run, now or later; reading starts at once unless it was read or is being read."""
@@ -74,7 +83,7 @@ class RunCache:
             for old in list(self._futures):
                 if sum(self._bytes.values()) <= self.max_bytes:
                     break
-                if old != key and old in self._bytes:
+                if old != key and old not in self._together and old in self._bytes:
                     del self._futures[old], self._bytes[old]
                     self._try_again_at.pop(old, None)
 

@@ -6,6 +6,7 @@ same, with a first page that takes a second or two longer.
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -29,10 +30,23 @@ def import_all() -> None:
             continue
 
 
+def prepare() -> None:
+    """Import, and let the garbage collector look at none of it again.
+
+    Streamlit has it look at everything after each run of a page, and everything waits for it meanwhile.
+    """
+    gc.disable()
+    try:
+        import_all()
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def main() -> None:
     """Become the server."""
     sys.path.append(str(Path(__file__).parents[2]))  # a checkout that is not installed
-    Thread(target=import_all, name="tfcompare-imports", daemon=True).start()
+    Thread(target=prepare, name="tfcompare-imports", daemon=True).start()
     from streamlit.web.cli import main as streamlit
 
     streamlit(prog_name="streamlit")

@@ -17,7 +17,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.ui import captures, kept, login, on_disk, sidebar, state, typed_paths, uploads
+from tfcompare.ui import captures, kept, login, on_disk, side_by_side, sidebar, state, theme_watch, typed_paths, uploads
 from tfcompare.ui.loading import compared, fetch
 from tfcompare.ui.search import Search, search
 from tfcompare.ui.selection import Per, Selection, default_pair, settle
@@ -82,6 +82,8 @@ def setup(title: str, *, needs: Needs) -> View:
     shown, this says why and what to do, and ends the page.
     """
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
+    side_by_side.style()
+    theme_watch.watch()
     st.logo(LOGO, icon_image=ICON, size="large")
     st.title(title)
     login.require()

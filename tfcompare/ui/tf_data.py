@@ -224,6 +224,11 @@ def _own_hosts(pair: Pair) -> tuple[dict[str, str], dict[str, str]]:
 
 def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
     """The diff of the chosen execution, iterator by iterator, with one column `iterator` and `long_name` for both."""
+    execution = (str(choice.row["host"]), choice.pipeline(0), choice.pipeline(1), choice.rank)
+    return kept(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
+
+
+def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
     ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
     host = str(choice.row["host"])
     counterparts = {(host, choice.pipeline(1)): choice.pipeline(0)} if all(map(choice.pipeline, (0, 1))) else {}

@@ -13,7 +13,8 @@ from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.tf_data_change import Analysis
 from tfcompare.compare.tf_data_graph import Graph, graphs
 from tfcompare.ui.figures import draw, kept
-from tfcompare.ui.pair import Pair, two_charts
+from tfcompare.ui.pair import Pair
+from tfcompare.ui.side_by_side import two_charts
 from tfcompare.ui.text import as_code
 from tfcompare.ui.tf_data_steps import Sides
 from tfcompare.units import format_count, format_time_us
@@ -28,7 +29,7 @@ def both_graphs(pair: Pair, sides: Sides) -> None:
     )
     which = tuple(None if side is None else (side.host, side.pipeline, side.rank) for side in sides)
     drawn, figures = kept(pair, ("graphs", which), lambda: _drawn(pair, sides))
-    with two_charts():
+    with two_charts("graphs"):
         for run, graph, figure, key in zip(pair.runs, drawn, figures, ("baseline", "candidate"), strict=True):
             if graph.nodes.empty:
                 st.info(f"{as_code(run.name)} does not have this execution.")

@@ -8,7 +8,8 @@ from tfcompare.compare.iterator_tree import display_name
 from tfcompare.compare.tf_data_advice import GUIDE, advice
 from tfcompare.compare.tf_data_change import Analysis
 from tfcompare.schema.input import SLOW_CALL_US
-from tfcompare.ui.pair import Pair, two_charts
+from tfcompare.ui.pair import Pair
+from tfcompare.ui.side_by_side import CHART_PIXELS
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import format_count, format_time_us
 
@@ -22,7 +23,7 @@ Sides = tuple[Analysis | None, Analysis | None]
 
 def five_steps(pair: Pair, sides: Sides) -> None:
     """The bottleneck analysis of the guide, in words, for both runs."""
-    with two_charts():
+    with st.grid(2, min_column_width=CHART_PIXELS):
         for run, side, role in zip(pair.runs, sides, ROLES, strict=True):
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{role}** {as_code(run.name)}")
