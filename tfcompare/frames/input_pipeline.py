@@ -23,6 +23,7 @@ def category(op_name: str, op_type: str) -> str | None:
     """One of `INPUT_CATEGORIES`; None for an op that is no input op.
 
     The rules are those of xprof (`docs/numbers.md`, "Input pipeline"). `IteratorGetNext` is none: it waits for input.
+    Whether an op is one, its type alone tells.
     """
     if op_type.startswith(_ENQUEUE) or op_type.lower().startswith(_COPY_TO_DEVICE):
         return ENQUEUING
@@ -36,10 +37,12 @@ def category(op_name: str, op_type: str) -> str | None:
 def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
     """Columns of `schema.INPUT_PIPELINE` for the ops of one host: self time descending, then name."""
     ops = parts.parts
-    named = zip(ops["op_name"], ops["op_type"], ops["host_or_device"], strict=True)
-    found = [category(name, kind) if side == schema.HOST else None for name, kind, side in named]
-    of_part = ops[["op_name"]].assign(category=pd.Series(found, index=ops.index, dtype="object"))
-    of_part = of_part[of_part["category"].notna()]
+    type_of_part, types = pd.factorize(ops["op_type"])
+    may_be_input = np.array([category("", kind) is not None for kind in types], np.bool_)
+    named = ops[(ops["host_or_device"] == schema.HOST) & may_be_input[type_of_part]]
+    of_part = named[["op_name"]].assign(
+        category=[category(name, kind) for name, kind in zip(named["op_name"], named["op_type"], strict=True)]
+    )
     is_input = np.zeros(len(ops), np.bool_)
     is_input[of_part.index] = True
     cells = parts.cells[is_input[parts.cells["part"]]].merge(of_part, left_on="part", right_index=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.errors import Unknown
@@ -82,9 +83,14 @@ class Table:
 
     def empty(self) -> pd.DataFrame:
         """A frame of no rows with this table's columns."""
-        import pandas as pd
+        return _empty(self.columns).copy()
 
-        return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in self.columns})
+
+@cache
+def _empty(columns: tuple[Column, ...]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame({c.name: pd.Series(dtype=c.dtype) for c in columns})
 
 
 def key(name: str, label: str, meaning: str, dtype: str = "str") -> Column:
