@@ -16,6 +16,7 @@ from tfcompare.remote.fetching import Copy
 from tfcompare.store.kept_frames import KeptFrames, kept_frames, stamp_of
 from tfcompare.store.stored_frames import stored_frames
 from tfcompare.xspace import read
+from tfcompare.xspace.heap import kept_at_hand
 
 _READERS = 4
 _FETCHERS = 8
@@ -117,7 +118,7 @@ class HostReader:
 
     def _frames(self, file: HostFile, path: Path) -> HostFrames:
         try:
-            with self._at_once:
+            with self._at_once, kept_at_hand():
                 profile = read(path)
                 return build(profile.space, file.host, profile.digest, self._step_marker)
         except NotAProfile as error:  # also a damaged XLA program within

@@ -40,9 +40,8 @@ def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
     type_of_part, types = pd.factorize(ops["op_type"])
     may_be_input = np.array([category("", kind) is not None for kind in types], np.bool_)
     named = ops[(ops["host_or_device"] == schema.HOST) & may_be_input[type_of_part]]
-    of_part = named[["op_name"]].assign(
-        category=[category(name, kind) for name, kind in zip(named["op_name"], named["op_type"], strict=True)]
-    )
+    found = [category(name, kind) for name, kind in zip(named["op_name"], named["op_type"], strict=True)]
+    of_part = named[["op_name"]].assign(category=pd.Series(found, index=named.index, dtype="object"))
     is_input = np.zeros(len(ops), np.bool_)
     is_input[of_part.index] = True
     cells = parts.cells[is_input[parts.cells["part"]]].merge(of_part, left_on="part", right_index=True)
