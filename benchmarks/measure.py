@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 from benchmarks.jobs import TFCOMPARE_KEEPING, TFCOMPARE_WARM, TURNS, XPROF, XPROF_WARM
 
@@ -44,13 +45,14 @@ class Copies:
     def round(self, number: int, jobs: list[str], tell: Callable[[str, Cost], None]) -> dict[str, Cost]:
         """Each of `jobs` once, one after the other, with nothing left of earlier rounds.
 
-        Each round begins with another turn: what a job leaves the machine like then falls on others by and by.
+        Each round has an order of its own, always the same one: what a job leaves the machine like, such as without
+        the memory that it gave back, falls on others by and by.
         """
         costs = {}
         with tempfile.TemporaryDirectory(dir=self._folder) as fresh:
             theirs = Path(fresh) / "xprof"
-            first = number % len(TURNS)
-            for job in (job for turn in TURNS[first:] + TURNS[:first] for job in turn if job in jobs):
+            turns = Random(number).sample(TURNS, len(TURNS))
+            for job in (job for turn in turns for job in turn if job in jobs):
                 is_xprof = job in (XPROF, XPROF_WARM)
                 if is_xprof and not theirs.exists():
                     _copy(self._ours, theirs)

@@ -30,8 +30,8 @@ HOW = f"""\
 Measure again rather than edit: `make bench`. A part of it: `python -m benchmarks --kinds tf_gpu --sizes 30 --runs 3`;
 each section says what it was measured with, and on what.
 
-In a round each job runs once, one after the other, each in a fresh process; each round begins with another. The files
-are in the page cache, numba's compiled code is on disk (see "First use"). Cells are medians (least–most) over the
+In a round each job runs once, one after the other, each in a fresh process; each round has an order of its own. The
+files are in the page cache, numba's compiled code is on disk (see "First use"). Cells are medians (least–most) over the
 rounds. In brackets: how many times as much as `{TFCOMPARE}` took in the same round, the median of the rounds.
 
 | job | what it does |

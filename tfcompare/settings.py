@@ -9,7 +9,7 @@ Where the command line is silent the environment is asked:
 | `TFCOMPARE_ROOTS` | `--root DIR` | folders that paths typed or linked must lie in | none: no fence |
 | `TFCOMPARE_ALLOW_CAPTURE` | `--allow-capture` | `1`: any browser may record, not only one on this machine | `0` |
 | `TFCOMPARE_DATA` | | folder for what is uploaded and captured | the user's data folder |
-| `TFCOMPARE_CACHE_MB` | | memory for the runs that are kept loaded, in megabytes | 1024 |
+| `TFCOMPARE_CACHE_MB` | | memory for runs that are kept loaded, in megabytes; those being compared always are | 1024 |
 | `TFCOMPARE_UPLOAD_MB` | | the most that one upload may expand to, in megabytes | 8192 |
 | `TFCOMPARE_QUERY_MB` | | memory that one query may take, in megabytes | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |

@@ -105,3 +105,15 @@ def test_a_kept_figure_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     figures.show(go.Figure(layout={"title": {"text": "one"}, "height": 400, "xaxis": {"title": {"text": "s"}}}), "key")
     assert sent[0]["layout"]["title"]["text"] == "one"
     assert sent[0]["layout"]["margin"]["b"] == AXIS_PIXELS
+
+
+def test_text_comes_before_the_first_chart_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+    monkeypatch.setattr(figures, "TEXT_FIRST_S", 0.4)
+    monkeypatch.setattr(figures, "sleep", seen.append)
+    monkeypatch.setattr(figures.st, "plotly_chart", lambda *_, key, **__: seen.append(key))
+    for state in ({}, {}):
+        monkeypatch.setattr(figures.st, "session_state", state)
+        for key in ("first", "second"):
+            figures.show(go.Figure(layout={"title": {"text": key}}), key)
+    assert seen == [0.4, "first", "second"] * 2

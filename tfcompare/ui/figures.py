@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import partial
+from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,11 @@ from tfcompare.ui.figure_theme import sent
 
 if TYPE_CHECKING:
     from tfcompare.ui.pair import Pair
+
+TEXT_FIRST_S = 0.4
+"""What a browser takes to show what it was sent, with what it loads for that."""
+
+_HAS_DRAWN = "tfcompare.figures.has_drawn"
 
 MOST_KEPT = 64
 """Of one comparison: about two of every figure there is."""
@@ -49,7 +55,15 @@ def _finished(figure: Any, theme: str) -> Any:
 
 
 def _show(figure: Any, key: str) -> None:
+    _let_text_come_first()
     st.plotly_chart(figure, theme=None, key=key, config=style.CONFIG, alt=figure.layout.title.text)
+
+
+def _let_text_come_first() -> None:
+    """Before the first chart of a session. The browser loads Plotly for it, and shows nothing more meanwhile."""
+    if _HAS_DRAWN not in st.session_state:
+        st.session_state[_HAS_DRAWN] = True
+        sleep(TEXT_FIRST_S)
 
 
 def kept(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:

@@ -7,12 +7,14 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 
 import streamlit as st
 
+from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison, compare
-from tfcompare.compare.by_hand import ByHand, Choice
+from tfcompare.compare.by_hand import ByHand
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
+from tfcompare.ui.comparisons import Comparisons
 from tfcompare.ui.run_cache import RunCache, outcome
 from tfcompare.ui.selection import Per
 from tfcompare.units import format_bytes
@@ -74,21 +76,17 @@ def compared(
     by_hand: ByHand | None = None,
 ) -> Comparison:
     """The comparison, kept for the next rerun; raises as `compare` does."""
-    more = tuple((run_id, tuple(runs)) for run_id, runs in (repeats or {}).items() if runs)
-    said = tuple((run_id, tuple(choices)) for run_id, choices in (by_hand or {}).items() if choices)
-    return _compared((baseline, *candidates), per, host, more, said)
+    more = {run_id: tuple(runs) for run_id, runs in (repeats or {}).items() if runs}
+    chosen = {run_id: tuple(choices) for run_id, choices in (by_hand or {}).items() if choices}
+    runs = (baseline, *candidates, *(run for several in more.values() for run in several))
+    said = per, host, len(candidates), tuple((run_id, len(several)) for run_id, several in more.items())
+    return _comparisons(settings_module.current().cache_bytes).of(
+        runs,
+        (*said, tuple(chosen.items())),
+        lambda: compare(baseline, *candidates, per=per, host=host, repeats=more, by_hand=chosen),
+    )
 
 
-def _identity(run: Run) -> tuple[str, str, str]:
-    return run.content_id, run.id, run.name
-
-
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs={Run: _identity})
-def _compared(
-    runs: tuple[Run, ...],
-    per: Per,
-    host: str | None,
-    repeats: tuple[tuple[str, tuple[Run, ...]], ...],
-    by_hand: tuple[tuple[str, tuple[Choice, ...]], ...],
-) -> Comparison:
-    return compare(*runs, per=per, host=host, repeats=dict(repeats), by_hand=dict(by_hand))
+@st.cache_resource(show_spinner=False)
+def _comparisons(max_bytes: int) -> Comparisons:
+    return Comparisons(max_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -73,18 +74,28 @@ def first_sentence(text: str) -> tuple[str, str]:
     return (found[1], found[2]) if found else (text, "")
 
 
-def verdicts(comparison: Comparison) -> None:
-    """Whether the step time of each candidate differs from the baseline's, its interval, and what that rests on."""
+def verdicts(comparison: Comparison) -> Callable[[], None]:
+    """Whether the step time of each candidate differs from the baseline's, its interval, and what that rests on.
+
+    Returns what draws the intervals, in their place at the top. To be called once all that is to be read first is
+    there: a browser stands still for a second or two while it loads what draws its first chart.
+    """
     found = list(zip(sides(comparison)[1:], comparison.verdict.values(), strict=True))
-    if len(found) <= MOST_HEADLINES and any(verdict.has_interval for _, verdict in found):
-        draw(comparison, "verdicts", lambda: step_time_intervals(found))
     if len(found) > MOST_HEADLINES:
-        return
+        return lambda: None
+    place = st.container()
     for side, verdict in found:
         name = f"{as_code(side.name)}: " if len(found) > 1 else ""
         caveat = f" **But {as_markdown(verdict.caveat)}.**" if verdict.caveat else ""
         st.markdown(f"{name}**{word_of(verdict)}** – {as_markdown(verdict.reason)}.{caveat}")
     _outlying(comparison)
+
+    def draw_intervals() -> None:
+        if any(verdict.has_interval for _, verdict in found):
+            with place:
+                draw(comparison, "verdicts", lambda: step_time_intervals(found))
+
+    return draw_intervals
 
 
 def _outlying(comparison: Comparison) -> None:

@@ -1,0 +1,94 @@
+"""How many comparisons a server holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+
+from tfcompare.compare import Comparison
+from tfcompare.run import Run
+from tfcompare.ui.comparisons import MOST, Comparisons
+
+
+@dataclass(frozen=True)
+class FakeRun:
+    id: str
+    memory_bytes: int = 10
+    content_id: str = "content"
+    name: str = "name"
+
+
+def runs(names: str, each: int = 10) -> list[Run]:
+    return [cast(Run, FakeRun(name, each)) for name in names]
+
+
+class Made:
+    """Counts what had to be made."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def of(self, held: Comparisons, names: str, said: object = None, each: int = 10) -> object:
+        def make() -> Comparison:
+            self.names.append(names)
+            return cast(Comparison, object())
+
+        return held.of([known.setdefault((n, each), *runs(n, each)) for n in names], said, make)
+
+
+known: dict[tuple[str, int], Run] = {}
+
+
+def test_a_comparison_is_made_once_for_the_same_runs_and_wishes() -> None:
+    held, made = Comparisons(1000), Made()
+    first = made.of(held, "ab", "per step")
+    assert made.of(held, "ab", "per step") is first
+    assert made.of(held, "ab", "per run") is not first
+    assert made.of(held, "ba", "per step") is not first
+    assert made.names == ["ab", "ab", "ba"]
+
+
+def test_runs_that_many_comparisons_share_count_once_and_the_oldest_comparison_goes_first() -> None:
+    held, made = Comparisons(40), Made()
+    for names in ("ab", "ac", "ad", "ab"):
+        made.of(held, names)
+    assert made.names == ["ab", "ac", "ad"]
+    made.of(held, "ae")  # five runs are too much: `ac`, not used for longest, goes
+    for names in ("ab", "ad", "ae", "ac"):
+        made.of(held, names)
+    assert made.names == ["ab", "ac", "ad", "ae", "ac"]
+
+
+def test_the_last_one_is_kept_however_large_it_is() -> None:
+    held, made = Comparisons(40), Made()
+    for _ in range(3):
+        made.of(held, "xy", each=1000)
+    assert made.names == ["xy"]
+    made.of(held, "ab")
+    made.of(held, "xy", each=1000)
+    assert made.names == ["xy", "ab", "xy"]
+
+
+def test_not_more_than_so_many_are_kept() -> None:
+    held, made = Comparisons(10**9), Made()
+    for number in range(MOST + 1):
+        made.of(held, "ab", number)
+    made.of(held, "ab", MOST)
+    assert len(made.names) == MOST + 1
+    made.of(held, "ab", 0)
+    assert len(made.names) == MOST + 2
+
+
+def test_what_could_not_be_made_is_tried_again() -> None:
+    held, made = Comparisons(40), Made()
+
+    def fail() -> Comparison:
+        raise ValueError("no")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no"):
+            held.of([known.setdefault((n, 10), *runs(n)) for n in "ab"], None, fail)
+    made.of(held, "ab")
+    assert made.names == ["ab"]
