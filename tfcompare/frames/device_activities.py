@@ -15,7 +15,7 @@ from tfcompare.frames.planes import device_kind, device_planes, events_of_lines
 from tfcompare.frames.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, kernel_precisions, of_instruction
 from tfcompare.frames.tpu_ops import OP_LINES
 from tfcompare.schema import kernels
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -69,9 +69,7 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int64]:
     shape_code = shape.spread(len(space.metadata_names))
     of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int64)
     metadata = space.events.metadata.take(rows)
-    is_used = np.zeros(len(of_metadata), np.bool_)
-    is_used[metadata] = True
-    for row in np.flatnonzero(is_used).tolist():
+    for row in lookup.used(metadata, len(of_metadata)).tolist():
         told = category.labels[code[row]] if code[row] >= 0 else ""
         name = str(space.metadata_names[row])
         of_metadata[row] = _of_instruction(told or name.lstrip("%"))

@@ -17,7 +17,7 @@ from tfcompare.frames.kernel_stats import Kernels, kernels_of
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
-from tfcompare.frames.op_parts import OpEvents, OpParts, together
+from tfcompare.frames.op_parts import OpEvents, OpParts, frame_bytes, together
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.steps import Steps, find_steps, steps_frame
@@ -66,11 +66,7 @@ class HostFrames:
             self.kernels.stats,
             self.kernels.cells,
         ]
-        return self.parts.memory_bytes + self.memory.memory_bytes + sum(_size(frame) for frame in frames)
-
-
-def _size(frame: pd.DataFrame) -> int:
-    return int(frame.memory_usage(deep=True).sum())
+        return self.parts.memory_bytes + self.memory.memory_bytes + sum(map(frame_bytes, frames))
 
 
 def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:

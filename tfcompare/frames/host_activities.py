@@ -13,7 +13,7 @@ from tfcompare.frames.combinations import combinations
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.op_names import DATASET, parse_op
 from tfcompare.frames.planes import device_kind, host_plane, recorded_on
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, compiled
 
 Int8 = npt.NDArray[np.int8]
@@ -43,9 +43,7 @@ def host_activities(space: XSpace, rows: Int32) -> Int8:
     has_device = device_kind(space) != "CPU"
     metadata = space.events.metadata.take(rows)
     of_name = np.full(len(space.metadata_names), NONE, np.int8)
-    is_used = np.zeros(len(of_name), np.bool_)
-    is_used[metadata] = True
-    for row in np.flatnonzero(is_used).tolist():
+    for row in lookup.used(metadata, len(of_name)).tolist():
         of_name[row] = _of_host_name(str(space.metadata_names[row]), has_device)
     out = of_name.take(metadata)
     out[_root_stages(space, rows)] = Activity.WAIT_FOR_INPUT

@@ -46,7 +46,7 @@ class OpParts:
     @property
     def memory_bytes(self) -> int:
         """What the frames take in memory."""
-        return sum(int(frame.memory_usage(deep=True).sum()) for frame in (self.parts, self.cells))
+        return frame_bytes(self.parts) + frame_bytes(self.cells)
 
     @cached_property
     def over_all_steps(self) -> OpParts:
@@ -59,8 +59,14 @@ class OpParts:
 
     def on_device(self, device: str) -> OpParts:
         """The parts of one device."""
-        is_chosen = (self.parts["device"] == device).to_numpy()
-        return OpParts(self.parts, self.cells[is_chosen[self.cells["part"]]])
+        parts, cells = self.parts, self.cells
+        is_chosen = (parts["device"] == device).to_numpy()
+        return OpParts(parts, cells[is_chosen[cells["part"]]])
+
+
+def frame_bytes(frame: pd.DataFrame) -> int:
+    """What a frame takes in memory, its texts included."""
+    return int(frame.memory_usage(deep=True).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +149,8 @@ def _added_up(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
     """
     found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
     for host, row in zip(hosts, rows, strict=True):
-        waiting.append(host.cells.assign(part=row[host.cells["part"]]))
+        cells = host.cells  # read anew each time where they are kept in a pack
+        waiting.append(cells.assign(part=row[cells["part"]]))
         count += len(waiting[-1])
         if count > max(_AT_ONCE, len(found)):
             found, waiting, count = _by_part_and_step([found, *waiting]), [], 0

@@ -38,7 +38,8 @@ def op_steps(cells: StepCells) -> pd.DataFrame:
 
 def op_cells(parts: OpParts, host: str) -> StepCells:
     """The self time of each op in each step; ordered by side, type, name and step."""
-    inside = OpParts(parts.parts, parts.cells[parts.cells["step"] != NO_STEP])
+    every = parts.cells
+    inside = OpParts(parts.parts, every[every["step"] != NO_STEP])
     number = inside.cells["step"].to_numpy()
     low = int(number.min()) if len(number) else 0
     numbers, step = distinct(number - low, int(number.max()) - low + 1 if len(number) else 0)

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from tfcompare.frames import HostFrames
 from tfcompare.frames.kernel_stats import Kernels
 from tfcompare.frames.memory_events import MemoryEvents, Texts
-from tfcompare.frames.op_parts import OpParts
+from tfcompare.frames.op_parts import OpParts, frame_bytes
 from tfcompare.frames.origin import Origin
 from tfcompare.frames.tf_data import TfData
 
@@ -57,7 +57,7 @@ def pack(frames: HostFrames) -> bytes:
         "digest": frames.digest,
         "origin": asdict(frames.origin),
         "step_source": frames.step_source,
-        "memory_bytes": sum(_memory_of(frame) for name, frame in tables.items() if name != _NOT_HELD),
+        "memory_bytes": sum(frame_bytes(frame) for name, frame in tables.items() if name != _NOT_HELD),
         "remarks": frames.remarks,
         "memory_ids": frames.memory.memory_ids,
         "memory_first": frames.memory.first.tolist(),
@@ -201,10 +201,6 @@ def _frames_of(frames: HostFrames) -> dict[str, pd.DataFrame]:
         "tf_data_executions": frames.tf_data.executions,
         "tf_data_calls": frames.tf_data.calls,
     }
-
-
-def _memory_of(frame: pd.DataFrame) -> int:
-    return int(frame.memory_usage(deep=True).sum())
 
 
 def _of_memory(memory: MemoryEvents) -> pd.DataFrame:

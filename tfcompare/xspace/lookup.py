@@ -19,6 +19,13 @@ def replace(codes: Array, by: Array) -> None:
         codes[i] = by[codes[i]]
 
 
+def used(codes: Array, size: int) -> Array:
+    """Which of the codes from 0 to `size` occur, in order."""
+    occurs = np.zeros(size, np.bool_)
+    occurs[codes] = True
+    return np.flatnonzero(occurs)
+
+
 def grouped(codes: Array, size: int) -> tuple[Array, Array]:
     """(where the rows of each code from 0 to `size` begin, and the end; the rows code by code, in order)."""
     first, rows = np.zeros(size + 2, np.int32), np.empty(len(codes), np.int32)
