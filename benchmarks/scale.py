@@ -1,7 +1,7 @@
 """How a store of runs grows with runs, hosts and events: `python -m benchmarks.scale` writes it into docs/scale.md.
 
 Times are wall-clock times in this process, its imports ready, medians over rounds. Workers are processes of a real Dask
-cluster on this machine that have read a file before, one thread each, started anew for each number of workers.
+cluster on this machine that have read files before, one thread each.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--files", type=int, default=64, help="host files that are ingested")
     parser.add_argument("--megabytes", type=float, default=3, help="of a host file")
     parser.add_argument("--hosts", type=int, default=256, help="of the run that is opened")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--no-page", action="store_true", help="only print")
     chosen = parser.parse_args(arguments)
     os.environ[STORE_VARIABLE] = OFF
@@ -120,15 +121,19 @@ def _run_of(files: Sequence[Path], hosts: int, folder: Path) -> Path:
 
 
 def _ingest(folder: Path, files: Sequence[Path], count: int, rounds: int) -> list[tuple[str, str]]:
+    """One cluster works, the other is halted meanwhile."""
     run = _run_of(files, count, folder / "logs" / "run")
     seconds: dict[int, list[float]] = {1: [], 2: []}
     last: Summary | None = None
     with ExitStack() as stack:
         clusters = {n: stack.enter_context(_cluster(folder / f"dask{n}", n, _PORT + n)) for n in seconds}
+        for cluster in clusters.values():
+            cluster.halt()
         for number in range(rounds + 1):
-            for workers, address in clusters.items():
+            for workers, cluster in clusters.items():
                 store = folder / f"ingested_{workers}_{number}"
-                last = ingest([run], str(store), lambda address=address: Cluster(address))
+                with cluster.going():
+                    last = ingest([run], str(store), lambda address=cluster.address: Cluster(address))
                 assert last.host_files == count, last.failures
                 if number:  # the first warms the workers
                     seconds[workers].append(last.seconds)
@@ -179,8 +184,31 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
     ]
 
 
+@dataclass(frozen=True)
+class _Cluster:
+    """A scheduler and its workers, each a process."""
+
+    address: str
+    processes: list[subprocess.Popen[bytes]]
+
+    def halt(self) -> None:
+        """So that they take no time from others: idle ones look after themselves dozens of times a second."""
+        for process in self.processes:
+            process.send_signal(signal.SIGSTOP)
+
+    @contextmanager
+    def going(self) -> Iterator[None]:
+        """While this lasts they are not halted."""
+        for process in self.processes:
+            process.send_signal(signal.SIGCONT)
+        try:
+            yield
+        finally:
+            self.halt()
+
+
 @contextmanager
-def _cluster(folder: Path, workers: int, port: int) -> Iterator[str]:
+def _cluster(folder: Path, workers: int, port: int) -> Iterator[_Cluster]:
     folder.mkdir()
     address = f"tcp://127.0.0.1:{port}"
     words = [["scheduler", "--host", "127.0.0.1", "--port", str(port)]]
@@ -188,14 +216,16 @@ def _cluster(folder: Path, workers: int, port: int) -> Iterator[str]:
         ["worker", address, "--nthreads", "1", "--no-nanny", "--local-directory", f"w{i}"] for i in range(workers)
     ]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    processes = []
     with (folder / "log").open("wb") as log, ExitStack() as stack:
         for word in words:
             command = [sys.executable, "-m", "dask", *word, "--no-dashboard"]
             process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
             stack.callback(process.wait)
             stack.callback(process.kill)
+            processes.append(process)
         _wait_for_all(address, workers)
-        yield address
+        yield _Cluster(address, processes)
 
 
 def _wait_for_all(address: str, workers: int) -> None:

@@ -198,9 +198,13 @@ def load(
     than one (`SeveralRuns`).
     """
     found = place if isinstance(place, FoundRun) else find_run(place)
+    return read_by(HostReader(found, step_marker, fetching, kept_here()), found, progress)
+
+
+def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:
+    """The run of what `reader` gives for each host file. Raises as `load` does."""
     if not found.files:
         raise TfcompareError("; ".join(found.problems) or f"{found.path}: no host file to read")
-    reader = HostReader(found, step_marker, fetching, kept_here())
     hosts, failures = read_hosts(found, reader, progress)
     if not hosts:
         raise failures[0]

@@ -193,7 +193,7 @@ def tab(context: BrowserContext) -> Iterator[Page]:
 
 
 def settled(page: Page) -> Page:
-    """`page`, once its script has run to the end and nothing waits for its code; fails where that showed an exception."""
+    """`page`, once its script has run to the end and all its code is there; fails where that showed an exception."""
     app = page.locator("[data-testid=stApp]")
     expect(app).to_have_attribute("data-test-script-state", "notRunning")
     expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,11 @@ from tests.remote.servers import S3
 from tests.store.runs_in_stores import assert_same, copied, put, stored
 from tfcompare import reading
 from tfcompare.errors import TfcompareError
+from tfcompare.ingest import tasks
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
-from tfcompare.store import kept_frames
+from tfcompare.store import kept_frames, stored_frames
 from tfcompare.store.stored import Store
 
 __all__ = ["cache_folder", "s3", "s3_for_all"]
@@ -38,6 +40,16 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command works in this process, which takes no time to start."""
     monkeypatch.setattr("tfcompare.ingest.pools.Processes", lambda _: Here())
+
+
+@pytest.fixture
+def three_hosts(tmp_path: Path) -> Path:
+    """A run of three hosts; two of them left the same file."""
+    folder = tmp_path / "logs" / "run"
+    folder.mkdir(parents=True)
+    for host, name in {"a": OURS, "b": "filters_512_128", "c": OURS}.items():
+        shutil.copy(next(SAMPLE_RUNS[name].rglob("*.xplane.pb")), folder / f"{host}.xplane.pb")
+    return folder
 
 
 def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
@@ -119,17 +131,45 @@ def test_two_ingests_at_once_leave_one_store_with_all(tmp_path: Path) -> None:
     assert all(load(run).remarks == () for run in runs.values())
 
 
-def test_the_largest_file_of_a_run_is_begun_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_largest_file_of_a_run_is_begun_first(
+    three_hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files: list[str] = []
     monkeypatch.setattr(reading, "read", lambda path, real=reading.read: (files.append(path.name), real(path))[1])
-    folder = tmp_path / "logs" / "run"
-    folder.mkdir(parents=True)
-    for host, name in {"a": OURS, "b": "filters_512_128", "c": OURS}.items():
-        shutil.copy(next(SAMPLE_RUNS[name].rglob("*.xplane.pb")), folder / f"{host}.xplane.pb")
-    sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
-    assert ingest([folder], str(tmp_path / "store"), Here).host_files == 3
+    sizes = {file.name: file.stat().st_size for file in three_hosts.iterdir()}
+    assert ingest([three_hosts], str(tmp_path / "store"), Here).host_files == 3
     assert files == sorted(sorted(sizes), key=lambda name: -sizes[name])
     assert files != sorted(sizes)
+
+
+def test_a_run_is_put_together_without_opening_the_packs_that_were_just_written(
+    three_hosts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_BRIEF_BYTES", 0)
+    put([three_hosts], tmp_path / "opened")
+    monkeypatch.undo()
+    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(stored_frames, "unpack", lambda _: pytest.fail("a pack was opened"))
+    put([three_hosts], tmp_path / "store")
+    records = [Store(str(tmp_path / name)).record("run") for name in ("opened", "store")]
+    opened, ours = (replace(record, ingested_ns=0) for record in records if record is not None)
+    assert ours == opened
+    assert "hosts a and c are identical" in ours.told.remarks
+    monkeypatch.undo()
+    (run,) = stored(tmp_path / "store").values()
+    assert_same(load(run), load(three_hosts))
+
+
+def test_a_pack_that_was_there_is_opened_and_made_anew_where_it_is_damaged(three_hosts: Path, tmp_path: Path) -> None:
+    put([three_hosts], tmp_path / "store")
+    for kept in [*(tmp_path / "store" / "runs").iterdir(), *(tmp_path / "store" / "index").iterdir()]:
+        kept.unlink()
+    pack = min((tmp_path / "store" / "packs").rglob("*.pack"))
+    whole = pack.read_bytes()
+    pack.write_bytes(whole[:-10] + bytes(10))
+    summary = put([three_hosts], tmp_path / "store")
+    assert (summary.runs_ingested, summary.failures) == (1, [])
+    assert pack.read_bytes() == whole
 
 
 def test_what_was_done_before_it_was_interrupted_is_kept(tmp_path: Path) -> None:

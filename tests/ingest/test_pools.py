@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +67,55 @@ def test_a_bug_that_one_file_brings_up_loses_no_other() -> None:
     answers = [answer for _, answer in Queue(Here(), deque([Job(len, 3), Job(len, "abc")])).answers()]
     assert str(answers[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
     assert answers[1] == 3
+
+
+class Small(Here):
+    """Takes several small jobs at once."""
+
+    width = 2
+    hand_bytes = 30
+
+    def __init__(self) -> None:
+        self.hands: list[int] = []
+
+    def submit(self, work: Callable[[Any], Any], task: Any) -> Future[Any]:
+        self.hands.append(len(task))
+        return super().submit(work, task)
+
+
+def test_small_jobs_are_handed_out_together_and_ever_fewer_towards_the_end() -> None:
+    pool = Small()
+    answers = list(Queue(pool, deque(Job(abs, -number, size_bytes=10) for number in range(20))).answers())
+    assert pool.hands == [3, 3, 3, 3, 2, 2, 1, 1, 1, 1]
+    assert sorted(answer for _, answer in answers) == list(range(20))
+    assert all(answer == -job.task for job, answer in answers)
+
+
+def test_a_large_job_and_one_of_unknown_size_go_alone() -> None:
+    pool = Small()
+    sizes = [31, 10, 10, math.inf, 10, 20, 1, *[1] * 20]
+    assert len(list(Queue(pool, deque(Job(abs, -1, size) for size in sizes)).answers())) == len(sizes)
+    assert pool.hands[:4] == [1, 2, 1, 2]
+
+
+def test_a_bug_that_one_of_a_hand_brings_up_loses_no_other() -> None:
+    pool = Small()
+    tasks: list[Any] = ["a", 3, "abc", "bad", *["ab"] * 8]
+    answers = {job.task: answer for job, answer in Queue(pool, deque(Job(len, t, 1) for t in tasks)).answers()}
+    assert pool.hands[0] > 1
+    assert str(answers.pop(3)).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
+    assert answers == {"a": 1, "abc": 3, "bad": 3, "ab": 2}
+
+
+def test_a_hand_whose_process_dies_is_done_again_one_by_one(processes: Processes) -> None:
+    processes.hand_bytes = 100
+    tasks = [*"abc", "deadly", *"defghijklmnop", "bad"]
+    queue = Queue(processes, deque(Job(work, task, size_bytes=1) for task in tasks))
+    assert len(queue._next()) > 1
+    answers = {job.task: answer for job, answer in queue.answers()}
+    assert answers.pop("deadly") == Killed(3)
+    assert str(answers.pop("bad")) == "it is bad"
+    assert answers == {task: f"{task} done" for task in "abcdefghijklmnop"}
 
 
 def test_processes_do_not_run_the_script_that_was_started(tmp_path: Path) -> None:

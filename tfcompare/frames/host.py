@@ -27,6 +27,8 @@ from tfcompare.xspace import XSpace
 
 Bools = npt.NDArray[np.bool_]
 
+_BRIEF = ("host", "digest", "origin", "step_source", "steps")
+
 
 @dataclass(frozen=True, eq=False)
 class HostFrames:
@@ -67,6 +69,19 @@ class HostFrames:
             self.kernels.cells,
         ]
         return self.parts.memory_bytes + self.memory.memory_bytes + sum(map(frame_bytes, frames))
+
+
+class HostBrief(HostFrames):
+    """A host by what `run_info` tells of it, little enough to be sent about: its other tables are not there."""
+
+    def __init__(self, frames: HostFrames) -> None:
+        self.__dict__.update({name: getattr(frames, name) for name in _BRIEF}, _remarks=frames.remarks)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know before trusting the numbers."""
+        remarks: list[str] = self.__dict__["_remarks"]
+        return remarks
 
 
 def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:

@@ -13,8 +13,10 @@ from tfcompare.errors import TfcompareError
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
-IN_HAND = 3
-"""Tasks for each thread of a worker: the one that it works on, and some that wait there, so that it never waits."""
+IN_HAND = 2
+"""Hands for each thread of a worker: the one that it works on, and one that waits there, so that it never waits."""
+_HAND_BYTES = 16_000_000
+"""A third of a second's work or so: a worker and the scheduler take 15 ms for each thing that they are handed."""
 _CONNECT_S = 20
 _NOBODY_S = 60
 _COUNT_S = 5
@@ -26,6 +28,7 @@ class Cluster:
     """See `Pool`. What a killed worker was about, the scheduler gives to another, three times in all."""
 
     most_tries = 2
+    hand_bytes = _HAND_BYTES
 
     def __init__(self, address: str) -> None:
         """Connect. Raises `TfcompareError` where that fails, or workers have no, or another version of, tfcompare."""

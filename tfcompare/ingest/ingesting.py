@@ -101,8 +101,9 @@ class _Work:
     def go(self, pool: Pool) -> None:
         """Until all is done."""
         reader = reader_version()
-        jobs = deque(Job(ingest_host, HostTask(run, file, self._store.address, reader)) for run, file in self._files)
-        queue = Queue(pool, jobs)
+        address = self._store.address
+        tasks = (HostTask(run, file, address, reader) for run, file in self._files)
+        queue = Queue(pool, deque(Job(ingest_host, task, task.file.size_bytes) for task in tasks))
         for run, left in list(self._left.items()):
             if not left:
                 self._finish(queue, run)
@@ -148,7 +149,8 @@ class _Work:
         """Have the run's record made, before more files are read: what is done is not to be lost."""
         record, outcomes = self._records.pop(run), self._outcomes.pop(run, {})
         hosts = tuple(_with(host, outcomes[host.host]) if host.host in outcomes else host for host in record.hosts)
-        queue.jobs.appendleft(Job(ingest_run, RunTask(replace(record, hosts=hosts), self._store.address)))
+        briefs = tuple(outcome.brief for outcome in outcomes.values() if outcome.brief is not None)
+        queue.jobs.appendleft(Job(ingest_run, RunTask(replace(record, hosts=hosts), self._store.address, briefs)))
 
     def _run_done(self, task: RunTask, answer: Answer) -> None:
         if not isinstance(answer, Row):

@@ -11,6 +11,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate, islice
+from math import ceil, inf
 from multiprocessing import get_context, parent_process
 from multiprocessing.process import BaseProcess
 from threading import Thread
@@ -20,16 +22,23 @@ from typing import Any, Protocol
 from tfcompare.errors import TfcompareError
 
 _LOOK_S = 5.0
+_HAND_JOBS = 16
+_HANDS_LEFT = 2
+"""Of what is left, a hand holds at most as much as leaves so many of them for each that can be out at once."""
 
 
 class Pool(Protocol):
-    """Processes that work. `most_tries`: how often a task may kill one."""
+    """Processes that work. `most_tries`: how often a task may kill one.
+
+    `hand_bytes`: up to how much is handed out at once, where that takes time of its own; 0: one task at a time.
+    """
 
     most_tries: int
+    hand_bytes: int
 
     @property
     def width(self) -> int:
-        """How many tasks are to be in hand at once."""
+        """How many hands are to be out at once."""
 
     def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
         """Have it done."""
@@ -56,10 +65,11 @@ class Killed:
 
 @dataclass(eq=False)
 class Job:
-    """A task, and how often a process died while it was working on it."""
+    """A task, and how often a process died while working on it. `size_bytes`: what there is to read, where known."""
 
     work: Callable[[Any], Any]
     task: Any
+    size_bytes: float = inf
     tries: int = 0
 
 
@@ -73,56 +83,65 @@ class Queue:
     pool: Pool
     jobs: deque[Job] = field(default_factory=deque)
     _suspects: deque[Job] = field(default_factory=deque, init=False)
-    _running: dict[Future[Any], Job] = field(default_factory=dict, init=False)
+    _out: dict[Future[list[Answer]], list[Job]] = field(default_factory=dict, init=False)
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
         """Each job with what its work returned, the `TfcompareError` that it raised, or `Killed`.
 
-        Of those that were worked on when a process died, each is then done alone: so the one that killed it is found.
+        Of those that were in the hands of a process when it died, each is then done alone: so the one that killed it is
+        found.
         """
-        while self.jobs or self._suspects or self._running:
+        while self.jobs or self._suspects or self._out:
             self._hand_out()
-            done, _ = wait(self._running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+            done, _ = wait(self._out, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
             if not done:
                 self.pool.check()
-            killed = []
+            killed: list[Job] = []
             for future in done:
-                job, error = self._running.pop(future), future.exception()
-                if error is not None and self.pool.is_killed(error):
-                    killed.append(job)
-                elif error is None or isinstance(error, TfcompareError):
-                    yield job, error or future.result()
+                hand, error = self._out.pop(future), future.exception()
+                if error is None:
+                    yield from zip(hand, future.result(), strict=True)
+                elif self.pool.is_killed(error):
+                    killed += hand
                 else:
-                    told = (
-                        f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
-                    )
-                    yield job, TfcompareError(told)
+                    yield from ((job, _told(error)) for job in hand)
             if killed:
                 yield from self._after_death(killed)
 
     def _hand_out(self) -> None:
         try:
             if self._suspects:
-                if not self._running:
-                    self._start(self._suspects)
+                if not self._out:
+                    self._submit([self._suspects[0]])
+                    self._suspects.popleft()
                 return
-            while self.jobs and len(self._running) < self.pool.width:
-                self._start(self.jobs)
+            while self.jobs and len(self._out) < self.pool.width:
+                hand = self._next()
+                self._submit(hand)
+                for _ in hand:
+                    self.jobs.popleft()
         except BrokenProcessPool:  # of the others' futures it will be told
-            if not self._running:
+            if not self._out:
                 self.pool.mend()
 
-    def _start(self, waiting: deque[Job]) -> None:
-        job = waiting[0]
-        self._running[self.pool.submit(job.work, job.task)] = job
-        waiting.popleft()
+    def _next(self) -> list[Job]:
+        """What is handed out next: small files together, ever fewer towards the end, so that none waits long for the
+        last."""
+        most = ceil(len(self.jobs) / (_HANDS_LEFT * self.pool.width))
+        candidates = list(islice(self.jobs, max(1, min(most, _HAND_JOBS))))
+        sizes = accumulate(job.size_bytes for job in candidates)
+        fitting = sum(1 for size in sizes if size <= self.pool.hand_bytes)
+        return candidates[: max(1, fitting)]
+
+    def _submit(self, hand: list[Job]) -> None:
+        self._out[self.pool.submit(_each, [(job.work, job.task) for job in hand])] = hand
 
     def _after_death(self, killed: list[Job]) -> Iterator[tuple[Job, Killed]]:
         self.pool.mend()
-        for future in [future for future in self._running if future.done()]:
+        for future in [future for future in self._out if future.done()]:
             error = future.exception()
             if error is not None and self.pool.is_killed(error):
-                killed.append(self._running.pop(future))
+                killed += self._out.pop(future)
         for job in killed:
             job.tries += 1
             if job.tries >= self.pool.most_tries:
@@ -131,11 +150,32 @@ class Queue:
                 self._suspects.append(job)
 
 
+def _each(hand: list[tuple[Callable[[Any], Any], Any]]) -> list[Answer]:
+    """What each work returns of its task, or the error: one that fails takes none of the others with it."""
+    answers: list[Answer] = []
+    for work, task in hand:
+        try:
+            answers.append(work(task))
+        except Exception as error:
+            answers.append(_told(error))
+    return answers
+
+
+def _told(error: BaseException) -> TfcompareError:
+    """The error, as one that comes through from another process."""
+    if isinstance(error, TfcompareError):
+        return TfcompareError(str(error))
+    return TfcompareError(
+        f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
+    )
+
+
 class Here:
     """In this process, one after the other."""
 
     width = 1
     most_tries = 1
+    hand_bytes = 0
 
     def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
         """See `Pool`."""
@@ -164,6 +204,7 @@ class Processes:
     """Processes on this machine."""
 
     most_tries = 3
+    hand_bytes = 0
 
     def __init__(self, processes: int) -> None:
         self.width = 2 * processes  # one waits for each, so that none waits for the next

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from time import perf_counter
 
 from tfcompare.errors import NotFetched, TfcompareError
+from tfcompare.frames import HostBrief, HostFrames
+from tfcompare.frames.op_parts import frame_bytes
 from tfcompare.listing import told_of
 from tfcompare.logdir import FoundRun, HostFile
 from tfcompare.reading import HostReader, kept_here
-from tfcompare.run import load
+from tfcompare.run import read_by
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
 from tfcompare.store.kept_frames import pack_name
@@ -21,6 +22,8 @@ from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
 UNLIKE = "a worker has another version of tfcompare"
+_BRIEF_BYTES = 100_000
+"""So much at most is sent back of a host: a run may have thousands of them."""
 
 
 @dataclass(frozen=True)
@@ -37,22 +40,23 @@ class HostTask:
 class HostOutcome:
     """What became of a host file: the name and size of its pack, or why there is none.
 
-    `is_final`: whether another time would give the same.
+    `is_final`: whether another time would give the same; `brief`: for the run's record, of a pack that was written now.
     """
 
     pack: str = ""
     pack_bytes: int = 0
     failure: str = ""
     is_final: bool = True
-    seconds: float = 0.0
+    brief: HostBrief | None = None
 
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run whose packs are in the store at that address."""
+    """A run whose packs are in the store at that address; those of hosts that there are `briefs` of need no opening."""
 
     record: Record
     store: str
+    briefs: tuple[HostBrief, ...] = ()
 
 
 def ingest_host(task: HostTask) -> HostOutcome:
@@ -60,7 +64,6 @@ def ingest_host(task: HostTask) -> HostOutcome:
 
     What is wrong with the file itself is told in the outcome.
     """
-    started = perf_counter()
     if task.reader != reader_version():
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
     store = Store(task.store)
@@ -78,12 +81,16 @@ def ingest_host(task: HostTask) -> HostOutcome:
     if kept is not None:
         kept.flush()
     name = pack_name(file.host, frames.digest, None)
-    size = store.files.size(name)
+    size, brief = store.files.size(name), None
     if size is None:
         data = pack(frames)
         store.files.write(name, data)
-        size = len(data)
-    return HostOutcome(name, size, seconds=perf_counter() - started)
+        size, brief = len(data), _brief(frames)
+    return HostOutcome(name, size, brief=brief)
+
+
+def _brief(frames: HostFrames) -> HostBrief | None:
+    return HostBrief(frames) if frame_bytes(frames.steps) <= _BRIEF_BYTES else None
 
 
 def ingest_run(task: RunTask) -> Row:
@@ -95,7 +102,7 @@ def ingest_run(task: RunTask) -> Row:
     if record.readable:
         found = StoredRun(replace(row_of(record), told=None), store, record=record)
         try:
-            run = load(found)
+            run = read_by(_Briefed(found, task.briefs), found)
         except TfcompareError as error:  # others than this kind do not come through from a process
             raise TfcompareError(str(error)) from None
         record = replace(
@@ -107,6 +114,18 @@ def ingest_run(task: RunTask) -> Row:
             recorded_source=run.info.start_time_source,
         )
     return store.put(record)
+
+
+class _Briefed(HostReader):
+    """Opens the packs of those hosts only that it has no brief of."""
+
+    def __init__(self, found: FoundRun, briefs: tuple[HostBrief, ...]) -> None:
+        super().__init__(found, None, None, kept_here())
+        self._briefs = {brief.host: brief for brief in briefs}
+
+    def read(self, file: HostFile) -> HostFrames:
+        """See `HostReader`."""
+        return self._briefs.get(file.host) or super().read(file)
 
 
 def _only(file: HostFile) -> FoundRun:
