@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES
+from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
 from tfcompare import cli, settings
 from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
@@ -55,6 +55,36 @@ def test_runs_as_json_has_full_precision_and_nulls(tfcompare, tmp_path: Path) ->
     assert by_state["read"]["recorded"].endswith("Z")
     assert by_state["unreadable"]["step_time_ms_median"] is None
     assert "empty (0 bytes)" in by_state["unreadable"]["remarks"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "RUN", "run_info", "--format", "csv"),
+        ("diff", "RUN", "RUN", "--table", "run_info", "--format", "csv"),
+        ("query", "SELECT step_source, step_count FROM run_info", "RUN", "--format", "csv"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_step_marker_is_named_where_a_profile_has_none(tfcompare, words: tuple[str, ...]) -> None:
+    run = str(run_path("jax_conv_08"))
+    words = tuple(run if word == "RUN" else word for word in words)
+    told = [tfcompare(*words, *more)[1] for more in ((), ("--step-marker", "PjitFunction(forward_3d_conv)"))]
+    assert ["whole profile" in out for out in told] == [True, False]
+    assert ["chosen marker" in out for out in told] == [False, True]
+    status, out, err = tfcompare(*words, "--step-marker", "train")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert "tw003.xplane.pb: no event is named 'train'; a step marker is the name of a host event, such as 'Pjit" in err
+
+
+def test_check_and_repeats_take_the_step_marker_too(tfcompare) -> None:
+    runs = [str(run_path(name)) for name in ("jax_conv_legacy", "jax_conv_08")]
+    words = ("check", *runs, "--baseline-repeat", runs[1], "--fail-if", "step_time>+1%")
+    status, out, _ = tfcompare(*words)
+    assert "no step markers" in out
+    status, out, _ = tfcompare(*words, "--step-marker", "PjitFunction(forward_3d_conv)")
+    assert "no step markers" not in out
+    assert status in (0, 1)
 
 
 def test_runs_as_csv_has_the_columns_of_the_listing(tfcompare) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
 
 
@@ -46,6 +47,24 @@ class NotAProfile(TfcompareError):
     def at(self, path: PurePath) -> NotAProfile:
         """The same finding, told of the file it was made in."""
         return NotAProfile(path, self.offset, self.expected, self.found)
+
+
+class NoSuchMarker(TfcompareError):
+    """No event of a host has the name that was said to begin each step.
+
+    Attributes: `where` (a file, or the name of the host), `name`, `likely` (names that may be meant).
+    """
+
+    def __init__(self, where: str, name: str, likely: Sequence[str]) -> None:
+        self.where = where
+        self.name = name
+        self.likely = tuple(likely)
+        such = f", such as {', '.join(map(repr, likely))}" if likely else ""
+        super().__init__(f"{where}: no event is named {name!r}; a step marker is the name of a host event{such}")
+
+    def at(self, path: PurePath) -> NoSuchMarker:
+        """The same finding, told of the file it was made in."""
+        return NoSuchMarker(str(path), self.name, self.likely)
 
 
 class Unknown(TfcompareError):

@@ -9,12 +9,13 @@ from pathlib import Path
 from threading import Lock, Semaphore
 
 from tfcompare import settings
-from tfcompare.errors import NotAProfile, NotFetched, TfcompareError
+from tfcompare.errors import NoSuchMarker, NoSuchPlace, NotAProfile, NotFetched, TfcompareError
 from tfcompare.frames import HostFrames, build
 from tfcompare.logdir import FoundRun, HostFile, remote_cache
 from tfcompare.remote.fetching import Copy
-from tfcompare.store.kept_frames import KeptFrames, kept_frames, stamp_of
+from tfcompare.store.kept_frames import KeptFrames, kept_frames, pack_name, stamp_of
 from tfcompare.store.stored_frames import stored_frames
+from tfcompare.text import text_of
 from tfcompare.xspace import read
 from tfcompare.xspace.heap import kept_at_hand
 
@@ -61,13 +62,14 @@ class _Stopped(BaseException):
 class HostReader:
     """Reads host files on several threads; remote ones are fetched before, and held while they are read.
 
-    `remarks`, each once: what came up that is of this machine and not of the profiles.
+    `remarks`, each once: what came up that is of this machine and not of the profiles; `step_marker`: the host event
+    that begins each step, if one was named.
     """
 
     def __init__(
         self, found: FoundRun, step_marker: str | None, fetching: Progress | None, kept: KeptFrames | None
     ) -> None:
-        self._step_marker = step_marker
+        self.step_marker = step_marker
         self._fetching = fetching
         self._kept = kept
         self._at_once = Semaphore(_READERS)
@@ -82,20 +84,36 @@ class HostReader:
         """The frames of a host file, kept or made now, and then kept."""
         if self._is_stopped:
             raise _Stopped
-        if file.stored is not None and self._step_marker is None:
+        if file.stored is None:
+            return self._kept_or_made(file)
+        if self.step_marker is None:
             return stored_frames(file, self._kept, self.remarks, self._made)
-        if self._kept is None:
-            return self._made(file)
-        before = stamp_of(file)
-        frames = self._kept.find(file, self._step_marker, before)
-        if frames is None:
-            frames = self._made(file)
-            self._kept.keep(file, self._step_marker, frames, before)
-        return frames
+        return self._with_other_steps(file, file.stored.name)
 
     def stop(self) -> None:
         """Let go of what is being fetched; what has arrived is kept."""
         self._is_stopped = True
+
+    def _with_other_steps(self, file: HostFile, pack: str) -> HostFrames:
+        """Those of a stored run: a store has the steps that the profiles themselves mark."""
+        try:
+            frames = self._kept_or_made(file)
+        except NoSuchPlace as error:
+            raise NoSuchPlace(f"{error}; steps by a marker of one's own are made from the profile itself") from None
+        if pack_name(file.host, frames.digest, None) != pack:
+            told = "is another profile than the one in the store; run `tfcompare ingest` again"
+            raise TfcompareError(f"{text_of(str(file.where))}: {told}")
+        return frames
+
+    def _kept_or_made(self, file: HostFile) -> HostFrames:
+        if self._kept is None:
+            return self._made(file)
+        before = stamp_of(file)
+        frames = self._kept.find(file, self.step_marker, before)
+        if frames is None:
+            frames = self._made(file)
+            self._kept.keep(file, self.step_marker, frames, before)
+        return frames
 
     def _made(self, file: HostFile) -> HostFrames:
         """The frames of a host file. A copy from an earlier time that turns out to be damaged is fetched anew."""
@@ -120,8 +138,8 @@ class HostReader:
         try:
             with self._at_once, kept_at_hand():
                 profile = read(path)
-                return build(profile.space, file.host, profile.digest, self._step_marker)
-        except NotAProfile as error:  # also a damaged XLA program within
+                return build(profile.space, file.host, profile.digest, self.step_marker)
+        except (NotAProfile, NoSuchMarker) as error:  # the former also of a damaged XLA program within
             raise error.at(file.where) from None
 
     def _told(self, file: HostFile, here: int) -> None:

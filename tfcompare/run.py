@@ -77,8 +77,9 @@ class Run:
     """A loaded run: its tables are in memory, its files are not touched again.
 
     `id`: the path relative to the place it was found under (DESIGN section 2); `name`: what a page shows;
-    `content_id`: a digest of what the host files hold, the same for copies of a run wherever they lie;
-    `host_names`: sorted; `remarks`: what to know before trusting its numbers, one clear sentence each.
+    `content_id`: a digest of what the host files hold, the same for copies of a run wherever they lie, another one for
+    each step marker; `host_names`: sorted; `remarks`: what to know before trusting its numbers, one clear sentence
+    each; `step_marker`: the host event that was said to begin each step, if any was.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Run:
     remarks: tuple[str, ...]
     found: FoundRun = field(repr=False)
     hosts: tuple[HostFrames, ...] = field(repr=False)
+    step_marker: str | None = None
 
     @cached_property
     def info(self) -> RunInfo:
@@ -105,6 +107,11 @@ class Run:
         """Names of the devices with op events, sorted, such as `/device:GPU:0`."""
         idle = pd.concat([h.idle for h in self.hosts])
         return tuple(sorted(idle.loc[idle["host_or_device"] == schema.DEVICE, "device"].unique()))
+
+    @property
+    def likely_markers(self) -> tuple[str, ...]:
+        """Host events that may begin each step, where nothing marks steps or one was named; the likeliest first."""
+        return tuple(dict.fromkeys(name for h in self.hosts for name in h.likely_markers))
 
     @property
     def memory_bytes(self) -> int:
@@ -213,16 +220,20 @@ def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = Non
         id=found.id,
         name=found.name,
         path=found.path,
-        content_id=_content_id(hosts),
+        content_id=_content_id(hosts, reader.step_marker),
         host_names=tuple(sorted(h.host for h in hosts)),
         remarks=remarks,
         found=found,
         hosts=tuple(hosts),
+        step_marker=reader.step_marker,
     )
 
 
-def _content_id(hosts: list[HostFrames]) -> str:
-    return blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16).hexdigest()
+def _content_id(hosts: list[HostFrames], step_marker: str | None) -> str:
+    digest = blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16)
+    if step_marker is not None:
+        digest.update(step_marker.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _remarks(hosts: list[HostFrames]) -> list[str]:

@@ -7,9 +7,10 @@ from statistics import median
 import pytest
 
 from tests.frames.tables import lines, op_steps, ops, rows, run_of, steps
+from tests.profiles import loaded_run, run_path
 from tests.xspace_builder import U64, Event, Value, event, line, meta, plane, space
-from tfcompare.errors import Unknown
-from tfcompare.run import Run
+from tfcompare.errors import NoSuchMarker
+from tfcompare.run import Run, load
 
 
 def host(*events: Event) -> bytes:
@@ -173,9 +174,48 @@ def test_the_marker_that_the_user_names_goes_first() -> None:
     assert (source(run), steps(run)) == ("chosen marker", lines("a 0 50 100 counted"))
 
 
-def test_a_marker_that_no_event_has_is_answered_with_those_there_are() -> None:
-    with pytest.raises(Unknown, match=r"unknown step marker for host a 'their'; must be one of: 'op:A', 'mine'"):
-        run_of(host(event("mine", 0, 9), event("op:A", 1, 1), event("op:A", 3, 1)), step_marker="their")
+def test_a_marker_that_no_event_has_is_answered_with_likely_ones() -> None:
+    events = [made for i in range(3) for made in (event("mine", 20 * i, 9), event("op:A", 20 * i + 1, 1))]
+    told = r"a.xplane.pb: no event is named 'their'; a step marker is the name of a host event, such as 'mine', 'op:A'$"
+    with pytest.raises(NoSuchMarker, match=told):
+        run_of(host(*events), step_marker="their")
+    with pytest.raises(NoSuchMarker, match=r"is the name of a host event$"):
+        run_of(host(event("mine", 0, 9)), step_marker="their")
+
+
+def test_of_the_events_that_repeat_on_one_thread_the_longest_are_likely_markers() -> None:
+    loop = line(
+        "python",
+        *(event("step", 100 * i, 80) for i in range(4)),
+        *(event("forward", 100 * i, 30) for i in range(4)),
+        *(event("instant", 100 * i, 0) for i in range(4)),
+        *(event("twice", 100 * i, 90) for i in range(2)),
+        *(event("x" * 201, 100 * i, 70) for i in range(4)),
+        *(event("everywhere", 100 * i, 85) for i in range(4)),
+    )
+    beside = line("worker", event("everywhere", 0, 500), *(event("wait", 100 * i, 60) for i in range(4)))
+    profile = space(plane("/host:CPU", loop, beside), plane("/host:other", line("x", event("elsewhere", 0, 5))))
+    run = run_of(profile)
+    assert run.likely_markers == ("step", "wait", "forward")
+    chosen = run_of(profile, step_marker="step")
+    assert (chosen.likely_markers, chosen.step_marker) == (run.likely_markers, "step")
+    assert chosen.content_id not in (run.content_id, run_of(profile, step_marker="forward").content_id)
+    assert run_of(host(*marked("train", [(0, 9), (10, 9), (20, 9)], _r=1))).likely_markers == ()
+    assert run_of(space(plane("/device:GPU:0", line("Stream #1", event("k", 0, 5))))).likely_markers == ()
+
+
+def test_likely_markers_of_real_profiles_divide_them_into_the_steps_there_were() -> None:
+    """`elementwise_ops` and the convolution were called in a loop of five, ten times in the other program."""
+    found = {}
+    for name in ("jax_elementwise", "jax_conv_08", "jax_conv_legacy"):
+        marker = loaded_run(name).likely_markers[0]
+        run = load(run_path(name), step_marker=marker)
+        found[name] = (marker, run.info.step_count, len(run.steps))
+    assert found == {
+        "jax_elementwise": ("$generate_elementwise_trace.py:20 elementwise_ops", 5, 5),
+        "jax_conv_08": ("PjitFunction(forward_3d_conv)", 5, 5),
+        "jax_conv_legacy": ("PjitFunction(forward_3d_conv)", 10, 10),
+    }
 
 
 def test_without_any_marker_the_whole_profile_is_one() -> None:

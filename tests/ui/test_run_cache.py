@@ -32,7 +32,7 @@ class Loader:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, run: FoundRun) -> Run:
+    def __call__(self, run: FoundRun, step_marker: str | None) -> Run:
         self.gate.wait(10)
         self.loaded.append(run.id)
         if run.id == "bad":
@@ -41,7 +41,7 @@ class Loader:
             raise NotFetched("away: cannot be reached")
         if run.id == "bug":
             raise ZeroDivisionError
-        return cast(Run, FakeRun(run.id, self.memory_bytes))
+        return cast(Run, FakeRun(f"{run.id} by {step_marker}" if step_marker else run.id, self.memory_bytes))
 
 
 def kept_in_the_end(cache: RunCache, runs: str, expected: str) -> bool:
@@ -52,6 +52,15 @@ def kept_in_the_end(cache: RunCache, runs: str, expected: str) -> bool:
             return False
         sleep(0.01)
     return True
+
+
+def test_a_run_with_other_steps_is_another() -> None:
+    loader = Loader()
+    cache = RunCache(100, loader)
+    runs = [cache.request(found("a"), marker).result() for marker in (None, "x", None, "y", "x")]
+    assert [run.name for run in runs] == ["a", "a by x", "a", "a by y", "a by x"]
+    assert loader.loaded == ["a", "a", "a"]
+    assert outcome(cache.request_together([found("a")], "x")[found("a")]) is runs[1]
 
 
 def test_a_run_is_read_once_however_many_ask() -> None:

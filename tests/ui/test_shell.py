@@ -153,6 +153,52 @@ def test_hosts_can_be_chosen_where_there_are_several(page: AppTest) -> None:
     assert seen(page)[3] is None
 
 
+def of_jax(page: AppTest, *names: str, **query: str) -> AppTest:
+    """The page on runs that mark no steps."""
+    paths = [run_path(name) for name in names]
+    ids = [next(found.id for found in find_runs(*paths) if found.path == path) for path in paths]
+    page.query_params["baseline"], page.query_params["candidate"] = ids[0], ids[1:]
+    for name, value in query.items():
+        page.query_params[name] = value
+    return showing(page, *paths)
+
+
+def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppTest) -> None:
+    of_jax(page, "jax_conv_legacy", "jax_conv_08")
+    assert seen(page)[4] == "run"
+    choice = page.selectbox(key="tfcompare.step_marker")
+    assert choice.value is None
+    assert choice.options[0] == "PjitFunction(forward_3d_conv)"
+    with settings.override(Settings(places=(run_path("jax_conv_legacy"), run_path("jax_conv_08")))):
+        choice.set_value("PJRT_LoadedExecutable_Execute").run()
+    assert seen(page)[4] == "step"
+    assert not page.info
+    assert any("steps begin with `PJRT_LoadedExecutable_Execute`" in caption.value for caption in page.caption)
+    assert "PJRT_LoadedExecutable_Execute" in page.selectbox(key="tfcompare.step_marker").options
+
+
+def test_a_link_names_the_event_that_begins_each_step(page: AppTest) -> None:
+    of_jax(page, "jax_conv_legacy", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
+    assert (seen(page)[4], page.query_params["step_marker"]) == ("step", "PjitFunction(forward_3d_conv)")
+    assert page.selectbox(key="tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
+    assert not page.warning
+
+
+def test_a_run_without_the_event_keeps_its_own_steps_and_that_is_told(page: AppTest) -> None:
+    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
+    assert seen(page)[4] == "step"
+    (warning,) = page.warning
+    assert "No host event is named `PjitFunction(forward_3d_conv)` in `tpu_inference_2`: shown with" in warning.value
+    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*")
+    assert seen(page)[4] == "run"
+    assert "`no such *event*` in `tpu_inference_2` and `jax_conv_minimal_08`" in page.warning[0].value
+
+
+def test_runs_that_mark_their_steps_are_not_asked_about(page: AppTest) -> None:
+    page.run()
+    assert "tfcompare.step_marker" not in [box.key for box in page.selectbox]
+
+
 def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "_current", None)
     monkeypatch.setattr("sys.argv", ["app.py", "--rot"])
@@ -164,9 +210,9 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
 def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     said_meanwhile: list[str] = []
 
-    def slowly(found: FoundRun) -> Run:
+    def slowly(found: FoundRun, step_marker: str | None) -> Run:
         time.sleep(1)
-        return load(found)
+        return load(found, step_marker=step_marker)
 
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")

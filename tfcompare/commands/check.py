@@ -26,7 +26,7 @@ import sys
 
 from tfcompare.commands.check_output import as_json, as_markdown, as_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
-from tfcompare.commands.reading import add_store, load_runs
+from tfcompare.commands.reading import add_step_marker, add_store, load_runs
 from tfcompare.remote.places import shown
 
 SUMMARY = "fail where a change made things worse, for CI"
@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
     add_judging(parser)
     add_store(parser)
+    add_step_marker(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
     spread = spread_of(arguments)
-    baseline, candidate = load_runs([arguments.baseline, arguments.candidate], arguments.store)
+    baseline, candidate = load_runs([arguments.baseline, arguments.candidate], arguments.store, arguments.step_marker)
     repeats = load_repeats(arguments, baseline, [candidate])
     findings = check(baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats)
     is_passed = findings.passed(strict=arguments.strict)

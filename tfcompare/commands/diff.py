@@ -16,7 +16,7 @@ from tfcompare.commands.diff_text import as_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.pairs import add_pairs, read_pairs
-from tfcompare.commands.reading import add_store, load_runs
+from tfcompare.commands.reading import add_step_marker, add_store, load_runs
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.units import format_percent
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", type=Path, help="write one CSV for each table into this folder")
     add_judging(parser)
     add_store(parser)
+    add_step_marker(parser)
     add_pairs(parser)
     add_format(parser)
 
@@ -69,7 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
             "were given: compare them one by one"
         )
     spread = spread_of(arguments)
-    baseline, *candidates = load_runs([arguments.baseline, *arguments.candidates], arguments.store)
+    baseline, *candidates = load_runs(
+        [arguments.baseline, *arguments.candidates], arguments.store, arguments.step_marker
+    )
     repeats = load_repeats(arguments, baseline, candidates)
     comparison = compare(
         baseline,

@@ -60,14 +60,18 @@ def load_repeats(arguments: argparse.Namespace, baseline: Run, candidates: Seque
 
     repeats = {}
     for run, places in ((baseline, arguments.baseline_repeat), (candidates[0], arguments.candidate_repeat)):
-        repeats[run.id] = [more for more in _load_all(places, arguments.store) if not is_same(more.path, run.path)]
+        repeats[run.id] = [
+            more
+            for more in _load_all(places, arguments.store, arguments.step_marker)
+            if not is_same(more.path, run.path)
+        ]
     found = vetted((baseline, *candidates), repeats)
     for sentence in found.refused:
         note(f"note: {sentence}")
     return found.repeats
 
 
-def _load_all(places: Sequence[str], store: str | None) -> list[Run]:
+def _load_all(places: Sequence[str], store: str | None, step_marker: str | None) -> list[Run]:
     from tfcompare.logdir import find_runs
     from tfcompare.run import load
 
@@ -76,7 +80,7 @@ def _load_all(places: Sequence[str], store: str | None) -> list[Run]:
     runs: list[Run] = []
     for found in find_runs(*places) if store is None else stored_runs(store, places):
         try:
-            runs.append(load(found, fetching=tell_fetching(found.name)))
+            runs.append(load(found, step_marker=step_marker, fetching=tell_fetching(found.name)))
         except TfcompareError as error:
             note(f"note: left out: {error}")
     if not runs:

@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import FORMATS, emit, note
-from tfcompare.commands.reading import add_store, load_runs
+from tfcompare.commands.reading import add_step_marker, add_store, load_runs
 from tfcompare.commands.text_table import TextColumn, number_column, printable, text_column
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sql", metavar="SQL", help="the statement, in quotes")
     parser.add_argument("places", metavar="RUN", nargs="+", help="a profile file, a run folder, or a logdir of one run")
     add_store(parser)
+    add_step_marker(parser)
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.query import Limits, QueryFailed, RunTables, ask
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
-    tables = RunTables.of(load_runs(arguments.places, arguments.store))
+    tables = RunTables.of(load_runs(arguments.places, arguments.store, arguments.step_marker))
     try:
         answer = ask(arguments.sql, tables, limits)
     except QueryFailed as error:

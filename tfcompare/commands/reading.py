@@ -29,7 +29,16 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_runs(places: Sequence[str], store: str | None = None) -> list[Run]:
+def add_step_marker(parser: argparse.ArgumentParser) -> None:
+    """Declare `--step-marker`."""
+    parser.add_argument(
+        "--step-marker",
+        metavar="NAME",
+        help="the host event that begins each step, for profiles that mark no steps, or others than you want",
+    )
+
+
+def load_runs(places: Sequence[str], store: str | None = None, step_marker: str | None = None) -> list[Run]:
     """The run at each place, or of that id or name in the store at a path or URL, if one is given.
 
     Raises `TfcompareError` where there is none, or several, or it cannot be read. All places are looked at before the
@@ -47,7 +56,7 @@ def load_runs(places: Sequence[str], store: str | None = None) -> list[Run]:
 
         stored = stored_runs(store)
         found += [one_of(stored, place, Store(store)) for place in places]
-    runs = _told_apart([load(run, fetching=tell_fetching(run.name)) for run in found])
+    runs = _told_apart([load(run, step_marker=step_marker, fetching=tell_fetching(run.name)) for run in found])
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")

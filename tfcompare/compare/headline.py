@@ -99,7 +99,7 @@ def _no_step_times(runs: dict[str, RunInfo]) -> str:
     return (
         f"{' and '.join(runs)} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
         f"record again with each step inside `{step_marker_call(runs.values())}`, or name the host event "
-        "that begins each step when loading the run (`step_marker`)."
+        "that begins each step (“Steps begin with” in the sidebar, `--step-marker` on the command line)."
     )
 
 

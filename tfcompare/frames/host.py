@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.errors import Unknown
+from tfcompare.errors import NoSuchMarker
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.copies import copies
 from tfcompare.frames.gpu_ops import gpu_ops
 from tfcompare.frames.host_ops import host_ops
 from tfcompare.frames.kernel_stats import Kernels, kernels_of
+from tfcompare.frames.likely_markers import likely_markers
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
@@ -36,6 +37,7 @@ class HostFrames:
 
     `idle`: columns device, host_or_device, idle_ps; `steps`, `copies`, `memory_summary`, `memory_peak`:
     those of the table of that name. `memory` holds what `memory_timeline` is made of, in less room than it takes.
+    `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named.
     """
 
     host: str
@@ -51,6 +53,7 @@ class HostFrames:
     memory_summary: pd.DataFrame = field(repr=False)
     memory_peak: pd.DataFrame = field(repr=False)
     tf_data: TfData = field(repr=False)
+    likely_markers: tuple[str, ...] = field(repr=False, default=())
 
     @property
     def remarks(self) -> list[str]:
@@ -85,9 +88,9 @@ class HostBrief(HostFrames):
 
 
 def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:
-    """The tables of one host. Raises `Unknown` if `step_marker` is given and names no event of it."""
+    """The tables of one host. Raises `NoSuchMarker` if `step_marker` is given and names no event of it."""
     if step_marker is not None and not space.named(step_marker).any():
-        raise Unknown(f"step marker for host {host}", step_marker, _likely_markers(space))
+        raise NoSuchMarker(f"host {host}", step_marker, likely_markers(space))
     origin, links = origin_of(space), grouping.make_links(space)
     steps, is_eager = _steps(space, links, step_marker)
     pipelines = tf_data(space, host, around=links.around if links is not None else None)
@@ -109,6 +112,7 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
         memory_summary=memory_summary(memory, host),
         memory_peak=memory_peak(memory, host),
         tf_data=pipelines,
+        likely_markers=likely_markers(space) if step_marker is not None or not steps.has_markers else (),
     )
 
 
@@ -138,10 +142,3 @@ def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
     find = tpu_ops if device_kind(space) == "TPU" else gpu_ops
     on_devices = find(space, device_planes(space), steps.of_event, is_eager)
     return [*([on_host] if on_host is not None else []), *on_devices]
-
-
-def _likely_markers(space: XSpace) -> list[str]:
-    """The most frequent event names, as a help to choose from."""
-    rows, counts = np.unique(space.events.metadata, return_counts=True)
-    best = rows[np.argsort(-counts, kind="stable")[:10]]
-    return [str(space.metadata_names[row]) for row in best]

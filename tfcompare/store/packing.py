@@ -61,6 +61,7 @@ def pack(frames: HostFrames) -> bytes:
         "remarks": frames.remarks,
         "memory_ids": frames.memory.memory_ids,
         "memory_first": frames.memory.first.tolist(),
+        "likely_markers": frames.likely_markers,
         "labels": {name: getattr(frames.memory, name).labels for name in _TEXTS},
     }
     out = io.BytesIO()
@@ -95,6 +96,7 @@ class _Packed(HostFrames):
             digest=manifest["digest"],
             origin=Origin(**origin | {"remarks": tuple(origin["remarks"])}),
             step_source=manifest["step_source"],
+            likely_markers=tuple(manifest["likely_markers"]),
             _manifest=manifest,
             _members=members,
             _packed_bytes=len(data),

@@ -87,7 +87,8 @@ def _request(view: View, page: runs_table.Page) -> Requests:
     chosen = [run for run_id in wanted for run in view.found if run.id == run_id]
     here = [run for run in page.runs if run.told is None and run.bytes_at_hand == run.size_bytes]
     runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
-    requests = {run: cache.request(run) for run in runs}
+    marker = view.selection.step_marker
+    requests = {run: cache.request(run, marker if run.id in wanted else None) for run in runs}
     wait(requests.values(), timeout=QUIET_S)
     return requests
 

@@ -10,7 +10,7 @@ import streamlit as st
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.by_hand import ByHand
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import NoSuchMarker, TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
@@ -31,14 +31,27 @@ def run_cache(settings: Settings) -> RunCache:
 
 @st.cache_resource(show_spinner=False)
 def _run_cache(max_bytes: int) -> RunCache:
-    return RunCache(max_bytes, load)
+    return RunCache(max_bytes, _loaded)
 
 
-def fetch(found: Sequence[FoundRun], settings: Settings) -> dict[str, Run | TfcompareError]:
-    """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is."""
+def _loaded(found: FoundRun, step_marker: str | None) -> Run:
+    """The run; with its own steps where it has no event that is named as the step marker."""
+    try:
+        return load(found, step_marker=step_marker)
+    except NoSuchMarker:
+        return load(found)
+
+
+def fetch(
+    found: Sequence[FoundRun], settings: Settings, step_marker: str | None = None
+) -> dict[str, Run | TfcompareError]:
+    """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is.
+
+    Runs without an event of the name `step_marker` come with their own steps.
+    """
     cache = run_cache(settings)
     sentence = compiling_sentence()
-    requests = cache.request_together(found)
+    requests = cache.request_together(found, step_marker)
     wait(requests.values(), timeout=QUIET_S)
     slot = st.empty()
     while pending := [run for run, request in requests.items() if not request.done()]:

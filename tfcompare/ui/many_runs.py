@@ -112,7 +112,8 @@ def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
         infos = [run.info for run in (comparison.baseline, *comparison.candidates)]
         st.info(
             "No step times to show: none of these runs marks its steps. "
-            f"Record again with each step inside `{step_marker_call(infos)}`."
+            f"Record again with each step inside `{step_marker_call(infos)}`, or choose the host event that begins "
+            "each under “Steps begin with” in the sidebar."
         )
         return
     draw(comparison, "all_step_times", lambda: charts.step_times(many_runs.in_time_order(runs[timed])))

@@ -225,7 +225,8 @@ def step_times(pair: Pair) -> None:
     if not any(has_steps(run) for run in runs):
         st.info(
             "No step times to show: none of these runs marks its steps. "
-            f"Record again with each step inside `{step_marker_call([pair.baseline.info])}`."
+            f"Record again with each step inside `{step_marker_call([pair.baseline.info])}`, or choose the "
+            "host event that begins each under “Steps begin with” in the sidebar."
         )
         return
     frames = kept(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])

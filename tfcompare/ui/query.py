@@ -80,7 +80,7 @@ def _tables(view: View) -> RunTables:
     if not ids:
         stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
     by_id = {run.id: run for run in view.found}
-    outcomes = fetch([by_id[run_id] for run_id in ids], view.settings)
+    outcomes = fetch([by_id[run_id] for run_id in ids], view.settings, selection.step_marker)
     runs: list[Run] = []
     for outcome in outcomes.values():
         if isinstance(outcome, TfcompareError):
@@ -89,7 +89,8 @@ def _tables(view: View) -> RunTables:
             runs.append(outcome)
     if not runs:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
-    st.caption(f"The tables of {', '.join(as_code(run.name) for run in runs)}: sums are over the whole profile.")
+    steps = f"; steps begin with {as_code(selection.step_marker)}" if selection.step_marker else ""
+    st.caption(f"The tables of {', '.join(as_code(run.name) for run in runs)}: sums are over the whole profile{steps}.")
     return RunTables(tuple(runs), tuple(_role(run.id, ids[0], repeats, selection) for run in runs))
 
 

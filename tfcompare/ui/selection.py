@@ -32,7 +32,7 @@ class Selection:
 
     `repeats`: pairs of a compared run and another recording of its program; the former is as it stood in the address
     where that names no compared run. `by_hand`: which ops are said to be which; `is_by_hand_lost` where the address
-    tells of more than it holds.
+    tells of more than it holds. `step_marker`: the host event that begins each step of all these runs, if one is named.
     """
 
     baseline: str | None = None
@@ -43,6 +43,7 @@ class Selection:
     repeats: tuple[Repeat, ...] = ()
     by_hand: Kept = ()
     is_by_hand_lost: bool = False
+    step_marker: str | None = None
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -61,6 +62,7 @@ class Selection:
             "candidate": list(self.candidates),
             "per": [self.per] if self.per != "step" else [],
             "host": [self.host] if self.host else [],
+            "step_marker": [self.step_marker] if self.step_marker else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
             "by_hand": to_address(self.by_hand),
         }
@@ -135,6 +137,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
         repeats=_repeats(named["repeat"], remembered) if named["repeat"] else remembered.repeats,
         per="run" if per == "run" else "step",
         host=_last(named["host"]) or remembered.host,
+        step_marker=_last(named["step_marker"]) or remembered.step_marker,
         places=named["dir"] or remembered.places,
     )
 

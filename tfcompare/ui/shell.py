@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NoReturn
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison
@@ -94,7 +95,7 @@ def setup(title: str, *, needs: Needs) -> View:
         st.stop()
     sidebar.links(view.selection)
     sidebar.choices(view.selection, view.found)
-    host_slot = st.sidebar.container()
+    details = st.sidebar.container()
     login.show()
     kept.tell()
     for complaint in complaints:
@@ -104,10 +105,11 @@ def setup(title: str, *, needs: Needs) -> View:
     if needs == "runs":
         return view
     _stop_without_pair(view)
-    baseline, candidates, repeats = _load(view)
-    sidebar.host_choice(host_slot, view.selection, baseline, candidates)
+    baseline, candidates, repeats = _load(view, details)
+    sidebar.host_choice(details, view.selection, baseline, candidates)
+    sidebar.step_marker_choice(details, view.selection, [baseline, *candidates])
     comparison = _compare(view.selection, baseline, candidates, repeats)
-    _tell_what_is_compared(comparison)
+    _tell_what_is_compared(comparison, view.selection.step_marker)
     on_disk.watch([run.found for run in (baseline, *candidates)])
     return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
 
@@ -164,20 +166,22 @@ def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
     st.stop()
 
 
-def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
+def _load(view: View, details: DeltaGenerator) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
     wanted = [*selection.compared, *(repeat for _, repeat in selection.repeats)]
-    outcomes = fetch([runs[run_id] for run_id in wanted], view.settings)
+    outcomes = fetch([runs[run_id] for run_id in wanted], view.settings, selection.step_marker)
     loaded: dict[str, Run] = {}
     for run_id, outcome in outcomes.items():
         if isinstance(outcome, TfcompareError):
             st.error(as_markdown(outcome))
         else:
             loaded[run_id] = outcome
+    _tell_who_lacks(selection.step_marker, loaded.values())
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
     if selection.baseline not in loaded or not candidates:
+        sidebar.step_marker_choice(details, selection, list(loaded.values()))
         on_disk.read_again("tfcompare.on_disk.unreadable")
         stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
     baseline = loaded[selection.baseline]
@@ -185,6 +189,17 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     for sentence in repeats.refused:
         st.warning(as_markdown(sentence), icon=":material/warning:")
     return baseline, candidates, repeats.repeats
+
+
+def _tell_who_lacks(step_marker: str | None, runs: Iterable[Run]) -> None:
+    lacking = [as_code(run.name) for run in runs if run.step_marker != step_marker]
+    if step_marker is not None and lacking:
+        st.warning(
+            f"No host event is named {as_code(step_marker)} in {' and '.join(lacking)}: shown with the steps that "
+            f"{'it marks itself' if len(lacking) == 1 else 'they mark themselves'}, if any. Choose another event under "
+            "“Steps begin with” in the sidebar.",
+            icon=":material/warning:",
+        )
 
 
 def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> Vetted:
@@ -212,13 +227,14 @@ def _by_hand(selection: Selection, candidates: Sequence[Run]) -> ByHand:
     return {run.id: of_runs(selection.by_hand, selection.baseline, run.id) for run in candidates}
 
 
-def _tell_what_is_compared(comparison: Comparison) -> None:
+def _tell_what_is_compared(comparison: Comparison, step_marker: str | None) -> None:
     candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
+    steps = f"; steps begin with {as_code(step_marker)}" if step_marker else ""
     baseline = _with_repeats(comparison, comparison.baseline)
     has_repeats = any(comparison.repeats_of(run) for run in (comparison.baseline, *comparison.candidates))
     st.caption(
-        f"{candidates} against the baseline {baseline}, per {comparison.per}{where}",
+        f"{candidates} against the baseline {baseline}, per {comparison.per}{where}{steps}",
         help=OF_ALL_RECORDINGS if has_repeats else None,
     )
     for note in comparison.notes:

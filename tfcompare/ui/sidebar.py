@@ -48,6 +48,7 @@ _GROUP = "tfcompare.group"
 _PER = "tfcompare.per"
 _HOST = "tfcompare.host"
 _EVERY_HOST = ""
+_STEP_MARKER = "tfcompare.step_marker"
 
 
 def page_files() -> list[Path]:
@@ -177,6 +178,27 @@ def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candi
     )  # fmt: skip
 
 
+def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """Which host event begins each step, where a run marks none or one was named."""
+    if selection.step_marker is None and all(run.info.has_steps for run in runs):
+        return
+    st.session_state[_STEP_MARKER] = selection.step_marker
+    slot.selectbox(
+        "Steps begin with", step_markers(selection.step_marker, runs), index=None, key=_STEP_MARKER,
+        placeholder="Choose a host event", accept_new_options=True, on_change=_step_marker_changed,
+        help="Where a profile marks no steps: the host event that comes once in each. Those that fill most of the time "
+        "are listed first; type any other name as it stands in the profile",
+    )  # fmt: skip
+
+
+def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
+    """What can be chosen: events that all of the runs without steps have before those of some."""
+    of_each = [run.likely_markers for run in runs if run.likely_markers]
+    found_in = Counter(name for names in of_each for name in names)
+    names = sorted(found_in, key=lambda name: -found_in[name])  # of as many runs, in the order in which they were met
+    return [*([chosen] if chosen and chosen not in found_in else []), *names]
+
+
 def _baseline_changed() -> None:
     state.choose(state.chosen().with_baseline(st.session_state[_BASELINE]))
 
@@ -202,6 +224,10 @@ def _swap() -> None:
 
 def _per_changed() -> None:
     state.choose(replace(state.chosen(), per=st.session_state[_PER]))
+
+
+def _step_marker_changed() -> None:
+    state.choose(replace(state.chosen(), step_marker=st.session_state[_STEP_MARKER] or None))
 
 
 def _host_changed() -> None:
