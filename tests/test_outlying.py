@@ -48,26 +48,28 @@ def test_the_part_that_made_them_long_is_named_with_its_share() -> None:
     assert found.extra_us == pytest.approx(200.0)
     assert found.part_share == pytest.approx((200 + 80) / 400)
     assert in_words(found, "the candidate") == (
-        "2 of 8 steps of the candidate are outlying: steps 14, 16. They take 200 µs more than a usual step on average, "
-        "70.0 % of it input."
+        "2 of 8 steps of the candidate are outlying: steps 14, 16 (positions 5, 7). They take 200 µs more than a usual "
+        "step on average, 70.0 % of it input."
     )
 
 
 def test_a_single_one_and_those_that_take_less_have_words_of_their_own() -> None:
     long = steps(100.0, *USUAL[:4], 400.0, *USUAL[4:], 100.0)
     assert in_words(outlying_of(long), "x") == (
-        "1 of 9 steps of x is outlying: step 15. It takes 300 µs more than a usual step, all of it time that nothing "
-        "explains."
+        "1 of 9 steps of x is outlying: step 15 (position 6). It takes 300 µs more than a usual step, all of it time "
+        "that nothing explains."
     )
     short = steps(100.0, *USUAL[:4], 20.0, *USUAL[4:], 100.0)
-    assert in_words(outlying_of(short), "x").endswith("step 15. It takes less than usual.")
+    assert in_words(outlying_of(short), "x").endswith("step 15 (position 6). It takes less than usual.")
     both = steps(100.0, *USUAL[:4], 20.0, 400.0, *USUAL[4:], 100.0)
-    assert "steps 15, 16. 1 of them takes 300 µs more than a usual step, all of it" in in_words(outlying_of(both), "x")
+    assert "steps 15, 16 (positions 6, 7). 1 of them takes 300 µs more than" in in_words(outlying_of(both), "x")
+    numbered_alike = both.assign(step=both["step"] - 9)
+    assert "steps 6, 7. 1 of them takes" in in_words(outlying_of(numbered_alike), "x")
 
 
 def test_many_are_not_all_named() -> None:
     frame = steps(100.0, *USUAL * 4, *[400.0] * 8, 100.0)
-    assert "8 of 40 steps of x are outlying: steps 43, 44, 45, 46, 47, 48 and 2 more." in in_words(
+    assert "8 of 40 steps of x are outlying: steps 43, 44, 45, 46, 47, 48 and 2 more (positions 34, 35," in in_words(
         outlying_of(frame), "x"
     )
 

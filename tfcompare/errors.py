@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
+_LONGEST_NAME = 200
+
 
 class TfcompareError(Exception):
     """Base of every error that tfcompare raises on purpose; its text is one clear sentence."""
@@ -49,7 +51,11 @@ class NotAProfile(TfcompareError):
         return NotAProfile(path, self.offset, self.expected, self.found)
 
 
-class NoSuchMarker(TfcompareError):
+class NoOtherSteps(TfcompareError):
+    """Steps that begin with the event that was named cannot be had; those that the profile marks itself may be."""
+
+
+class NoSuchMarker(NoOtherSteps):
     """No event of a host has the name that was said to begin each step.
 
     Attributes: `where` (a file, or the name of the host), `name`, `likely` (names that may be meant).
@@ -60,7 +66,8 @@ class NoSuchMarker(TfcompareError):
         self.name = name
         self.likely = tuple(likely)
         such = f", such as {', '.join(map(repr, likely))}" if likely else ""
-        super().__init__(f"{where}: no event is named {name!r}; a step marker is the name of a host event{such}")
+        shown = repr(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+        super().__init__(f"{where}: no event is named {shown}; a step marker is the name of a host event{such}")
 
     def at(self, path: PurePath) -> NoSuchMarker:
         """The same finding, told of the file it was made in."""

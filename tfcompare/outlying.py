@@ -27,7 +27,7 @@ _WORTH_NAMING = 0.3
 
 @dataclass(frozen=True)
 class Outlying:
-    """Of `counted` steps those whose numbers are `steps`.
+    """Of `counted` steps those whose numbers are `steps`, at these `positions` among all, as charts count them from 1.
 
     `longer` of them take longer than a usual step, on average by `extra_us`, the share `part_share` of it in `part`
     (empty where no part stands out). The counted steps take `average_us` on average; their typical step is
@@ -35,6 +35,7 @@ class Outlying:
     """
 
     steps: tuple[int, ...]
+    positions: tuple[int, ...]
     counted: int
     longer: int
     extra_us: float
@@ -64,6 +65,7 @@ def outlying_of(steps: pd.DataFrame) -> Outlying:
         part = most if share >= _WORTH_NAMING else ""
     return Outlying(
         steps=tuple(int(number) for number in steps.loc[is_outlying, "step"]),
+        positions=tuple(int(position) + 1 for position in np.flatnonzero(is_outlying)),
         counted=int(counted.sum()),
         longer=len(longer),
         extra_us=float(extra["duration_us"]) if len(longer) else 0.0,
@@ -83,6 +85,8 @@ def in_words(found: Outlying, whose: str) -> str:
     one = len(found.steps) == 1
     more = len(found.steps) - MOST_NAMED
     named = ", ".join(map(str, found.steps[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+    if found.positions != found.steps:  # charts count all steps from 1, whatever the profile numbers them
+        named += f" (position{'' if one else 's'} {', '.join(map(str, found.positions[:MOST_NAMED]))})"
     verb, steps = ("is", "step") if one else ("are", "steps")
     return f"{len(found.steps)} of {found.counted} steps of {whose} {verb} outlying: {steps} {named}. {_why(found)}"
 

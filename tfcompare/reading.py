@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock, Semaphore
 
 from tfcompare import settings
-from tfcompare.errors import NoSuchMarker, NoSuchPlace, NotAProfile, NotFetched, TfcompareError
+from tfcompare.errors import NoOtherSteps, NoSuchMarker, NoSuchPlace, NotAProfile, NotFetched, TfcompareError
 from tfcompare.frames import HostFrames, build
 from tfcompare.logdir import FoundRun, HostFile, remote_cache
 from tfcompare.remote.fetching import Copy
@@ -31,7 +31,7 @@ def read_hosts(
 ) -> tuple[list[HostFrames], list[TfcompareError]]:
     """(what the readable host files give, sorted by host; why the others cannot be read).
 
-    Raises `NotFetched` where one cannot be had this time.
+    Raises `NotFetched` where one cannot be had this time, `NoOtherSteps` where one cannot be had with these steps.
     """
     hosts: list[HostFrames] = []
     failures: list[TfcompareError] = []
@@ -43,7 +43,7 @@ def read_hosts(
             try:
                 hosts.append(future.result())
             except TfcompareError as error:
-                if isinstance(error, NotFetched):  # no verdict on the file: the run is to be had another time
+                if isinstance(error, (NotFetched, NoOtherSteps)):  # no verdict on the file itself
                     reader.stop()
                     raise
                 failures.append(error)
@@ -99,10 +99,10 @@ class HostReader:
         try:
             frames = self._kept_or_made(file)
         except NoSuchPlace as error:
-            raise NoSuchPlace(f"{error}; steps by a marker of one's own are made from the profile itself") from None
+            raise NoOtherSteps(f"{error}; steps by a marker of one's own are made from the profile itself") from None
         if pack_name(file.host, frames.digest, None) != pack:
             told = "is another profile than the one in the store; run `tfcompare ingest` again"
-            raise TfcompareError(f"{text_of(str(file.where))}: {told}")
+            raise NoOtherSteps(f"{text_of(str(file.where))}: {told}")
         return frames
 
     def _kept_or_made(self, file: HostFile) -> HostFrames:

@@ -201,8 +201,8 @@ def load(
     `fetching` is told how far that is, `progress` how many are read. What was read before, and has not been touched
     since, comes from the frames that are kept on this machine.
     A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be read
-    (`NotAProfile`, `NoSuchPlace`) or any cannot be fetched (`NotFetched`), where there is no run (`NoRuns`) or more
-    than one (`SeveralRuns`).
+    (`NotAProfile`, `NoSuchPlace`), any cannot be fetched (`NotFetched`) or had with these steps (`NoOtherSteps`), where
+    there is no run (`NoRuns`) or more than one (`SeveralRuns`).
     """
     found = place if isinstance(place, FoundRun) else find_run(place)
     return read_by(HostReader(found, step_marker, fetching, kept_here()), found, progress)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from compare_runs import run, steps
 
+from tests.profiles import compared_runs, run_path
 from tfcompare.compare import compare
 from tfcompare.compare.headline import compared
 from tfcompare.errors import Unknown
+from tfcompare.run import load
 
 DOUBT = ". Two recordings of the same program often differ by up to 15 %, so this does not prove a change."
 
@@ -110,3 +112,14 @@ def test_runs_of_different_devices_are_told_apart_from_a_change_of_the_program()
 def test_a_run_with_hardly_any_steps_is_named():
     before, after = run("before", step_ms=21.3, steps_included=1), run("after", step_ms=10.6)
     assert compare(before, after).headline().endswith("2.0 times as fast. `before` has fewer than 3 steps to go by.")
+
+
+def test_what_is_no_verdict_is_told_to_follow_the_headline() -> None:
+    marker = "PjitFunction(forward_3d_conv)"
+    ours, theirs = (load(run_path(name), step_marker=marker) for name in ("jax_conv_legacy", "jax_conv_08"))
+    assert compare(ours, theirs).doubt() == (
+        "Not tested: too few steps: 4, and a verdict takes 9 on each side. "
+        "Not a verdict on the program alone: the runs differ in devices."
+    )
+    assert compared_runs("filters_512_128", "filters_16_8").doubt() == ""
+    assert compared_runs("jax_conv_legacy", "jax_conv_08").doubt() == "", "the headline says that there are no steps"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.profiles import run_path
 from tests.store.runs_in_stores import assert_same, copied, put, stored
-from tfcompare.errors import NoSuchPlace, TfcompareError
+from tfcompare.errors import NoOtherSteps
 from tfcompare.run import load
 from tfcompare.store import kept_frames
 
@@ -33,10 +33,10 @@ def test_steps_of_ones_own_come_from_the_profile_that_was_ingested_or_not_at_all
 
     (profile,) = folder.rglob("*.xplane.pb")
     shutil.copy(next(run_path("jax_conv_legacy").rglob("*.xplane.pb")), profile)
-    with pytest.raises(TfcompareError, match="is another profile than the one in the store; run `tfcompare ingest`"):
+    with pytest.raises(NoOtherSteps, match="is another profile than the one in the store; run `tfcompare ingest`"):
         load(run, step_marker=MARKER)
 
     profile.unlink()
-    with pytest.raises(NoSuchPlace, match=r"cannot be opened .*; steps by a marker of one's own are made from the"):
+    with pytest.raises(NoOtherSteps, match=r"cannot be opened .*; steps by a marker of one's own are made from the"):
         load(run, step_marker=MARKER)
     assert load(run).info.step_source == "whole profile"

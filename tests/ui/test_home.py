@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
 from tests.ui.found_runs import found
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
@@ -61,6 +62,33 @@ def test_runs_and_choice_stand_in_the_table(home: AppTest) -> None:
     assert chosen["filters_512_128"] == (BASELINE_ON, CANDIDATE_OFF)
     assert chosen["filters_16_8"] == (BASELINE_OFF, CANDIDATE_ON)
     assert set(runs["steps"]) == {22}
+
+
+def test_steps_that_begin_with_a_chosen_event_are_those_of_the_headline(home: AppTest) -> None:
+    paths = [run_path(name) for name in ("jax_conv_legacy", "jax_conv_08")]
+    with settings.override(Settings(places=tuple(paths))):
+        home.run()
+        assert "“Steps begin with” in the sidebar" in texts(home)
+        home.selectbox(key="tfcompare.step_marker").set_value("PjitFunction(forward_3d_conv)").run()
+    assert not home.exception
+    assert "Not tested: too few steps" in texts(home)
+    assert "Not a verdict on the program alone: the runs differ in devices." in texts(home)
+    assert "Per step; steps begin with `PjitFunction(forward_3d_conv)`." in [caption.value for caption in home.caption]
+    assert pd.isna(table(home)["steps"]).all(), "the table tells what the profiles mark themselves"
+
+
+def test_a_verdict_needs_no_more_words_on_the_home_page(home: AppTest) -> None:
+    home.query_params["baseline"] = run_id("filters_512_128")
+    home.query_params["candidate"] = run_id("filters_16_8")
+    home.run()
+    assert "times as fast" in texts(home)
+    assert "Not tested" not in texts(home)
+
+
+def test_a_filter_that_nothing_matches_says_so(home: AppTest) -> None:
+    home.run()
+    home.text_input(key=runs_table._FILTER).set_value("zzz").run()
+    assert "No run matches" in texts(home)
 
 
 def test_another_candidate_chosen_in_the_sidebar_changes_the_headline(home: AppTest) -> None:

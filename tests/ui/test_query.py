@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import ROOT, SAMPLES
+from tests.profiles import ROOT, SAMPLES, run_path
 from tests.ui.hostile_profile import EVIL, hostile
 from tfcompare import settings
 from tfcompare.query import READY, Answer, Limits, RunTables, asking, every_table
@@ -42,6 +42,19 @@ def ask(page: AppTest, sql: str) -> AppTest:
 
 def told(page: AppTest) -> str:
     return "\n".join(element.value for kind in (page.caption, page.info, page.error, page.code) for element in kind)
+
+
+def test_steps_that_begin_with_a_chosen_event_are_those_of_the_tables() -> None:
+    places = Settings(places=(run_path("jax_conv_legacy"), run_path("jax_elementwise")))
+    sql = "SELECT count(*) AS steps FROM steps"
+    page = opened(places, sql=sql)
+    assert page.dataframe[-1].value.to_numpy().tolist() == [[0]]
+    page = opened(places, sql=sql, step_marker="PjitFunction(forward_3d_conv)")
+    assert page.dataframe[-1].value.to_numpy().tolist() == [[10]]
+    assert "; steps begin with `PjitFunction(forward_3d_conv)`." in told(page)
+    assert "`jax08_elementwise` cannot be had with steps that begin with" in page.warning[0].value
+    page.selectbox(key="tfcompare.step_marker").set_value(None)
+    assert run(page, places).dataframe[-1].value.to_numpy().tolist() == [[0]]
 
 
 def test_the_page_begins_with_an_answer_and_takes_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
+from tests.store.runs_in_stores import copied, put
 from tests.ui.found_runs import found
 from tfcompare import settings
 from tfcompare.logdir import FoundRun, find_runs
@@ -188,10 +190,29 @@ def test_a_run_without_the_event_keeps_its_own_steps_and_that_is_told(page: AppT
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
     assert seen(page)[4] == "step"
     (warning,) = page.warning
-    assert "No host event is named `PjitFunction(forward_3d_conv)` in `tpu_inference_2`: shown with" in warning.value
+    assert warning.value.startswith("`tpu_inference_2` cannot be had with steps that begin with `PjitFunction(forward")
+    assert "; steps begin with `PjitFunction" in page.caption[0].value
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*")
     assert seen(page)[4] == "run"
-    assert "`no such *event*` in `tpu_inference_2` and `jax_conv_minimal_08`" in page.warning[0].value
+    told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be had with steps that begin with `no such *event*`"
+    assert told in page.warning[0].value
+    assert "steps begin" not in page.caption[0].value
+    of_jax(page, "jax_tpu", "jax_conv_08", step_marker="x" * 100_000)
+    assert len(page.warning[0].value) < 500
+
+
+def test_runs_of_a_store_whose_profiles_are_gone_keep_their_own_steps(page: AppTest, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    for name in ("jax_conv_legacy", "jax_conv_08"):
+        copied(name, logs)
+    put([logs], tmp_path / "store")
+    shutil.rmtree(logs)
+    page.query_params["step_marker"] = "PjitFunction(forward_3d_conv)"
+    with settings.override(Settings(store=str(tmp_path / "store"))):
+        page.run()
+    assert seen(page)[4] == "run"
+    assert "or the profile is not at hand" in page.warning[0].value
+    assert page.selectbox(key="tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
 
 
 def test_runs_that_mark_their_steps_are_not_asked_about(page: AppTest) -> None:

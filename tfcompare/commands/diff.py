@@ -109,7 +109,10 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
 def preamble(comparison: Comparison, name: str) -> list[str]:
     """What stands above the table: the headline on each candidate, and how much of the table's metric was paired."""
     table = schema.table(name)
-    headlines = [comparison.headline(candidate.id).replace("`", "") for candidate in comparison.candidates]
+    headlines = [
+        f"{comparison.headline(candidate.id)} {comparison.doubt(candidate.id)}".rstrip().replace("`", "")
+        for candidate in comparison.candidates
+    ]
     if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
         return headlines
     coverage, what = comparison.coverage(name), table.column(table.headline).label.lower()

@@ -16,7 +16,7 @@ from tfcompare.compare.call_verdicts import on_calls
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import INTERVAL, MATCHED, Side, diff_table, metric_name
 from tfcompare.compare.estimates import plain_sides
-from tfcompare.compare.headline import has_steps, step_time_headline
+from tfcompare.compare.headline import doubt, has_steps, step_time_headline
 from tfcompare.compare.matching import host_counterparts, with_hosts_of
 from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.run_verdicts import Judge, caveat
@@ -196,6 +196,14 @@ class Comparison:
             names = (self.baseline.id, run.id)
         times = self.typical_step_us(self.baseline), self.typical_step_us(run)
         return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
+
+    def doubt(self, candidate: str | None = None) -> str:
+        """Why the headline of that candidate is no verdict, in Markdown, to follow it; empty where it is one.
+
+        Raises `Unknown` for a run that is no candidate here.
+        """
+        run = self.candidates[0] if candidate is None else self._candidate(candidate)
+        return doubt(self.verdict[run.id], has_steps=has_steps(self.baseline.info) and has_steps(run.info))
 
     def typical_step_us(self, run: Run) -> float:
         """The typical step of one of the runs, of the host that is compared; the verdict's ratio is that of two.

@@ -58,6 +58,16 @@ def _trust(before: float, after: float, verdict: Verdict) -> list[str]:
     return [f"Two recordings of the same program often differ by up to {often}, so this does not prove a change."]
 
 
+def doubt(verdict: Verdict, *, has_steps: bool) -> str:
+    """Why what the headline tells is no verdict; empty where it is one, or where it tells so itself."""
+    if not has_steps:
+        return ""
+    told = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
+    if verdict.caveat:
+        told.append(f"{verdict.caveat[0].upper()}{verdict.caveat[1:]}.")
+    return " ".join(told)
+
+
 def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str]) -> list[str]:
     """What keeps the sentence from telling of a change to the program."""
     out = []

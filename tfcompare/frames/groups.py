@@ -67,6 +67,8 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     roots.sort()
     levels = np.maximum(space.number_of("_r", roots, 1), 1)
     levels[space.named(_TRACE_CONTEXT)[roots]] = 2
+    if source == NAMED:
+        levels[explicit[roots]] = levels.max(initial=0) + 1
     order = np.lexsort((space.events.start_ps[roots], -levels))
     group, taken = spread_groups(links, roots[order], levels[order])
     markers = taken[explicit[taken]]
@@ -131,6 +133,14 @@ def make_links(space: XSpace) -> Links | None:
     return link(space) if not len(space.numbers("group_id")[0]) else None
 
 
+def host_events_named(space: XSpace, name: str) -> Bools:
+    """Which events of the host have that name."""
+    out, host = np.zeros(len(space.events), np.bool_), host_plane(space)
+    if host is not None:
+        out[host.events] = space.named(name)[host.events]
+    return out
+
+
 def are_marker_names(space: XSpace) -> Bools:
     """Whether the name of each event metadata entry is one that step markers have, whatever flags they carry."""
     return names_matching(space, _MARKER)
@@ -139,7 +149,7 @@ def are_marker_names(space: XSpace) -> Bools:
 def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tuple[Bools, str]:
     """(which events are step markers; by what). What is a root `by_nature` is flagged, and yet no marker."""
     if marker is not None:
-        return space.named(marker), NAMED
+        return host_events_named(space, marker), NAMED
     numbered = space.has("step_num")
     contexts = space.named(_TRACE_CONTEXT)
     rows, flags = space.numbers("_r")

@@ -88,8 +88,8 @@ class HostBrief(HostFrames):
 
 
 def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:
-    """The tables of one host. Raises `NoSuchMarker` if `step_marker` is given and names no event of it."""
-    if step_marker is not None and not space.named(step_marker).any():
+    """The tables of one host. Raises `NoSuchMarker` if `step_marker` is given and names no event of its own threads."""
+    if step_marker is not None and not grouping.host_events_named(space, step_marker).any():
         raise NoSuchMarker(f"host {host}", step_marker, likely_markers(space))
     origin, links = origin_of(space), grouping.make_links(space)
     steps, is_eager = _steps(space, links, step_marker)

@@ -53,8 +53,13 @@ class Steps:
 
     @property
     def included(self) -> Bools:
-        """The first and the last of more than five are set aside, as xprof does."""
+        """The first and the last of more than five are set aside, as xprof does.
+
+        So is the last of several that begin with a chosen event: no next one tells where it ends.
+        """
         out = np.ones(len(self.number), np.bool_)
+        if self.source == grouping.NAMED and len(out) > 1:
+            out[-1] = False
         if len(out) > _SET_ASIDE_ABOVE:
             out[[0, -1]] = False
         return out
@@ -68,9 +73,7 @@ class Steps:
 def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> Steps:
     """The steps of this host by the first source that has any."""
     finders = [_from_steps_line, _from_markers, _from_modules]
-    if marker_chosen:
-        finders = [_from_markers]
-    for find in finders:
+    for find in [_from_chosen] if marker_chosen else finders:
         steps = find(space, groups)
         if steps is not None:
             return steps
@@ -113,6 +116,17 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     if not keep.any():
         return None
     return _in_time(space, groups, groups.source, groups.step_number[keep], longest[keep])
+
+
+def _from_chosen(space: XSpace, groups: Groups) -> Steps | None:
+    """A step lasts until the next one begins: what a loop does between its calls is part of it, and a call that only
+    hands work to a device is over long before that is done. Nothing ends the last: it is as long as its event."""
+    markers = groups.markers
+    if not len(markers):
+        return None
+    start = space.events.start_ps[markers]
+    end = np.append(start[1:], start[-1] + space.events.duration_ps[markers[-1]])
+    return _with_events(space, groups, groups.source, groups.step_number, markers, end)
 
 
 def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
@@ -221,13 +235,17 @@ def _position_on_line(space: XSpace, rows: Int32) -> Int64:
 
 
 def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64) -> Steps:
-    """Steps of these marker events; an event belongs to the step of its group, else to the one it starts in."""
+    """Steps as long as these marker events; an event belongs to the step of its group, else to the one it starts in."""
     events = space.events
     order = np.argsort(events.start_ps[marker], kind="stable")
     number, marker = number[order], marker[order]
-    start = events.start_ps[marker]
-    end = start + events.duration_ps[marker]
-    of_event = _within(start, end, np.arange(len(start)), events.start_ps)
+    return _with_events(space, groups, source, number, marker, events.start_ps[marker] + events.duration_ps[marker])
+
+
+def _with_events(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, end: Int64) -> Steps:
+    """Steps from each marker event, in the order of time, to `end`, with the events that belong to them."""
+    start = space.events.start_ps[marker]
+    of_event = _within(start, end, np.arange(len(start)), space.events.start_ps)
     of_group = dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
     return Steps(source, number, start, end, *_by_group(of_event, groups, of_group))
 

@@ -156,7 +156,7 @@ def _each(hand: list[tuple[Callable[[Any], Any], Any]]) -> list[Answer]:
     for work, task in hand:
         try:
             answers.append(work(task))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             answers.append(_told(error))
     return answers
 

@@ -19,7 +19,7 @@ from tfcompare.ui import runs_table, state, uploads
 from tfcompare.ui.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.run_cache import outcome
 from tfcompare.ui.search import look_again, opened
-from tfcompare.ui.shell import View, usable_repeats
+from tfcompare.ui.shell import View, begin_with, choose_steps, usable_repeats
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.ui.typed_paths import checked
 from tfcompare.units import format_bytes
@@ -51,15 +51,24 @@ def show(view: View) -> None:
     places(view)
     uploads.section(view.settings)
     requests = _request(view, page)
-    outcomes = {run.id: outcome(request) for run, request in requests.items() if request.done()}
+    with_steps = _request_with_steps(view, requests)
+    outcomes, drawn = _done(requests), _done(with_steps)
+    asked_anew = {run.id for run in with_steps}
     with headline_slot:
-        headline(view, outcomes)
+        headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in asked_anew} | dict(drawn))
     with table_slot:
         if page.runs:
             runs_table.show(page.runs, outcomes, view.selection)
             elsewhere = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
             _tell_what_is_elsewhere(elsewhere)
+        elif view.found:
+            st.info("No run matches what the filter says. Clear it to see all of them.")
     keep_reading(requests, outcomes, progress_slot)
+    keep_reading(with_steps, drawn, progress_slot)
+
+
+def _done(requests: Requests) -> Outcomes:
+    return {run.id: outcome(request) for run, request in requests.items() if request.done()}
 
 
 def _tell_what_is_elsewhere(runs: Sequence[FoundRun]) -> None:
@@ -87,10 +96,21 @@ def _request(view: View, page: runs_table.Page) -> Requests:
     chosen = [run for run_id in wanted for run in view.found if run.id == run_id]
     here = [run for run in page.runs if run.told is None and run.bytes_at_hand == run.size_bytes]
     runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
-    marker = view.selection.step_marker
-    requests = {run: cache.request(run, marker if run.id in wanted else None) for run in runs}
+    requests = {run: cache.request(run) for run in runs}
     wait(requests.values(), timeout=QUIET_S)
     return requests
+
+
+def _request_with_steps(view: View, requests: Requests) -> Requests:
+    """Of these, the chosen runs with the steps that were chosen; none where that is how they are anyway."""
+    marker = view.selection.step_marker
+    if marker is None:
+        return {}
+    wanted = {*view.selection.compared, *(repeat for _, repeat in view.selection.repeats)}
+    cache = run_cache(view.settings)
+    with_steps = {run: cache.request(run, marker) for run in requests if run.id in wanted}
+    wait(with_steps.values(), timeout=QUIET_S)
+    return with_steps
 
 
 def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> None:
@@ -109,6 +129,8 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
 def headline(view: View, outcomes: Outcomes) -> None:
     """What the chosen runs amount to, in a sentence for each candidate, and the way to more."""
     selection = view.selection
+    if not view.found:
+        return
     if selection.baseline is None or not selection.candidates:
         st.info("Choose a baseline and at least one run to compare: in the table, or in the sidebar.")
         return
@@ -124,6 +146,7 @@ def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome]
         for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
             st.error(as_markdown(bad))
         runs = [run for run in candidates if isinstance(run, Run)]
+        choose_steps(view, [run for run in (baseline, *runs) if isinstance(run, Run)])
         if isinstance(baseline, Run) and runs:
             _sentences(view, baseline, runs, outcomes)
         if None in (baseline, *candidates, *(outcomes.get(repeat) for _, repeat in view.selection.repeats)):
@@ -140,6 +163,10 @@ def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outco
         return
     for candidate in comparison.candidates:
         st.markdown(f"#### {comparison.headline(candidate.id)}")
+        if doubt := comparison.doubt(candidate.id):
+            st.markdown(doubt)
+    if steps := begin_with((baseline, *candidates)):
+        st.caption(f"Per {comparison.per}{steps}.")
 
 
 def places(view: View) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.by_hand import ByHand
-from tfcompare.errors import NoSuchMarker, TfcompareError
+from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
@@ -35,10 +35,10 @@ def _run_cache(max_bytes: int) -> RunCache:
 
 
 def _loaded(found: FoundRun, step_marker: str | None) -> Run:
-    """The run; with its own steps where it has no event that is named as the step marker."""
+    """The run; with its own steps where it cannot be had with those that begin with the event of that name."""
     try:
         return load(found, step_marker=step_marker)
-    except NoSuchMarker:
+    except NoOtherSteps:
         return load(found)
 
 
@@ -47,7 +47,7 @@ def fetch(
 ) -> dict[str, Run | TfcompareError]:
     """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is.
 
-    Runs without an event of the name `step_marker` come with their own steps.
+    Runs that cannot be had with steps that begin with `step_marker` come with their own.
     """
     cache = run_cache(settings)
     sentence = compiling_sentence()

@@ -57,10 +57,12 @@ FEWEST_STEPS = 3
 def headlines(comparison: Comparison) -> None:
     """A sentence on each candidate, and below it what to know before trusting that."""
     sentences = [first_sentence(comparison.headline(run.id)) for run in comparison.candidates]
+    doubts = [comparison.doubt(run.id) for run in comparison.candidates]
     meaning = None if math.isnan(comparison.typical_step_us(comparison.baseline)) else TYPICAL
     if len(sentences) > MOST_HEADLINES:
         with st.expander("Each candidate in a sentence"):
-            st.markdown("\n".join(f"- {head} {rest}".rstrip() for head, rest in sentences))
+            lines = [f"- {head} {rest} {more}".rstrip() for (head, rest), more in zip(sentences, doubts, strict=True)]
+            st.markdown("\n".join(lines))
         return
     for head, rest in sentences:
         st.markdown(f"## {head}", help=meaning)

@@ -23,7 +23,7 @@ from tfcompare.ui import query_result
 from tfcompare.ui.loading import QUIET_S, fetch
 from tfcompare.ui.query_catalogue import catalogue
 from tfcompare.ui.selection import Selection
-from tfcompare.ui.shell import View, stop
+from tfcompare.ui.shell import View, begin_with, choose_steps, stop
 from tfcompare.ui.text import as_code, as_markdown
 
 MOST_ROWS = 10_000
@@ -89,8 +89,9 @@ def _tables(view: View) -> RunTables:
             runs.append(outcome)
     if not runs:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
-    steps = f"; steps begin with {as_code(selection.step_marker)}" if selection.step_marker else ""
-    st.caption(f"The tables of {', '.join(as_code(run.name) for run in runs)}: sums are over the whole profile{steps}.")
+    choose_steps(view, runs)
+    names = ", ".join(as_code(run.name) for run in runs)
+    st.caption(f"The tables of {names}: sums are over the whole profile{begin_with(runs)}.")
     return RunTables(tuple(runs), tuple(_role(run.id, ids[0], repeats, selection) for run in runs))
 
 

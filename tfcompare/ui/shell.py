@@ -23,6 +23,7 @@ from tfcompare.ui.loading import compared, fetch
 from tfcompare.ui.search import Search, search
 from tfcompare.ui.selection import Per, Selection, default_pair, settle
 from tfcompare.ui.text import as_code, as_markdown
+from tfcompare.units import middle_ellipsis
 
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
@@ -44,6 +45,7 @@ OF_ALL_RECORDINGS = (
     "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
 )
 _MOST_NAMED = 12
+_MARKER_LENGTH = 100
 
 Needs = Literal["runs", "pair"]
 
@@ -59,6 +61,7 @@ class View:
     baseline: Run | None = None
     candidates: tuple[Run, ...] = ()
     comparison: Comparison | None = None
+    marker_slot: DeltaGenerator | None = None
 
     @property
     def found(self) -> tuple[FoundRun, ...]:
@@ -95,7 +98,8 @@ def setup(title: str, *, needs: Needs) -> View:
         st.stop()
     sidebar.links(view.selection)
     sidebar.choices(view.selection, view.found)
-    details = st.sidebar.container()
+    host_slot = st.sidebar.container()
+    view = replace(view, marker_slot=st.sidebar.container())
     login.show()
     kept.tell()
     for complaint in complaints:
@@ -105,11 +109,10 @@ def setup(title: str, *, needs: Needs) -> View:
     if needs == "runs":
         return view
     _stop_without_pair(view)
-    baseline, candidates, repeats = _load(view, details)
-    sidebar.host_choice(details, view.selection, baseline, candidates)
-    sidebar.step_marker_choice(details, view.selection, [baseline, *candidates])
+    baseline, candidates, repeats = _load(view)
+    sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     comparison = _compare(view.selection, baseline, candidates, repeats)
-    _tell_what_is_compared(comparison, view.selection.step_marker)
+    _tell_what_is_compared(comparison)
     on_disk.watch([run.found for run in (baseline, *candidates)])
     return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
 
@@ -149,7 +152,11 @@ def _stop_without_pair(view: View) -> None:
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
-        stop(f"There is no run to show: {as_markdown(why)}", "Name a place with runs on the home page.", selection)
+        stop(
+            f"There is no run to show: {as_markdown(why).removesuffix('.')}.",
+            "Name a place with runs on the home page.",
+            selection,
+        )
     if len(readable) == 1:
         why = f"There is one run only, {as_code(readable[0].name)}, and nothing to compare it with."
         stop(why, "Name another place with runs on the home page.", selection)
@@ -166,7 +173,7 @@ def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
     st.stop()
 
 
-def _load(view: View, details: DeltaGenerator) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
+def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
@@ -178,10 +185,9 @@ def _load(view: View, details: DeltaGenerator) -> tuple[Run, list[Run], dict[str
             st.error(as_markdown(outcome))
         else:
             loaded[run_id] = outcome
-    _tell_who_lacks(selection.step_marker, loaded.values())
+    choose_steps(view, list(loaded.values()))
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
     if selection.baseline not in loaded or not candidates:
-        sidebar.step_marker_choice(details, selection, list(loaded.values()))
         on_disk.read_again("tfcompare.on_disk.unreadable")
         stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
     baseline = loaded[selection.baseline]
@@ -191,15 +197,29 @@ def _load(view: View, details: DeltaGenerator) -> tuple[Run, list[Run], dict[str
     return baseline, candidates, repeats.repeats
 
 
-def _tell_who_lacks(step_marker: str | None, runs: Iterable[Run]) -> None:
-    lacking = [as_code(run.name) for run in runs if run.step_marker != step_marker]
-    if step_marker is not None and lacking:
+def choose_steps(view: View, runs: Sequence[Run]) -> None:
+    """The choice of the event that begins each step of these runs, and which of them have no such steps."""
+    if view.marker_slot is not None:
+        sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
+    marker = view.selection.step_marker
+    lacking = [as_code(run.name) for run in runs if run.step_marker != marker]
+    if marker is not None and lacking:
         st.warning(
-            f"No host event is named {as_code(step_marker)} in {' and '.join(lacking)}: shown with the steps that "
-            f"{'it marks itself' if len(lacking) == 1 else 'they mark themselves'}, if any. Choose another event under "
-            "“Steps begin with” in the sidebar.",
+            f"{' and '.join(lacking)} cannot be had with steps that begin with {_marker_text(marker)}: not every host "
+            "has an event of that name, or the profile is not at hand. Shown with the steps that "
+            f"{'it marks itself' if len(lacking) == 1 else 'they mark themselves'}, if any.",
             icon=":material/warning:",
         )
+
+
+def begin_with(runs: Iterable[Run]) -> str:
+    """`; steps begin with …`, to end a sentence on these runs; empty where none was read so."""
+    marker = next(filter(None, (run.step_marker for run in runs)), None)
+    return f"; steps begin with {_marker_text(marker)}" if marker else ""
+
+
+def _marker_text(marker: str) -> str:
+    return as_code(middle_ellipsis(marker, _MARKER_LENGTH))
 
 
 def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> Vetted:
@@ -227,10 +247,10 @@ def _by_hand(selection: Selection, candidates: Sequence[Run]) -> ByHand:
     return {run.id: of_runs(selection.by_hand, selection.baseline, run.id) for run in candidates}
 
 
-def _tell_what_is_compared(comparison: Comparison, step_marker: str | None) -> None:
+def _tell_what_is_compared(comparison: Comparison) -> None:
     candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
-    steps = f"; steps begin with {as_code(step_marker)}" if step_marker else ""
+    steps = begin_with((comparison.baseline, *comparison.candidates))
     baseline = _with_repeats(comparison, comparison.baseline)
     has_repeats = any(comparison.repeats_of(run) for run in (comparison.baseline, *comparison.candidates))
     st.caption(

@@ -186,8 +186,8 @@ def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequenc
     slot.selectbox(
         "Steps begin with", step_markers(selection.step_marker, runs), index=None, key=_STEP_MARKER,
         placeholder="Choose a host event", accept_new_options=True, on_change=_step_marker_changed,
-        help="Where a profile marks no steps: the host event that comes once in each. Those that fill most of the time "
-        "are listed first; type any other name as it stands in the profile",
+        help="Where a profile marks no steps: the host event that comes once in each; a step lasts until the next such "
+        "event. Those that fill most of the time are listed first; type any other name as it stands in the profile",
     )  # fmt: skip
 
 
