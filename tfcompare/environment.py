@@ -34,6 +34,10 @@ MUST_AGREE = ("framework", "device_type", "device_name", "device_count", "hosts"
 """Where these differ, times differ for reasons that are not in the program."""
 
 
+_NO_STEPS = {"step_count": None, "steps_included": None}
+"""`run_info` counts a profile that marks no steps as one."""
+
+
 @dataclass(frozen=True)
 class Fact:
     """A column of `run_info`, and what it is in each run, as text."""
@@ -49,7 +53,7 @@ def environment(infos: list[RunInfo], time_zone: str | None = None) -> list[Fact
     not of when, how long and how large they are. What no run knows is left out. Times of day are shown in `time_zone`,
     else in UTC.
     """
-    rows = [asdict(info) for info in infos]
+    rows = [asdict(info) | ({} if info.has_steps else _NO_STEPS) for info in infos]
     return [
         Fact(
             name,
@@ -69,4 +73,4 @@ def _text(name: str, value: object, time_zone: str | None) -> str:
         return format_ms(value)
     if name == "size_bytes" and isinstance(value, int):
         return format_bytes(value)
-    return f"{value:,}" if isinstance(value, int) else str(value) or MISSING
+    return f"{value:,}" if isinstance(value, int) else str(value or MISSING)
