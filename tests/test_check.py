@@ -76,7 +76,7 @@ def test_every_form_on_cpu(check) -> None:
     found = outcomes(check, SMALL, LARGE, *ON_CHANGE, *ON_VALUE, *ON_DEVICE)
     failed = {*ON_CHANGE, *ON_VALUE} - {"input_latency>+5%"}
     assert {text for text, outcome in found.items() if outcome == "failed"} == failed
-    assert {found[text] for text in ON_DEVICE} == {"untested"}, "a CPU has neither kernels nor that memory"
+    assert {found[text] for text in ON_DEVICE} == {"missing"}, "a CPU has neither kernels nor that memory"
 
 
 def test_every_form_on_gpu(check) -> None:
@@ -90,7 +90,7 @@ def test_every_form_on_gpu(check) -> None:
 
 
 def test_strict_fails_what_is_not_known(check) -> None:
-    for condition, outcome in (("input_latency>+5%", "unclear"), ("kernel:*>+5%", "untested")):
+    for condition, outcome in (("input_latency>+5%", "unclear"), ("op:IDLE>+5%", "untested")):
         assert check(SMALL, LARGE, condition)[0] == 0
         status, out, _ = check(SMALL, LARGE, condition, more=("--strict",))
         assert (status, f"FAILED (1 {outcome})" in out) == (1, True)
@@ -121,7 +121,7 @@ def test_markdown_is_a_table_that_names_from_outside_cannot_break(check) -> None
     _, out, _ = check(SMALL, LARGE, "peak_memory>+10%", "op:a|`b`<c>*>+5%", more=("--format", "markdown"))
     lines = out.splitlines()
     table = [line for line in lines if line.startswith("|")]
-    assert lines[0] == "### tfcompare: FAILED (1 failed, 1 untested)"
+    assert lines[0] == "### tfcompare: FAILED (1 failed, 1 missing)"
     assert table[2].startswith("| `peak_memory>+10%` | 69.0 MB | 169 MB | +145 % | exact | **failed** |")
     assert table[3].startswith("| `op:a\\|'b'<c>*>+5%` |")
     assert {line.replace("\\|", "").count("|") for line in table} == {7}
@@ -157,6 +157,45 @@ def test_mistakes_are_answered_in_one_line_with_status_2(check, words: list[str]
     status, out, err = check(SMALL, LARGE, more=tuple(words))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+def test_a_condition_on_what_neither_run_has_is_bad_input_and_the_others_are_told(check) -> None:
+    words = ("op:*conv2d*>+10%", "peak_memory:GPU_0_bcf>+10%", "kernel_launches>0", "step_time>+5%")
+    status, out, err = check(SMALL, LARGE, *words)
+    lines = out.splitlines()
+    assert (status, err.count("\n")) == (2, 1)
+    assert lines[0].endswith(": FAILED (1 failed, 3 missing)")
+    assert [line.split()[:2] for line in lines[3:7]] == [
+        ["MISSING", words[0]], ["MISSING", words[1]], ["MISSING", words[2]], ["FAILED", words[3]],
+    ]  # fmt: skip
+    for told in (out, err):
+        assert "op:*conv2d*>+10%: neither run has an op whose name or type matches '*conv2d*'" in told
+        assert "did you mean 'Conv2D'" in told
+        assert "GPU_0_bcf'; there are: 'bfc_cpu_allocator_for_gpu'" in told
+        assert "kernel_launches>0: neither run has a record of kernels" in told
+    assert "step_time" not in err
+
+
+def test_a_missing_condition_alone_ends_with_status_2_in_every_format(check) -> None:
+    told = {}
+    for name in ("text", "json", "markdown"):
+        status, told[name], err = check(SMALL, LARGE, "op:*conv2d*>+10%", more=("--format", name))
+        assert (status, err.count("\n"), "did you mean 'Conv2D'" in err) == (2, 1, True)
+        assert "did you mean 'Conv2D'" in told[name]
+    content = json.loads(told["json"])
+    assert (content["passed"], content["findings"][0]["outcome"]) == (False, "missing")
+    lines = told["markdown"].splitlines()
+    assert any(line.endswith("| **missing** |") for line in lines)
+    assert any(line.startswith("**Missing:** `op:*conv2d*>+10%`: neither run has") for line in lines)
+    assert told["markdown"].count("neither run has") == 1
+    assert "<details>" not in told["markdown"], "nothing was judged"
+
+
+def test_what_one_run_has_is_judged(check) -> None:
+    device_only = "kernel:*>1us"
+    assert outcomes(check, SMALL, SMALL_GPU, device_only) == {device_only: "untested"}
+    assert outcomes(check, SMALL_GPU, LARGE_GPU, "kernel:*gemm*>+5%") == {"kernel:*gemm*>+5%": "failed"}
+    assert check(SMALL, SMALL_GPU, "kernel:*gemn*>1us")[0] == 2
 
 
 def test_a_missing_run_ends_with_status_2(check, tmp_path: Path) -> None:

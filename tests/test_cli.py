@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -244,6 +245,19 @@ def test_bad_input_ends_with_status_2_and_one_line(tfcompare, tmp_path: Path, ki
         (["diff", BASELINE, CANDIDATE, "--table", "op_steps"], "unknown table with a diff 'op_steps'"),
         (["diff", BASELINE], "the following arguments are required: CANDIDATE (see `tfcompare diff --help`)"),
         (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["dif"], "; did you mean 'diff'? (see `tfcompare --help`)"),
+        (["show", BASELINE, "op_stat"], "; did you mean 'op_stats'?"),
+        (["show", BASELINE, "steps", "--format", "jsn"], "; did you mean 'json'? (see `tfcompare show --help`)"),
+        (["check", BASELINE, CANDIDATE, "--fail-if", "steptime>5%"], "; did you mean 'step_time'?"),
+        (
+            ["diff", BASELINE, CANDIDATE, "--tabel", "steps"],
+            "tfcompare diff: unrecognized arguments: --tabel steps; did you mean '--table'? "
+            "(see `tfcompare diff --help`)",
+        ),
+        (["diff", "--tabel"], "(see `tfcompare diff --help`)"),
+        (["serve", "--prot"], "tfcompare serve: unrecognized arguments: --prot; did you mean '--root' or '--port'?"),
+        (["store", "x"], "tfcompare store: unrecognized arguments: x (see `tfcompare store --help`)"),
+        (["serve", "--port", "65536"], "argument --port: must be a number up to 65535; not '65536'"),
         (["serve", "/no/such/place"], "/no/such/place: no such file or folder"),
     ],
 )
@@ -338,6 +352,44 @@ def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path)
 def test_serve_refuses_a_root_that_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "--root", str(tmp_path / "none")]) == 2
     assert "is no folder; --root names one" in capsys.readouterr().err
+
+
+@pytest.fixture
+def no_server(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """In place of becoming the server, the words that would start it."""
+    started: list[list[str]] = []
+    monkeypatch.delenv("STREAMLIT_SERVER_ADDRESS", raising=False)
+    monkeypatch.setattr("os.execv", lambda _, words: started.append(words))
+    return started
+
+
+def test_serve_on_a_port_that_is_taken_says_what_to_do(tfcompare, no_server: list[list[str]]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert tfcompare("serve", "--port", str(port)) == (
+            2,
+            "",
+            f"tfcompare: port {port}: another program listens on it; name another with --port, or leave it out for "
+            "the first free from 8501\n",
+        )
+    assert no_server == []
+    tfcompare("serve", "--port", str(port))
+    assert [words[5:7] for words in no_server] == [["--server.port", str(port)]]
+
+
+def test_serve_looks_at_the_port_of_the_address_that_it_will_listen_on(
+    tfcompare, no_server: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.2", 0)) as other:
+        port = str(other.getsockname()[1])
+        tfcompare("serve", "--port", port)
+        assert len(no_server) == 1
+        for address, status in (("127.0.0.2", 2), ("0.0.0.0", 2)):
+            monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", address)
+            assert tfcompare("serve", "--port", port)[0] == status
+    monkeypatch.setenv("STREAMLIT_SERVER_ADDRESS", "192.0.2.1")  # an address of nobody: Streamlit tells
+    tfcompare("serve", "--port", port)
+    assert len(no_server) == 2
 
 
 def test_the_server_imports_what_pages_need_before_anybody_comes() -> None:

@@ -9,11 +9,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from tfcompare import __version__
 from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.near_names import did_you_mean, near_names
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -28,6 +29,26 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += did_you_mean(near_names(str(value), action.choices or ()))
+            raise
+
+
+class _Command(_Parser):
+    """Tells of an option that it does not know itself: the parser of all commands would point to its own help."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            options = [name.strip("-") for action in self._actions for name in action.option_strings]
+            near = near_names(unknown[0].partition("=")[0].strip("-"), options, most=2)
+            meant = did_you_mean([f"--{name}" for name in near])
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return found, unknown
+
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line; each command module brings its own part."""
@@ -37,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: tfcompare diff logs/before logs/after",
     )
     top.add_argument("--version", action="version", version=f"tfcompare {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
     for module in _COMMANDS:
         name = module.__name__.rpartition(".")[2]
         command = commands.add_parser(
@@ -58,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = parser().parse_args(arguments)
         status: int = chosen.run(chosen)
         sys.stdout.flush()
+    except Unknown as error:
+        return _complain(f"{error}{did_you_mean(near_names(error.name, error.known))}")
     except TfcompareError as error:
         return _complain(str(error))
     except BrokenPipeError:

@@ -131,6 +131,7 @@ def with_ops(fake, times: dict[tuple[str, str], float]):
         for step, us in zip(steps, series(typical, len(steps)), strict=True)
     ]
     fake.cells["op_stats"] = StepCells(keys, pd.DataFrame(cells))
+    fake.frames["op_stats"] = compare_runs.op_stats([("Host", *op, 1, us) for op, us in times.items()])
     return fake
 
 
@@ -197,7 +198,7 @@ def test_ops_add_up_over_each_sides_own_names_and_types():
     assert finding.outcome == "failed"
     assert finding.measured.baseline == pytest.approx(100)
     assert finding.candidate == pytest.approx(300)
-    assert only(before, fused, "op:*conv2d*>+5%").outcome == "untested", "case counts"
+    assert only(before, fused, "op:*conv2d*>+5%").outcome == "missing", "case counts"
 
 
 def test_an_op_that_only_one_run_has_is_missing_in_the_other_and_not_zero():
@@ -211,12 +212,65 @@ def test_an_op_that_only_one_run_has_is_missing_in_the_other_and_not_zero():
     assert only(after, before, "op:Transpose>1us").outcome == "passed"
 
 
-def test_a_pattern_that_nothing_matches_is_untested_even_against_itself():
+def test_what_neither_run_has_is_missing_even_against_itself():
     one = with_ops(run("one"), {("MatMul", "dense"): 500.0})
     finding = only(one, one, "op:*Conv3D*>+5%")
-    assert finding.outcome == "untested"
-    assert finding.reason == "neither run has an op whose name or type matches '*Conv3D*'"
-    assert "neither run has a record of kernels" in only(one, one, "kernel:*>+5%").reason
+    assert finding.outcome == "missing"
+    assert finding.reason == (
+        "neither run has an op whose name or type matches '*Conv3D*'; there are: 'MatMul', 'dense'"
+    )
+    for text, reason in {
+        "kernel:*>+5%": "neither run has a record of kernels",
+        "kernel_launches>0": "neither run has a record of kernels",
+        "peak_memory>1GB": "neither run has a record of memory",
+        "peak_memory:GPU_0>1GB": "neither run has a record of memory",
+        "input_latency>1us": "neither run has calls of an input pipeline of tf.data",
+    }.items():
+        finding = only(one, one, text)
+        assert (finding.outcome, finding.reason) == ("missing", reason)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("*conv2d*", "did you mean 'Conv2D' or 'encoder/Conv2D'?"),
+        ("encoder", "did you mean 'encoder/Conv2D'?"),
+        ("*ConvD2", "did you mean 'Conv2D'?"),
+        ("Matmull*", "did you mean 'MatMul'?"),
+        ("x", "there are: 'Conv2D', 'MatMul', 'encoder/Conv2D', 'dense'"),
+    ],
+)
+def test_a_pattern_that_nothing_matches_is_answered_with_what_may_be_meant(pattern: str, meant: str):
+    before = with_ops(run("before"), {("Conv2D", "encoder/Conv2D"): 100.0})
+    after = with_ops(run("after"), {("MatMul", "dense"): 100.0})
+    assert only(before, after, f"op:{pattern}>1us").reason.endswith(f"; {meant}")
+
+
+def test_of_many_names_some_are_listed():
+    one = with_ops(run("one"), {("MatMul", f"dense_{i}"): 1.0 for i in range(20)})
+    assert only(one, one, "op:xyz>1us").reason.endswith(
+        "'dense_0', 'dense_1', 'dense_2', 'dense_3', 'dense_4', 'dense_5', 'dense_6', and 13 more"
+    )
+
+
+def test_an_op_outside_all_steps_is_there_and_untested():
+    one = with_ops(run("one"), {("MatMul", "dense"): 500.0})
+    one.frames["op_stats"] = compare_runs.op_stats([("Host", "Restore", "restore", 1, 9.0)])
+    finding = only(one, one, "op:Restore>1us")
+    assert (finding.outcome, finding.reason) == (
+        "untested",
+        "in no step of either run there is an op whose name or type matches 'Restore'",
+    )
+
+
+def test_what_is_missing_does_not_pass_and_hides_nothing():
+    before, after = run("before"), run("after", 2000.0)
+    findings = check(before, after, [parse_condition(text) for text in ("kernel_launches>0", "step_time>+5%")])
+    assert [f.outcome for f in findings.found] == ["missing", "failed"]
+    assert [f.name for f in findings.missing] == ["kernel_launches"]
+    alone = check(before, after, [parse_condition("kernel_launches>0")])
+    assert not alone.passed(strict=False)
+    assert not check(before, after, []).missing, "no condition, nothing that was meant"
 
 
 def test_memory_is_compared_where_both_runs_have_it_and_exactly():
@@ -234,7 +288,10 @@ def test_memory_is_compared_where_both_runs_have_it_and_exactly():
     }.items():
         assert only(before, after, text).outcome == expected, text
     assert "without new, old, which only one run has" in only(before, after, "peak_memory>+5%").reason
-    assert "GPU_0, new, old" in only(before, after, "peak_memory:GPU_1>+5%").reason
+    assert "GPU_0, new, old" in only(before, after, "peak_memory:old>+5%").reason
+    misspelt = only(before, after, "peak_memory:GPU_1>+5%")
+    assert misspelt.outcome == "missing"
+    assert misspelt.reason == "neither run has a memory that matches 'GPU_1'; did you mean 'GPU_0'?"
 
 
 def test_memories_of_other_names_are_compared_all_the_same_and_that_is_said():
@@ -254,7 +311,7 @@ def test_input_latency_is_the_mean_call_of_the_slowest_pipeline_of_the_host():
     finding = only(one, other, "input_latency>+5%")
     assert finding.candidate == pytest.approx(325, rel=0.02), "few long calls are what the program waits for"
     assert "20 and 20 calls" in finding.reason
-    assert only(run("none"), run("neither"), "input_latency>2ms").outcome == "untested"
+    assert only(run("none"), one, "input_latency>+5%").outcome == "untested"
 
 
 def kernels(occurrences: int) -> pd.DataFrame:

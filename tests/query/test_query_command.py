@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from tests.profiles import loaded_run, run_path
+from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 
 BEFORE, AFTER = (str(run_path(name)) for name in ("filters_512_128", "filters_16_8"))
 MEDIANS = "SELECT run, median(duration_us) / 1000 AS step_ms, count(*) AS steps FROM steps WHERE included GROUP BY run"
@@ -22,6 +23,59 @@ def test_the_rows_of_all_runs_are_asked(tfcompare) -> None:
     assert rows["run"].tolist() == [run.id for run in runs]
     assert rows["step_ms"].tolist() == pytest.approx([run.info.step_time_ms_median for run in runs])
     assert rows["steps"].tolist() == [run.info.steps_included for run in runs]
+
+
+def asked(tfcompare, *words: str) -> tuple[pd.DataFrame, str]:
+    status, out, err = tfcompare("query", "FROM runs ORDER BY position", *words, "--format", "csv")
+    assert status == 0
+    return pd.read_csv(io.StringIO(out)), err
+
+
+def test_a_folder_of_several_runs_stands_for_all_in_the_order_in_which_they_were_recorded(tfcompare) -> None:
+    folder = str(SAMPLES / "autoencoder")
+    rows, err = asked(tfcompare, folder)
+    assert err == ""
+    assert rows["name"].tolist() == ["filters_512_128", *sorted(set(SAMPLE_RUNS) - {"filters_512_128"})]
+    assert rows["role"].tolist() == ["baseline", *["candidate"] * (len(SAMPLE_RUNS) - 1)]
+    assert rows["run"].is_unique
+    first = asked(tfcompare, str(SAMPLE_RUNS["filters_16_8_again"]), folder)[0]
+    assert first["name"].tolist()[:2] == ["filters_16_8_again", "filters_512_128"]
+    assert sorted(first["name"]) == sorted(SAMPLE_RUNS), "a run that is named twice counts once"
+
+
+def test_of_several_runs_those_that_cannot_be_read_are_told(tfcompare, tmp_path: Path) -> None:
+    for name, run in (("one", "filters_16_8"), ("two", "filters_512_128")):
+        (profile,) = SAMPLE_RUNS[run].rglob("*.xplane.pb")
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "vm.xplane.pb").write_bytes(profile.read_bytes())
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad/vm.xplane.pb").touch()
+    rows, err = asked(tfcompare, str(tmp_path))
+    assert len(rows) == 2
+    assert err.startswith("note: left out: ")
+    assert f"{tmp_path / 'bad/vm.xplane.pb'}: is empty" in err
+    (tmp_path / "bad2").mkdir()
+    (tmp_path / "bad/vm.xplane.pb").rename(tmp_path / "bad2/vm.xplane.pb")
+    status, out, err = tfcompare("query", "FROM runs", str(tmp_path / "bad2"))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    for name in ("one", "two"):
+        (tmp_path / name / "vm.xplane.pb").write_bytes(b"")
+    status, out, err = tfcompare("query", "FROM runs", str(tmp_path))
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"{tmp_path}: none of its 3 runs can be read: " in err
+
+
+def test_runs_of_a_store_by_the_folder_in_their_ids(tfcompare, tmp_path: Path) -> None:
+    store = ("--store", str(tmp_path / "store"))
+    assert tfcompare("ingest", str(SAMPLES / "autoencoder"), *store)[0] == 0
+    everything = asked(tfcompare, "autoencoder", *store)[0]
+    assert sorted(everything["name"]) == sorted(SAMPLE_RUNS)
+    one, _ = asked(tfcompare, "filters_16_8", *store)
+    assert one["name"].tolist() == ["filters_16_8"]
+    assert asked(tfcompare, "filters_16_8", "autoencoder", *store)[0]["role"].tolist().count("candidate") == 3
+    status, out, err = tfcompare("query", "FROM runs", "nobody", *store)
+    assert (status, out) == (2, "")
+    assert "has no run 'nobody'; the nearest of its 4" in err
 
 
 def test_a_table_is_aligned_and_what_a_limit_leaves_out_is_told(tfcompare) -> None:

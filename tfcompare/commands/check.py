@@ -15,8 +15,9 @@ candidate) or METRIC OP VALUE (of the candidate).
 
 A time fails only where the whole 95 % interval meets the condition; it is unclear where only the estimate does, and
 untested where there are too few steps. Bytes and launches are compared exactly, those of BASELINE and CANDIDATE
-themselves. Exit status: 0 passed, 1 a condition
-failed (with --strict also: is unclear or untested), 2 bad input.
+themselves. A condition is missing where neither run has what it is about, such as an op of that name: it is bad input,
+which is told once the others are judged and printed. Exit status: 0 passed, 1 a condition failed (with --strict also:
+is unclear or untested), 2 bad input.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tfcompare.commands.check_output import as_json, as_markdown, as_text
+from tfcompare.commands.check_output import as_json, as_markdown, as_text, written
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.reading import add_step_marker, add_store, load_runs
+from tfcompare.errors import TfcompareError
 from tfcompare.remote.places import shown
 
 SUMMARY = "fail where a change made things worse, for CI"
@@ -67,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what became of the conditions; 1 where one failed."""
+    """Print what became of the conditions; 1 where one failed.
+
+    Raises `TfcompareError`, once all are printed, where neither run has what a condition is about.
+    """
     from tfcompare.compare.conditions import check, parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
@@ -80,4 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     if names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, is_passed))
+    if findings.missing:
+        sys.stdout.flush()
+        raise TfcompareError("; ".join(f"{written(f)}: {f.reason}" for f in findings.missing))
     return PASSED if is_passed else FAILED

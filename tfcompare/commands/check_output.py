@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.commands.text_table import TextColumn, printable, render, terminal_width, text_column
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
 Names = tuple[str, str]
 """What to call baseline and candidate."""
 
+_OUTCOMES = ("failed", "missing", "passed", "unclear", "untested")
+_LOUD = ("failed", "missing")
+
 
 def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
     """The result in one line, a table of the findings, and why any of them is not certain."""
     found = findings.found
     columns = [
-        text_column("outcome", [f.outcome.upper() if f.outcome == "failed" else f.outcome for f in found]),
+        text_column("outcome", [f.outcome.upper() if f.outcome in _LOUD else f.outcome for f in found]),
         text_column(_first_header(findings), [written(f) for f in found]),
         TextColumn("baseline", [format_value(f.measured.baseline, f.measured.unit) for f in found], is_number=True),
         TextColumn("candidate", [format_value(f.candidate, f.measured.unit) for f in found], is_number=True),
@@ -29,7 +33,7 @@ def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
     ]
     lines = [f"{printable(names[1])} against {printable(names[0])}: {result(findings, is_passed)}", ""]
     lines += [render(columns, terminal_width()), ""]
-    lines += [f"{printable(', '.join(of))}: {printable(reason)}" for reason, of in reasons(findings).items()]
+    lines += [f"{printable(', '.join(of))}: {printable(reason)}" for reason, of in reasons(found).items()]
     lines += [f"note: {printable(note)}" for note in findings.notes]
     return "\n".join(lines) + "\n"
 
@@ -46,12 +50,14 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
     ]
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
-        outcome = f"**{f.outcome}**" if f.outcome == "failed" else f.outcome
+        outcome = f"**{f.outcome}**" if f.outcome in _LOUD else f.outcome
         lines.append("| " + " | ".join([_cell(written(f)), *values, change(f), interval(f), outcome]) + " |")
     lines += ["", *(f"**Note:** {_plain(note)}\n" for note in findings.notes)]
-    lines += ["<details><summary>What this rests on</summary>", ""]
-    lines += [f"- {', '.join(map(_code, of))}: {_plain(reason)}" for reason, of in reasons(findings).items()]
-    lines += ["", "</details>"]
+    lines += [f"**Missing:** {_code(written(f))}: {_plain(f.reason)}\n" for f in findings.missing]
+    if judged := [f for f in findings.found if f.outcome != "missing"]:
+        lines += ["<details><summary>What this rests on</summary>", ""]
+        lines += [f"- {', '.join(map(_code, of))}: {_plain(reason)}" for reason, of in reasons(judged).items()]
+        lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
@@ -72,7 +78,7 @@ def result(findings: Findings, is_passed: bool) -> str:
     conditions = [f for f in findings.found if f.condition is not None]
     if not conditions:
         return "no conditions, verdicts only"
-    counts = {word: sum(f.outcome == word for f in conditions) for word in ("failed", "passed", "unclear", "untested")}
+    counts = {word: sum(f.outcome == word for f in conditions) for word in _OUTCOMES}
     told = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
     return f"{'passed' if is_passed else 'FAILED'} ({told})"
 
@@ -82,10 +88,10 @@ def written(finding: Finding) -> str:
     return finding.name if finding.condition is None else finding.condition.text
 
 
-def reasons(findings: Findings) -> dict[str, list[str]]:
+def reasons(findings: Sequence[Finding]) -> dict[str, list[str]]:
     """For each thing that findings rest on, the findings."""
     found: dict[str, list[str]] = {}
-    for finding in findings.found:
+    for finding in findings:
         found.setdefault(finding.reason, []).append(written(finding))
     return found
 

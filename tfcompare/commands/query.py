@@ -1,9 +1,10 @@
 """Ask the tables of some runs in SQL.
 
 The statement is one SELECT (or WITH, FROM, DESCRIBE, SHOW, SUMMARIZE, …) in DuckDB's dialect. It sees the tables that
-`show` prints, each with a `run` column before the others and the rows of all RUNs, and `runs`, a row for each RUN: the
-first has the role `baseline`, the others `candidate`. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns
-of one. Nothing else can be read, and nothing written. Exit status: 0 done, 2 the query or a run is bad.
+`show` prints, each with a `run` column before the others and the rows of all runs, and `runs`, a row for each run: the
+first has the role `baseline`, the others `candidate`. A RUN that is a folder of several stands for all of them, in the
+order in which they were recorded. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns of one. Nothing else
+can be read, and nothing written. Exit status: 0 done, 2 the query or a run is bad.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import FORMATS, emit, note
-from tfcompare.commands.reading import add_step_marker, add_store, load_runs
+from tfcompare.commands.reading import add_step_marker, add_store, load_runs_below
 from tfcompare.commands.text_table import TextColumn, number_column, printable, text_column
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ EXAMPLES = """examples:
   tfcompare query 'SHOW TABLES' logs/before
   tfcompare query 'SELECT run, median(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
     logs/before logs/after
+  tfcompare query 'SELECT run, step_time_ms_median FROM run_info' logs/
   tfcompare query 'FROM op_stats ORDER BY self_time_us DESC' logs/before --limit 20 --format csv"""
 
 BAD_QUERY = 2
@@ -39,7 +41,9 @@ _MOST_DECIMALS = 6
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("sql", metavar="SQL", help="the statement, in quotes")
-    parser.add_argument("places", metavar="RUN", nargs="+", help="a profile file, a run folder, or a logdir of one run")
+    parser.add_argument(
+        "places", metavar="RUN", nargs="+", help="a profile file, a run folder, a logdir, or a folder of those"
+    )
     add_store(parser)
     add_step_marker(parser)
     parser.add_argument(
@@ -64,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.query import Limits, QueryFailed, RunTables, ask
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
-    tables = RunTables.of(load_runs(arguments.places, arguments.store, arguments.step_marker))
+    tables = RunTables.of(load_runs_below(arguments.places, arguments.store, arguments.step_marker))
     try:
         answer = ask(arguments.sql, tables, limits)
     except QueryFailed as error:

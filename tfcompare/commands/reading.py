@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.text_table import printable
+from tfcompare.errors import NoRuns
+from tfcompare.remote.places import shown
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ def add_step_marker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--step-marker",
         metavar="NAME",
-        help="the host event that begins each step, for profiles that mark no steps, or others than you want",
+        help="the host event that begins each step, which lasts until the next one, for profiles that mark no steps",
     )
 
 
@@ -45,17 +47,57 @@ def load_runs(places: Sequence[str], store: str | None = None, step_marker: str 
     first is read: a misspelt one is told at once.
     """
     from tfcompare.logdir import find_run
+
+    if store is None:
+        return _load([find_run(place) for place in places], store, step_marker)
+    from tfcompare.store.stored import Store, one_of
+
+    stored = stored_runs(store)
+    return _load([one_of(stored, place, Store(store)) for place in places], store, step_marker)
+
+
+def load_runs_below(places: Sequence[str], store: str | None = None, step_marker: str | None = None) -> list[Run]:
+    """As `load_runs`, but all runs at and below each place, in the order in which they were recorded.
+
+    With a store, a place that is no run's id or name stands for the runs whose ids are below it. A run that lies in
+    several places has the first of them; what cannot be read is told and left out, unless nothing else is there.
+    """
+    from tfcompare.logdir import find_runs
+
+    stored = None if store is None else stored_runs(store)
+    found: dict[PurePath | str, FoundRun] = {}
+    for place in places:
+        runs = find_runs(place) if store is None or stored is None else _stored_below(stored, place, store)
+        for run in _readable(runs, place):
+            found.setdefault(run.path if stored is None else run.id, run)
+    return _load(list(found.values()), store, step_marker)
+
+
+def _stored_below(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[FoundRun]:
+    from tfcompare.store.stored import Store, one_of
+
+    below = [run for run in stored if is_at_or_below(run.id, place)]
+    is_run = any(place in (run.id, run.name) for run in stored)
+    return [one_of(stored, place, Store(store))] if is_run or not below else below
+
+
+def _readable(runs: Sequence[FoundRun], place: str) -> list[FoundRun]:
+    readable = [run for run in runs if run.is_readable]
+    why = ["; ".join(run.problems) for run in runs if not run.is_readable]
+    if not readable:
+        raise NoRuns(
+            why[0] if len(why) == 1 else f"{shown(place)}: none of its {len(why):,} runs can be read: {why[0]}"
+        )
+    for problems in why:
+        note(f"note: left out: {problems}")
+    return readable
+
+
+def _load(found: Sequence[FoundRun], store: str | None, step_marker: str | None) -> list[Run]:
     from tfcompare.run import load
 
-    found: list[FoundRun] = []
     if store is None:
-        found += [find_run(place) for place in places]
         say_if_compiling()
-    else:
-        from tfcompare.store.stored import Store, one_of
-
-        stored = stored_runs(store)
-        found += [one_of(stored, place, Store(store)) for place in places]
     runs = _told_apart([load(run, step_marker=step_marker, fetching=tell_fetching(run.name)) for run in found])
     for run in runs:
         for remark in run.remarks:

@@ -7,16 +7,19 @@ runs are shown. The runs of a store open without their profiles.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tfcompare import settings
-from tfcompare.errors import NoSuchPlace
+from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.remote.places import is_url, parse
 
 SUMMARY = "open the dashboard"
+FIRST_PORT, LAST_PORT = 8501, 65535
 EXAMPLES = "examples:\n  tfcompare serve\n  tfcompare serve logs/before logs/after --port 8600\n"
 EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 
@@ -24,7 +27,9 @@ EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where the runs are")
-    parser.add_argument("--port", metavar="N", type=int, help="port to listen on (default: the first free from 8501)")
+    parser.add_argument(
+        "--port", metavar="N", type=_port, help=f"port to listen on (default: the first free from {FIRST_PORT})"
+    )
     parser.add_argument(
         settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
         help="open nothing that is typed or linked outside DIR; repeatable",
@@ -51,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
         from tfcompare.store.stored import Store
 
         Store(arguments.store).check()
+    if arguments.port is not None:
+        check_port(arguments.port)
     words = command_line(
         arguments.paths,
         arguments.port,
@@ -84,6 +91,29 @@ def command_line(
 
         options += [settings.STORE_OPTION, full_address(store)]
     return [*words, "--", *options, *places]
+
+
+def check_port(port: int) -> None:
+    """Raises `TfcompareError` where that port cannot be listened on: of Streamlit one would learn no way out."""
+    address = os.environ.get("STREAMLIT_SERVER_ADDRESS", "localhost")
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+        if os.name == "posix":  # elsewhere it would let two programs listen on one port
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                return  # it is the address, which Streamlit reads in more places than we do
+            why = "another program listens on it" if error.errno == errno.EADDRINUSE else "you may not listen on it"
+            raise TfcompareError(
+                f"port {port}: {why}; name another with --port, or leave it out for the first free from {FIRST_PORT}"
+            ) from error
+
+
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) <= LAST_PORT):
+        raise argparse.ArgumentTypeError(f"must be a number up to {LAST_PORT}; not {text!r}")
+    return int(text)
 
 
 def _place(word: str) -> str | Path:

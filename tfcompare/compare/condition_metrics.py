@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from tfcompare.compare.series_verdict import Spread, measured_spread
 from tfcompare.compare.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
 from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.frames.step_cells import StepCells
+from tfcompare.near_names import did_you_mean, near_names
 from tfcompare.units import format_percent
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ Floats = npt.NDArray[np.float64]
 
 TIME, BYTES, COUNT = "µs", "bytes", ""
 EXACTLY = "compared exactly"
+
+_MOST_MEANT = 3
+_MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Measured:
     """A metric of both runs in `unit` (`µs`, `bytes`, or empty for a count), NaN where it is not known.
 
     `verdict`: the change from baseline to candidate, its interval of no width where it is known exactly; `level`: the
-    candidate by itself.
+    candidate by itself. `is_missing`: neither run has what the metric is about, which the reasons tell.
     """
 
     unit: str
@@ -58,6 +62,7 @@ class Measured:
     candidate: float
     verdict: Verdict
     level: Level
+    is_missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ def _input_latency(pair: Pair, _: str) -> Measured:
     """The mean call of each side's slowest pipeline on the host."""
     ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
     if not len(ours[0]) and not len(theirs[0]):
-        return _untested(TIME, "neither run has calls of an input pipeline of tf.data")
+        return _missing(TIME, "neither run has calls of an input pipeline of tf.data")
     # Calls that wait for an element are often few and long: it is their share that counts, so none is moved.
     return _timed(pair, ours, theirs, plain_sides, "calls", on_host=True)
 
@@ -125,9 +130,11 @@ def _peak_memory(pair: Pair, pattern: str) -> Measured:
     """The largest peak of the memories that both runs have, or of all where they share none."""
     every = [_peaks(side) for side in pair.sides]
     ours, theirs = (peaks[[fnmatchcase(name, pattern or "*") for name in peaks.index]] for peaks in every)
+    known = sorted({*every[0].index, *every[1].index})
+    if ours.empty and theirs.empty:
+        return _missing(BYTES, _nothing_like(pattern, "a memory that", "memory", known))
     if ours.empty or theirs.empty:
-        there_are = ", ".join(sorted({*every[0].index, *every[1].index}))
-        what = f"a memory that matches {pattern!r}; there are: {there_are or 'none'}" if pattern else "memory"
+        what = f"a memory that matches {pattern!r}; there are: {', '.join(known)}" if pattern else "memory"
         reason = f"{_who_lacks(ours.empty, theirs.empty)} record of {what}"
         return _counted(BYTES, _largest(ours), _largest(theirs), reason)
     shared = ours.index.intersection(theirs.index)
@@ -157,6 +164,8 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
         for counts, side in zip(kernels, pair.sides, strict=True)
     )
     lacking = [counts.empty for counts in kernels]
+    if all(lacking):
+        return _missing(COUNT, "neither run has a record of kernels")
     if any(lacking):
         return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
     is_known = all(side.has_steps for side in pair.sides)
@@ -171,23 +180,29 @@ def _all_steps(side: Side) -> int:
 
 def _op_time(pair: Pair, pattern: str) -> Measured:
     """Self time per step of the ops whose name or type matches, on host and devices."""
-    return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "op whose name or type")
+    return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "an op whose name or type")
 
 
 def _kernel_time(pair: Pair, pattern: str) -> Measured:
     """Time per step of the kernels whose name matches."""
-    return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "kernel whose name")
+    return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "a kernel whose name")
 
 
 def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
     every = [[pair.judge.cells(side, i, table) for i in side.positions] for side in pair.sides]
     cells = [recordings[0] for recordings in every]
     matching = [_matching(c.keys, names, pattern) for c in cells]
+    kind = f"{what.split()[1]}s"
+    if not any(m.any() for m in matching):
+        rows = pd.concat([side.runs[0].table(table, host=side.hosts[0])[list(names)] for side in pair.sides])
+        if not _matching(rows, names, pattern).any():
+            known = dict.fromkeys(text for name in reversed(names) for text in rows[name])
+            return _missing(TIME, _nothing_like(pattern, what, kind, known))
     lacking = [not len(c.keys) for c in cells]
     if any(lacking):
-        return _untested(TIME, f"{_who_lacks(*lacking)} record of {what.split()[0]}s in any step")
+        return _untested(TIME, f"{_who_lacks(*lacking)} record of {kind} in any step")
     if not any(m.any() for m in matching):
-        return _untested(TIME, f"neither run has an {what} matches {pattern!r}".replace("an kernel", "a kernel"))
+        return _untested(TIME, f"in no step of either run there is {what} matches {pattern!r}")
     ours, theirs = (
         [
             _summed(c, _matching(c.keys, names, pattern), side.steps(i)["step"].to_numpy(np.int64))
@@ -284,6 +299,23 @@ def _counted(unit: str, before: float, after: float, reason: str, of_candidate: 
 def _untested(unit: str, reason: str) -> Measured:
     nothing = math.nan
     return Measured(unit, nothing, nothing, Verdict(UNTESTED, reason), Level(nothing, nothing, nothing, reason))
+
+
+def _missing(unit: str, reason: str) -> Measured:
+    return replace(_untested(unit, reason), is_missing=True)
+
+
+def _nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> str:
+    """That nothing matches, and which of the `known` names may be meant, or else some of them."""
+    known = [name for name in known if name]
+    if not pattern or not known:
+        return f"neither run has a record of {kind}"
+    around = f"*{pattern.casefold()}*"
+    holding = sorted((name for name in known if fnmatchcase(name.casefold(), around)), key=len)
+    meant = holding[:_MOST_MEANT] or near_names(pattern.strip("*?"), known, _MOST_MEANT)
+    more = f", and {len(known) - _MOST_LISTED:,} more" if len(known) > _MOST_LISTED else ""
+    told = did_you_mean(meant) or f"; there are: {', '.join(map(repr, known[:_MOST_LISTED]))}{more}"
+    return f"neither run has {what} matches {pattern!r}{told}"
 
 
 def _who_lacks(baseline: bool, candidate: bool) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PASSED = "passed"
 FAILED = "failed"
+MISSING = "missing"
 
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
 """What is reported where no condition is given."""
@@ -66,7 +67,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a condition: `outcome` is `failed`, `passed`, `unclear` or `untested`, `reason` what it rests on.
+    """What became of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`, `reason` what it
+    rests on.
 
     Without a condition, `outcome` is the verdict on the change.
     """
@@ -100,9 +102,14 @@ class Findings:
     notes: tuple[str, ...]
 
     def passed(self, *, strict: bool) -> bool:
-        """Whether no condition failed; if `strict`, all of them have to be known not to."""
-        bad = {FAILED, UNCLEAR, UNTESTED} if strict else {FAILED}
+        """Whether no condition failed and none is missing; if `strict`, all of them have to be known not to fail."""
+        bad = {FAILED, MISSING, UNCLEAR, UNTESTED} if strict else {FAILED, MISSING}
         return not any(f.outcome in bad for f in self.found if f.condition is not None)
+
+    @property
+    def missing(self) -> tuple[Finding, ...]:
+        """Conditions on what neither run has, so that they cannot be what was meant."""
+        return tuple(f for f in self.found if f.outcome == MISSING)
 
 
 def parse_condition(text: str) -> Condition:
@@ -188,7 +195,9 @@ def _verdict_on(name: str, pair: Pair) -> Finding:
 
 def outcome(condition: Condition, measured: Measured) -> str:
     """`failed` where the whole interval meets the condition, `unclear` where only the estimate does, else `passed`;
-    `untested` without an interval."""
+    `untested` without an interval, `missing` where neither run has what it is about."""
+    if measured.is_missing:
+        return MISSING
     change, level = measured.verdict, measured.level
     estimate, low, high = (
         (change.ratio, change.low, change.high) if condition.is_change else (level.value, level.low, level.high)
