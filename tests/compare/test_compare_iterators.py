@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tfcompare.compare import iterators
-from tfcompare.compare.iterator_tree import Iterator, branch, parent_name, transformation, tree_of
+from tfcompare.compare.iterator_tree import Iterator, branch, parent_name, transformation, tree_of, whereabouts
 from tfcompare.compare.iterators import align_iterators, likeness, pair_iterators
 
 Pairs = set[tuple[str, str, str]]
@@ -72,6 +72,73 @@ def test_of_two_alike_the_one_that_makes_the_same_elements_pairs() -> None:
     assert ("Map1", "Map1", "exact") in pairs(other, one)
 
 
+def readers(maker: str, *calls: tuple[int, int]) -> list[Iterator]:
+    """Root ← `maker` ← a TFRecord for each (input, calls), ids being `maker[input]`."""
+    top = f"Iterator::Root::{maker}"
+    below = [
+        Iterator(f"[{number}]", maker, "TFRecord", f"{top}[{number}]::TFRecord", start_us=number, calls=n)
+        for number, n in calls
+    ]
+    return [Iterator("Root", "", "Root", "Iterator::Root"), Iterator(maker, "Root", maker, top), *below]
+
+
+ENDED, READING, HALF, REST = 1, 16, 8, 9
+
+
+@pytest.mark.parametrize("most_cells", [iterators.MOST_CELLS, 0])
+@pytest.mark.parametrize("maker", ["FlatMap", "ParallelInterleaveV4", "ForeverRepeat"])
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "expected"),
+    [
+        ([(1, ENDED), (2, READING)], [(0, READING)], {(2, 0)}),
+        ([(1, ENDED), (2, READING)], [(1, READING)], {(2, 1)}),
+        ([(1, READING), (2, ENDED)], [(0, READING)], {(1, 0)}),
+        ([(0, HALF), (1, REST)], [(0, READING)], {(1, 0)}),
+        ([(1, ENDED), (2, 64)], [(0, 4)], {(2, 0)}),
+        ([(1, 12), (2, 53)], [(0, 8)], {(2, 0)}),
+        ([(1, ENDED), (2, READING)], [(3, ENDED), (4, READING)], {(1, 3), (2, 4)}),
+    ],
+)
+def test_of_the_readers_of_several_files_the_busiest_has_the_counterpart(
+    monkeypatch: pytest.MonkeyPatch,
+    most_cells: int,
+    maker: str,
+    baseline: list[tuple[int, int]],
+    candidate: list[tuple[int, int]],
+    expected: set[tuple[int, int]],
+) -> None:
+    monkeypatch.setattr(iterators, "MOST_CELLS", most_cells)
+    ours, theirs = readers(maker, *baseline), readers(maker, *candidate)
+    assert {(b, c) for b, c, _ in pairs(ours, theirs) if b[0] == "["} == {(f"[{b}]", f"[{c}]") for b, c in expected}
+    assert {(b, c) for c, b, _ in pairs(theirs, ours) if b[0] == "["} == {(f"[{b}]", f"[{c}]") for b, c in expected}
+
+
+def test_three_readers_beside_two_pair_by_their_calls_and_in_their_order() -> None:
+    three = readers("FlatMap", (0, ENDED), (1, READING), (2, ENDED))
+    assert {(b, c) for b, c, _ in pairs(three, readers("FlatMap", (5, READING), (6, ENDED)))} >= {
+        ("[1]", "[5]"),
+        ("[2]", "[6]"),
+    }
+    assert {(b, c) for b, c, _ in pairs(three, readers("FlatMap", (5, ENDED), (6, READING)))} >= {
+        ("[0]", "[5]"),
+        ("[1]", "[6]"),
+    }
+
+
+@pytest.mark.parametrize("used", [0, 1])
+def test_of_the_inputs_that_a_program_chooses_between_each_is_itself_however_often_it_was_asked(used: int) -> None:
+    both = readers("DirectedInterleave", (0, 1), (1, 15)), readers("DirectedInterleave", (0, 15), (1, 1))
+    for either in both:
+        assert (f"[{used}]", f"[{used}]", "exact") in pairs(either, readers("DirectedInterleave", (used, 16)))
+
+
+def test_what_an_iterator_makes_tells_more_than_which_input_it_is_and_how_often_it_was_asked() -> None:
+    before = [replace(it, element=it.id) for it in readers("Zip", (0, 1), (1, 15))]
+    after = [replace(it, element={"[0]": "new", "[1]": "[0]", "[2]": "[1]"}.get(it.id, it.id)) for it in
+             readers("Zip", (0, 15), (1, 15), (2, 1))]  # fmt: skip
+    assert {(b, c) for b, c, _ in pairs(before, after) if b[0] == "["} == {("[0]", "[1]"), ("[1]", "[2]")}
+
+
 ZIP = """
 Root
  Zip
@@ -123,6 +190,23 @@ def test_the_input_of_a_branch_tells_its_place() -> None:
     assert branch("Iterator::Root::Zip[12]::Map::TFRecord") == -1
     assert parent_name("Iterator::Root::Zip[12]::Map") == "Iterator::Root::Zip"
     assert parent_name("Iterator::Root") == ""
+
+
+def test_an_iterator_is_told_from_others_of_its_type_by_as_little_as_does() -> None:
+    top = "Iterator::Root::Batch"
+    assert whereabouts(
+        [top, f"{top}::Map", f"{top}::Map::FlatMap[0]::TFRecord", f"{top}::Map::FlatMap[1]::TFRecord"]
+    ) == {
+        top: "",
+        f"{top}::Map": "",
+        f"{top}::Map::FlatMap[0]::TFRecord": "FlatMap[0]",
+        f"{top}::Map::FlatMap[1]::TFRecord": "FlatMap[1]",
+    }
+    files = [f"{top}::Interleave[{i}]::FlatMap[0]::TFRecord" for i in (0, 1)]
+    assert list(whereabouts(files).values()) == ["Interleave[0]::FlatMap[0]", "Interleave[1]::FlatMap[0]"]
+    assert whereabouts(["Iterator::Map", "Iterator::Map::Map", ""]) == {
+        "Iterator::Map": "Iterator", "Iterator::Map::Map": "Map", "": "",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -186,7 +270,7 @@ def test_names_between_that_were_not_recorded_are_no_obstacle_and_are_not_given(
     }
 
 
-TYPES = st.sampled_from(["Map", "ParallelMapV2", "BatchV2", "Zip", "TFRecord", "Prefetch"])
+TYPES = st.sampled_from(["Map", "ParallelMapV2", "BatchV2", "Zip", "FlatMap", "TFRecord", "Prefetch"])
 
 
 @st.composite
@@ -197,7 +281,8 @@ def trees(draw: st.DrawFn, most: int = 12) -> list[Iterator]:
         parent = draw(st.integers(0, number - 1)) if number else -1
         element = draw(st.sampled_from(["", "[2]"]))
         name = f"Iterator::Root[{number}]::{iterator}"
-        out.append(Iterator(str(number), str(parent) if number else "", iterator, name, element))
+        calls = draw(st.sampled_from([1, 1, 2, 16, 10**12]))
+        out.append(Iterator(str(number), str(parent) if number else "", iterator, name, element, calls=calls))
     return out
 
 

@@ -65,6 +65,32 @@ def test_one_prefetch_more_is_exactly_one_added_row(runs: dict[str, Run]) -> Non
     assert back["status"].value_counts().to_dict() == {"matched": 4, "removed": 1}
 
 
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "alone"),
+    [("filters_512_128", "filters_16_8", "removed"), ("filters_16_8", "filters_512_128", "added")],
+)
+def test_the_reader_of_all_elements_pairs_and_the_one_asked_for_its_end_does_not(
+    baseline: str, candidate: str, alone: str
+) -> None:
+    there = iterators(compare(loaded_run(baseline), loaded_run(candidate)))
+    readers = there[there["iterator_baseline"].fillna(there["iterator_candidate"]) == "TFRecord"].set_index("status")
+    paired, left_over = readers.loc["matched"], readers.loc[alone]
+    assert (paired["calls_baseline"], paired["calls_candidate"], paired["match"]) == (16, 16, "exact")
+    side = "baseline" if alone == "removed" else "candidate"
+    assert left_over[f"calls_{side}"] == 1
+    assert left_over[f"long_name_{side}"].endswith("FlatMap[1]::TFRecord")
+
+
+@pytest.mark.parametrize("candidate", ["filters_16_8_again", "filters_16_8_better_input"])
+def test_readers_that_had_as_much_to_do_pair_in_their_order(candidate: str) -> None:
+    there = iterators(compare(loaded_run("filters_16_8"), loaded_run(candidate)))
+    readers = there[(there["iterator_baseline"] == "TFRecord") & (there["status"] == "matched")]
+    assert readers["long_name_baseline"].item().endswith("FlatMap[0]::TFRecord")
+    again = "FlatMap[0]::TFRecord"
+    better = "ParallelInterleaveV4[0]::FlatMap[0]::TFRecord"
+    assert readers["long_name_candidate"].item().endswith(better if "better" in candidate else again)
+
+
 @pytest.mark.parametrize(("name", "branch"), [("zip_first", 0), ("zip_second", 1)])
 def test_the_bottleneck_of_a_zip_is_on_the_slow_branch(runs: dict[str, Run], name: str, branch: int) -> None:
     found = analysis(runs[name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import CORPUS, ROOT, SAMPLE_RUNS, SAMPLES, loaded_run, run_path
-from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
+from tests.frames.tf_data_calls import call
+from tests.profiles import CORPUS, ROOT, loaded_run, run_path
+from tests.tf_data_runs import STEP_US, STEPS, plain, prefetched, write, zipped
+from tests.xspace_builder import Event
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import WORDS
 from tfcompare.compare.call_verdicts import on_calls
@@ -20,6 +23,7 @@ from tfcompare.settings import Settings
 from tfcompare.units import format_ratio
 
 SURE = "How sure the change of the mean call is"
+OF_MADE = "plugins/profile/2026_01_02_03_04_05"
 PAGE = str(ROOT / "pages" / "6_tf_data.py")
 
 
@@ -48,11 +52,15 @@ def of_corpus(page: AppTest, baseline: str, candidate: str, **query: str) -> App
 
 def of_made(page: AppTest, folder: Path, **query: str) -> AppTest:
     """Two runs written by hand, `a` and `b`, below one folder."""
-    ids = {
-        role: f"{folder.name}/{name}/plugins/profile/2026_01_02_03_04_05"
-        for role, name in (("baseline", "a"), ("candidate", "b"))
-    }
+    ids = {role: f"{folder.name}/{name}/{OF_MADE}" for role, name in (("baseline", "a"), ("candidate", "b"))}
     return shown(page, (folder,), **ids, **query)
+
+
+def beside_itself(page: AppTest, folder: Path, name: str) -> AppTest:
+    """Two copies of a run, `a` and `b`."""
+    for copy in ("a", "b"):
+        shutil.copytree(next(iter(find_runs(run_path(name)))).path, folder / copy / OF_MADE)
+    return of_made(page, folder)
 
 
 def table(page: AppTest, nth: int) -> pd.DataFrame:
@@ -87,10 +95,9 @@ def test_the_mean_call_has_its_interval_its_word_and_what_that_rests_on(page: Ap
     assert table(page, 0)["verdict"].tolist() == [call.verdict.word]
 
 
-def test_a_run_beside_itself_needs_no_interval(page: AppTest) -> None:
-    run = next(run for run in find_runs(SAMPLE_RUNS["filters_16_8"]))
-    copy = f"{SAMPLES.name}/{run.path.relative_to(SAMPLES)}"
-    shown(page, (SAMPLES,), baseline=copy, candidate=copy)
+def test_a_run_beside_itself_needs_no_interval(page: AppTest, tmp_path: Path) -> None:
+    beside_itself(page, tmp_path, "filters_16_8")
+    assert "Both are the same recording" in page.markdown[0].value
     assert not [spec for spec in specs(page) if SURE in spec]
 
 
@@ -104,9 +111,72 @@ def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> Non
     assert len(charts) == 2
     assert "Slowest execution: baseline filters_512_128" in charts[0]
     assert "Slowest execution: candidate filters_16_8" in charts[1]
-    assert words(page).count("the critical path: Root › Batch › Map") == 2
+    said = words(page)
+    for count in (8, 6):
+        assert f"{count} iterators took part in it.\n4. It waited for all of them: the critical path, " in said
+    assert said.count("the **bottleneck, is Map** (Root › Batch › Map): ") == 2
     assert "Give it `num_parallel_calls=tf.data.AUTOTUNE`" in words(page)
     assert "https://www.tensorflow.org/guide/data_performance_analysis" in words(page)
+
+
+CRITICAL_PATHS = {
+    "tf_cpu_base": (5, "2", "Prefetch** (Root › Prefetch)"),
+    "tf_cpu_zoo": (10, "8", "ParallelMap** (Root › Prefetch › Batch › Shuffle › ParallelMap)"),
+    "tf_cpu_sleepy": (6, "all", "Map** (Root › Prefetch › Map)"),
+    "tf_gpu": (2, "all", ""),
+    "filters_16_8_better_input": (9, "5", "ParallelMap** (Root › Prefetch › Batch › ParallelMap)"),
+    "filters_512_128": (8, "all", "Map** (Root › Batch › Map)"),
+}
+
+
+@pytest.mark.parametrize("name", CRITICAL_PATHS)
+def test_the_critical_path_is_told_whole_and_the_way_to_the_bottleneck_apart_from_it(
+    page: AppTest, tmp_path: Path, name: str
+) -> None:
+    took_part, waited_for, bottleneck = CRITICAL_PATHS[name]
+    said = words(beside_itself(page, tmp_path, name))
+    path = f"4. It waited for {waited_for} of them: the critical path, bold in the graph below.\n5. "
+    assert said.count(f"{took_part} iterators took part in it.\n{path}") == 2
+    last = f"The slowest on it, the **bottleneck, is {bottleneck}: " if bottleneck else "No bottleneck: "
+    assert said.count(f"\n5. {last}") == 2
+
+
+def test_one_iterator_alone_is_one_and_has_no_way_to_it(page: AppTest, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / name, [(plain(i)[0][:1], []) for i in range(STEPS)])
+    of_made(page, tmp_path)
+    assert words(page).count("3. 1 iterator took part in it.\n4. It waited for all of them: the critical path") == 2
+    assert words(page).count("The slowest on it, the **bottleneck, is Root**: 4.30 ms of self time in 1 call.") == 2
+
+
+def test_iterators_of_one_name_are_told_apart_and_others_keep_theirs(page: AppTest) -> None:
+    shown(page)
+    rows = table(page, 1)
+    assert sorted(rows["iterator"]) == [
+        "BatchV2", "FlatMap", "ForeverRepeat", "Map", "Root", "TFRecord (FlatMap[1])", "TFRecord (FlatMap[2])",
+        "TensorSlice",
+    ]  # fmt: skip
+    for row in rows[rows["iterator"].str.startswith("TFRecord")].to_dict("records"):
+        assert row["calls_baseline"] == {"TFRecord (FlatMap[1])": 1, "TFRecord (FlatMap[2])": 16}[row["iterator"]]
+
+
+def test_both_places_are_told_where_two_iterators_of_one_name_stand_in_others(page: AppTest, tmp_path: Path) -> None:
+    write(tmp_path / "a", [read(i, 1, 2) for i in range(STEPS)])
+    write(tmp_path / "b", [read(i, 2, 3) for i in range(STEPS)])
+    of_made(page, tmp_path)
+    assert [name for name in table(page, 1)["iterator"] if name.startswith("TFRecord")] == [
+        "TFRecord (FlatMap[1] → FlatMap[2])",
+        "TFRecord (FlatMap[2] → FlatMap[3])",
+    ]
+
+
+def read(step: int, *files: int) -> tuple[list[Event], list[Event]]:
+    """Root ← FlatMap ← a TFRecord for each of the files, the first the slowest."""
+    at = step * STEP_US
+    calls = [call("Root", at, 4000, 1), call("Root::FlatMap", at + 1, 3900, 2, 1)]
+    for place, file in enumerate(files):
+        calls.append(call(f"Root::FlatMap[{file}]::TFRecord", at + 10 + 2000 * place, 1500 - place, 10 + file, 2))
+    return calls, []
 
 
 def test_the_tables_are_the_diffs(page: AppTest) -> None:

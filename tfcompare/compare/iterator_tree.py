@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,6 +14,7 @@ PREFIX = "Iterator::"
 _INDEX = re.compile(r"\[(\d{1,18})\]$")
 _VERSION = re.compile(r"V\d+$")
 _VARIANT = re.compile(r"^(?:LegacyParallel|Parallel|Forever|Finite|Infinite|Empty)(?=[A-Z])")
+_MAKES_ITS_INPUTS = frozenset({"FlatMap", "Interleave", "Repeat"})
 _CACHE = re.compile(r"^(?:Memory|File)(?:Cache|CacheImpl|Reader|Writer|ReaderImpl|WriterImpl)$|^Cache(?:Impl)?$")
 
 
@@ -20,8 +22,8 @@ _CACHE = re.compile(r"^(?:Memory|File)(?:Cache|CacheImpl|Reader|Writer|ReaderImp
 class Iterator:
     """One iterator: `iterator` is its type (`Map`), `parent` the id of the one that asks it, empty at the top.
 
-    `element` tells what it makes (shapes and types), `start_us` when it was asked first; both only settle between
-    pairs that are alike otherwise.
+    `element` tells what it makes (shapes and types), `calls` how often it was asked, `start_us` when first; they only
+    settle between pairs that are alike otherwise.
     """
 
     id: str
@@ -30,13 +32,15 @@ class Iterator:
     long_name: str = ""
     element: str = ""
     start_us: float = 0.0
+    calls: int = 1
 
 
 @dataclass(frozen=True)
 class Tree:
     """Iterators in the order in which a tree is read: each before those below it, siblings in order.
 
-    `place` is where each was among those given; `last` the end of its subtree, exclusive: a subtree is a range.
+    `place` is where each was among those given; `last` the end of its subtree, exclusive: a subtree is a range;
+    `inputs` which of the inputs that were written down it is (of a Zip, say), −1 where that is not so.
     """
 
     iterators: tuple[Iterator, ...]
@@ -46,13 +50,14 @@ class Tree:
     last: tuple[int, ...]
     depth: tuple[int, ...]
     tops: tuple[int, ...]
+    inputs: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.iterators)
 
     @property
     def signature(self) -> list[tuple[int, str, str]]:
-        """Equal for two trees that differ in nothing that pairing looks at."""
+        """Equal for two trees of which each iterator is the counterpart of the one at its place."""
         return [(d, it.iterator, it.element) for d, it in zip(self.depth, self.iterators, strict=True)]
 
 
@@ -83,6 +88,19 @@ def branch(long_name: str) -> int:
     return int(found.group(1)) if found else -1
 
 
+def whereabouts(long_names: Iterable[str]) -> dict[str, str]:
+    """For each long name as much of what is above as tells it from others of its type: `FlatMap[1]` for one of two
+    readers, nothing where there is no other."""
+    where: dict[str, str] = {}
+    alike, length = list(long_names), 1
+    while alike:
+        ends = {name: "::".join(name.split("::")[-length:]) for name in alike}
+        often = Counter(ends.values())
+        where |= {name: end.rpartition("::")[0] for name, end in ends.items() if often[end] == 1 or end == name}
+        alike, length = [name for name in alike if name not in where], length + 1
+    return where
+
+
 def tree_of(iterators: Sequence[Iterator]) -> Tree:
     """The iterators as a tree (or several): one whose parent is not there, or below itself, is at the top."""
     place_of = {it.id: place for place, it in enumerate(iterators)}
@@ -103,7 +121,16 @@ def tree_of(iterators: Sequence[Iterator]) -> Tree:
         last=tuple(last),
         depth=tuple(depth),
         tops=tuple(starts),
+        inputs=tuple(_input(iterators, place, place_of) for place in order),
     )
+
+
+def _input(iterators: Sequence[Iterator], place: int, place_of: dict[str, int]) -> int:
+    """Its `branch`, −1 below one that makes an input of each element: the number is only a count of these."""
+    above = place_of.get(iterators[place].parent)
+    if above is None or transformation(iterators[above].iterator) in _MAKES_ITS_INPUTS:
+        return -1
+    return branch(iterators[place].long_name)
 
 
 def _read(

@@ -5,6 +5,10 @@ anywhere, in the middle of a chain too, and may become a variant of itself (`Map
 transformation. What lies in different branches of one tree stays in different branches of the other (the constrained
 edit distance of Zhang, 1996), so a branch is added or removed as a whole. Siblings keep their order.
 
+Of several such edits the one counts whose pairs are alike: in what they make, then in which input of a Zip they are,
+then in their calls. So of the readers that a FlatMap makes, one for each file, the one that read most has a counterpart
+before one that was only asked for its end.
+
 The rules know no direction: with the sides swapped, the pairs are the same.
 """
 
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from tfcompare.compare.iterator_tree import PREFIX, Iterator, Tree, parent_name, transformation, tree_of
 from tfcompare.compare.name_tree import NameAndType
@@ -22,12 +27,18 @@ STRUCTURAL = "structural"
 
 MOST_CELLS = 200_000
 """The largest product of the sizes of two trees that is worth the cheapest edit (about a second). Larger trees are
-walked from the top, siblings paired in order by what they do, and nothing is paired across an added or removed one."""
+walked from the top, siblings paired in order by what they do, the least called left over, and nothing is paired across
+an added or removed one."""
 
-_ADDED = 1_000
-_VARIANT = 300
-_OTHER_ELEMENT = 1
-_NEVER = 10**12
+_ADDED = 1_000_000
+_VARIANT = 300_000
+_OTHER_ELEMENT = 1_000
+_OTHER_INPUT = 1
+_NEVER = 10**15
+
+_UNPAIRED_CALLS = 2
+"""A call of an iterator without a counterpart counts more than one that a counterpart has too many, so that the busiest
+one finds its counterpart also where the other side's batches are smaller than any share of it."""
 
 _MATCH, _BELOW_OURS, _BELOW_THEIRS = 0, 1, 2
 
@@ -112,15 +123,26 @@ def _from_the_top(ours: Tree, theirs: Tree) -> list[int]:
     waiting = [(ours.tops, theirs.tops)]
     while waiting:
         tops, their_tops = waiting.pop()
-        of_kind: dict[str, list[int]] = {}
-        for j in reversed(their_tops):
-            of_kind.setdefault(transformation(theirs.iterators[j].iterator), []).append(j)
-        for i in tops:
-            alike = of_kind.get(transformation(ours.iterators[i].iterator))
-            if alike:
-                partner[i] = j = alike.pop()
+        of_kind, their_of_kind = _by_kind(ours, tops), _by_kind(theirs, their_tops)
+        for kind in of_kind.keys() & their_of_kind.keys():
+            alike, their_alike = of_kind[kind], their_of_kind[kind]
+            count = min(len(alike), len(their_alike))
+            for i, j in zip(_busiest(ours, alike, count), _busiest(theirs, their_alike, count), strict=True):
+                partner[i] = j
                 waiting.append((ours.children[i], theirs.children[j]))
     return partner
+
+
+def _by_kind(tree: Tree, places: Iterable[int]) -> dict[str, list[int]]:
+    out: dict[str, list[int]] = {}
+    for place in places:
+        out.setdefault(transformation(tree.iterators[place].iterator), []).append(place)
+    return out
+
+
+def _busiest(tree: Tree, places: list[int], count: int) -> list[int]:
+    """So many of the places, in their order: those with the most calls, the first of as many."""
+    return sorted(sorted(places, key=lambda place: -tree.iterators[place].calls)[:count])
 
 
 class _Edit:
@@ -130,8 +152,10 @@ class _Edit:
         self.ours, self.theirs = ours, theirs
         self.below = (*ours.children, ours.tops)
         self.below_theirs = (*theirs.children, theirs.tops)
-        self.cost = [_ADDED * (last - first) for first, last in enumerate(ours.last)]
-        self.cost_theirs = [_ADDED * (last - first) for first, last in enumerate(theirs.last)]
+        calls = [[it.calls for it in side.iterators] for side in (ours, theirs)]
+        self.unit = 1 + _UNPAIRED_CALLS * (sum(calls[0]) + sum(calls[1]))  # what calls come to is less than one of them
+        self.own, self.own_theirs = ([_ADDED * self.unit + _UNPAIRED_CALLS * n for n in side] for side in calls)
+        self.cost, self.cost_theirs = _of_subtrees(self.own, ours), _of_subtrees(self.own_theirs, theirs)
         columns = len(theirs) + 1
         self.tree = [[0] * columns for _ in self.below]
         self.forest = [[0] * columns for _ in self.below]
@@ -158,18 +182,19 @@ class _Edit:
 
     def _without_forest(self, i: int, their: bool) -> int:
         costs, below = (self.cost_theirs, self.below_theirs) if their else (self.cost, self.below)
-        return costs[i] - _ADDED if i >= 0 else sum(costs[child] for child in below[-1])
+        own = self.own_theirs if their else self.own
+        return costs[i] - own[i] if i >= 0 else sum(costs[child] for child in below[-1])
 
     def _forest(self, i: int, j: int) -> None:
         """What it costs to turn what is below i into what is below j."""
         best, choice = self._in_order_cost(self.below[i], self.below_theirs[j]), (_MATCH, -1)
         without, without_theirs = self._without_forest(i, False), self._without_forest(j, True)
         for child in self.below[i]:
-            cost = without + self.forest[child][j] - (self.cost[child] - _ADDED)
+            cost = without + self.forest[child][j] - (self.cost[child] - self.own[child])
             if cost < best:
                 best, choice = cost, (_BELOW_OURS, child)
         for child in self.below_theirs[j]:
-            cost = without_theirs + self.forest[i][child] - (self.cost_theirs[child] - _ADDED)
+            cost = without_theirs + self.forest[i][child] - (self.cost_theirs[child] - self.own_theirs[child])
             if cost < best:
                 best, choice = cost, (_BELOW_THEIRS, child)
         self.forest[i][j], self.forest_choice[i][j] = best, choice
@@ -192,10 +217,12 @@ class _Edit:
 
     def _change(self, i: int, j: int) -> int:
         if self._kinds[i] != self._their_kinds[j]:
-            return _NEVER
+            return _NEVER * self.unit
         mine, other = self.ours.iterators[i], self.theirs.iterators[j]
         cost = 0 if mine.iterator == other.iterator else _VARIANT
-        return cost + (_OTHER_ELEMENT if mine.element != other.element else 0)
+        cost += _OTHER_ELEMENT if mine.element != other.element else 0
+        cost += _OTHER_INPUT if self.ours.inputs[i] != self.theirs.inputs[j] else 0
+        return cost * self.unit + abs(mine.calls - other.calls)
 
     def _in_order_cost(self, ours: Sequence[int], theirs: Sequence[int]) -> int:
         if len(ours) == 1 and len(theirs) == 1:
@@ -259,3 +286,9 @@ class _Edit:
             else:
                 b += 1
         return pairs
+
+
+def _of_subtrees(own: list[int], tree: Tree) -> list[int]:
+    """For each iterator the sum of what it and all below it cost."""
+    until = [0, *accumulate(own)]
+    return [until[last] - until[first] for first, last in enumerate(tree.last)]

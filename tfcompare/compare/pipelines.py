@@ -35,10 +35,10 @@ class PairedRows:
 
 def iterators_of(rows: pd.DataFrame) -> list[Iterator]:
     """The rows of one execution in `tf_data` as what `pair_iterators` takes, in their order."""
-    columns = ["iterator_id", "parent_id", "iterator", "long_name", "shapes", "types", "start_us"]
+    columns = ["iterator_id", "parent_id", "iterator", "long_name", "shapes", "types", "start_us", "calls"]
     return [
-        Iterator(own, parent, iterator, long_name, f"{shapes} {types}", start_us)
-        for own, parent, iterator, long_name, shapes, types, start_us in rows[columns].itertuples(index=False)
+        Iterator(own, parent, iterator, long_name, f"{shapes} {types}", start_us, calls)
+        for own, parent, iterator, long_name, shapes, types, start_us, calls in rows[columns].itertuples(index=False)
     ]
 
 

@@ -12,6 +12,7 @@ from tfcompare import schema
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.call_verdicts import CallVerdict, on_calls
 from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.iterator_tree import whereabouts
 from tfcompare.compare.matching import with_hosts_of
 from tfcompare.compare.tf_data_change import Analysis, analyse, change
 from tfcompare.schema.input import SLOW_CALL_US
@@ -244,7 +245,16 @@ def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
         name: rows[f"{name}_baseline"].where(rows["status"] != "added", rows[f"{name}_candidate"])
         for name in ("iterator", "long_name")
     }
-    return rows.assign(**either)
+    return rows.assign(**either | {"iterator": _told_apart(either["iterator"], rows)})
+
+
+def _told_apart(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
+    """Of several `TFRecord` each as `TFRecord (FlatMap[1])`, or `TFRecord (FlatMap[1] → FlatMap[0])`."""
+    sides = (rows[f"long_name_{role}"].fillna("") for role in SUFFIXES)
+    ours, theirs = (names.map(whereabouts(names.unique())) for names in sides)
+    arrow = pd.Series(" → ", index=rows.index).where((ours != "") & (theirs != ""), "")
+    where = ours.where(ours == theirs, ours + arrow + theirs)
+    return iterator.where(where == "", iterator + " (" + where + ")")
 
 
 def node_table(pair: Pair, rows: pd.DataFrame) -> None:

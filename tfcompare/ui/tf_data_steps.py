@@ -40,26 +40,28 @@ def _steps(side: Analysis) -> str:
         missing = f"There is no execution {side.rank}: {format_count(side.calls)} calls were recorded."
         return "\n".join(f"{n}. {text}" for n, text in enumerate([*steps, missing], 1))
     which = "The slowest execution" if side.rank == 0 else f"Execution {side.rank}, counted from 0 for the slowest,"
+    took_part, waited_for = len(side.iterators), len(side.critical_path)
     steps += [
         f"{which} of {format_count(side.calls)} took **{format_time_us(side.latency_us)}**.",
-        f"{format_count(len(side.iterators))} iterators took part in it.",
-        f"It waited for {format_count(len(side.critical_path))} of them, the critical path{_way_down(side)}.",
+        f"{format_count(took_part)} iterator{'s' if took_part != 1 else ''} took part in it.",
+        f"It waited for {'all' if waited_for == took_part else format_count(waited_for)} of them: the critical path, "
+        "bold in the graph below.",
     ]
     bottleneck = side.bottleneck
     if bottleneck is None:
         steps.append("No bottleneck: no transformation took any time, or the pipeline only feeds a device.")
     else:
         name = as_markdown(display_name(str(bottleneck["iterator"])))
-        calls = format_count(bottleneck["calls"])
+        calls = f"{format_count(bottleneck['calls'])} call{'s' if bottleneck['calls'] != 1 else ''}"
         steps.append(
-            f"The slowest on it, the **bottleneck, is {name}**: {format_time_us(bottleneck['self_time_us'])} of self "
-            f"time in {calls} call{'s' if bottleneck['calls'] != 1 else ''}."
+            f"The slowest on it, the **bottleneck, is {name}**{_way_down(side)}: "
+            f"{format_time_us(bottleneck['self_time_us'])} of self time in {calls}."
         )
     return "\n".join(f"{n}. {text}" for n, text in enumerate(steps, 1))
 
 
 def _way_down(side: Analysis) -> str:
-    """`: Root › Batch › Map`, from the top of the critical path to the bottleneck; nothing where there is none."""
+    """` (Root › Batch › Map)`, from the top of the critical path, which may go on and branch, to the bottleneck."""
     parents = dict(zip(side.iterators["iterator_id"], side.iterators["parent_id"], strict=True))
     names = dict(zip(side.iterators["iterator_id"], side.iterators["iterator"], strict=True))
     way: list[str] = []
@@ -69,7 +71,7 @@ def _way_down(side: Analysis) -> str:
         at = str(parents[at])
     if len(way) > MOST_NAMED:
         way = [*way[: MOST_NAMED // 2], "…", *way[-MOST_NAMED // 2 :]]
-    return f": {' › '.join(way)}" if way else ""
+    return f" ({' › '.join(way)})" if len(way) > 1 else ""
 
 
 def overlapping(sides: Sides) -> None:
