@@ -33,6 +33,7 @@ ARGUMENTS = [
 WIDE: ViewportSize = {"width": 1440, "height": 1000}
 NARROW: ViewportSize = {"width": 900, "height": 1000}
 TIMEOUT_MS = 60_000
+TABLE_S = 15
 expect.set_options(timeout=TIMEOUT_MS)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -228,6 +229,16 @@ def table_texts(page: Page, nth: int = 0) -> list[list[str]]:
     rows = page.locator("[data-testid=stDataFrame]").nth(nth).locator("canvas tbody tr")
     expect(rows.first).to_be_attached()
     return [[cell.strip() for cell in row.locator("td").all_text_contents()] for row in rows.all()]
+
+
+def becomes(page: Page, told: Callable[[], object], expected: object) -> bool:
+    """Whether `told` gives what is expected within some seconds: what screen readers are told follows what is drawn."""
+    until = time.monotonic() + TABLE_S
+    while (now := told()) != expected:
+        if time.monotonic() > until:
+            pytest.fail(f"expected {expected}, and after {TABLE_S} s still found {now}")
+        page.wait_for_timeout(100)
+    return True
 
 
 def too_wide(page: Page, tables: int) -> list[str]:

@@ -8,14 +8,18 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import opened, query, settled, table_texts
+from tests.browser.conftest import becomes, opened, query, settled, table_texts
 from tests.browser.op_stats_page import CONVOLUTION, LEFT_END, click
 
 STATUS = 6
 
 
 def row_of(page: Page, name: str) -> list[str]:
-    return next(cells for cells in table_texts(page) if cells[0].endswith(name))
+    return next((cells for cells in table_texts(page) if cells[0].endswith(name)), [])
+
+
+def status_of(page: Page, name: str) -> list[str]:
+    return sorted(cells[STATUS] for cells in table_texts(page) if cells[0] == name)
 
 
 def button(page: Page, name: str) -> None:
@@ -37,8 +41,7 @@ def test_part_pair_and_undo(page: Page, autoencoder_url: str) -> None:
     button(page, "Part these two")
     page.wait_for_url("**by_hand=**")
     settled(page)
-    rows = [cells for cells in table_texts(page) if cells[0] == CONVOLUTION]
-    assert sorted(cells[STATUS] for cells in rows) == ["added", "removed"]
+    assert becomes(page, lambda: status_of(page, CONVOLUTION), ["added", "removed"])
     assert said(page) == [json.dumps(["!", CONVOLUTION, CONVOLUTION])]
     expect(page.get_by_text("1 choice of yours on what is paired")).to_be_visible()
 
@@ -48,13 +51,13 @@ def test_part_pair_and_undo(page: Page, autoencoder_url: str) -> None:
     button(page, "Pair")  # what is most alike is offered first: the op that it was parted from
     page.wait_for_url(lambda url: "%21" not in url and "by_hand" in url)
     settled(page)
-    assert row_of(page, CONVOLUTION) == before
+    assert becomes(page, lambda: row_of(page, CONVOLUTION), before)
     expect(page.get_by_text("Before a name: ✎ by hand")).to_be_visible()
 
     button(page, "Undo")
     page.wait_for_url(re.compile("^(?!.*by_hand=)"))
     settled(page)
-    assert row_of(page, CONVOLUTION) == before
+    assert becomes(page, lambda: row_of(page, CONVOLUTION), before)
 
 
 def test_choices_are_kept_on_other_pages_and_swap_along(page: Page, autoencoder_url: str, tmp_path: Path) -> None:
@@ -76,7 +79,7 @@ def test_choices_are_kept_on_other_pages_and_swap_along(page: Page, autoencoder_
     button(page, "Swap")
     settled(page)
     expect(page.get_by_text("1 choice of yours on what is paired")).to_be_visible()
-    assert sorted(cells[STATUS] for cells in table_texts(page) if cells[0] == CONVOLUTION) == ["added", "removed"]
+    assert becomes(page, lambda: status_of(page, CONVOLUTION), ["added", "removed"])
 
     with page.expect_download() as download:
         page.get_by_role("button", name="Save as a file").click()

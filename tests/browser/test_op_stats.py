@@ -11,7 +11,9 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import (
     EVERYTHING,
+    NARROW,
     ROWS_SHOWN,
+    WIDE,
     Serve,
     downloaded,
     opened,
@@ -23,6 +25,7 @@ from tests.browser.conftest import (
 from tests.browser.op_stats_page import BASELINE, CONVOLUTION, LEFT_END, OP, click
 from tests.profiles import CORPUS, loaded_run, run_path
 from tfcompare import compare
+from tfcompare.ui.narrow import NARROW_PIXELS
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +116,26 @@ def test_a_deep_link_on_a_fresh_server_shows_both_places(page: Page, serve: Serv
     expect(page.locator(".gtitle", has_text="Self time on device by op type")).to_be_visible()
     expect(page.locator(".gtitle", has_text="Self time on host by name scope")).to_be_visible()
     expect(page.get_by_text("Rows 1 to 500 of")).to_be_visible()
+
+
+def test_a_narrow_page_shows_each_op_with_what_changed(page: Page, samples_url: str) -> None:
+    """In a window of 900 beside the sidebar the figures are in view; a wider one has the types before them."""
+    page.set_viewport_size(NARROW)
+    opened(page, f"{samples_url}/Op_stats")
+    expect(page.locator("canvas thead").first).to_contain_text(re.compile(r"Op\s*Baseline\s*Candidate\s*Change"))
+    scroller = page.locator("[data-testid=stDataFrame] .dvn-scroller").first
+    assert len(table_texts(page)[0]) >= 5, "a box to choose the row, its name and three figures"
+    table_pixels = scroller.evaluate("e => e.clientWidth")
+    assert table_pixels < NARROW_PIXELS
+    page.set_viewport_size(WIDE)
+    expect(page.locator("canvas thead").first).to_contain_text(re.compile(r"Op\s*Op type\s*Baseline"))
+
+
+def test_no_figure_of_a_narrow_card_is_cut(page: Page, samples_url: str) -> None:
+    page.set_viewport_size(NARROW)
+    opened(page, f"{samples_url}/Memory")
+    texts = page.locator("[data-testid=stMetricDeltaDescription] [data-testid=stCaptionContainer]")
+    expect(texts.first).to_be_visible()
+    assert texts.count() >= 4
+    sizes = texts.evaluate_all("all => all.map(e => [e.scrollWidth, e.clientWidth, e.textContent])")
+    assert [text for needed, there, text in sizes if needed > there] == []

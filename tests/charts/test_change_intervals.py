@@ -98,3 +98,12 @@ def test_a_long_name_is_cut_in_the_chart_and_whole_on_hovering() -> None:
     figure = drawn(rows)
     assert len(texts(figure)[0]) < 60
     assert figure.data[0].text.replace("<br>", "").startswith(f"<b>{LONG}&lt;b&gt;")
+
+
+def test_the_line_at_no_change_leaves_out_the_names() -> None:
+    figure = drawn(changes(THREE))
+    names = [annotation.y for annotation in figure.layout.annotations[:3]]
+    lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    assert [(line.x0, line.x1) for line in lines] == [(1, 1)] * 3
+    assert not any(line.y0 - 0.2 < name < line.y1 + 0.2 for line in lines for name in names)
+    assert all(any(line.y0 < trace.y[0] < line.y1 for line in lines) for trace in figure.data)

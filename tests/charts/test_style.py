@@ -75,8 +75,28 @@ def test_names_that_would_read_alike_show_where_they_differ():
 def test_names_that_no_cut_tells_apart_are_numbered():
     names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40]
     first, second = shorten_apart(names, 20)
-    assert second == f"{first} (2)"
+    assert len(first) == len(second) == 20
+    assert second == "aaaaa…bbbbbbbbbb (2)"
     assert shorten_apart([names[0], names[0]], 20) == [first, first], "the same name is no other name"
+
+
+def test_numbers_that_tell_names_apart_are_no_other_names_label():
+    taken = "aaaaa…bbbbbbbbbb (2)"
+    names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40, taken]
+    assert shorten_apart(names, 20)[1:] == ["aaaaa…bbbbbbbbbb (3)", taken]
+
+
+@pytest.mark.parametrize("length", [0, 1, 5])
+def test_names_are_told_apart_however_little_room_there_is(length):
+    assert len(set(shorten_apart(["one/long/name", "another/long/name", "", "x"], length))) == 4
+
+
+def test_a_measure_other_than_letters_decides_what_fits():
+    def size(text):
+        return sum(3 if letter == "W" else 1 for letter in text)
+
+    labels = shorten_apart(["W" * 40, "i" * 40], 20, size)
+    assert labels == ["WW…WWWW", "iiiiii…iiiiiiiiiiiii"]
 
 
 def test_a_figure_leaves_colours_of_text_and_ground_to_the_theme():

@@ -130,6 +130,17 @@ def test_boxes_do_not_overlap_and_texts_fit(branches: int) -> None:
         assert max(len(line) for line in lines[1:]) * 6.4 <= 470 * (box.x1 - box.x0)
 
 
+@pytest.mark.parametrize("branches", [1, 3])
+def test_a_node_that_the_other_side_did_not_call_says_so_whole(branches: int) -> None:
+    ours, theirs = execution(wide_tree(branches)), execution("Root 1 critical")
+    known = set(ours["long_name"])
+    left, right = graphs(ours, theirs, (known, known))
+    figure, _ = pipeline_graphs(((SIDES[0], left, ""), (SIDES[1], right, "")), "Execution 1")
+    for lines in texts(figure)[2:]:
+        assert "○ only here" in " ".join(lines)
+    assert "○ not called on the other side" in figure.data[1].customdata[-1]
+
+
 def test_a_graph_beside_nothing_is_drawn_alone() -> None:
     _, (ours, theirs) = drawn(BEFORE, "")
     assert len(boxes(ours)) == 5

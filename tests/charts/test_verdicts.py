@@ -30,6 +30,23 @@ def test_an_interval_is_drawn_from_end_to_end_with_the_ratio_between() -> None:
     assert "&lt;b&gt;20" in figure.data[1].customdata[0][2]
 
 
+def test_no_change_is_marked_beside_each_interval_and_not_through_the_words() -> None:
+    figure = drawn(FASTER, UNCLEAR)
+    row_pixels = 46
+    for shape in figure.layout.shapes:
+        assert all(
+            abs(shape_end - a.y) * row_pixels > 9 for a in figure.layout.annotations for shape_end in ends(shape)
+        )
+        assert not any(shape.y0 <= a.y <= shape.y1 for a in figure.layout.annotations)
+    for trace in figure.data:
+        beside = [shape for shape in figure.layout.shapes if shape.y0 < trace.y[0] < shape.y1]
+        assert sorted(shape.type for shape in beside) == ["line", "rect"]
+
+
+def ends(shape) -> tuple[float, float]:
+    return shape.y0, shape.y1
+
+
 def test_a_verdict_without_an_interval_is_a_word_alone() -> None:
     figure = drawn(IDENTICAL)
     assert not figure.data

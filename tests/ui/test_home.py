@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,9 +19,10 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.settings import Settings, app_folder
-from tfcompare.ui import runs_table
+from tfcompare.ui import narrow, runs_table
 from tfcompare.ui.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.search import Search
+from tfcompare.ui.table_layout import NARROW_PAGE_PIXELS
 
 
 @pytest.fixture
@@ -227,3 +229,18 @@ def test_many_steps_become_few_bars_that_still_show_the_slowest() -> None:
     few = runs_table.bars(many, most=60)
     assert len(few) <= 60
     assert max(few) == 9.0
+
+
+def test_a_narrow_page_shows_the_step_times_beside_the_names(home: AppTest) -> None:
+    home.session_state[narrow._KEPT] = True
+    home.run()
+    assert not home.exception
+    table = home.dataframe[0].proto
+    assert list(table.column_order)[:4] == ["baseline", "candidate", "name", "step_time_ms_median"]
+    config = json.loads(table.columns)
+    assert sum(config[name]["width"] for name in list(table.column_order)[:4]) <= NARROW_PAGE_PIXELS
+    assert max(map(len, home.dataframe[0].value["name"])) <= 22
+
+
+def test_no_column_is_lost_on_a_narrow_page() -> None:
+    assert sorted(runs_table.NARROW_COLUMNS) == sorted(runs_table.COLUMNS)

@@ -17,6 +17,7 @@ from tfcompare.charts.verdicts import WORDS
 from tfcompare.compare.movers import group_diff
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
+from tfcompare.ui import narrow
 from tfcompare.ui.changes import NOTHING_TESTED
 from tfcompare.ui.tables import PAGE_ROWS
 
@@ -178,3 +179,18 @@ def test_where_nothing_could_be_tested_no_interval_is_drawn_and_it_says_why(page
     of_corpus(page, "tf_cpu_zoo", "tf_gpu")
     assert not [title for title in charts(page) if title.startswith("How sure")]
     assert any(caption.value == NOTHING_TESTED for caption in page.caption)
+
+
+def test_a_narrow_page_has_the_figures_before_the_types(page):
+    names = ["op_name", "op_type", "self_time_us_per_step_baseline"]
+    wide = shown(page)
+    assert list(table(wide).columns)[:3] == names
+    page.session_state[narrow._KEPT] = True
+    page.query_params["sort"] = "-self_time_us_per_step_baseline"
+    frame = table(shown(page))
+    assert list(frame.columns)[:4] == [
+        names[0],
+        *(f"self_time_us_per_step_{r}" for r in ("baseline", "candidate", "delta")),
+    ]
+    assert frame["self_time_us_per_step_baseline"].is_monotonic_decreasing
+    assert "op_type" in frame

@@ -14,9 +14,19 @@ from tfcompare.charts import style
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.tf_stats import side_by_side
+from tfcompare.ui import tables
 from tfcompare.ui.downloads import file_stem
-from tfcompare.ui.table_layout import PAGE_PIXELS, decimals, layout
+from tfcompare.ui.table_layout import (
+    NARROW_PAGE_PIXELS,
+    PAGE_PIXELS,
+    config,
+    decimals,
+    figures_first,
+    layout,
+    narrow_layout,
+)
 from tfcompare.ui.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
+from tfcompare.ui.text_pixels import text_pixels
 
 ROWS = side_by_side(samples.diff(), idle=True)
 DEFAULT = [
@@ -110,6 +120,47 @@ def test_the_columns_shown_first_fit_the_page(factor):
     rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})
     columns = [shown(name, schema.OP_STATS) for name in [*DEFAULT, "host_or_device"]]
     assert sum(layout(rows, columns).pixels[c.name] for c in columns) + 40 <= PAGE_PIXELS
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e2])
+def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
+    rows = ROWS.assign(**{name: ROWS[name] * factor for name in DEFAULT if name.startswith(samples.METRIC)})
+    columns = figures_first([shown(name, schema.OP_STATS) for name in DEFAULT])
+    assert [column.label for column in columns[:4]] == ["Op", "Baseline", "Candidate", "Change"]
+    assert sorted(column.name for column in columns) == sorted(DEFAULT), "the rest is there when one scrolls"
+    for sorted_by in (None, DEFAULT[2]):
+        laid_out = narrow_layout(rows, columns, sorted_by)
+        assert sum(laid_out.pixels[column.name] for column in columns[:4]) + 40 <= NARROW_PAGE_PIXELS
+    assert [bool(config(column, laid_out, None)["pinned"]) for column in columns[:3]] == [True, False, False]
+    assert not config(columns[0], layout(rows, columns), None)["pinned"]
+
+
+def test_a_querys_columns_stay_in_its_order():
+    columns = [tables.Shown(name, "", name, "", format_) for name, format_ in (("b", "text"), ("a", "number"))]
+    assert figures_first(columns) == columns
+    rows = pd.DataFrame({"b": ["x"], "a": [1.0]})
+    assert narrow_layout(rows, columns) == layout(rows, columns)
+
+
+def test_a_column_has_room_for_its_numbers_and_the_sign_of_its_order():
+    columns = [shown(name, schema.OP_STATS) for name in DEFAULT]
+    ratio = f"{samples.METRIC}_ratio"
+    plain, by_ratio = layout(ROWS, columns), layout(ROWS, columns, ratio)
+    assert by_ratio.pixels[ratio] >= text_pixels("Ratio ▼") + 16 > plain.pixels[ratio]
+    huge = ROWS.assign(**{ratio: 123456.789})
+    assert layout(huge, columns).pixels[ratio] >= text_pixels("123,456.789×") + 16
+
+
+def test_different_names_read_differently_and_fit_their_column():
+    """Wide letters, several ellipses and numbers at the end take more room than their count tells."""
+    names = [f"{'WMW@' * 12}{i}/{'m' * 30}" for i in range(4)] + [f"wide/{'W' * 40}{i}{'w' * 60}" for i in range(12)]
+    rows = pd.concat([ROWS.head(1)] * len(names), ignore_index=True).assign(op_name=names)
+    columns = [shown(name, schema.OP_STATS) for name in DEFAULT]
+    laid_out = layout(rows, columns)
+    html = styled(rows, columns, laid_out).to_html()
+    labels = re.findall(r'_col0" class="data row\d+ col0" >([^<]*)<', html)
+    assert len(set(labels)) == len(names)
+    assert max(map(text_pixels, labels)) <= laid_out.pixels["op_name"] - 16
 
 
 def test_a_click_sorts_a_second_turns_round_a_third_gives_up():

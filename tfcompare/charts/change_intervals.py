@@ -44,7 +44,7 @@ def change_intervals(
         height=style.rows_height(len(rows)),
         showlegend=False,
     )
-    draw_no_change(result)
+    draw_no_change(result, len(rows))
     low, high = _reach(rows)
     for place, row in enumerate(rows):
         if _is_drawn(row["ratio"]):

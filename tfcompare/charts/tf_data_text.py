@@ -19,7 +19,10 @@ MARKS = {
     "changed": "≠ ",
     "not called": "○ not called on the other side",
 }
-"""What stands in a node that differs between the sides."""
+"""What is told of a node that differs between the sides."""
+
+MARKS_IN_NODES = MARKS | {"not called": "○ only here"}
+"""What stands in such a node: it fits into the narrowest that has room for words."""
 
 
 def call_start(nodes: pd.DataFrame) -> float:
@@ -46,7 +49,7 @@ def node_lines(row: pd.Series, call_start_us: float, letters: int) -> list[str]:
 def _facts(row: pd.Series, call_start_us: float) -> list[str]:
     """What a node tells, the most important first."""
     facts = ["▲ bottleneck"] if row["is_bottleneck"] else []
-    facts += [f"{MARKS[row['mark']]}{row['change']}"] if row["mark"] else []
+    facts += [f"{MARKS_IN_NODES[row['mark']]}{row['change']}"] if row["mark"] else []
     facts += [
         f"self {format_time_us(row['self_time_us'])}",
         f"total {format_time_us(row['total_duration_us'])}",
@@ -63,7 +66,7 @@ def _facts(row: pd.Series, call_start_us: float) -> list[str]:
 def _few_facts(row: pd.Series) -> list[str]:
     """What there is room for in a narrow node: signs, and the self time."""
     signs = ["▲"] if row["is_bottleneck"] else []
-    signs += [MARKS[row["mark"]][0]] if row["mark"] else []
+    signs += [MARKS_IN_NODES[row["mark"]][0]] if row["mark"] else []
     return [*([" ".join(signs)] if signs else []), format_time_us(row["self_time_us"])]
 
 

@@ -30,6 +30,9 @@ _ROUND = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 1
 _TICKS_APART = 0.14
 """Of the axis, from one tick to the next."""
 
+_NAME_HALF = 0.22
+"""How far a row's name reaches below and above its middle, in rows."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -59,7 +62,7 @@ def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figur
         showlegend=False,
         margin={"l": 8, "r": 16, "t": 72, "b": 8},
     )
-    draw_no_change(result)
+    draw_no_change(result, len(rows))
     for place, row in enumerate(rows):
         if is_drawn(row.verdict):
             result.add_trace(_interval(place, row))
@@ -69,11 +72,14 @@ def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figur
     return result
 
 
-def draw_no_change(result: go.Figure) -> None:
-    """A line at 1, and the band of what counts as no change."""
+def draw_no_change(result: go.Figure, rows: int) -> None:
+    """A line at 1, and the band of what counts as no change: beside each row's interval, not through its name."""
     band = 1 + SMALLEST_EFFECT
-    result.add_vrect(x0=1 / band, x1=band, fillcolor=style.NEUTRAL, opacity=0.18, line_width=0)
-    result.add_vline(x=1, line_width=1, line_color=style.NEUTRAL)
+    for row in range(rows):
+        beside = {"type": "rect", "layer": "below", "y0": row + _NAME_HALF, "y1": row + 1 - _NAME_HALF}
+        no_change = {"x0": 1 / band, "x1": band, "fillcolor": style.NEUTRAL, "opacity": 0.18, "line_width": 0}
+        result.add_shape(beside | no_change)
+        result.add_shape(beside | {"type": "line", "x0": 1, "x1": 1, "line": {"width": 1, "color": style.NEUTRAL}})
 
 
 def draw_ratio_axis(result: go.Figure, low: float, high: float, title: str) -> None:

@@ -13,6 +13,11 @@ from tfcompare.units import MINUS, format_percent, format_percent_change, format
 
 CARDS_IN_A_ROW = 3
 
+# In a narrow card, what it was stands below what changed: Streamlit would cut it.
+_STYLE = """<style>
+[data-testid="stMetric"] :has(> [data-testid="stMetricDeltaDescription"]) { flex-wrap: wrap }
+</style>"""
+
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
     "better": "blue",
     "worse": "orange",
@@ -23,6 +28,7 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
 
 def cards(figures: Sequence[KeyFigure], in_a_row: int = CARDS_IN_A_ROW) -> None:
     """The figures, each with what changed."""
+    st.html(_STYLE)
     with st.grid(in_a_row):
         for figure in figures:
             _card(figure)

@@ -32,7 +32,7 @@ MATCH_MEANINGS = {
 MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
 """What stands before the name of a row that was paired so."""
 
-MARK_LETTERS = 3
+MARK_PIXELS = 18
 """The room that a mark takes."""
 
 

@@ -17,6 +17,7 @@ from tfcompare.listing import UNREAD, UNREADABLE, listing
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.ui import state
+from tfcompare.ui.narrow import is_narrow
 from tfcompare.ui.selection import Selection
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 ROWS_ON_PAGE = 25
 _MOST_BARS = 30
-_NAME_LENGTH = 30
+_NAME_LENGTH, _NARROW_NAME_LENGTH = 30, 22
 
 _FILTER = "tfcompare.filter"
 _PAGE = "tfcompare.page"
@@ -53,6 +54,9 @@ COLUMNS = (
     "size_bytes",
     "remarks",
 )
+_FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_median")
+NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
+"""What stands in view where the page is narrow: the step times before what else is told of a run."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +96,16 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     zone = browser_zone()
     runs = newest_first(runs, outcomes)
     listed = listing(runs, outcomes)
-    frame = for_spreadsheet(rows(listed, selection, zone))
+    narrow = is_narrow("runs")
+    order, name_length = (NARROW_COLUMNS, _NARROW_NAME_LENGTH) if narrow else (COLUMNS, _NAME_LENGTH)
+    frame = for_spreadsheet(rows(listed, selection, zone, name_length))
     st.dataframe(
         frame,
-        column_order=[name for name in frame.columns if name != "remarks" or frame["remarks"].ne("").any()],
+        column_order=[name for name in order if name != "remarks" or frame["remarks"].ne("").any()],
         hide_index=True,
         height="content",
         placeholder="",
-        column_config=_columns(_clicked(runs), zone),
+        column_config=_columns(_clicked(runs), zone, narrow=narrow),
         key="tfcompare.runs",
         alt="Runs",
     )
@@ -120,7 +126,7 @@ def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | Tfcompar
     return sorted(runs, key=recorded, reverse=True)
 
 
-def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo) -> pd.DataFrame:
+def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: int = _NAME_LENGTH) -> pd.DataFrame:
     """What the table shows of a listing, one row a run in the same order."""
     readable = listed["state"] != UNREADABLE
     baseline = [BASELINE_ON if run == selection.baseline else BASELINE_OFF for run in listed["run"]]
@@ -129,7 +135,9 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo) -> pd.DataFra
     return listed.assign(
         baseline=[button if r else "" for button, r in zip(baseline, readable, strict=True)],
         candidate=[button if r else "" for button, r in zip(candidate, readable, strict=True)],
-        name=[name_text(name, is_readable=r) for name, r in zip(listed["name"], readable, strict=True)],
+        name=[
+            name_text(name, is_readable=r, length=name_length) for name, r in zip(listed["name"], readable, strict=True)
+        ],
         recorded=[recorded_text(when, zone, is_sure=s == "profile" or state == UNREAD) for when, s, state in times],
         step_times_ms=listed["step_times_ms"].map(bars, na_action="ignore"),
         hosts=listed["hosts"].where(readable).astype("Int64"),
@@ -137,9 +145,9 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo) -> pd.DataFra
     )[list(COLUMNS)]
 
 
-def name_text(name: str, *, is_readable: bool) -> str:
+def name_text(name: str, *, is_readable: bool, length: int = _NAME_LENGTH) -> str:
     """A run's name as it fits into its column, with a sign where the run cannot be read."""
-    return middle_ellipsis(name, _NAME_LENGTH) if is_readable else f"⚠ {middle_ellipsis(name, _NAME_LENGTH - 3)}"
+    return middle_ellipsis(name, length) if is_readable else f"⚠ {middle_ellipsis(name, length - 3)}"
 
 
 def recorded_text(when: datetime, zone: tzinfo, *, is_sure: bool) -> str:
@@ -175,7 +183,7 @@ def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
     return clicked
 
 
-def _columns(clicked: Callable[[str], None], zone: tzinfo) -> dict[str, Any]:
+def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> dict[str, Any]:
     kind = st.column_config
     return {
         "baseline": kind.ButtonColumn(
@@ -186,7 +194,7 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo) -> dict[str, Any]:
             "Compare", type="tertiary", width=72, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
             help="The candidates: runs that are held against the baseline",
         ),
-        "name": kind.TextColumn("Run", width=208),
+        "name": kind.TextColumn("Run", width=165 if narrow else 208),
         "recorded": kind.TextColumn(
             "Recorded", width=150,
             help=f"When the profile was started ({zone}). * No time in the profile: its folder's or file's",

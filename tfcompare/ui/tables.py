@@ -20,8 +20,18 @@ from tfcompare.charts import style
 from tfcompare.compare.verdict import FASTER, SLOWER
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.ui.columns import Shown, shown
-from tfcompare.ui.match_marks import MARK_LETTERS, MATCH_WORDS, explain_marks, marked_rows, with_marks
-from tfcompare.ui.table_layout import LETTER_PIXELS, NEVER_CUT, Layout, config, layout
+from tfcompare.ui.match_marks import MARK_PIXELS, MATCH_WORDS, explain_marks, marked_rows, with_marks
+from tfcompare.ui.narrow import is_narrow
+from tfcompare.ui.table_layout import (
+    NEVER_CUT,
+    PADDING_PIXELS,
+    Layout,
+    config,
+    figures_first,
+    layout,
+    narrow_layout,
+)
+from tfcompare.ui.text_pixels import text_pixels
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 
@@ -85,18 +95,21 @@ def sortable(
 
     `row_name` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
     choice are kept in the page's address as `sort` and `row`, behind `address` where a page has several tables.
-    `readings` are what texts are shown as, and sorted by, that are too long to be read.
+    `readings` are what texts are shown as, and sorted by, that are too long to be read. Where the page is narrow, the
+    figures of both sides stand before what else is told of a row.
     """
+    narrow = is_narrow(key)
+    columns = figures_first(columns) if narrow else columns
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
-    laid_out = layout(frame, columns)
+    laid_out = (narrow_layout if narrow else layout)(frame, columns, order.column)
     rows = order.of(frame, readings)
     page = _page(rows, key, _rows_on_page(rows, columns))
     row_names = row_name(page).tolist() if row_name else []
     chosen = st.query_params.get(f"{address}row")
     position = [row_names.index(chosen)] if chosen in row_names else []
     # A grid of its own for each order: in the browser, a clicked header stays chosen for as long as its grid lives.
-    grid = f"{key} {order.to_text()}"
+    grid = f"{key} {order.to_text()}{' narrow' if narrow else ''}"
     st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(
         styled(page, columns, laid_out, readings),
@@ -148,8 +161,8 @@ def styled(
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text" and column.name not in NEVER_CUT:
-            marks = MARK_LETTERS if column is columns[0] and marked_rows(page) else 0
-            fitting = int((laid_out.pixels[column.name] - 16) / LETTER_PIXELS) - marks
+            marks = MARK_PIXELS if column is columns[0] and marked_rows(page) else 0
+            fitting = laid_out.pixels[column.name] - PADDING_PIXELS - marks
             short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
         if column.name == "match":
             short[column.name] = MATCH_WORDS
@@ -171,10 +184,10 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
     return any(column.heading for column in columns)
 
 
-def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
+def _shortened(cells: pd.Series, texts: pd.Series, pixels: int, readings: Mapping[str, str]) -> dict[str, str]:
     """What is shown in place of each text that does not fit as it is."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    short = style.shorten_apart([readings.get(text, text) for text in whole], letters)
+    short = style.shorten_apart([readings.get(text, text) for text in whole], pixels, text_pixels)
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
 
 
