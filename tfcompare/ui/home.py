@@ -92,8 +92,7 @@ def _request(view: View, page: runs_table.Page) -> Requests:
     Of remote runs that nobody has chosen, only those that were fetched before are read; of those in a store none.
     """
     cache = run_cache(view.settings)
-    wanted = (*view.selection.compared, *(repeat for _, repeat in view.selection.repeats))
-    chosen = [run for run_id in wanted for run in view.found if run.id == run_id]
+    chosen = [run for run_id in view.selection.recordings for run in view.found if run.id == run_id]
     here = [run for run in page.runs if run.told is None and run.bytes_at_hand == run.size_bytes]
     runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
     requests = {run: cache.request(run) for run in runs}
@@ -106,9 +105,8 @@ def _request_with_steps(view: View, requests: Requests) -> Requests:
     marker = view.selection.step_marker
     if marker is None:
         return {}
-    wanted = {*view.selection.compared, *(repeat for _, repeat in view.selection.repeats)}
     cache = run_cache(view.settings)
-    with_steps = {run: cache.request(run, marker) for run in requests if run.id in wanted}
+    with_steps = {run: cache.request(run, marker) for run in requests if run.id in view.selection.recordings}
     wait(with_steps.values(), timeout=QUIET_S)
     return with_steps
 

@@ -6,13 +6,12 @@ that changes.
 
 from __future__ import annotations
 
-from zlib import crc32
-
 import streamlit as st
 
 NARROW_PIXELS = 700
 """Below it, the names and kinds of ops leave no room for what changed."""
 
+_NAME = "tfcompare_width"
 _KEPT = "tfcompare.narrow"
 _WATCH = """
 export default function ({ parentElement, data, setTriggerValue }) {
@@ -29,15 +28,17 @@ export default function ({ parentElement, data, setTriggerValue }) {
 """
 
 
-def is_narrow(key: str) -> bool:
-    """Whether the page is narrow; from now on the page runs again when that changes. `key` is the caller's own."""
-    narrow = bool(st.session_state.get(_KEPT))
-    name = f"tfcompare_width_{crc32(key.encode()):08x}"
-    st.html(f"<style>.st-key-{name} {{ display: none }}</style>")
-    watch = st.components.v2.component("tfcompare_width", js=_WATCH)
-    watch(key=name, data={"narrow": narrow, "least": NARROW_PIXELS}, on_changed_change=lambda: _keep(name))
-    return narrow
+def watch() -> None:
+    """From now on, on this page: it runs again when it becomes narrow or wide."""
+    st.html(f"<style>.st-key-{_NAME} {{ display: none }}</style>")
+    data = {"narrow": is_narrow(), "least": NARROW_PIXELS}
+    st.components.v2.component(_NAME, js=_WATCH)(key=_NAME, data=data, on_changed_change=_keep)
 
 
-def _keep(name: str) -> None:
-    st.session_state[_KEPT] = bool(st.session_state[name].changed)
+def is_narrow() -> bool:
+    """Whether the page is narrow, as far as is known; false until the browser has said it."""
+    return bool(st.session_state.get(_KEPT))
+
+
+def _keep() -> None:
+    st.session_state[_KEPT] = bool(st.session_state[_NAME].changed)

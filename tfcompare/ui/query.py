@@ -76,7 +76,7 @@ def _tables(view: View) -> RunTables:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
         stop(f"There is no run to ask: {as_markdown(why)}", "Name a place with runs on the home page.", selection)
     repeats = [repeat for _, repeat in selection.repeats]
-    ids = [*selection.compared, *repeats] or ([readable[0].id] if len(readable) == 1 else [])
+    ids = list(selection.recordings) or ([readable[0].id] if len(readable) == 1 else [])
     if not ids:
         stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
     by_id = {run.id: run for run in view.found}

@@ -96,7 +96,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     zone = browser_zone()
     runs = newest_first(runs, outcomes)
     listed = listing(runs, outcomes)
-    narrow = is_narrow("runs")
+    narrow = is_narrow()
     order, name_length = (NARROW_COLUMNS, _NARROW_NAME_LENGTH) if narrow else (COLUMNS, _NAME_LENGTH)
     frame = for_spreadsheet(rows(listed, selection, zone, name_length))
     st.dataframe(

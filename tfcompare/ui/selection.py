@@ -50,6 +50,11 @@ class Selection:
         """The baseline, where there is one, and the candidates."""
         return tuple(dict.fromkeys(filter(None, (self.baseline, *self.candidates))))
 
+    @property
+    def recordings(self) -> tuple[str, ...]:
+        """What is compared, and the repeats."""
+        return (*self.compared, *(repeat for _, repeat in self.repeats))
+
     def repeats_of(self, run: str) -> tuple[str, ...]:
         """The other recordings of the same program as a compared run."""
         return tuple(repeat for primary, repeat in self.repeats if primary == run)

@@ -18,7 +18,19 @@ from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.ui import captures, kept, login, on_disk, side_by_side, sidebar, state, theme_watch, typed_paths, uploads
+from tfcompare.ui import (
+    captures,
+    kept,
+    login,
+    narrow,
+    on_disk,
+    side_by_side,
+    sidebar,
+    state,
+    theme_watch,
+    typed_paths,
+    uploads,
+)
 from tfcompare.ui.loading import compared, fetch
 from tfcompare.ui.search import Search, search
 from tfcompare.ui.selection import Per, Selection, default_pair, settle
@@ -88,6 +100,7 @@ def setup(title: str, *, needs: Needs) -> View:
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     side_by_side.style()
     theme_watch.watch()
+    narrow.watch()
     st.logo(LOGO, icon_image=ICON, size="large")
     st.title(title)
     login.require()
@@ -177,8 +190,7 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
-    wanted = [*selection.compared, *(repeat for _, repeat in selection.repeats)]
-    outcomes = fetch([runs[run_id] for run_id in wanted], view.settings, selection.step_marker)
+    outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.step_marker)
     loaded: dict[str, Run] = {}
     for run_id, outcome in outcomes.items():
         if isinstance(outcome, TfcompareError):

@@ -142,7 +142,7 @@ def _what_would_be_grouped(more: Mapping[str, Sequence[str]], names: dict[str, s
 
 def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
     chips, own = short_names(names, _INNER_LENGTH), selection.repeats_of(run)
-    elsewhere = {*selection.compared, *(repeat for _, repeat in selection.repeats)} - set(own)
+    elsewhere = set(selection.recordings) - set(own)
     key = f"{_REPEATS}.{run}"
     st.session_state[key] = list(own)
     st.multiselect(

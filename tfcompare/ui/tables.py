@@ -98,7 +98,7 @@ def sortable(
     `readings` are what texts are shown as, and sorted by, that are too long to be read. Where the page is narrow, the
     figures of both sides stand before what else is told of a row.
     """
-    narrow = is_narrow(key)
+    narrow = is_narrow()
     columns = figures_first(columns) if narrow else columns
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
