@@ -1,7 +1,7 @@
-"""How often verdicts are wrong, how much they see: `python -m benchmarks.calibration` writes it to docs/verdicts.md.
+"""False-claim rates and power of verdicts: `python -m benchmarks.calibration` writes them to docs/verdicts.md.
 
-Step times are simulated: noise with a lag-1 correlation from step to step, and a factor that each recording has of its
-own, as two recordings of one program do. In trials without a change every claim is a false one.
+Step times are simulated: noise with a lag-1 correlation from step to step, and a factor that each capture has of its
+own, as two captures of one program do. In trials without a change every claim is a false one.
 """
 
 from __future__ import annotations
@@ -36,6 +36,13 @@ NOISES = (0.02, 0.05, 0.12)
 SPREADS = (0.0, 0.01, 0.05)
 EFFECTS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3)
 REPEATS = 5
+CAPTURES = (1, 2, 3, 5)
+WIDE_SPREADS = ((0.10, 0.10), (0.10, 0.02), (0.19, 0.19), (0.19, 0.04))
+"""(declared, true) spread between captures: what is declared for CPU steps of 10 ms and of 1 ms; quiet machines do
+better."""
+WIDE_EFFECTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+SLOWDOWNS = (0.1, 0.3, 1.0)
+"""How much a busy machine slows a capture down on average; single captures are often not slowed down at all."""
 OPS = 30
 
 
@@ -69,18 +76,33 @@ def claim_share(
     *,
     change: float = 0.0,
     repeats: int = 1,
+    declared: float | None = None,
+    slowdown: float = 0.0,
 ) -> float:
     """The share of trials in which a candidate that takes `change` more is called faster or slower.
 
-    `cell`: steps, correlation, noise, spread between recordings (declared right).
+    `cell`: steps, correlation, noise, spread between captures. That spread is what is declared, unless `declared` is
+    given; `slowdown`: how much the machine's load slows a capture down on average.
     """
     steps, correlation, noise, spread = cell
     sides: list[list[Sides]] = [
-        [robust_sides(simulated(rng, (trials, steps), correlation, noise, spread, change=by)) for _ in range(repeats)]
+        [
+            robust_sides(
+                simulated(rng, (trials, steps), correlation, noise, spread, change=by) * slowed(rng, trials, slowdown)
+            )
+            for _ in range(repeats)
+        ]
         for by in (0.0, change)
     ]
-    called = words(changes(*sides, spread), measured_spread=repeats >= FEWEST_REPEATS)
+    found = changes(*sides, spread if declared is None else declared)
+    called = words(found, measured_spread=repeats >= FEWEST_REPEATS)
     return float(np.isin(called, [FASTER, SLOWER]).mean())
+
+
+def slowed(rng: np.random.Generator, trials: int, slowdown: float) -> Floats:
+    """The factor by which load slows down each capture: 1 or more, exponentially distributed."""
+    factors: Floats = 1 + slowdown * rng.standard_exponential((trials, 1)) if slowdown else np.ones((trials, 1))
+    return factors
 
 
 def false_discovery_share(
@@ -136,6 +158,34 @@ def power(rng: np.random.Generator, trials: int, steps: int, repeats: int = 1) -
     return _table(["correlation", "noise", "spread", *(f"+{_percent(e)}" for e in EFFECTS)], rows)
 
 
+def power_by_captures(rng: np.random.Generator, trials: int) -> str:
+    """The share of trials that is claimed with wide spreads, by the number of captures a side and the change."""
+    rows = [
+        [
+            _percent(declared), _percent(true), str(captures),
+            *(_percent(claim_share(rng, trials, (20, 0.3, 0.05, true), change=e, repeats=captures, declared=declared))
+              for e in WIDE_EFFECTS),
+        ]
+        for (declared, true), captures in product(WIDE_SPREADS, CAPTURES)
+    ]  # fmt: skip
+    return _table(["assumed", "true spread", "captures", *(f"+{_percent(e)}" for e in WIDE_EFFECTS)], rows)
+
+
+def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
+    """The share of false claims on a busy machine, by how much it slows captures down and their number a side."""
+    captures = (*CAPTURES[:3], 4, *CAPTURES[3:])
+    cell = (20, 0.3, 0.05, 0.02)
+    rows = [
+        [
+            _percent(slowdown),
+            *(f"{100 * claim_share(rng, trials, cell, repeats=n, declared=0.1, slowdown=slowdown):.1f} %"
+              for n in captures),
+        ]
+        for slowdown in SLOWDOWNS
+    ]  # fmt: skip
+    return _table(["slowed down by", *(f"{n} a side" for n in captures)], rows)
+
+
 def _grid(share: Callable[[tuple[int, float, float, float]], float]) -> str:
     columns = list(product(NOISES, SPREADS))
     rows = [
@@ -178,7 +228,13 @@ share its factor:
 **With {REPEATS} recordings a side**, whose spread is measured:
 
 {power(rng, few, 20, REPEATS)}
-"""
+**By number of captures a side**, 20 steps each (correlation 0.3, noise 5 %), for the spreads that are assumed for CPU
+steps of 10 ms (10 %) and 1 ms (19 %), on machines as noisy as assumed and on quieter ones:
+
+{power_by_captures(rng, few)}
+**False claims on a busy machine**, whose load slows each capture down by a random (exponential) amount, by its mean:
+
+{false_claims_under_load(rng, trials)}"""
 
 
 def main(argv: Sequence[str] | None = None) -> None:

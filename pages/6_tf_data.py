@@ -6,6 +6,7 @@ import streamlit as st
 
 from tfcompare import ui
 from tfcompare.ui import tf_data, tf_data_steps
+from tfcompare.ui.input_pipeline import waits_of
 from tfcompare.ui.pair import choose_pair, comparison_of, remarks
 from tfcompare.ui.tf_data_graphs import both_graphs
 
@@ -18,9 +19,10 @@ if not tf_data.headline(pair):
 tf_data.latencies(pair)
 rows = tf_data.summary(pair)
 choice = tf_data.controls(rows)
+waits = waits_of(pair)
 sides = tf_data.chosen_analyses(pair, choice)
-tf_data_steps.five_steps(pair, sides)
+tf_data_steps.five_steps(pair, sides, waits)
 both_graphs(pair, sides)
 tf_data_steps.overlapping(sides)
-tf_data_steps.what_to_do(pair, sides)
+tf_data_steps.what_to_do(pair, sides, waits)
 tf_data.node_table(pair, tf_data.node_rows(pair, choice, sides))

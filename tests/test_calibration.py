@@ -45,6 +45,22 @@ def test_with_five_recordings_a_side_less_than_two_percent_can_be_seen() -> None
     assert calibration.claim_share(rng, TRIALS, cell, repeats=5, change=0.015) > 0.5
 
 
+@pytest.mark.parametrize("slowdown", calibration.SLOWDOWNS)
+@pytest.mark.parametrize("captures", [3, 5])
+def test_replicates_claim_no_change_of_a_busy_machine(captures: int, slowdown: float) -> None:
+    cell = (20, 0.3, 0.05, 0.02)
+    rng = np.random.default_rng(16)
+    share = calibration.claim_share(rng, TRIALS, cell, repeats=captures, declared=0.1, slowdown=slowdown)
+    assert share <= 0.05 + CHANCE
+
+
+def test_replicates_on_a_quiet_machine_detect_what_single_captures_do_not() -> None:
+    cell = (20, 0.3, 0.05, 0.02)
+    rng = np.random.default_rng(17)
+    single, three = (calibration.claim_share(rng, 500, cell, change=0.2, repeats=n, declared=0.1) for n in (1, 3))
+    assert single < 0.2 and three > 0.9
+
+
 def test_the_page_holds_figures_of_the_whole_run() -> None:
     page = calibration.PAGE.read_text(encoding="utf-8")
     assert "10,000 trials a cell" in page

@@ -29,9 +29,9 @@ def test_check_judges_times_by_all_recordings_and_bytes_by_the_run_itself(tfcomp
     grouped = findings(out)
     assert (status, err) == (1, "")
     assert "from 20 and 60 steps" in str(grouped["step_time>+5%"]["reason"])
-    assert "a measured spread between 1 and 3 recordings of " in str(grouped["step_time>+5%"]["reason"])
+    assert "run-to-run variation is measured: " in str(grouped["step_time>+5%"]["reason"])
     for condition in conditions[1:3]:
-        assert "a measured spread between 3 recordings of " in str(grouped[condition]["reason"])
+        assert "run-to-run variation is measured: " in str(grouped[condition]["reason"])
         assert grouped[condition]["candidate"] != alone[condition]["candidate"]
     assert grouped["peak_memory>+10%"] == alone["peak_memory>+10%"]
     step_time = grouped["step_time>+5%"]
@@ -55,6 +55,32 @@ def test_all_runs_below_a_path_are_used_and_the_run_itself_is_not_counted_twice(
     assert "from 20 and 60 steps" in out
 
 
+def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare, tmp_path: Path) -> None:
+    for number, source in enumerate((SMALL, AGAIN, OTHER), 1):
+        shutil.copytree(source, tmp_path / f"run-{number}")
+    _, out, err = tfcompare("check", LARGE, str(tmp_path), "--fail-if", "step_time>+5%", "--format", "json")
+    found = findings(out)["step_time>+5%"]
+    assert f"note: {tmp_path}: 3 captures of one program, by their names\n" in err
+    assert found["captures"] == {"baseline": 1, "candidate": 3}
+    assert (found["verdict"], found["evidence"]) == ("faster", "single")
+    _, _, err = tfcompare("diff", LARGE, str(tmp_path))
+    assert "note: verdicts rest on 3 captures of the candidate\n" in err
+
+
+def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None:
+    _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+6%")
+    assert " 1 capture per side; smallest detectable change: 53 %. " in out
+    assert (
+        " Detecting a change of 6 % takes about 52 captures of 20 steps per side (80 % power, assumed variation)\n"
+        in out
+    )
+    _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+6%", "--format", "json")
+    found = findings(out)["step_time>+6%"]
+    assert (found["outcome"], found["evidence"]) == ("unclear", "single")
+    assert found["smallest_detectable_change"] == pytest.approx(0.53, abs=0.01)
+    assert found["captures_needed"] == {"change": 0.06, "captures_per_side": 52, "steps_per_capture": 20}
+
+
 def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
     def verdicts(*words: str) -> tuple[list[str], str]:
         _, out, err = tfcompare("diff", SMALL, AGAIN, "--format", "csv", *words)
@@ -62,7 +88,7 @@ def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
 
     alone, _ = verdicts()
     grouped, err = verdicts("--candidate-repeat", OTHER)
-    assert err == "note: verdicts rest on 2 recordings of the candidate\n"
+    assert err == "note: verdicts rest on 2 captures of the candidate\n"
     assert alone != grouped
 
 

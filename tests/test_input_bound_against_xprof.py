@@ -10,7 +10,7 @@ import pytest
 from tests.profiles import ALL_RUNS, loaded_run, run_path
 from tests.xprof_oracle import tool_data
 from tfcompare import compare, input_ops
-from tfcompare.input_bound import UNEXPLAINED_SHARE, InputWait, input_wait, level_of
+from tfcompare.input_bound import InputWait, input_wait
 from tfcompare.logdir import find_run
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.step_series import on_slowest_host
@@ -21,7 +21,7 @@ ON_CPU = [
 ]  # fmt: skip
 ON_GPU = ["tf_gpu", "filters_16_8_simulated", "filters_512_128_simulated"]
 
-WORDS = {"HIGHLY": "highly", "MODERATELY": "moderately", "POTENTIALLY": "perhaps", "NOT": "not"}
+WORDS = {"HIGHLY": "highly", "MODERATELY": "moderately", "NOT": "not"}
 
 BREAKDOWN = {
     ON_DEMAND: "demanded_file_read_us",
@@ -52,9 +52,12 @@ def test_words_and_share_on_cpu(name):
     found = re.match(r"Your program is (\w+) input-bound because (?:only )?([\d.]+)%", said)
     assert found, said
     wait = ours(name)
+    if found[1] == "POTENTIALLY":  # little waiting, but some time that nothing explains: here that is no input
+        assert wait.level == "not"
+        assert 100 * wait.unexplained == pytest.approx(float(found[2]), abs=0.051)
+        return
     assert wait.level == WORDS[found[1]]
-    share = wait.unexplained if wait.level == "perhaps" else wait.share.average
-    assert 100 * share == pytest.approx(float(found[2]), abs=0.051)
+    assert 100 * wait.share.average == pytest.approx(float(found[2]), abs=0.051)
 
 
 @pytest.mark.parametrize("name", ON_CPU)
@@ -89,11 +92,9 @@ def test_on_gpu_xprof_sees_no_waiting_and_what_it_cannot_explain_is_explained_he
     assert float(said["infeed_time_ms_avg"]) == 0.0
     assert "POTENTIALLY" in said["input_conclusion"]
     unexplained = float(re.search(r"([\d.]+)%", said["input_conclusion"])[1]) / 100  # type: ignore[index]
-    assert level_of(0.0, unexplained) == "perhaps", "its rule is ours"
     wait = ours(name)
     assert wait.share.average > 0
     assert wait.share.average + wait.unexplained < unexplained
-    assert wait.unexplained >= UNEXPLAINED_SHARE or wait.level != "perhaps"
 
 
 @pytest.mark.parametrize("name", sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU}))

@@ -20,7 +20,8 @@ GPU = Memory("vm", "gpu")
 
 
 def steps(*spans: tuple[float, float]) -> pd.DataFrame:
-    return pd.DataFrame(spans, columns=["start_us", "duration_us"])
+    frame = pd.DataFrame(spans, columns=["start_us", "duration_us"])
+    return frame.assign(host_start_us=frame["start_us"], host_span_us=frame["duration_us"])
 
 
 # Thinning

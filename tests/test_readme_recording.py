@@ -88,7 +88,7 @@ def test_without_marks_the_whole_profile_is_one_step(logs: Path) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_commands_are_understood(command: str) -> None:
-    assert len(COMMANDS) == 2
+    assert len(COMMANDS) == 3
     chosen = cli.parser().parse_args(command.split())
     assert chosen.addresses[-1].endswith(":6009")
     assert chosen.logdir.startswith("logs")

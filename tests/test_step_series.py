@@ -17,7 +17,8 @@ OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
 def op_steps(*rows: tuple[str, int, float]) -> pd.DataFrame:
     """An `op_steps` frame of MatMuls from op names, steps and self times."""
     frame = pd.DataFrame(rows, columns=["op_name", "step", "self_time_us"])
-    return schema.OP_STEPS.conform(frame.assign(host="all", host_or_device="Host", op_type="MatMul", occurrences=1))
+    keys = {"host": "all", "host_or_device": "Host", "op_type": "MatMul"}
+    return schema.OP_STEPS.conform(frame.assign(**keys, occurrences=1, wall_time_us=frame["self_time_us"]))
 
 
 def test_each_step_names_the_host_that_took_longest():

@@ -40,6 +40,7 @@ def test_ranks_averages_and_shares_are_xprofs(name, idle):
             "occurrences": xprof["occurrences"],
             "total_time_us": xprof["total_time"],
             "self_time_us": xprof["total_self_time"],
+            "wall_time_us": np.nan,  # xprof has none
             "is_eager": xprof["eager"] == "Eager",
         }
     )

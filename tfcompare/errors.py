@@ -55,6 +55,24 @@ class NoOtherSteps(TfcompareError):
     """Steps that begin with the event that was named cannot be had; those that the profile marks itself may be."""
 
 
+class NoSuchSteps(NoOtherSteps):
+    """None of a host's steps is in the range that was chosen.
+
+    Attributes: `where` (a file, or the name of the host), `range`, `count` (how many steps the host has).
+    """
+
+    def __init__(self, where: str, steps: str, count: int) -> None:
+        self.where = where
+        self.range = steps
+        self.count = count
+        there = f"it has {count:,}" if count else "it marks no steps"
+        super().__init__(f"{where}: no step is in the range {steps}; {there}")
+
+    def at(self, path: PurePath) -> NoSuchSteps:
+        """The same finding, with the file it was made in."""
+        return NoSuchSteps(str(path), self.range, self.count)
+
+
 class NoSuchMarker(NoOtherSteps):
     """No event of a host has the name that was said to begin each step.
 

@@ -1,29 +1,29 @@
 """Whether a run is input bound: how much of its steps it spends waiting for input, in numbers and in words.
 
-The classes are those of the TensorFlow Profiler: of the step time, 20 % waiting for input is highly, 5 % moderately
-input bound. Below that a run may still be, where 3 % of its step time or more is explained by nothing in the profile.
+Decided here for every page and for advice, in the classes of TensorBoard: of the step time, 20 % waiting for input is
+highly, 5 % moderately input bound. Where steps tell nothing, the same shares hold for the profile and its calls to
+tf.data. However slow a call is, it only counts by its share.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.frames.steps import XLA_MODULE
-from tfcompare.schema.input import SLOW_CALL_US
+from tfcompare.straggler import steps_of_straggler
 from tfcompare.units import format_percent, format_time_us
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.run import RunInfo
+    from tfcompare.run import Run, RunInfo
 
 HIGHLY_SHARE = 0.20
 MODERATELY_SHARE = 0.05
-UNEXPLAINED_SHARE = 0.03
 
-Level = Literal["highly", "moderately", "perhaps", "not", "unknown"]
+Level = Literal["highly", "moderately", "not", "unknown"]
 
 BOUND: tuple[Level, ...] = ("highly", "moderately")
 
@@ -46,8 +46,9 @@ class InputWait:
     """How long a run's included steps wait for input, copies of it to the device included.
 
     Times are microseconds, shares fractions of 1. The average share is that of all step time together, as is
-    `unexplained`, the share of the time that nothing in the profile explains. Where nothing can be told, `level` is
-    `unknown`, `why_unknown` a clause that says why, and the numbers are NaN.
+    `unexplained`, the share of the time that nothing in the profile explains. Where steps tell nothing, `why_unknown`
+    is a clause that says why, and these numbers are NaN; `of_profile` is then the share of the profile that calls to
+    tf.data took, NaN without any. `level` is `unknown` where neither share is known.
     """
 
     level: Level
@@ -57,15 +58,42 @@ class InputWait:
     share: Spread
     unexplained: float
     why_unknown: str = ""
+    of_profile: float = math.nan
 
     @property
     def is_known(self) -> bool:
-        """Whether the run tells how long it waits."""
-        return self.level != "unknown"
+        """Whether the steps tell how long they wait."""
+        return not self.why_unknown
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the run is input bound, highly or moderately."""
+        return self.level in BOUND
+
+
+def wait_of(run: Run, host: str | None = None) -> InputWait:
+    """How long a run waits for input, on one host or, of several, on the one that holds the others up."""
+    found = input_wait(steps_of_straggler(run.table("steps", host=host)), run.info)
+    if found.is_known:
+        return found
+    return wait_by_calls(run.table("tf_data_pipelines", host=host), run.info.duration_ms * 1e3, found.why_unknown)
+
+
+def wait_by_calls(pipelines: pd.DataFrame, duration_us: float, why_unknown: str) -> InputWait:
+    """The same of a run whose steps tell nothing, by its calls to tf.data; of several hosts, the one that waits most.
+
+    `pipelines` are rows of `tf_data_pipelines`.
+    """
+    asked = _asked(pipelines)
+    if asked.empty or not duration_us > 0:
+        return unknown(why_unknown)
+    waiting_us = (asked["calls"] * asked["mean_latency_us"]).groupby(asked["host"]).sum().max()
+    share = min(float(waiting_us) / duration_us, 1.0)
+    return replace(unknown(why_unknown), level=level_of(share), of_profile=share)
 
 
 def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
-    """How long a run waits for input.
+    """How long a run waits for input, by its steps.
 
     `steps` has one row a step with the columns of `schema.STEPS`, of one host or of the slowest of each step; `info`
     says what marked them.
@@ -80,7 +108,7 @@ def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
     share = float(waiting.sum()) / whole
     unexplained = float(counted["other_us"].sum()) / whole
     return InputWait(
-        level_of(share, unexplained),
+        level_of(share),
         len(counted),
         _spread(duration),
         _spread(waiting),
@@ -101,7 +129,7 @@ def unknown(why: str) -> InputWait:
 
 
 def why_unknown(info: RunInfo) -> str:
-    """A clause on why a run of this kind does not tell how long it waits for input; empty for one that does."""
+    """A clause on why the steps of a run of this kind do not tell how long they wait; empty where they do."""
     if not info.has_steps:
         return "it has no step markers"
     if info.step_source.startswith(XLA_MODULE):
@@ -109,13 +137,11 @@ def why_unknown(info: RunInfo) -> str:
     return ""
 
 
-def level_of(input_share: float, unexplained: float) -> Level:
-    """The class of a run that waits for input, and of whose step time nothing is known, for these shares."""
+def level_of(input_share: float) -> Level:
+    """The class of a run that waits for input for this share of its time."""
     if input_share >= HIGHLY_SHARE:
         return "highly"
-    if input_share >= MODERATELY_SHARE:
-        return "moderately"
-    return "perhaps" if unexplained >= UNEXPLAINED_SHARE else "not"
+    return "moderately" if input_share >= MODERATELY_SHARE else "not"
 
 
 def _spread(values: pd.Series, average: float | None = None) -> Spread:
@@ -125,111 +151,66 @@ def _spread(values: pd.Series, average: float | None = None) -> Spread:
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls to tf.data in which a program asked for an element: the longest, in µs, and the share of slow ones.
-
-    Both are NaN where there is no call.
+    """The calls to tf.data in which a program asked for an element: the mean and the longest, in µs, and the share of
+    slow ones. All are NaN where there is no call.
     """
 
+    mean_us: float
     slowest_us: float
     slow_share: float
 
 
 def calls_of(pipelines: pd.DataFrame) -> Calls:
     """The calls to all pipelines, rows of `tf_data_pipelines`, but for those that only take elements to a device."""
-    asked = pipelines[~pipelines["feeds_device"].astype(bool)]
+    asked = _asked(pipelines)
     calls = int(asked["calls"].sum())
-    slow_share = float(asked["slow_calls"].sum()) / calls if calls else math.nan
-    return Calls(float(asked["max_latency_us"].max()), slow_share)
+    if not calls:
+        return Calls(math.nan, math.nan, math.nan)
+    mean_us = float((asked["calls"] * asked["mean_latency_us"]).sum()) / calls
+    return Calls(mean_us, float(asked["max_latency_us"].max()), float(asked["slow_calls"].sum()) / calls)
 
 
-def words(wait: InputWait, slowest_call_us: float = math.nan) -> str:
-    """What is to be said of one run, as the end of a sentence that begins with its name."""
+def _asked(pipelines: pd.DataFrame) -> pd.DataFrame:
+    return pipelines[~pipelines["feeds_device"].astype(bool)]
+
+
+def words(wait: InputWait) -> str:
+    """Whether one run is input bound, as the end of a sentence that begins with its name."""
+    if wait.level == "unknown":
+        return f"does not tell how long it waits for input, since {wait.why_unknown}."
+    is_bound = f"is {wait.level} input bound"
     if not wait.is_known:
-        return f"does not tell how long it waits for input, since {wait.why_unknown}.{_by_its_calls(slowest_call_us)}"
-    share = format_percent(wait.share.average)
-    if wait.level == "perhaps":
-        return (
-            f"may be input bound: it waits for input only {share} of its step time, but nothing in the profile "
-            f"explains another {format_percent(wait.unexplained)}, which may be reading or Python."
-        )
-    times = f"{format_time_us(wait.input_time_us.average)} of {format_time_us(wait.step_time_us.average)} in each step"
-    only = "only " if wait.level == "not" else ""
-    return f"is {wait.level} input bound: it waits for input {only}{share} of its step time, {times} on average."
-
-
-def _by_its_calls(slowest_call_us: float) -> str:
-    if math.isnan(slowest_call_us):
-        return ""
-    limit, took = format_time_us(SLOW_CALL_US), format_time_us(slowest_call_us)
-    if slowest_call_us > SLOW_CALL_US:
-        return f" The slowest call to tf.data took {took}: above {limit} the program waits for its input."
-    return f" Even the slowest call to tf.data took {took}, no more than {limit}: its input was ready."
+        calls = f"calls to tf.data took {format_percent(wait.of_profile)} of the profile"
+        return f"{is_bound}: {calls}. How long a step waits is unknown, since {wait.why_unknown}."
+    share = f"{format_percent(wait.share.average)} of the step time"
+    times = f"{format_time_us(wait.input_time_us.average)} of {format_time_us(wait.step_time_us.average)} per step"
+    text = f"{is_bound}: it waits for input for {share}, {times} on average."
+    if wait.is_bound or wait.unexplained < MODERATELY_SHARE:
+        return text
+    return f"{text} Another {format_percent(wait.unexplained)} is unexplained; reading in Python may be part of it."
 
 
 def headline(baseline: InputWait, candidate: InputWait, *, identical: bool = False) -> str:
-    """What became of the waiting for input, in a sentence; `identical`: both are one recording."""
+    """Whether two runs are input bound, in a sentence or two; `identical`: both are one recording.
+
+    It says what is true of each run, and claims no change: that takes a verdict.
+    """
     if identical:
         return f"Both runs are the same recording, which {words(baseline)}"
-    if not baseline.is_known and not candidate.is_known:
-        why, its_why = baseline.why_unknown, candidate.why_unknown
-        whys = f", since {why}" if why == its_why else f": the baseline, since {why}; the candidate, since {its_why}"
-        return f"Neither run tells how long it waits for input{whys}."
-    for name, known, other, untold in (
-        ("candidate", candidate, "baseline", baseline),
-        ("baseline", baseline, "candidate", candidate),
-    ):
-        if not untold.is_known:
-            return (
-                f"The {name} waits for input {format_percent(known.share.average)} of its step time: it "
-                f"{_ALONE[known.level]}. Of the {other} that cannot be told, since {untold.why_unknown}."
-            )
-    ours, theirs = (format_percent(wait.share.average) for wait in (baseline, candidate))
-    outcome = _outcome(baseline.level, candidate)
-    return f"The candidate waits for input {theirs} of its step time against {ours} of the baseline: {outcome}."
-
-
-_ALONE = {
-    "highly": "is highly input bound",
-    "moderately": "is moderately input bound",
-    "perhaps": "may be input bound",
-    "not": "is not input bound",
-}
-_BOTH = {
-    "highly": "both are highly input bound",
-    "moderately": "both are moderately input bound",
-    "perhaps": "both may be input bound, since some of their step time is unexplained",
-    "not": "neither is input bound",
-}
-
-
-def _outcome(before: Level, candidate: InputWait) -> str:
-    now = candidate.level
-    if before == now:
-        return _BOTH[now]
-    if now == "not":
-        return "it is no longer input bound" if before in BOUND else "it is not input bound, which the baseline may be"
-    if now == "perhaps":
-        unexplained = f"{format_percent(candidate.unexplained)} of its step time is unexplained"
-        if before in BOUND:
-            return f"it is no longer clearly input bound, though {unexplained}"
-        return f"it may be input bound, since {unexplained}"
-    if before in BOUND:
-        return "it has become highly input bound" if now == "highly" else "it still is input bound, but less so"
-    return f"it {'has become' if before == 'not' else 'clearly is'} {now} input bound"
+    if baseline.level == candidate.level == "unknown" and baseline.why_unknown == candidate.why_unknown:
+        return f"Neither run tells how long it waits for input, since {baseline.why_unknown}."
+    if not (baseline.is_known and candidate.is_known):
+        return f"The candidate {words(candidate)} The baseline {words(baseline)}"
+    ours, theirs = (f"{format_percent(w.share.average)} ({w.level} input bound)" for w in (baseline, candidate))
+    return f"Waiting for input as a share of the step time: {theirs}, baseline {ours}."
 
 
 def in_time(baseline: InputWait, candidate: InputWait) -> str:
-    """What the shares alone hide: how long a step waits in either run, and whether that or the rest changed."""
+    """What the shares alone hide: how long a step of either run waits, and how long it is."""
     if not (baseline.is_known and candidate.is_known):
         return ""
-    ours, theirs = baseline.input_time_us.average, candidate.input_time_us.average
-    text = f"On average a step waits {format_time_us(theirs)} against {format_time_us(ours)}"
-    if candidate.share.average > baseline.share.average and theirs <= ours:
-        if theirs == ours:
-            return f"{text}: no longer than before, but the rest of the step got shorter."
-        return f"{text}: less than before, but the rest of the step got shorter still."
-    if candidate.share.average < baseline.share.average and theirs >= ours:
-        if theirs == ours:
-            return f"{text}: no less than before, but the rest of the step got longer."
-        return f"{text}: more than before, but the rest of the step got longer still."
-    return f"{text}."
+    ours, theirs = (
+        f"{format_time_us(w.input_time_us.average)} of {format_time_us(w.step_time_us.average)}"
+        for w in (baseline, candidate)
+    )
+    return f"Waiting per step: {theirs}, baseline {ours}."

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcompare import input_bound, step_series
+from tfcompare import input_bound
 from tfcompare.compare.timed import Floats
 from tfcompare.compare.verdict import UNTESTED, Verdict
+from tfcompare.straggler import steps_of_straggler
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
     """Whether the candidate's steps wait longer or shorter for their input: `input_us` of the steps that count.
 
-    Each step is that of the host it took longest on, as in `input_bound.input_wait`, so the ratio is that of the means
-    there.
+    Of several hosts the one that holds the others up counts, as in `input_bound.input_wait`, so the ratio is that of
+    the means there.
     """
     for role, run in (("baseline", comparison.baseline), ("candidate", candidate)):
         if why := input_bound.why_unknown(run.info):
@@ -32,6 +33,6 @@ def _waiting(comparison: Comparison, run: Run) -> list[Floats]:
     recordings = comparison.recordings(run)
     series = []
     for recording, host in zip(recordings.runs, recordings.hosts, strict=True):
-        steps = step_series.on_slowest_host(recording.table("steps", host=host))
+        steps = steps_of_straggler(recording.table("steps", host=host))
         series.append(steps.loc[steps["included"].astype(bool), "input_us"].to_numpy(np.float64))
     return series

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Literal
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.movers import metric_in
 from tfcompare.compare.typical_steps import MEANING as TYPICAL
-from tfcompare.compare.verdict import FASTER, SLOWER, Verdict
+from tfcompare.compare.verdict import Verdict
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.tf_stats import ROLES, without_idle
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", ""]
+Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", "steps/s", "examples/s", ""]
 Better = Literal["lower", "neither"]
 NEITHER_TOLD = (math.nan, math.nan)
+STEP_TIME = "Step time (typical)"
 
 
 @dataclass(frozen=True)
@@ -53,35 +54,37 @@ class KeyFigure:
 
 def better_by(verdict: Verdict) -> Better:
     """Only what a verdict claims counts as better or worse."""
-    return "lower" if verdict.word in (FASTER, SLOWER) else "neither"
+    return "lower" if verdict.is_claim else "neither"
 
 
 def key_figures(
     diff: pd.DataFrame,
     step_us: tuple[float, float],
     sixteen_bit: tuple[float, float] = NEITHER_TOLD,
+    eager: tuple[float, float] = NEITHER_TOLD,
     step_time: Better = "neither",
 ) -> list[KeyFigure]:
     """Step time, op time on host and device, shares of IDLE, 16-bit computing and eager ops, and of the time matched.
 
     `diff` is the pair's diff of `op_stats`; its times are per step or per run, and so are the figures. Of baseline and
-    candidate, NaN where not known: `step_us`, their typical steps, and `sixteen_bit`, the shares of their devices'
-    computing. `step_time` is what a verdict says of the step time; sums of times are not judged. Figures that a pair
+    candidate, NaN where not known: `step_us`, their typical steps; `sixteen_bit`, the shares of their devices'
+    computing; and `eager`, the shares of eager ops. `step_time` is what a verdict says of the step time; sums of times
+    are not judged. Figures that a pair
     does not have (a step time without steps, device time without a device) are left out.
     """
     metric = metric_in(diff, "self_time_us")
-    per = "step" if metric.endswith("_per_step") else "run"
+    per = metric.partition("_per_")[2] or "run"
     figures = [] if any(map(math.isnan, step_us)) else [_step_time(*step_us, step_time)]
     sides = [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
     figures += [_op_time(diff, metric, side, per) for side in sides]
     figures += [_idle_share(diff, metric, side) for side in sides[:1]]
     figures += [] if all(map(math.isnan, sixteen_bit)) else [_sixteen_bit(*sixteen_bit)]
-    figures += [_eager_share(diff, metric)] if HOST in sides else []
+    figures += [] if all(map(math.isnan, eager)) else [_eager(*eager)]
     return [*figures, _matched(diff, metric)] if sides else figures
 
 
 def _step_time(baseline_us: float, candidate_us: float, better: Better) -> KeyFigure:
-    return KeyFigure("Step time (typical)", "µs", baseline_us, candidate_us, better, TYPICAL)
+    return KeyFigure(STEP_TIME, "µs", baseline_us, candidate_us, better, TYPICAL)
 
 
 def _sixteen_bit(baseline: float, candidate: float) -> KeyFigure:
@@ -101,7 +104,9 @@ def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
     ops = without_idle(diff)
     here = ops[ops["host_or_device"] == side]
     ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
-    meaning = f"Self time of all {side.lower()} ops added up, over all threads or streams, per {per}; without IDLE."
+    meaning = (
+        f"Self time of all {side.lower()} ops added up over all hosts, threads and streams, per {per}; without IDLE."
+    )
     return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "neither", meaning)
 
 
@@ -112,14 +117,15 @@ def _idle_share(diff: pd.DataFrame, metric: str, side: str) -> KeyFigure:
     return KeyFigure(f"{side} IDLE", "share", _ratio(idle[0], whole[0]), _ratio(idle[1], whole[1]), "neither", meaning)
 
 
-def _eager_share(diff: pd.DataFrame, metric: str) -> KeyFigure:
-    ops = without_idle(diff)
-    ops = ops[ops["host_or_device"] == HOST]
-    whole = _sums(ops, metric)
-    eager = [_sums(ops[ops[f"is_eager_{role}"].fillna(False).astype(bool)], metric)[i] for i, role in enumerate(ROLES)]
-    meaning = "Share of the host ops' self time in ops that ran eagerly, outside of any tf.function."
+def _eager(baseline: float, candidate: float) -> KeyFigure:
     return KeyFigure(
-        "Eager ops on host", "share", _ratio(eager[0], whole[0]), _ratio(eager[1], whole[1]), "neither", meaning
+        "Eager ops on host",
+        "share",
+        baseline,
+        candidate,
+        "neither",
+        "Ops that Python calls one by one, outside of any tf.function: their share of the typical step, without time "
+        "in which a device is busy. Without steps, their self time as a share of the profile.",
     )
 
 

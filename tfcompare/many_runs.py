@@ -14,7 +14,7 @@ from tfcompare.compare.headline import has_steps
 from tfcompare.compare.movers import group_diff, metric_in
 from tfcompare.errors import Unknown
 from tfcompare.input_bound import input_wait
-from tfcompare.step_series import on_slowest_host
+from tfcompare.straggler import steps_of_straggler
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -42,6 +42,7 @@ COLUMNS = (
     "step_time_us_tenth",
     "step_time_us_ninetieth",
     "verdict",
+    "evidence",
     "ratio",
     "interval_low",
     "interval_high",
@@ -66,8 +67,8 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
     `step_time_us_typical`, which is what runs are compared by (`compare.typical_steps`), `step_time_us_median`, and
     between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles; missing, as the others
-    are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `ratio` (of the typical
-    steps, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
+    are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `evidence`, `ratio` (of the
+    typical steps, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
     `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any memory, and
     `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for input;
     `start_time` and `start_time_source`.
@@ -86,6 +87,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
                 "step_time_us_typical": comparison.typical_step_us(run),
                 **_step_times(run, host),
                 "verdict": verdict.word if verdict else "",
+                "evidence": verdict.evidence if verdict else "",
                 "interval_low": verdict.low if verdict else math.nan,
                 "interval_high": verdict.high if verdict else math.nan,
                 "reason": verdict.reason if verdict else "",
@@ -125,8 +127,8 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
     candidate, the op with the largest change first, candidates in the diff's order: `row` (0 for the first op),
     `host_or_device`, `op_type`, with `by="op_name"` also `op_name`; `candidate`; `baseline_us` and `candidate_us`, per
     step as in the diff, missing on a side that does not have the op; `ratio` (candidate ÷ baseline); `status`
-    (`matched`, `added`, `removed`, `neither`); `verdict` (empty without a pair). An op goes by the baseline's name, one
-    that was added by its own. IDLE is none, and ops that changed nowhere are left out.
+    (`matched`, `added`, `removed`, `neither`); `verdict` and `evidence` (empty without a pair). An op goes by the
+    baseline's name, one that was added by its own. IDLE is none, and ops that changed nowhere are left out.
 
     Raises `Unknown` for another `by`.
     """
@@ -137,7 +139,7 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
     keys = _OP if by == "op_name" else _TYPE
     rows = rows.assign(is_added=rows["status"] == ADDED) if by == "op_name" else group_diff(rows, by)
     metric = metric_in(diff, "self_time_us")
-    cells = rows[[*keys, "candidate", "status", "verdict"]].assign(
+    cells = rows[[*keys, "candidate", "status", "verdict", "evidence"]].assign(
         baseline_us=rows[f"{metric}_baseline"].astype("float64"),
         candidate_us=rows[f"{metric}_candidate"].astype("float64"),
         ratio=rows[f"{metric}_ratio"].astype("float64"),
@@ -154,7 +156,9 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
 def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
     """`neither` where a candidate has nothing to do with an op."""
     return cells.assign(
-        status=cells["status"].fillna(NEITHER).astype("str"), verdict=cells["verdict"].fillna("").astype("str")
+        status=cells["status"].fillna(NEITHER).astype("str"),
+        verdict=cells["verdict"].fillna("").astype("str"),
+        evidence=cells["evidence"].fillna("").astype("str"),
     )
 
 
@@ -176,4 +180,4 @@ def _peak_bytes(run: Run, host: str | None) -> float:
 
 
 def _input_share(run: Run, host: str | None) -> float:
-    return input_wait(on_slowest_host(run.table("steps", host=host)), run.info).share.average
+    return input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average

@@ -82,11 +82,13 @@ def thinned(position: Floats, values: Floats, peak: int, points: int = POINTS) -
 def step_positions(time_us: Floats, steps: pd.DataFrame) -> Floats:
     """Where in a run's steps each time lies: `k` and a fraction in the k-th step, counted from 1.
 
-    `steps` is the table of one host. A step reaches to the start of the next one, the last to its end. What comes
-    before the first step lies between 0 and 1, what comes after the last one between n + 1 and n + 2.
+    `steps` is the table of one host. A step reaches to the start of the next one, the last to its end: of its host span
+    where there is one, since the host allocates. What comes before the first step lies between 0 and 1, what comes
+    after the last one between n + 1 and n + 2.
     """
-    starts = np.sort(steps["start_us"].to_numpy(dtype=np.float64))
-    end = float((steps["start_us"] + steps["duration_us"]).max())
+    start = steps["host_start_us"].fillna(steps["start_us"])
+    starts = np.sort(start.to_numpy(dtype=np.float64))
+    end = float((start + steps["host_span_us"].fillna(steps["duration_us"])).max())
     first = min(0.0, float(time_us.min()))
     last = max(end, float(time_us.max()))
     edges = np.maximum.accumulate([first, *starts, end, last])

@@ -12,6 +12,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.by_hand import Choice
 from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.movers import metric_in, scope_of
 from tfcompare.compare.verdict import LESS, MORE, SAME
 from tfcompare.memory_series import Memory
@@ -110,12 +111,13 @@ def peak_diff(
     *,
     identical: bool,
     by_hand: Sequence[Choice] = (),
+    evidence: Evidence = NO_EVIDENCE,
 ) -> pd.DataFrame:
     """The diff of `memory_peak` of one pair of memories.
 
     `whole` is the diff of the two runs, in which only memories of one name meet. Two names are compared here, from
-    `tables`, the `memory_peak` of the runs, and with what is said of names `by_hand`; the rows then go by the names of
-    the baseline.
+    `tables`, the `memory_peak` of the runs, with what is said of names `by_hand` and what else tells their ops apart
+    (`evidence`); the rows then go by the names of the baseline.
     """
     if pair.has_one_name:
         there = pair.baseline or (pair.candidate and _renamed(pair.candidate, hosts))
@@ -123,7 +125,7 @@ def peak_diff(
     ours, theirs = (_of(table, memory) for table, memory in zip(tables, pair.memories, strict=True))
     theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))
     candidate = str(whole["candidate"].iloc[0])
-    sides = Side(ours, 1), Side(theirs, 1)
+    sides = Side(ours, 1, evidence=evidence[0]), Side(theirs, 1, evidence=evidence[1])
     return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, by_hand=by_hand)
 
 

@@ -9,10 +9,19 @@ from pathlib import Path
 from threading import Lock, Semaphore
 
 from tfcompare import settings
-from tfcompare.errors import NoOtherSteps, NoSuchMarker, NoSuchPlace, NotAProfile, NotFetched, TfcompareError
+from tfcompare.errors import (
+    NoOtherSteps,
+    NoSuchMarker,
+    NoSuchPlace,
+    NoSuchSteps,
+    NotAProfile,
+    NotFetched,
+    TfcompareError,
+)
 from tfcompare.frames import HostFrames, build
 from tfcompare.logdir import FoundRun, HostFile, remote_cache
 from tfcompare.remote.fetching import Copy
+from tfcompare.step_choice import StepChoice
 from tfcompare.store.kept_frames import KeptFrames, kept_frames, pack_name, stamp_of
 from tfcompare.store.stored_frames import stored_frames
 from tfcompare.text import text_of
@@ -62,14 +71,11 @@ class _Stopped(BaseException):
 class HostReader:
     """Reads host files on several threads; remote ones are fetched before, and held while they are read.
 
-    `remarks`, each once: what came up that is of this machine and not of the profiles; `step_marker`: the host event
-    that begins each step, if one was named.
+    `remarks`, each once: what came up that is of this machine and not of the profiles; `choice`: which steps count.
     """
 
-    def __init__(
-        self, found: FoundRun, step_marker: str | None, fetching: Progress | None, kept: KeptFrames | None
-    ) -> None:
-        self.step_marker = step_marker
+    def __init__(self, found: FoundRun, choice: StepChoice, fetching: Progress | None, kept: KeptFrames | None) -> None:
+        self.choice = choice
         self._fetching = fetching
         self._kept = kept
         self._at_once = Semaphore(_READERS)
@@ -86,7 +92,7 @@ class HostReader:
             raise _Stopped
         if file.stored is None:
             return self._kept_or_made(file)
-        if self.step_marker is None:
+        if self.choice.is_default:
             return stored_frames(file, self._kept, self.remarks, self._made)
         return self._with_other_steps(file, file.stored.name)
 
@@ -99,8 +105,10 @@ class HostReader:
         try:
             frames = self._kept_or_made(file)
         except NoSuchPlace as error:
-            raise NoOtherSteps(f"{error}; steps by a marker of one's own are made from the profile itself") from None
-        if pack_name(file.host, frames.digest, None) != pack:
+            raise NoOtherSteps(
+                f"{error}; steps by a marker or range of one's own are made from the profile itself"
+            ) from None
+        if pack_name(file.host, frames.digest) != pack:
             told = "is another profile than the one in the store; run `tfcompare ingest` again"
             raise NoOtherSteps(f"{text_of(str(file.where))}: {told}")
         return frames
@@ -109,10 +117,10 @@ class HostReader:
         if self._kept is None:
             return self._made(file)
         before = stamp_of(file)
-        frames = self._kept.find(file, self.step_marker, before)
+        frames = self._kept.find(file, self.choice, before)
         if frames is None:
             frames = self._made(file)
-            self._kept.keep(file, self.step_marker, frames, before)
+            self._kept.keep(file, self.choice, frames, before)
         return frames
 
     def _made(self, file: HostFile) -> HostFrames:
@@ -138,8 +146,8 @@ class HostReader:
         try:
             with self._at_once, kept_at_hand():
                 profile = read(path)
-                return build(profile.space, file.host, profile.digest, self.step_marker)
-        except (NotAProfile, NoSuchMarker) as error:  # the former also of a damaged XLA program within
+                return build(profile.space, file.host, profile.digest, self.choice)
+        except (NotAProfile, NoSuchMarker, NoSuchSteps) as error:  # the former also of a damaged XLA program within
             raise error.at(file.where) from None
 
     def _told(self, file: HostFile, here: int) -> None:

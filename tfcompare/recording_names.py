@@ -1,4 +1,4 @@
-"""Recordings of one program, as far as the names of their folders tell: so that they can be grouped in one go.
+"""Which runs are captures of one program, by the names of their folders, so that they can be grouped.
 
 Two runs go by one name where their paths, up to `plugins/profile`, differ only in the time of recording, in a word
 that says "once more" (`again`, `repeat_2`, `run3`), or in a counter at the end of one folder's name. A number is taken
@@ -57,6 +57,11 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
         if not any(is_copy(runs[run_id], runs[other]) for other in others):
             groups[primary].append(run_id)
     return {primary: tuple(ids) for primary, ids in groups.items() if ids}
+
+
+def is_one_program(found: Sequence[FoundRun]) -> bool:
+    """Whether all of these runs go by one name."""
+    return len(set(program_names({run.id: _path(run) for run in found}).values())) == 1
 
 
 def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:

@@ -16,18 +16,22 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.input_pipeline import input_pipeline
 from tfcompare.frames.memory import memory_timeline
+from tfcompare.frames.op_evidence import OpEvidence, op_evidence
 from tfcompare.frames.op_parts import of_hosts
-from tfcompare.frames.op_stats import op_cells, op_stats, op_steps
+from tfcompare.frames.op_stats import named_wall, op_cells, op_stats, op_steps
 from tfcompare.frames.step_cells import StepCells, below_one_another
 from tfcompare.frames.step_times import run_steps
 from tfcompare.frames.steps import WHOLE_PROFILE
 from tfcompare.logdir import FoundRun, find_run
+from tfcompare.machine_load import MachineLoad, read_load
 from tfcompare.reading import HostReader, Progress, kept_here, read_hosts
+from tfcompare.step_choice import OWN_STEPS, StepChoice, step_choice
 
 _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.steps,
+    "idle_gaps": lambda h: h.idle_gaps,
     "kernel_stats": lambda h: h.kernels.stats,
     "kernel_steps": lambda h: h.kernels.steps(),
     "copies": lambda h: h.copies,
@@ -79,7 +83,8 @@ class Run:
     `id`: the path relative to the place it was found under (DESIGN section 2); `name`: what a page shows;
     `content_id`: a digest of what the host files hold, the same for copies of a run wherever they lie, another one for
     each step marker; `host_names`: sorted; `remarks`: what to know before trusting its numbers, one clear sentence
-    each; `step_marker`: the host event that was said to begin each step, if any was.
+    each; `choice`: which steps count, and what begins them; `machine_load`: the load while it was recorded, None where
+    unknown.
     """
 
     id: str
@@ -90,7 +95,18 @@ class Run:
     remarks: tuple[str, ...]
     found: FoundRun = field(repr=False)
     hosts: tuple[HostFrames, ...] = field(repr=False)
-    step_marker: str | None = None
+    choice: StepChoice = OWN_STEPS
+    machine_load: MachineLoad | None = None
+
+    @property
+    def is_under_load(self) -> bool:
+        """Whether the machine is known to have been busy with other work while the run was recorded."""
+        return self.machine_load is not None and self.machine_load.is_busy
+
+    @property
+    def step_marker(self) -> str | None:
+        """The host event that was chosen to begin each step, if any was."""
+        return self.choice.marker
 
     @cached_property
     def info(self) -> RunInfo:
@@ -147,6 +163,27 @@ class Run:
             self._cells[host] = op_cells(of_hosts([h.parts for h in hosts]), _label(host))
         return self._cells[host]
 
+    def op_shares(self, host: str) -> pd.DataFrame:
+        """What each op of one host has of each part of each step, so that the ops of a part add up to it.
+
+        Columns `host_or_device`, `op_type`, `op_name`, `step`, `step_part` (one of `schema.STEP_PARTS`), `stage` (the
+        tf.data iterator that the op worked for, empty for none) and `wall_time_us`. Raises `Unknown` for a host that is
+        none.
+        """
+        (frames,) = self._hosts(host)
+        return named_wall(frames.parts)
+
+    def op_evidence(self, *, host: str | None = None) -> OpEvidence:
+        """What tells ops apart beside their names, on all hosts or on one. Raises `Unknown` for a host that is none."""
+        if host not in self._evidence:
+            hosts = self._hosts(host)
+            self._evidence[host] = op_evidence([h.parts.parts for h in hosts], [h.kernels.stats for h in hosts])
+        return self._evidence[host]
+
+    @cached_property
+    def _evidence(self) -> dict[str | None, OpEvidence]:
+        return {}
+
     @cached_property
     def _cells(self) -> dict[str | None, StepCells]:
         return {}
@@ -178,34 +215,37 @@ class Run:
         idle = pd.concat([h.idle for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
-        return op_stats(parts, idle, _label(host))
+        return op_stats(parts, idle, _label(host), has_steps=not self.table("steps", host=host).empty)
 
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        if device is None:
-            return op_steps(self.step_cells("op_stats", host=host))
-        parts = of_hosts([h.parts.on_device(device) for h in hosts])
-        return op_steps(op_cells(parts, _label(host)))
+        parts = of_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
+        cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
+        return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
 
 
 def load(
     place: str | Path | FoundRun,
     *,
     step_marker: str | None = None,
+    steps: str | None = None,
     progress: Progress | None = None,
     fetching: Progress | None = None,
 ) -> Run:
     """Read the one run at `place`: a file, run folder, logdir or a found run.
 
     `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is
-    wanted. Remote host files are fetched into the user's cache folder first, several at once, unless they are there;
-    `fetching` is told how far that is, `progress` how many are read. What was read before, and has not been touched
-    since, comes from the frames that are kept on this machine.
+    wanted. `steps` keeps to a range of steps by position, such as `5:25` (counted from 1, both included), `5:` or
+    `:25`: every table is then of these steps and what ran between them.
+
+    Remote host files are fetched into the user's cache folder first, several at once, unless they are there; `fetching`
+    is called with how far that is, `progress` with how many are read. What was read before, and has not been touched
+    since, comes from the frames that are cached on this machine.
     A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be read
     (`NotAProfile`, `NoSuchPlace`), any cannot be fetched (`NotFetched`) or had with these steps (`NoOtherSteps`), where
-    there is no run (`NoRuns`) or more than one (`SeveralRuns`).
+    `steps` is no range, where there is no run (`NoRuns`) or more than one (`SeveralRuns`).
     """
     found = place if isinstance(place, FoundRun) else find_run(place)
-    return read_by(HostReader(found, step_marker, fetching, kept_here()), found, progress)
+    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, kept_here()), found, progress)
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:
@@ -215,24 +255,40 @@ def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = Non
     hosts, failures = read_hosts(found, reader, progress)
     if not hosts:
         raise failures[0]
-    remarks = (*found.problems, *(f"left out: {failure}" for failure in failures), *_remarks(hosts), *reader.remarks)
+    load = _machine_load(found)
+    busy = [f"recorded under load ({load}): step times vary more"] if load is not None and load.is_busy else []
+    remarks = (
+        *found.problems,
+        *(f"left out: {failure}" for failure in failures),
+        *_remarks(hosts),
+        *busy,
+        *reader.remarks,
+    )
     return Run(
         id=found.id,
         name=found.name,
         path=found.path,
-        content_id=_content_id(hosts, reader.step_marker),
+        content_id=_content_id(hosts, reader.choice),
         host_names=tuple(sorted(h.host for h in hosts)),
         remarks=remarks,
         found=found,
         hosts=tuple(hosts),
-        step_marker=reader.step_marker,
+        choice=reader.choice,
+        machine_load=load,
     )
 
 
-def _content_id(hosts: list[HostFrames], step_marker: str | None) -> str:
+def _machine_load(found: FoundRun) -> MachineLoad | None:
+    """The load that lies beside a run on this machine; that of a remote or stored run is unknown."""
+    if found.is_remote or found.is_stored:
+        return None
+    return read_load(Path(found.files[0].path).parent)
+
+
+def _content_id(hosts: list[HostFrames], choice: StepChoice) -> str:
     digest = blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16)
-    if step_marker is not None:
-        digest.update(step_marker.encode("utf-8", "surrogatepass"))
+    if choice.key is not None:
+        digest.update(choice.key.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

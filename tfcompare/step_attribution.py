@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import pandas as pd
 
 from tfcompare.compare.attribution import (
     Waterfall,
@@ -18,29 +15,37 @@ from tfcompare.compare.attribution import (
     part_waterfall,
     step_waterfall,
 )
-from tfcompare.compare.attribution_words import PART_WORDS, ahead_sentence, part_sentence, step_sentence
-from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_sentence
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.part_times import Recorded, ahead_us, launches_of, ops_of, recorded, transfers_of
+from tfcompare.compare.matching import host_counterparts
+from tfcompare.compare.verdict import UNCLEAR, UNTESTED
+from tfcompare.part_times import HostSteps, host_steps
 from tfcompare.schema import STEP_PARTS
-from tfcompare.step_series import on_slowest_host
+from tfcompare.straggler import in_words, straggler
+
+_WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tfcompare.compare import Comparison
     from tfcompare.run import Run
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """A pair's average steps, part by part.
+    """A pair's average steps, part by part, of one host of each run.
 
-    `parts` as `compare.attribution.part_means` gives them. `waterfall` is None where a run has no steps; `sentence`
-    then says so. `moved_most` is the part that changed the most, None where none did.
+    `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them. `waterfall` is None
+    where a run has no steps; `sentence` then says so. `host_sentence`: who is the slowest of several hosts, empty for
+    one. `moved_most` is the part that changed the most, None where none did.
     """
 
+    hosts: tuple[str, str]
     parts: pd.DataFrame
     waterfall: Waterfall | None
     sentence: str
+    host_sentence: str = ""
 
     @property
     def moved_most(self) -> str | None:
@@ -58,81 +63,105 @@ class Within:
 
 
 def attribution(comparison: Comparison, candidate: Run) -> Attribution:
-    """How the average step of a comparison's candidate differs from the baseline's, of its chosen host or of all."""
-    parts = part_means(*(steps_of(comparison, run) for run in (comparison.baseline, candidate)))
+    """How the average step of a comparison's candidate differs from the baseline's, on its chosen host.
+
+    Of several hosts it is the candidate's straggler and the same host of the baseline: by name, else by position.
+    """
+    hosts = attributed_hosts(comparison, candidate)
+    parts = part_means(*attributed_steps(comparison, candidate))
+    of_hosts = host_sentence(comparison, candidate)
     if why := _why_none(comparison.baseline, candidate):
-        return Attribution(parts, None, why)
+        return Attribution(hosts, parts, None, why)
     if not has_both(parts):
-        return Attribution(parts, None, "No waterfall: a run has no step that counts.")
+        return Attribution(hosts, parts, None, "No waterfall: a run has no step that counts.")
     waterfall = step_waterfall(parts)
     if comparison.baseline.content_id == candidate.content_id:
-        return Attribution(parts, waterfall, "Both runs are the same recording: no part of the step differs.")
-    return Attribution(parts, waterfall, step_sentence(parts))
+        same = "Both runs are the same recording: no part of the step differs."
+        return Attribution(hosts, parts, waterfall, same, of_hosts)
+    return Attribution(hosts, parts, waterfall, caution(comparison, candidate) + step_sentence(parts), of_hosts)
 
 
-def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
-    """The run's steps with their parts, one row a step: those of the chosen host, or of the slowest of each step."""
-    return on_slowest_host(run.table("steps", host=comparison.host_of(run)))
+def caution(comparison: Comparison, candidate: Run) -> str:
+    """What stands before a sentence on differences when the step time has no significant one; else empty."""
+    verdict = comparison.verdict[candidate.id]
+    if verdict.is_claim or comparison.baseline.content_id == candidate.content_id:
+        return ""
+    why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
+    return f"The step time {why}, so the following may be chance. "
+
+
+def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
+    """The hosts of baseline and candidate whose steps are taken apart."""
+    if comparison.host is not None:
+        return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
+    baseline = comparison.baseline
+    found = straggler(candidate.table("steps"))
+    theirs = found.host if found is not None else _first_with_steps(candidate)
+    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
+    of_theirs = {host: ours for ours, host in counterparts.items()}
+    if theirs in of_theirs:
+        return of_theirs[theirs], theirs
+    own = straggler(baseline.table("steps"))
+    return own.host if own is not None else _first_with_steps(baseline), theirs
+
+
+def _first_with_steps(run: Run) -> str:
+    hosts = run.table("steps")["host"]
+    return str(hosts.min()) if len(hosts) else run.host_names[0]
+
+
+def host_sentence(comparison: Comparison, candidate: Run) -> str:
+    """Who is the slowest of the candidate's hosts, and of the baseline's; empty for one host."""
+    found = straggler(candidate.table("steps")) if comparison.host is None else None
+    return in_words(found, straggler(comparison.baseline.table("steps"))) if found is not None else ""
+
+
+def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The steps of baseline and candidate with their parts, one row a step, on the hosts that are compared."""
+    ours, theirs = attributed_hosts(comparison, candidate)
+    return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
 
 
 def within(comparison: Comparison, candidate: Run, part: str) -> Within:
-    """What happened within one of `schema.STEP_PARTS`, from the ops, kernels, copies or launches that it is made of.
+    """What happened within one of `schema.STEP_PARTS`, from the ops that it is made of, or the launches.
 
     Both runs must have steps.
     """
-    runs = (comparison.baseline, candidate)
-    means = part_means(*(steps_of(comparison, run) for run in runs))
-    ours, theirs = (recorded(run, comparison.host_of(run)) for run in runs)
+    runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
+    ours, theirs = (host_steps(run, host) for run, host in zip(runs, hosts, strict=True))
+    means = part_means(ours.steps, theirs.steps)
     diff = comparison.table("op_stats")
-    find = _MOVES.get(part)
-    moves = find(diff[diff["candidate"] == candidate.id], ours, theirs, part) if find else None
+    pairs = diff[diff["candidate"] == candidate.id]
+    moves = (
+        _launch_moves(ours, theirs) if part == "kernel_launch_us" else op_moves(pairs, ours.ops(part), theirs.ops(part))
+    )
     if moves is None or moves.empty:
         return Within(part, None, f"The profiles do not tell what {PART_WORDS[part]} is made of.")
     waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
-    sentences = [part_sentence(part, waterfall)]
+    sentence = caution(comparison, candidate) + part_sentence(part, waterfall, moves)
     if part == "input_us":
-        sentences += [ahead_sentence(ahead_us(ours), ahead_us(theirs))]
-    return Within(part, waterfall, " ".join(filter(None, sentences)))
+        sentence += _function_sentence(moves, ours, theirs)
+    return Within(part, waterfall, sentence)
 
 
-def _op_moves(diff: pd.DataFrame, ours: Recorded, theirs: Recorded, part: str) -> pd.DataFrame:
-    sides = ops_of(ours, part), ops_of(theirs, part)
-    place = "Device" if part == "device_compute_us" else "Host"
-    return op_moves(diff[diff["host_or_device"] == place], *sides)
-
-
-def _input_moves(diff: pd.DataFrame, ours: Recorded, theirs: Recorded, part: str) -> pd.DataFrame:
-    copied = _transfer_moves(diff, ours, theirs, part)
-    return pd.concat([frame for frame in (_op_moves(diff, ours, theirs, part), copied) if len(frame)] or [copied])
-
-
-def _transfer_moves(diff: pd.DataFrame, ours: Recorded, theirs: Recorded, part: str) -> pd.DataFrame:
-    del diff
-    sides = transfers_of(ours, part), transfers_of(theirs, part)
-    keys = pd.concat(sides)[["op_type", "op_name"]].drop_duplicates(ignore_index=True)
-    both = keys.assign(op_type_candidate=keys["op_type"], op_name_candidate=keys["op_name"], status=MATCHED)
-    return op_moves(both, *sides)
-
-
-def _launch_moves(diff: pd.DataFrame, ours: Recorded, theirs: Recorded, part: str) -> pd.DataFrame | None:
-    del diff, part
-    launches = launches_of(ours), launches_of(theirs)
+def _launch_moves(ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
+    launches = ours.launches, theirs.launches
     if min(launches) <= 0:
         return None
     each = [side.mean_us("kernel_launch_us") / n for side, n in zip((ours, theirs), launches, strict=True)]
     return factor_moves(launches, each, ("Number of launches", "Time per launch while no device is busy"))
 
 
-_MOVES: dict[str, Callable[[pd.DataFrame, Recorded, Recorded, str], pd.DataFrame | None]] = {
-    "input_us": _input_moves,
-    "output_us": _transfer_moves,
-    "kernel_launch_us": _launch_moves,
-    "host_compute_us": _op_moves,
-    "device_collectives_us": _transfer_moves,
-    "device_to_device_us": _transfer_moves,
-    "device_compute_us": _op_moves,
-}
-"""What is looked into, by part; compiling and what nothing explains leave nothing to look into."""
+def _function_sentence(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> str:
+    """Which op within the function of the iterator that moved the most made that move; empty where none did."""
+    first = moves.iloc[0]
+    before, after = (side.function_ops(str(first["name"])) for side in (ours, theirs))
+    delta = after.sub(before, fill_value=0.0)
+    delta = delta[delta * float(first["delta_us"]) > 0]
+    if delta.empty:
+        return ""
+    largest = int(delta.abs().argmax())
+    return inner_op_sentence(str(delta.index[largest]), float(delta.iloc[largest]))
 
 
 def _why_none(*runs: Run) -> str:

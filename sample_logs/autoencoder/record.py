@@ -1,6 +1,7 @@
 """Records the runs beside it: a denoising convolutional autoencoder on CPU, each variant in a process of its own.
 
-`record.py` records every variant, `record.py VARIANT` that one, into `VARIANT/plugins/profile/<stamp>/`.
+`record.py` records every variant, `record.py VARIANT` that one, into `VARIANT/plugins/profile/<stamp>/`, with the load
+of the machine beside it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tfcompare.machine_load import load_average, write_load
 
 if TYPE_CHECKING:
     import keras
@@ -178,6 +181,7 @@ def keep(recorded: Path, logdir: Path) -> Path:
 def record(name: str, out: Path) -> None:
     """Records one variant in this process, in a temporary folder by relative paths, so that no path is recorded."""
     os.environ.update(ENVIRONMENT)
+    load_before = load_average()
     import tensorflow as tf
 
     # One thread an op: the second core is then free for the input, and the file is not filled with thread pool events.
@@ -187,6 +191,7 @@ def record(name: str, out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         profile(VARIANTS[name], write_images(Path()), Path("logs"))
         kept = keep(Path("logs"), out / name)
+    write_load(kept.parent, load_before)
     print(f"{kept}: {kept.stat().st_size:,} bytes")
 
 

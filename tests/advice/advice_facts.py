@@ -5,15 +5,20 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tests.input_runs import input_ops, pipelines
 from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.advice import Facts
-from tfcompare.advice.facts import busy_threads
+from tfcompare.advice.facts import busy_threads, cores_of
+from tfcompare.advice.gaps import Gap
+from tfcompare.between_steps import window
 from tfcompare.compare.tf_data_change import analyse
-from tfcompare.input_bound import calls_of, input_wait
+from tfcompare.frames.op_names import DATASET
+from tfcompare.input_bound import input_wait, wait_by_calls
+from tfcompare.part_times import HostSteps
 
 STEPS = 20
 STEP_US = 10_000.0
@@ -21,13 +26,16 @@ STEP_US = 10_000.0
 
 def steps(parts: dict[str, float], *, jitter: float = 0.0) -> pd.DataFrame:
     """Steps of `STEP_US` with these parts, by their name without `_us`; the rest is host compute. All of them count."""
-    frame = pd.DataFrame({"host": "a", "step": range(STEPS), "start_us": 0.0, "duration_us": STEP_US, "included": True})
+    frame = pd.DataFrame({"host": "a", "step": range(STEPS), "duration_us": STEP_US, "included": True})
+    frame["start_us"] = frame["step"] * STEP_US
     spread = 1 + jitter * pd.Series([(-1.0) ** i for i in range(STEPS)])
     given = {f"{part}_us": us * spread for part, us in parts.items()}
     made_of = sum(us for part, us in given.items() if part in schema.STEP_PARTS)
     rest = {"host_compute_us": STEP_US - made_of} if "host_compute" not in parts else {}
     frame = frame.assign(**dict.fromkeys((*schema.STEP_PARTS, *schema.STEP_PRECISIONS), 0.0) | rest | given)
-    return schema.STEPS.conform(frame.assign(duration_us=frame[list(schema.STEP_PARTS)].sum(axis=1)))
+    length = frame[list(schema.STEP_PARTS)].sum(axis=1)
+    spans = {"host_start_us": frame["start_us"], "host_span_us": length, "device_span_us": np.nan}
+    return schema.STEPS.conform(frame.assign(duration_us=length, **spans))
 
 
 def ops(*rows: tuple[str, str, str, int, float], eager: bool = False) -> pd.DataFrame:
@@ -35,7 +43,8 @@ def ops(*rows: tuple[str, str, str, int, float], eager: bool = False) -> pd.Data
     frame = pd.DataFrame(rows, columns=["host_or_device", "op_type", "op_name", "occurrences", "self_time_us"])
     frame = frame.assign(host="all", is_eager=eager)
     frame[["occurrences", "self_time_us"]] = frame[["occurrences", "self_time_us"]].astype("float64") * STEPS
-    return schema.OP_STATS.conform(frame.assign(total_time_us=frame["self_time_us"]))
+    times = dict.fromkeys(("total_time_us", "wall_time_us"), frame["self_time_us"])
+    return schema.OP_STATS.conform(frame.assign(**times))
 
 
 def kernels(*rows: tuple[str, str, int, float, bool, bool]) -> pd.DataFrame:
@@ -63,6 +72,17 @@ def _filled(frame: pd.DataFrame, table: schema.Table) -> pd.DataFrame:
         if column.name not in frame:
             frame[column.name] = "a" if column.dtype == "str" else 0
     return table.conform(frame)
+
+
+def shares(iterators: pd.DataFrame, waits: dict[str, float], python: dict[str, float]) -> pd.DataFrame:
+    """`op_shares` of `STEPS` steps: the waiting of each for these iterators, and the time of `f`, a Python function."""
+    cells = [
+        (DATASET, row["long_name"], "input_us", waits.get(row["iterator"], row["self_time_us"]))
+        for _, row in iterators.iterrows()
+    ] + [("PyFunc", "f", part, us) for part, us in python.items()]
+    of_step = pd.DataFrame(cells, columns=["op_type", "op_name", "step_part", "wall_time_us"])
+    every = pd.concat([of_step.assign(step=step) for step in range(STEPS)], ignore_index=True)
+    return every.assign(host_or_device="Host", stage="")
 
 
 NAIVE = """
@@ -94,10 +114,17 @@ def facts(
     idle_us: float = 0.0,
     content: str = "one",
     jitter: float = 0.0,
+    waits: dict[str, float] | None = None,
+    python: dict[str, float] | None = None,
+    between_us: float = 0.0,
+    eager_share: float = 0.0,
+    gap: Gap | None = None,
     **tables: pd.DataFrame,
 ) -> Facts:
     """Facts of `STEPS` steps with these parts. `pipeline` is the slowest call as `tf_data_runs.execution` reads it, in
-    which `changed` sets columns by iterator; `tables` are fields of `Facts`."""
+    which `changed` sets columns by iterator; each step waits for its iterators as long as `waits` says, by the
+    iterator, else as their self times do. `python` gives the time of Python functions per step by part of the step.
+    `tables` are fields of `Facts`."""
     info: Any = SimpleNamespace(
         framework=framework,
         device_type=device_type,
@@ -109,6 +136,7 @@ def facts(
     )
     frame = steps(parts or {}, jitter=jitter) if has_steps else schema.STEPS.empty()
     asked = pipelines(*([(STEPS, STEPS, 7000.0, False)] if pipeline else [])).assign(host="a", pipeline="Host:0")
+    asked["mean_latency_us"] = asked["max_latency_us"]
     rows = execution(pipeline) if pipeline else schema.TF_DATA.empty()
     for iterator, values in (changed or {}).items():
         for column, value in values.items():
@@ -121,14 +149,21 @@ def facts(
         "input_ops": input_ops(""),
     }
     given = empty | tables
+    wait = input_wait(frame, info)
+    if not wait.is_known:
+        wait = wait_by_calls(asked, info.duration_ms * 1e3, wait.why_unknown)
     return Facts(
         content_id=content,
         info=info,
         steps=frame,
         step_count=STEPS if has_steps else 1,
-        wait=input_wait(frame, info),
-        calls=calls_of(asked),
+        wait=wait,
         pipeline=analyse(asked, rows),
+        host_steps=HostSteps(frame, shares(rows, waits or {}, python or {}), 0.0) if has_steps else None,
+        window=window(frame.assign(start_us=frame["start_us"] * (1 + between_us / STEP_US))),
+        gap=gap,
+        eager_share=eager_share,
+        cores=cores_of(rows),
         idle_us={"Device": idle_us},
         device_us=device_us if device_us is not None else {} if device_type == "CPU" else {"/device:GPU:0": 1e5},
         busy_threads=busy_threads(given["ops"], info.duration_ms * 1e3, hosts),

@@ -14,8 +14,8 @@ CORES = {"Root": {"settings": "threadpool_size=2"}}
 def test_time_that_nothing_explains(framework: str, call: str) -> None:
     found = host_rules.other_time(facts({"other": 1500}, framework=framework))
     assert found is not None and call in found.text
-    assert found.title == "Nothing explains 15.0 % of the step"
-    assert found.text.startswith("In 1.50 ms of each step")
+    assert found.title == "15.0 % of the step is unexplained"
+    assert found.text.startswith("For 1.50 ms of each step no recorded event explains what happens")
     assert host_rules.other_time(facts({"other": 900})) is None
     assert host_rules.other_time(facts(has_steps=False)) is None
 
@@ -34,12 +34,27 @@ def test_a_device_that_waits_for_ops_of_the_host() -> None:
 
 
 def test_eager_ops() -> None:
-    run = facts(ops=ops(("Host", "MatMul", "a", 100, 5000), eager=True))
-    found = host_rules.eager(run)
+    there = ops(("Host", "MatMul", "a", 100, 5000), eager=True)
+    found = host_rules.eager(facts(ops=there, eager_share=0.5))
     assert found is not None
-    assert "100 ops a step one by one, 5.00 ms of self time, `a` the longest" in found.text
-    assert host_rules.eager(facts(ops=ops(("Host", "MatMul", "a", 100, 5000)))) is None
-    assert host_rules.eager(facts(framework="JAX", ops=ops(("Host", "MatMul", "a", 100, 5000), eager=True))) is None
+    assert found.title == "Eager ops take 50.0 % of the step"
+    assert "100 ops a step one by one, `a` the longest" in found.text
+    assert found.saves == 0.5
+    assert host_rules.eager(facts(ops=there, eager_share=0.05)) is None
+    assert host_rules.eager(facts(framework="JAX", ops=there, eager_share=0.5)) is None
+
+
+def test_an_execution_around_an_op_that_has_a_name_is_not_counted_twice() -> None:
+    rows = [("Host", "MatMul", "EagerLocalExecute: MatMul", 100, 2000.0), ("Host", "MatMul", "a", 100, 5000.0)]
+    assert host_rules.EAGER_OPS.of(facts(ops=ops(*rows, eager=True))) == 100
+
+
+def test_much_time_between_steps() -> None:
+    found = host_rules.between_steps(facts(between_us=10_000.0))
+    assert found is not None
+    assert found.title == "48.7 % of the time is between steps"
+    assert host_rules.between_steps(facts(between_us=1000.0)) is None
+    assert host_rules.between_steps(facts(has_steps=False)) is None
 
 
 def test_more_threads_within_ops_than_cores() -> None:

@@ -29,7 +29,7 @@ from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.logdir import find_runs
 
 HEADERS = 2
-LEFT_END, BASELINE = 18, 450
+LEFT_END, BASELINE = 18, 420
 NAMES = ("filters_512_128_simulated", "filters_16_8_simulated")
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 PAIR = {"baseline": IDS[NAMES[0]], "candidate": IDS[NAMES[1]]}

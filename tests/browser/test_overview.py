@@ -27,7 +27,7 @@ DRAWN_AT_THEIR_WIDTH = """() => [...document.querySelectorAll(".js-plotly-plot")
     chart => Math.abs(chart.clientWidth - chart.querySelector(".main-svg").clientWidth) < 1
 )"""
 TITLES = [
-    "How sure the change of the step time is",
+    "Confidence interval of the step time",
     "Average step: from 213 ms to 10.9 ms, part by part",
     "Average step by part, as shares of each run's step",
     "Host compute: from 204 ms to 3.74 ms, op by op",
@@ -38,7 +38,7 @@ TITLES = [
     f"Top 10 ops on host: {NAMES['filters_512_128']}",
     f"Top 10 ops on host: {NAMES['filters_16_8']}",
     "The 10 largest changes of self time",
-    "How sure the changes of self time are",
+    "Confidence intervals of the changes of self time",
 ]
 
 
@@ -81,17 +81,17 @@ def test_a_deep_link_on_a_fresh_server_shows_those_runs(page: Page, serve: Serve
     expect(page.locator(MAIN)).to_contain_text(
         f"{', '.join(NAMES[name] for name in candidates)} against the baseline {NAMES[baseline]}, per run"
     )
-    expect(page.locator(f"{MAIN} h2").first).to_contain_text("times as long")
+    expect(page.locator(f"{MAIN} h2").first).to_contain_text("× slower than")
     assert "per run" in metric(page, "Host op time")
     assert query(page)["candidate"] == [IDS[name] for name in candidates]
 
 
 def test_back_after_swapping_leads_to_the_pair_before(overview: Page) -> None:
-    expect(overview.locator(f"{MAIN} h2").first).to_contain_text("times as fast")
+    expect(overview.locator(f"{MAIN} h2").first).to_contain_text("× faster than")
     overview.get_by_role("button", name="Swap").click()
-    expect(overview.locator(f"{MAIN} h2").first).to_contain_text("times as long")
+    expect(overview.locator(f"{MAIN} h2").first).to_contain_text("× slower than")
     settled(overview).go_back()
-    expect(overview.locator(f"{MAIN} h2").first).to_contain_text("times as fast")
+    expect(overview.locator(f"{MAIN} h2").first).to_contain_text("× faster than")
     settled(overview)
 
 

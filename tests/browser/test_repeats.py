@@ -19,8 +19,8 @@ BOTH = "from 20 and 40 steps"
 
 def test_grouped_with_a_click_and_shared_by_a_link(page: Page, context: BrowserContext, autoencoder_url: str) -> None:
     opened(page, f"{autoencoder_url}/Overview?{urlencode({'baseline': LARGE, 'candidate': SMALL})}")
-    expect(page.get_by_text("from 20 and 20 steps")).to_be_visible()
-    page.get_by_role("button", name="Group 1 recording by name").click()
+    expect(page.get_by_text("from 20 steps per run")).to_be_visible()
+    page.get_by_role("button", name="Group 1 capture by name").click()
     expect(page.get_by_text(BOTH)).to_be_visible()
     expect(page.get_by_text(GROUPED)).to_be_visible()
     settled(page)
@@ -36,11 +36,11 @@ def test_grouped_with_a_click_and_shared_by_a_link(page: Page, context: BrowserC
 
 def test_back_leads_to_the_runs_without_their_repeats(page: Page, autoencoder_url: str) -> None:
     opened(page, f"{autoencoder_url}/Overview?{urlencode({'baseline': LARGE, 'candidate': SMALL})}")
-    page.get_by_role("button", name="Group 1 recording by name").click()
+    page.get_by_role("button", name="Group 1 capture by name").click()
     expect(page.get_by_text(GROUPED)).to_be_visible()
     settled(page)
     page.go_back()
-    expect(page.get_by_text("from 20 and 20 steps")).to_be_visible()
+    expect(page.get_by_text("from 20 steps per run")).to_be_visible()
     assert "repeat" not in query(settled(page))
 
 
@@ -48,7 +48,7 @@ def test_a_run_is_taken_out_of_its_group_by_hand(page: Page, autoencoder_url: st
     link = [("baseline", LARGE), ("candidate", SMALL), ("repeat", f"1:{AGAIN}")]
     opened(page, f"{autoencoder_url}/Overview?{urlencode(link)}")
     expect(page.get_by_text(BOTH)).to_be_visible()
-    page.get_by_text("Repeats (1)").click()
+    page.get_by_text("Replicates (1)").click()
     page.get_by_role("button", name=re.compile("^Remove fil.*again$")).click()
-    expect(page.get_by_text("from 20 and 20 steps")).to_be_visible()
+    expect(page.get_by_text("from 20 steps per run")).to_be_visible()
     assert "repeat" not in query(settled(page))

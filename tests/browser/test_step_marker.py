@@ -17,10 +17,10 @@ def test_steps_are_had_by_choosing_an_event_and_the_link_keeps_it(page: Page, sh
     choice = page.get_by_role("combobox", name="Steps begin with")
     choice.click()
     page.get_by_role("option", name=MARKER).click()
-    expect(page.get_by_text("; steps begin with").first).to_be_visible()
+    expect(page.get_by_text("; steps that begin with").first).to_be_visible()
     settled(page)
     assert query(page)["step_marker"] == [MARKER]
-    expect(page.get_by_text("10 times as long").first).to_be_visible()
+    expect(page.get_by_text("10× slower than").first).to_be_visible()
 
     page.get_by_role("link", name="Op stats").click()
     expect(page.locator("[data-testid=stMain] h1")).to_have_text("Op stats")
@@ -30,5 +30,5 @@ def test_steps_are_had_by_choosing_an_event_and_the_link_keeps_it(page: Page, sh
     choice.click()
     choice.fill("train")
     choice.press("Enter")
-    expect(page.get_by_text("cannot be had with steps that begin with").first).to_be_visible()
+    expect(page.get_by_text("cannot be shown with steps that begin with").first).to_be_visible()
     assert query(settled(page))["step_marker"] == ["train"]

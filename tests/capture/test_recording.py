@@ -13,6 +13,8 @@ from tests.profiles import SAMPLE_RUNS
 from tfcompare.capture import NothingRecorded, Progress, Recorded, Request, Stopped, check_name, parse_addresses, record
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import find_runs
+from tfcompare.machine_load import MachineLoad, read_load
+from tfcompare.recording_names import is_one_program
 from tfcompare.uploads.leftovers import ARRIVING, this_process
 from tfcompare.xprof_process import Ended
 
@@ -98,6 +100,26 @@ def test_several_workers_are_one_run_with_a_host_each(recorded, tmp_path: Path) 
     assert found.recorded_source == "folder name"
     assert run.left_out == ()
     assert left_over(tmp_path) == []
+
+
+def test_the_load_of_this_machine_is_stored_beside_its_own_programs_only(recorded) -> None:
+    own = recorded({"localhost:1": [good], "127.0.0.1:2": [good]}, name="own")
+    assert isinstance(read_load(own.path), MachineLoad)
+    assert read_load(recorded({"localhost:1": [good], "worker0:1": [good]}, name="both").path) is None
+
+
+def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tfcompare.capture.recording.silent", lambda _: {})
+    monkeypatch.setattr("tfcompare.capture.recording.Call", Calls({"localhost:1": [good]}))
+    status, out, _ = tfcompare("capture", "localhost:1", str(tmp_path / "logs"), "--repeat", "3", "--name", "before")
+    folder = tmp_path / "logs" / "before"
+    assert (status, out) == (0, f"{folder}\n")
+    assert sorted(path.name for path in folder.iterdir()) == ["run-1", "run-2", "run-3"]
+    runs = find_runs(folder)
+    assert len(runs) == 3 and is_one_program(runs)
+    status, out, err = tfcompare("capture", "localhost:1", str(tmp_path / "logs"), "--repeat", "0")
+    assert (status, out) == (2, "")
+    assert "--repeat 0: expected a number from 1 to 100" in err
 
 
 def test_workers_are_asked_to_begin_at_one_time_and_one_alone_at_once(recorded) -> None:

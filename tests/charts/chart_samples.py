@@ -39,8 +39,11 @@ def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
             "start_us": np.cumsum([0.0, *durations_us[:-1]]) if count else [],
             "duration_us": durations_us,
             "included": [not (inner and i in (0, count - 1)) for i in range(count)],
+            "host_span_us": durations_us,
+            "device_span_us": np.nan,
         }
     )
+    frame["host_start_us"] = frame["start_us"]
     parts = dict.fromkeys((*schema.STEP_PARTS, *schema.STEP_PRECISIONS), 0.0)
     return schema.STEPS.conform(frame.assign(**parts | {"other_us": frame["duration_us"]}))
 
@@ -56,12 +59,14 @@ def op_stats(which: int = SLOW, *, without: str = "", place: str = schema.HOST) 
             "occurrences": STEPS,
             "total_time_us": times[which] * STEPS * 1.25,
             "self_time_us": times[which] * STEPS,
+            "wall_time_us": times[which] * STEPS,
             "is_eager": name.startswith("sgd"),
         }
         for op_type, name, *times in OPS
         if not without or without not in name
     ]
-    idle = {"op_type": "IDLE", "op_name": "IDLE", "occurrences": 0, "total_time_us": 4e6, "self_time_us": 4e6}
+    idle = {"op_type": "IDLE", "op_name": "IDLE", "occurrences": 0, "total_time_us": 4e6, "self_time_us": 4e6,
+            "wall_time_us": np.nan}  # fmt: skip
     return schema.OP_STATS.conform(pd.DataFrame([*rows, {**rows[0], **idle, "is_eager": False}]))
 
 

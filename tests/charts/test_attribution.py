@@ -30,9 +30,9 @@ WITHIN = Waterfall(
     pd.DataFrame(
         [
             ("conv<1>", "Conv2D", "matched", 90.0, 10.0, -80.0),
-            ("old", "Relu", "removed", 60.0, NAN, -60.0),
+            ("old", "Relu", "removed", 8.0, NAN, -8.0),
             ("new", "Gelu", "added", NAN, 5.0, 5.0),
-            ("Not attributed", "rest", "not attributed", NAN, NAN, 55.0),
+            ("No op running", "rest", "no op running", 2.0, 5.0, 3.0),
         ],
         columns=MOVE_COLUMNS,
     ),
@@ -67,16 +67,21 @@ def test_titles_say_from_what_to_what():
     ]  # fmt: skip
 
 
-def test_what_one_side_lacks_and_what_no_op_explains_is_hatched_and_named():
+def test_what_one_side_lacks_and_time_in_which_no_op_ran_is_hatched_and_named():
     figure = part_waterfall(WITHIN, SIDES, "Host compute")
     moves = figure.data[-1]
-    assert list(moves.text) == ["▼ −80.0 µs (−88.9 %)", "▼ −60.0 µs (removed)", "▲ +5.00 µs (added)", "▲ +55.0 µs"]
+    assert list(moves.text) == [
+        "▼ −80.0 µs (−88.9 %)",
+        "▼ −8.00 µs (removed)",
+        "▲ +5.00 µs (added)",
+        "▲ +3.00 µs (+150 %)",
+    ]
     assert list(moves.marker.pattern.shape) == ["", "x", "/", "."]
     assert moves.marker.color[3] == UNEXPLAINED
     notes = figure.layout.title.subtitle.text
-    assert "hatched: only one side has it; dotted: no op explains it" in notes
-    assert "below 0" in notes
-    assert figure.layout.xaxis.range[0] == -40
+    assert "hatched: only one side has it; dotted: no op was running" in notes
+    assert "below 0" not in notes
+    assert figure.layout.xaxis.range[0] == 0
     assert moves.customdata[0].tolist()[:2] == ["conv&lt;1&gt;", "Conv2D"]
     assert moves.customdata[1].tolist()[4] == "–", "the absent side is no 0"
 
@@ -102,3 +107,14 @@ def test_factors_show_what_they_were():
     figure = part_waterfall(Waterfall(200.0, 400.0, moves), SIDES, "Kernel launch")
     assert list(figure.data[-1].text) == ["unchanged", "▲ +200 µs (2.00 µs → 4.00 µs)"]
     assert figure.layout.title.text.endswith("factor by factor")
+
+
+def test_factors_that_lead_below_0_are_in_view_and_that_is_said():
+    """Many short launches became a few long ones: either change alone is larger than all the time there was."""
+    moves = factor_moves((1000, 10), (2.0, 50.0), ("Launches", "Time each"))
+    waterfall = Waterfall(2000.0, 500.0, moves)
+    assert waterfall.levels_us.tolist() == [2000, -23740, 500]
+    figure = part_waterfall(waterfall, SIDES, "Kernel launch")
+    assert figure.layout.xaxis.range[0] == pytest.approx(-23.740)
+    assert figure.layout.xaxis.zeroline
+    assert "below 0" in figure.layout.title.subtitle.text

@@ -45,7 +45,7 @@ def test_each_row_is_a_point_with_its_interval_and_its_word() -> None:
     assert points == pytest.approx([0.02, RATIOS[0], 0.05, 0.01, RATIOS[1], 1.2, RATIOS[2]])
     assert texts(figure)[3:] == [
         "▼ faster",
-        "? cannot tell",
+        "? inconclusive",
         "– not tested",
         "0.0333× (0.0200 to 0.0500)",
         "0.0333× (0.0100 to 1.20)",

@@ -10,7 +10,7 @@ import pytest
 
 from tfcompare.charts import style
 from tfcompare.charts.many_runs import MOST_NUMBERS, OP_LENGTH, RUN_LENGTH, change_map, step_times
-from tfcompare.charts.verdicts import WORDS
+from tfcompare.charts.verdicts import text_of
 
 NAN = math.nan
 LONG = "nightly/<b>" + "a_very_long_name_of_a_run_" * 3
@@ -23,7 +23,7 @@ def run(name: str, median: float, verdict: str = "", interval: tuple[float, floa
         "run": f"logs/{name}", "name": name, "role": "candidate" if verdict else "baseline", "verdict": verdict,
         "step_time_us_typical": median, "step_time_us_median": median * 1.01,
         "step_time_us_tenth": median * 0.9, "step_time_us_ninetieth": median * 1.2,
-        "ratio": ratio, "interval_low": low, "interval_high": high, "reason": "", "caveat": "",
+        "ratio": ratio, "interval_low": low, "interval_high": high, "reason": "", "caveat": "", "evidence": "",
         "start_time": pd.Timestamp("2026-01-02 03:04:05", tz="UTC"), **more,
     }  # fmt: skip
 
@@ -51,12 +51,12 @@ def test_each_run_has_its_place_in_the_order_of_the_rows() -> None:
     places = {name: (list(trace.x), list(trace.y)) for name, trace in found.items()}
     assert places == {
         "Baseline": ([1], [10.0]),
-        WORDS["faster"]: ([0], [8.0]),
-        WORDS["unclear"]: ([2], [11.0]),
-        WORDS["untested"]: ([3], [10.0]),
+        text_of("faster", ""): ([0], [8.0]),
+        text_of("unclear", ""): ([2], [11.0]),
+        text_of("untested", ""): ([3], [10.0]),
     }
     assert len({trace.marker.symbol for trace in found.values()}) == 4
-    assert found[WORDS["faster"]].marker.color == style.BETTER
+    assert found[text_of("faster", "")].marker.color == style.BETTER
 
 
 def test_an_interval_crosses_the_baseline_only_where_the_verdict_says_so() -> None:
@@ -78,15 +78,15 @@ def test_most_of_the_steps_lie_on_a_thin_line() -> None:
 def test_names_are_cut_on_the_axis_and_whole_when_hovered() -> None:
     figure = step_times(RUNS)
     assert max(map(len, figure.layout.xaxis.ticktext)) <= RUN_LENGTH + len("&lt;&gt;")
-    name, text = markers(figure)[WORDS["unclear"]].customdata[0]
+    name, text = markers(figure)[text_of("unclear", "")].customdata[0]
     assert name == style.whole(LONG) and "<b>" not in name
     assert "1.10× (0.900× to 1.30×)" in text
-    assert "&lt;b&gt;20" in markers(figure)[WORDS["faster"]].customdata[0][1]
+    assert "&lt;b&gt;20" in markers(figure)[text_of("faster", "")].customdata[0][1]
 
 
 def test_a_run_that_was_not_tested_shows_its_ratio_and_no_interval() -> None:
     figure = step_times(pd.DataFrame([run("base", 10.0), run("other", 15.0, "untested", (NAN, 1.5, NAN))]))
-    assert "candidate ÷ baseline: 1.50×" in markers(figure)[WORDS["untested"]].customdata[0][1]
+    assert "candidate ÷ baseline: 1.50×" in markers(figure)[text_of("untested", "")].customdata[0][1]
     assert "interval" not in figure.layout.title.subtitle.text
     assert "interval" in step_times(RUNS).layout.title.subtitle.text
 
@@ -107,6 +107,7 @@ def cell(row: int, candidate: str, before: float, after: float, status: str = "m
     return {
         "row": row, "host_or_device": "Host", "op_type": "MatMul", "op_name": f"{OP}_{row}", "candidate": candidate,
         "baseline_us": before, "candidate_us": after, "ratio": after / before, "status": status, "verdict": verdict,
+        "evidence": "",
     }  # fmt: skip
 
 
@@ -142,7 +143,7 @@ def test_a_cell_of_an_absent_op_has_no_colour_of_change() -> None:
 def test_hovering_tells_the_whole_name_the_times_and_the_verdict() -> None:
     heat, absent = change_map(CELLS, NAMES, per="step").data[1:]
     text = heat.customdata[0][1]
-    for part in (style.whole(f"{OP}_0"), "baseline 100 µs, candidate 50.0 µs", "0.500×", WORDS["faster"]):
+    for part in (style.whole(f"{OP}_0"), "baseline 100 µs, candidate 50.0 µs", "0.500×", text_of("faster", "")):
         assert part in text
     assert any("gone" in text for text in absent.customdata)
     assert "<i>" not in text

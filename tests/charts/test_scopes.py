@@ -73,9 +73,9 @@ def test_the_figure_shows_both_runs_time_and_its_change():
 
 def test_hovering_tells_the_verdict_of_a_scope_that_has_one():
     tree = scope_tree(samples.diff())
-    icicle = scope_icicle(tree.assign(verdict="unclear"), METRIC, per="step", place="host").data[0]
+    icicle = scope_icicle(tree.assign(verdict="unclear", evidence="single"), METRIC, per="step", place="host").data[0]
     told = dict(zip(icicle.ids, (texts[4] for texts in icicle.customdata), strict=True))
-    assert told["Host/autoencoder"] == "<br>? cannot tell"
+    assert told["Host/autoencoder"] == "<br>? inconclusive"
     assert {text for node, text in told.items() if node.endswith(SMALLER + ")")} <= {""}
 
 

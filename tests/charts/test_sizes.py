@@ -46,10 +46,11 @@ def many_steps(seed: int) -> pd.DataFrame:
 @cache
 def many_ops(seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
+    times = rng.lognormal(8, 2, OPS)
     return schema.OP_STATS.conform(pd.DataFrame({
         "host": schema.ALL_HOSTS, "host_or_device": schema.HOST, "op_type": [f"Einsum{i % 50}" for i in range(OPS)],
         "op_name": [SCOPE.format(i % 200, i) for i in range(OPS)], "occurrences": 100,
-        "total_time_us": 1e6, "self_time_us": rng.lognormal(8, 2, OPS), "is_eager": False,
+        "total_time_us": 1e6, "self_time_us": times, "wall_time_us": times, "is_eager": False,
     }))  # fmt: skip
 
 

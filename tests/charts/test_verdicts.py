@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from tfcompare.charts import style
-from tfcompare.charts.verdicts import WORDS, step_time_intervals, word_of
+from tfcompare.charts.verdicts import SIGNS, colour_of, colours_of_change, step_time_intervals, text_of, word_of
 from tfcompare.compare.verdict import IDENTICAL, Verdict
 
 FASTER = Verdict("faster", "20 steps", 0.5, 0.4, 0.6)
@@ -25,7 +26,7 @@ def test_an_interval_is_drawn_from_end_to_end_with_the_ratio_between() -> None:
     assert figure.data[0].line.color == style.BETTER != figure.data[1].line.color
     assert [a.text for a in figure.layout.annotations] == [
         "run 1 · ▼ faster · 0.500× (0.400× to 0.600×)",
-        "run 2 · ? cannot tell · 1.05× (0.900× to 1.20×)",
+        "run 2 · ? inconclusive · 1.05× (0.900× to 1.20×)",
     ]
     assert "&lt;b&gt;20" in figure.data[1].customdata[0][2]
 
@@ -66,5 +67,19 @@ def test_no_change_is_in_the_middle_of_an_axis_that_holds_everything(verdict: Ve
 
 @pytest.mark.parametrize("word", ["faster", "slower", "same", "unclear", "untested"])
 def test_every_word_has_a_sign_of_its_own(word: str) -> None:
-    assert word_of(Verdict(word, "")) == WORDS[word]
-    assert len({text[0] for text in WORDS.values()}) == len(WORDS)
+    assert word_of(Verdict(word, "")) == text_of(word, "")
+    assert text_of(word, "")[0] == SIGNS[word]
+    assert len(set(SIGNS.values())) == len(SIGNS)
+
+
+@pytest.mark.parametrize(("word", "plain"), [("faster", style.BETTER), ("slower", style.WORSE)])
+def test_a_claim_from_single_captures_is_likely_and_has_a_weaker_colour(word: str, plain: str) -> None:
+    assert text_of(word, "single") == f"{SIGNS[word]} likely {word}"
+    assert text_of(word, "replicates") == f"{SIGNS[word]} {word}"
+    assert colour_of(word, "replicates") == plain != colour_of(word, "single") != style.NEUTRAL
+
+
+def test_differences_below_no_claim_have_no_colour() -> None:
+    assert colours_of_change(UNCLEAR) == (style.NEUTRAL, style.NEUTRAL)
+    assert colours_of_change(FASTER) == (style.BETTER, style.WORSE)
+    assert colours_of_change(replace(FASTER, evidence="single")) == (style.LIKELY_BETTER, style.LIKELY_WORSE)

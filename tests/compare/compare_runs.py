@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.frames.op_evidence import OpEvidence
 from tfcompare.frames.step_cells import StepCells
 from tfcompare.frames.step_times import run_steps
 
@@ -21,7 +23,8 @@ def ops(text: str) -> pd.DataFrame:
 
 def op_stats(rows: list[tuple[str, str, str, int, float]], host: str = schema.ALL_HOSTS) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["host_or_device", "op_type", "op_name", "occurrences", "self_time_us"])
-    frame = frame.assign(host=host, total_time_us=frame["self_time_us"], is_eager=False)
+    times = dict.fromkeys(("total_time_us", "wall_time_us"), frame["self_time_us"])
+    frame = frame.assign(host=host, **times, is_eager=False)
     return schema.OP_STATS.conform(frame)
 
 
@@ -40,8 +43,11 @@ def steps(durations_us: list[float], host: str = "worker", first: int = 0, set_a
             "start_us": [sum(durations_us[:i]) for i in range(n)],
             "duration_us": durations_us,
             "included": [set_aside <= i < n - set_aside for i in range(n)],
+            "host_span_us": durations_us,
+            "device_span_us": np.nan,
         }
     )
+    frame["host_start_us"] = frame["start_us"]
     for column in schema.STEPS.columns:
         if column.name not in frame:
             frame[column.name] = 0.0
@@ -59,6 +65,9 @@ class FakeRun:
     host_names: tuple[str, ...]
     by_host: dict[str, dict[str, pd.DataFrame]] = field(default_factory=dict)
     cells: dict[str, StepCells] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    evidence: OpEvidence = field(default_factory=OpEvidence)
+    is_under_load: bool = False
 
     @property
     def steps(self) -> pd.DataFrame:
@@ -69,6 +78,10 @@ class FakeRun:
         keys = {"op_stats": schema.OP_STATS, "kernel_stats": schema.KERNEL_STATS}[name]
         nothing = pd.DataFrame({"row": [], "step": [], "occurrences": [], "time_us": []}, dtype="int64")
         return self.cells.get(name, StepCells(keys.empty()[list(keys.keys)], nothing))
+
+    def op_evidence(self, *, host: str | None = None) -> OpEvidence:
+        assert host is None or host in self.host_names
+        return self.evidence
 
     @property
     def path(self) -> Path:

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from tests.laws import law
 from tfcompare.compare.attribution import (
-    NOT_ATTRIBUTED,
+    MOVE_COLUMNS,
+    NO_OP,
+    OP,
     SHOWN_OPS,
     Waterfall,
     factor_moves,
@@ -24,10 +26,10 @@ from tfcompare.compare.attribution import (
     part_waterfall,
     step_waterfall,
 )
-from tfcompare.compare.attribution_words import PART_WORDS, ahead_sentence, part_sentence, step_sentence
+from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_sentence
 from tfcompare.schema import STEP_PARTS
 
-PAIR_COLUMNS = ["op_type", "op_name", "op_type_candidate", "op_name_candidate", "status"]
+PAIR_COLUMNS = [*OP, "op_type_candidate", "op_name_candidate", "status"]
 
 
 def steps_of(*parts_us: dict[str, float], set_aside: int = 0) -> pd.DataFrame:
@@ -42,17 +44,20 @@ def means(before: dict[str, float], after: dict[str, float]) -> pd.DataFrame:
     return part_means(steps_of(before), steps_of(after))
 
 
-def pairs(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
+def pairs(*rows: tuple[str | None, str | None], place: str = "Host", op_type: str = "Op") -> pd.DataFrame:
     """Rows of a diff from the names on either side; types are the same on both."""
     out = []
     for ours, theirs in rows:
         status = "added" if ours is None else "removed" if theirs is None else "matched"
-        out.append(("Op", ours or theirs, "Op" if theirs else None, theirs, status))
+        out.append((place, op_type, ours or theirs, op_type if theirs else None, theirs, status))
     return pd.DataFrame(out, columns=PAIR_COLUMNS)
 
 
-def times(**by_name: float) -> pd.DataFrame:
-    return pd.DataFrame({"op_type": "Op", "op_name": list(by_name), "time_us": list(by_name.values())})
+def times(by_name: dict[str, float] | None = None, *, place: str = "Host", op_type: str = "Op", **more: float):
+    """The times of one side's ops by name."""
+    every = {**(by_name or {}), **more}
+    frame = pd.DataFrame({"op_name": list(every), "time_us": list(every.values())}).astype({"op_name": "str"})
+    return frame.assign(host_or_device=place, op_type=op_type)
 
 
 def part_of(before: float, after: float) -> pd.Series:
@@ -149,6 +154,16 @@ def test_an_added_op_is_not_taken_for_the_baselines_op_of_that_name():
     assert moves["delta_us"].tolist() == [4, 0]
 
 
+def test_an_op_on_the_host_is_not_taken_for_that_of_its_name_on_a_device():
+    rows = pd.concat([pairs(("dense", "dense")), pairs(("dense", "dense"), place="Device")], ignore_index=True)
+    sides = [
+        pd.concat([times(dense=on_host), times(dense=on_device, place="Device")], ignore_index=True)
+        for on_host, on_device in ((10, 200), (13, 100))
+    ]
+    moves = op_moves(rows, *sides)
+    assert moves[["baseline_us", "candidate_us", "delta_us"]].to_numpy().tolist() == [[200, 100, -100], [10, 13, 3]]
+
+
 def test_what_the_ops_leave_is_a_move_of_its_own_and_small_ones_are_one():
     many = {f"op{i}": 100.0 + i for i in range(SHOWN_OPS + 3)}
     moves = op_moves(pairs(*((name, name) for name in many)), times(**many), times())
@@ -157,8 +172,10 @@ def test_what_the_ops_leave_is_a_move_of_its_own_and_small_ones_are_one():
     assert text(waterfall)[0] == "op10 -110 matched"
     assert text(waterfall)[-2:] == [
         "3 other ops -303 others",
-        f"Not attributed {-1500 + sum(many.values()):g} not attributed",
+        f"No op running {-1500 + sum(many.values()):g} no op running",
     ]
+    left = waterfall.moves.iloc[-1]
+    assert (left["baseline_us"], left["candidate_us"]) == (2000 - sum(many.values()), 500)
     small = op_moves(pairs(("a", "a"), ("b", "b")), times(a=1000, b=5), times())
     assert text(part_waterfall(part_of(1005, 0), small)) == ["a -1000 matched", "1 other op -5 others"]
 
@@ -240,50 +257,72 @@ def test_the_sentence_on_a_step(before, after, sentence):
 def test_what_is_small_beside_the_largest_move_is_not_said():
     after = dict.fromkeys(STEP_PARTS[1:], 12.0)
     said = step_sentence(means({"compile_us": 1000}, {**after, "input_us": 960}))
-    assert said.startswith("Compilation fell by 1.00 ms, but input grew by 960 µs: the average step takes 44.0 µs more")
+    assert said.startswith("Compilation fell by 1.00 ms, but input grew by 960 µs: the average step takes 56.0 µs more")
 
 
 def test_every_part_has_words():
     assert list(PART_WORDS) == list(STEP_PARTS)
 
 
-def sentence_on(before: float, after: float, ours: pd.DataFrame, theirs: pd.DataFrame, *rows: tuple) -> str:
-    waterfall = part_waterfall(part_of(before, after), op_moves(pairs(*rows), ours, theirs))
-    return part_sentence("host_compute_us", waterfall)
+def sentence_on(
+    before: float, after: float, ours: pd.DataFrame, theirs: pd.DataFrame, *rows: tuple, op_type: str = "Op"
+) -> str:
+    moves = op_moves(pairs(*rows, op_type=op_type), ours, theirs)
+    return part_sentence("host_compute_us", part_waterfall(part_of(before, after), moves), moves)
 
 
-def test_the_sentence_on_a_part_names_the_op_and_why_it_does_not_add_up():
+def test_the_sentence_on_a_part_names_the_op_or_the_ops_of_a_type_that_moved_the_most():
     both = ("a`b", "a`b")
-    fits = sentence_on(100, 40, times(**{"a`b": 80}), times(**{"a`b": 22}), both)
-    assert fits == "Within host compute, `a'b` changed the most: it fell by 58.0 µs a step."
-    overlaps = sentence_on(100, 40, times(**{"a`b": 180}), times(), both)
-    assert "fell by 180 µs, 3.0 times as much as the part: what runs at the same time" in overlaps
-    beside = sentence_on(100, 40, times(**{"a`b": 10}), times(**{"a`b": 20}), both)
-    assert "against the part's own change of −60.0 µs" in beside
-    little = sentence_on(100, 40, times(**{"a`b": 20}), times(), both)
-    assert little.endswith("fell by 20.0 µs of 60.0 µs; the rest lies in no op that was recorded.")
-    steady = sentence_on(100, 100, times(**{"a`b": 20}), times(), both)
-    assert "fell by 20.0 µs: what runs at the same time" in steady
+    fits = sentence_on(100, 40, times({"a`b": 80}), times({"a`b": 22}), both)
+    assert fits == "Within host compute, `a'b` changed the most: it fell by 58.0 µs per step."
+    steady = sentence_on(100, 100, times({"a`b": 40}), times({"a`b": 70}), both)
+    assert steady == "Within host compute, `a'b` changed the most: it grew by 30.0 µs per step."
+    ours, theirs = times(a=50, b=30, c=5), times(a=20, b=10, c=5)
+    together = sentence_on(100, 40, ours, theirs, ("a", "a"), ("b", "b"), ("c", "c"))
+    assert together == (
+        "Within host compute, the 2 `Op` ops fell by 50.0 µs per step together, most of all `a` (−30.0 µs)."
+    )
+    typeless = sentence_on(
+        100, 40, times(a=50, b=30, op_type=""), times(a=20, b=10, op_type=""), ("a", "a"), ("b", "b"), op_type=""
+    )
+    assert typeless == "Within host compute, `a` changed the most: it fell by 30.0 µs per step."
+
+
+def test_iterators_of_one_stage_are_named_by_it():
+    name = "Iterator::Root::Prefetch::Map"
+    said = sentence_on(
+        100, 40, times({name: 80}, op_type="Dataset"), times({name: 20}, op_type="Dataset"), (name, name),
+        op_type="Dataset",
+    )  # fmt: skip
+    assert said == "Within host compute, `Map` changed the most: it fell by 60.0 µs per step."
 
 
 def test_the_sentence_on_what_one_side_lacks_on_nothing_and_on_factors():
-    assert "`new` was added and takes 60.0 µs" in sentence_on(0, 60, times(), times(new=60), (None, "new"))
-    assert "`old` is gone, which took 60.0 µs" in sentence_on(60, 0, times(old=60), times(), ("old", None))
+    assert "`new` was added and takes 60.0 µs per step." in sentence_on(0, 60, times(), times(new=60), (None, "new"))
+    assert "`old` was removed, which took 60.0 µs per step." in sentence_on(
+        60, 0, times(old=60), times(), ("old", None)
+    )
     assert sentence_on(60, 60, times(a=1), times(a=1), ("a", "a")) == "Nothing within host compute changed."
     unmoved = sentence_on(60, 90, times(a=1), times(a=1), ("a", "a"))
-    assert unmoved == "Nothing that was recorded tells what changed within host compute."
-    waterfall = part_waterfall(part_of(200, 400), factor_moves((100, 100), (2.0, 4.0), ("Launches", "Time each")))
-    assert part_sentence("kernel_launch_us", waterfall) == (
+    assert unmoved == "Within host compute, time in which no op was running grew by 30.0 µs per step."
+    moves = factor_moves((100, 100), (2.0, 4.0), ("Launches", "Time each"))
+    assert part_sentence("kernel_launch_us", part_waterfall(part_of(200, 400), moves), moves) == (
         "Within kernel launch, the time each went from 2.00 µs to 4.00 µs."
     )
 
 
-def test_what_cancels_out_says_so():
+def test_where_the_time_without_any_op_moved_more_than_every_op_it_is_named():
     said = sentence_on(0, 60, times(a=5), times(b=5), ("a", None), (None, "b"))
-    assert said.endswith("They all but cancel out, so the change of the part lies elsewhere.")
-    assert NOT_ATTRIBUTED not in said
+    assert said == "Within host compute, time in which no op was running grew by 60.0 µs per step."
+    less = sentence_on(65, 5, times(a=5), times(a=35), ("a", "a"))
+    assert less == "Within host compute, time in which no op was running fell by 90.0 µs per step."
 
 
-def test_work_done_ahead_is_told_where_there_is_any():
-    assert ahead_sentence(0.0, 0.0) == ""
-    assert ahead_sentence(0.0, 7780.0).endswith("7.78 ms a step in the candidate, none in the baseline.")
+def test_of_factors_there_is_no_time_without_an_op():
+    moves = factor_moves((100, 50), (2.0, 4.0), ("Launches", "Time each"))
+    assert NO_OP not in part_waterfall(part_of(500, 400), moves).moves["kind"].tolist()
+    assert list(moves.columns) == MOVE_COLUMNS
+
+
+def test_the_op_within_a_function_is_named_after_the_iterator():
+    assert inner_op_sentence("Decode`Png", -5310.0) == " In its function, most of that is `Decode'Png` (−5.31 ms)."

@@ -104,9 +104,9 @@ def test_with_three_recordings_a_side_the_spread_is_measured() -> None:
     alone = compare(before, after).verdict[after.id]
     both = compare(before, after, repeats={before.id: its, after.id: their}).verdict[after.id]
     assert (alone.word, both.word) == ("unclear", "slower")
-    assert "declared for a CPU" in alone.reason
+    assert "CPU default" in alone.reason
     assert "from 60 and 60 steps" in both.reason
-    assert "a measured spread between 3 and 3 recordings of " in both.reason
+    assert "Run-to-run variation is measured: " in both.reason
 
 
 def test_copies_among_the_repeats_do_not_make_a_verdict_surer() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from tfcompare.compare.series_verdict import DECLARED_SPREAD, Spread, declared_spread, verdict_on_series
 
 RNG = np.random.default_rng(3)
-QUIET = Spread(0.0, "declared for this test")
+QUIET = Spread(0.0, "set for this test")
 
 
 def series(mean: float, steps: int = 20, noise: float = 0.02):
@@ -28,8 +30,24 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
     assert verdict_on_series(before, after, QUIET).word == "slower"
     verdict = verdict_on_series(before, after, declared_spread("CPU"))
     assert verdict.word == "unclear"
-    assert "20 and 20 steps" in verdict.reason
-    assert "a spread between recordings of 5.00 % (declared for a CPU)" in verdict.reason
+    assert re.fullmatch(
+        r"95 % confidence interval 0\.\d+×–1\.\d+×, from 20 steps per run\. "
+        r"(Steps are correlated \(effective n = [\d.]+\) and r|R)"
+        r"un-to-run variation is assumed to be 5 % \(CPU default\)",
+        verdict.reason,
+    )
+
+
+def test_strong_correlation_is_mentioned() -> None:
+    drifting = 100.0 * np.exp(np.linspace(0, 0.2, 20))
+    verdict = verdict_on_series([drifting], [drifting[::-1].copy()], QUIET)
+    assert "Steps are strongly correlated (effective n = 1.6)" in verdict.reason
+
+
+def test_under_load_the_assumed_spread_is_wider() -> None:
+    busy = declared_spread("CPU").under_load()
+    assert busy.share == pytest.approx(0.25)
+    assert busy.assumed(300_000.0) == "assumed to be 25 % (CPU default, widened for captures under load)"
 
 
 def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
@@ -41,7 +59,7 @@ def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
 def test_too_few_steps_are_said_in_words(steps: int) -> None:
     verdict = verdict_on_series([series(100.0, steps)], [series(50.0)], QUIET)
     assert (verdict.word, verdict.has_interval) == ("untested", False)
-    assert verdict.reason == f"too few steps: {steps}, and a verdict takes 9 on each side"
+    assert verdict.reason == f"too few steps: {steps}; a verdict needs 9 on each side"
 
 
 def test_a_side_of_zeros_is_not_judged() -> None:
@@ -52,10 +70,13 @@ def test_recordings_of_one_program_measure_their_spread() -> None:
     ours, theirs = ([series(mean * f) for f in (0.99, 1.0, 1.01, 1.0, 1.0)] for mean in (100.0, 105.0))
     measured = verdict_on_series(ours, theirs, Spread(0.5, "declared far too large"))
     assert measured.word == "slower"
-    assert "a measured spread between 5 and 5 recordings of " in measured.reason
+    assert (measured.evidence, measured.text) == ("replicates", "slower")
+    assert "from 100 and 100 steps (5 captures each). " in measured.reason
+    assert "un-to-run variation is measured: " in measured.reason
     mixed = verdict_on_series(ours, [series(200.0)], declared_spread("GPU"))
-    assert "5 and 1 recordings" in mixed.reason
-    assert "the other side's 3.00 % (declared for a GPU)" in mixed.reason
+    assert mixed.evidence == "single"
+    assert "from 100 and 20 steps (5 and 1 captures)" in mixed.reason
+    assert "that of the other side is assumed to be 3 % (GPU default)" in mixed.reason
 
 
 def test_of_two_kinds_of_devices_the_larger_spread_counts() -> None:
@@ -67,4 +88,4 @@ def test_what_takes_shorter_on_a_host_is_spread_wider_down_to_what_was_measured(
     cpu, times = declared_spread("CPU"), np.array([1e6, 200_000.0, 12_500.0, 100.0, 1.0])
     assert cpu.of(times) == pytest.approx([0.05, 0.05, 0.1, 0.05 * 2000**0.25, 0.05 * 2000**0.25])
     assert declared_spread("GPU").of(times) == pytest.approx([0.03] * 5)
-    assert cpu.told(12_500.0, 300_000.0) == "10.0 % and 5.00 % (declared for a CPU and times this short)"
+    assert cpu.assumed(12_500.0, 300_000.0) == "assumed to be 10 % and 5 % (CPU default for steps this short)"

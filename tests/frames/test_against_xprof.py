@@ -8,6 +8,7 @@ import pytest
 from tests import xprof_oracle
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run
 from tfcompare import schema
+from tfcompare.frames.op_names import EAGER_EXECUTION
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.run import Run
 from tfcompare.xspace import read
@@ -77,9 +78,18 @@ def test_only_device_events_that_xprof_cannot_name_are_added(both: tuple[Run, pd
     """xprof drops kernels and copies without `tf_op`; ours are there, by their annotation or their own name."""
     rows = side_by_side(*both)
     added = rows[rows["_merge"] == "left_only"]
+    added = added[~added["op_name"].str.startswith(EAGER_EXECUTION)]
     assert set(added["host_or_device"]) <= {schema.DEVICE}
     if both[0].info.device_type == "TPU":
         assert added.empty
+
+
+def test_only_eager_executions_outside_of_functions_are_added_on_the_host(both: tuple[Run, pd.DataFrame]) -> None:
+    """xprof shows no op of an eager program on CPU: TensorFlow names no event there `name:type`."""
+    rows = side_by_side(*both)
+    added = rows[(rows["_merge"] == "left_only") & (rows["host_or_device"] == schema.HOST)]
+    assert added["is_eager"].astype(bool).all()
+    assert added["op_name"].str.startswith(EAGER_EXECUTION).all()
 
 
 def test_occurrences_are_xprofs_less_the_mentions(both: tuple[Run, pd.DataFrame]) -> None:

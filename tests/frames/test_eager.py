@@ -105,6 +105,34 @@ def test_functions_that_tf_data_captured_are_functions(function: str) -> None:
     assert eager(run) == {"get_next": True, "Iterator::Root::Map": False, "mapped": False}
 
 
+def test_the_eager_execution_of_an_op_is_an_op_and_that_of_a_function_or_of_taking_input_is_none() -> None:
+    run = run_of(
+        space(
+            plane(
+                "/host:CPU",
+                line(
+                    "python",
+                    event("train", 0, 400, step_num=1, _r=1),
+                    event("TFE_Py_FastPathExecute_C", 1, 98),
+                    event("EagerExecute", 2, 95, is_func=0),
+                    event("EagerLocalExecute: MatMul", 3, 90),
+                    event("EagerExecute", 100, 95, is_func=1),
+                    event("EagerLocalExecute: __inference_train_step_7", 101, 90),
+                    event("in_function:Mul", 102, 40),
+                    event("EagerExecute", 200, 95, is_func=0),
+                    event("EagerLocalExecute: IteratorGetNext", 201, 90),
+                    event("EagerLocalExecute: Sum", 300, 50),
+                    event("train", 500, 100, step_num=2, _r=1),
+                ),
+            )
+        )
+    )
+    assert eager(run) == {"EagerLocalExecute: MatMul": True, "in_function": False}
+    stats = run.table("op_stats").set_index("op_name")
+    assert stats.loc["EagerLocalExecute: MatMul", ["op_type", "occurrences"]].tolist() == ["MatMul", 1]
+    assert stats.loc["EagerLocalExecute: MatMul", ["self_time_us", "wall_time_us"]].tolist() == [90.0, 90.0]
+
+
 @pytest.mark.parametrize("kind", [int, U64])
 def test_what_a_grouped_file_has_stored_is_used(kind: type[int]) -> None:
     run = run_of(

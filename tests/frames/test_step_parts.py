@@ -236,19 +236,23 @@ def test_launching_is_told_from_computing(host: list[Event], expected: str) -> N
 
 
 def test_kernels_and_launches_count_when_they_run_whoever_led_to_them() -> None:
-    """Launched in the first step, run in the second."""
+    """The first step's kernels run in the marker of the second, so it lasts from 110 to 150. They count in the second,
+    too, as a launch that no step led to counts in both and its kernel until the second ends."""
     python = line(
         "python",
         step(0, 100, 1),
         event("cuLaunchKernel", 10, 5, correlation_id=1),
+        event("cuLaunchKernel", 16, 1, correlation_id=3),
         event("a:A", 20, 1),
         step(100, 100, 2),
         event("b:B", 101, 1),
     )
-    other = line("executor", event("cuLaunchKernel", 150, 5, correlation_id=2), id=1)
-    stream = line("Stream", event("k", 110, 20, correlation_id=1), event("k", 195, 20, correlation_id=2))
-    assert parts(plane("/host:CPU", python, other), gpu(stream)) == [
-        "kernel_launch 5 host_compute 1 other 94",
+    other = line("executor", event("cuLaunchKernel", 125, 5, correlation_id=2), id=1)
+    kernels = [
+        event("k", start, length, correlation_id=i) for i, start, length in [(1, 110, 10), (3, 140, 10), (2, 195, 20)]
+    ]
+    assert parts(plane("/host:CPU", python, other), gpu(line("Stream", *kernels))) == [
+        "kernel_launch 5 device_compute 20 other 15",
         "kernel_launch 5 host_compute 1 device_compute 25 other 69",
     ]
 
@@ -310,6 +314,7 @@ def test_parts_are_declared_in_the_order_of_the_contract() -> None:
         output_us
         kernel_launch_us
         host_compute_us
+        host_collectives_us
         device_collectives_us
         device_to_device_us
         device_compute_us

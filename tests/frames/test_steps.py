@@ -242,7 +242,8 @@ def test_numbers_below_zero_give_way_to_positions() -> None:
 
 
 def test_work_on_other_threads_and_devices_belongs_to_the_step_that_led_to_it() -> None:
-    """By what led to it first, wherever it ran; by when it began where nothing did."""
+    """By what led to it first, wherever it ran; by when it began where nothing did. On the device the first step lasts
+    from 150 to 156, which the second waits for."""
     run = run_of(
         space(
             plane(
@@ -254,6 +255,7 @@ def test_work_on_other_threads_and_devices_belongs_to_the_step_that_led_to_it() 
                     event("cuLaunchKernel", 20, 1, correlation_id=5),
                     event("train", 100, 100, _r=1, step_num=2),
                     event("op:A", 110, 1),
+                    event("cuLaunchKernel", 112, 1, correlation_id=6),
                 ),
                 line("pool", event("late:B", 120, 3, _ct=1, _c=1), event("unlinked:C", 130, 4)),
             ),
@@ -263,6 +265,7 @@ def test_work_on_other_threads_and_devices_belongs_to_the_step_that_led_to_it() 
                     "Stream",
                     event("k", 150, 6, tf_op="late_kernel:D", correlation_id=5),
                     event("k", 160, 7, tf_op="unlinked_kernel:E"),
+                    event("k", 170, 5, tf_op="own_kernel:G", correlation_id=6),
                     event("k", 300, 8, tf_op="after_all:F"),
                 ),
             ),
@@ -272,6 +275,7 @@ def test_work_on_other_threads_and_devices_belongs_to_the_step_that_led_to_it() 
         late             1  1  3
         late_kernel      1  1  6
         op               2  1  1
+        own_kernel       2  1  5
         unlinked         2  1  4
         unlinked_kernel  2  1  7
     """)

@@ -24,6 +24,8 @@ TENSOR_CORE_KERNELS = {
         "Cijk_Ailk_Bljk_BBS_BH_MT256x128x64_MI16x16x16x1_SN", "Custom_Cijk_Alik", "kernel_gemm_xdl_cshuffle", "mfma_x",
         "wmma_x", "gemm_fusion_dot_3", "igemm_fwd_gtcx_nhwc", "moe_gemm_x", "moe_mxgemm_x", "miopenSp3AsmConvRageRxS",
         "aiter::fmha", "attn_fwd.kd", "FMHA_FWD_x", "bwd_kernel_dk_dv",
+        "ck_tile::TileFmhaShape<a>", "ck_tile::TileFmhaBwdShape<a>", "ck_tile::TileGemmShape<a>",
+        "ck_tile::TileFlatmmShape<a>", "ck_tile::TileSageAttnShape<a>",
     ],
 }  # fmt: skip
 PLAIN_KERNELS = [
@@ -33,6 +35,12 @@ PLAIN_KERNELS = [
     "MFMA",
     "_MI16x16",
     "Eigen",
+    "ck_tile::TileFmhaShape",
+    "aiter::fmha_bwd_odo_bf16",
+    "aiter::fmha_bwd_dq_convert_bf16",
+    "aiter::fmha_bwd_dq_shuffle_bf16",
+    "aiter::topksoftmax_4x128",
+    "ck_tile::FmhaBwdDqAccPrezeroKernel<TileFmhaBwdShape<a>>",
 ]
 ELIGIBLE_OPS = [
     "net/Conv2D", "net/Conv2DBackpropFilter", "net/Conv2DBackpropInput", "Conv3D", "a/DepthwiseConv2dNative",

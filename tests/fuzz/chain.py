@@ -32,7 +32,12 @@ SECONDS_ALLOWED = 10
 BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 400
 """What reading a file may take beyond what the process has: a constant, and a multiple of the file's size."""
 
-_MAY_BE_ABSENT = list(schema.STEP_PRECISIONS)
+_SPANS = ["host_start_us", "host_span_us", "device_span_us"]
+_MAY_BE_ABSENT = [*schema.STEP_PRECISIONS, *_SPANS, "wall_time_us"]
+_NEVER_NEGATIVE = (
+    "duration_us", "total_time_us", "self_time_us", "total_duration_us", "wall_time_us", *_SPANS[1:],
+    *schema.STEP_PARTS,
+)  # fmt: skip
 _OP_TABLES = {"op_stats": "op_steps", "kernel_stats": "kernel_steps"}
 _DRAWN_EVERY = 5
 _seen: set[bytes] = set()
@@ -68,8 +73,7 @@ def attempt(
         if comparing:
             _look_at(run, number)
         else:
-            for name in schema.TABLES:
-                _check(name, run.table(name))
+            _check_all({name: run.table(name) for name in schema.TABLES})
         result = "read"
     except TfcompareError as error:
         result, detail = type(error).__name__, str(error)
@@ -93,8 +97,7 @@ def found(path: Path, size: int) -> FoundRun:
 
 def _look_at(run: Run, number: int) -> None:
     frames = {name: run.table(name) for name in schema.TABLES}
-    for name, frame in frames.items():
-        _check(name, frame)
+    _check_all(frames)
     digests = {name: _digest(frame) for name, frame in frames.items()}
     fresh = [name for name, digest in digests.items() if _is_new(name.encode() + digest)]
     if fresh:
@@ -170,18 +173,33 @@ def good_runs() -> tuple[Run, Run]:
     return runs[0], runs[1]
 
 
+def _check_all(frames: dict[str, pd.DataFrame]) -> None:
+    """What holds of the tables of any run of one host, however odd the profile."""
+    for name, frame in frames.items():
+        _check(name, frame)
+    steps, ops, op_steps = (frames[name] for name in ("steps", "op_stats", "op_steps"))
+    is_idle = (ops["op_type"] == schema.IDLE) & (ops["op_name"] == schema.IDLE)
+    assert (ops["wall_time_us"].isna() == (is_idle | steps.empty)).all(), "wall time where there is none, or none"
+    assert (op_steps["wall_time_us"].isna() == steps.empty).all(), "wall time where there is none, or none"
+    assert (steps["host_start_us"].isna() == steps["host_span_us"].isna()).all(), "half a host span"
+    assert steps[["host_span_us", "device_span_us"]].notna().any(axis=1).all(), "a step of no span"
+    length = steps.groupby("step")["duration_us"].sum()
+    together = op_steps.groupby("step")["wall_time_us"].sum().reindex(length.index, fill_value=0.0)
+    assert (together <= length * (1 + 1e-9) + 1e-6).all(), "ops with more wall time than their step"
+
+
 def _check(name: str, frame: object) -> None:
-    """What holds of any table, however odd the profile."""
+    """What holds of any table by itself."""
     assert isinstance(frame, pd.DataFrame)
     numbers = frame.select_dtypes("number")
     if name in ("steps", "op_stats", "op_steps"):
-        told = frame.drop(columns=list(schema.STEP_PRECISIONS), errors="ignore")
+        told = frame.drop(columns=_MAY_BE_ABSENT, errors="ignore")
         assert not told.isna().any().any(), "an absent value"
     if "occurrences" in numbers:
         assert (numbers["occurrences"] >= 0).all(), "negative occurrences"
-    for column in ("duration_us", "total_time_us", "self_time_us", "total_duration_us"):
+    for column in _NEVER_NEGATIVE:
         if column in numbers:
-            assert (numbers[column] >= 0).all(), f"negative {column}"
+            assert not (numbers[column] < 0).any(), f"negative {column}"
 
 
 def _start_watch() -> int:

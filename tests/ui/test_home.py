@@ -50,7 +50,7 @@ def test_without_a_place_the_samples_are_shown_and_the_guiding_example_is_chosen
     assert "sample runs that come with tfcompare" in texts(bare_home)
     assert "/filters_512_128/" in bare_home.query_params["baseline"]
     assert "/filters_16_8/" in bare_home.query_params["candidate"]
-    assert "times as fast" in texts(bare_home)
+    assert "× faster than" in texts(bare_home)
 
 
 def test_runs_and_choice_stand_in_the_table(home: AppTest) -> None:
@@ -74,8 +74,9 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_headline(home: Ap
         home.selectbox(key="tfcompare.step_marker").set_value("PjitFunction(forward_3d_conv)").run()
     assert not home.exception
     assert "Not tested: too few steps" in texts(home)
-    assert "Not a verdict on the program alone: the runs differ in devices." in texts(home)
-    assert "Per step; steps begin with `PjitFunction(forward_3d_conv)`." in [caption.value for caption in home.caption]
+    assert "The runs differ in devices, which alone can change times." in texts(home)
+    captions = [caption.value for caption in home.caption]
+    assert "Per step; steps that begin with `PjitFunction(forward_3d_conv)`." in captions
     assert pd.isna(table(home)["steps"]).all(), "the table tells what the profiles mark themselves"
 
 
@@ -83,7 +84,7 @@ def test_a_verdict_needs_no_more_words_on_the_home_page(home: AppTest) -> None:
     home.query_params["baseline"] = run_id("filters_512_128")
     home.query_params["candidate"] = run_id("filters_16_8")
     home.run()
-    assert "times as fast" in texts(home)
+    assert "× faster than" in texts(home)
     assert "Not tested" not in texts(home)
 
 
@@ -97,7 +98,7 @@ def test_another_candidate_chosen_in_the_sidebar_changes_the_headline(home: AppT
     home.run()
     other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
     home.multiselect[0].set_value([other]).run()
-    assert "`filters_16_8_better_input` takes" in texts(home)
+    assert "`filters_16_8_better_input` is likely" in texts(home)
     assert "filters_16_8_better_input" in home.query_params["candidate"]
 
 
@@ -106,7 +107,7 @@ def test_swapping(home: AppTest) -> None:
     before = (home.selectbox[0].value, home.multiselect[0].value)
     next(button for button in home.button if button.label == "Swap").click().run()
     assert (home.selectbox[0].value, home.multiselect[0].value) == (before[1][0], [before[0]])
-    assert "times as long" in texts(home)
+    assert "× slower than" in texts(home)
 
 
 def test_filtering(home: AppTest) -> None:
@@ -190,8 +191,8 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
     runs = tuple(found(f"run-{number:04}") for number in range(1000))
     asked: list[str] = []
 
-    def refuse(run: FoundRun, step_marker: str | None) -> None:
-        assert step_marker is None
+    def refuse(run: FoundRun, *, step_marker: str | None, steps: str | None) -> None:
+        assert (step_marker, steps) == (None, None)
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 

@@ -240,4 +240,6 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
     groups = group_kernels(comparison.table("kernel_stats"), column, comparison.on_groups)
     assert frame["verdict"].fillna("").tolist() == groups["verdict"].fillna("").tolist()
     assert "faster" in frame["verdict"].tolist()
-    assert sum("How sure the changes of kernel time are" in c.proto.spec for c in page.get("plotly_chart")) == 1
+    assert (
+        sum("Confidence intervals of the changes of kernel time" in c.proto.spec for c in page.get("plotly_chart")) == 1
+    )

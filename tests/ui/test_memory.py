@@ -143,6 +143,13 @@ def test_all_columns_are_there_when_asked_for(page: AppTest) -> None:
     assert {"peak_time_us_baseline", "stack_bytes_candidate", "fragmentation_delta"} <= set(table(page, 2).columns)
 
 
+def test_the_time_of_the_peak_has_no_change(page: AppTest) -> None:
+    (fields,) = (f.value for f in shown(page).dataframe if "Field" in f.value.columns)
+    rows = fields.set_index("Field")
+    assert rows.loc["\u2003time since the profile's start", "Change"] == ""
+    assert rows.loc["Peak memory usage within the profile", "Change"] != ""
+
+
 def test_the_treemap_by_region(page: AppTest) -> None:
     page.query_params["parts_by"] = "region"
     figure = json.loads(shown(page).get("plotly_chart")[-1].proto.spec)

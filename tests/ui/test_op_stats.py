@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import compare, settings
-from tfcompare.charts.verdicts import WORDS
+from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.movers import group_diff
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
@@ -166,9 +166,10 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
         frame = frame[frame["status"] == "matched"]
     assert frame.set_index(column)["verdict"].to_dict() == expected.to_dict()
     assert frame["interval_low"].notna().equals(~frame["verdict"].isin(["untested"]))
-    drawn = charts(page)["How sure the changes of self time are"]
-    words = [a["text"] for a in drawn["layout"]["annotations"] if a["text"] in WORDS.values()]
-    assert words == [WORDS[verdict] for verdict in frame["verdict"][:15]]
+    drawn = charts(page)["Confidence intervals of the changes of self time"]
+    words = [a["text"] for a in drawn["layout"]["annotations"] if a["text"][:2] in ("▼ ", "▲ ", "= ", "? ", "– ")]
+    assert words == [text_of(*row) for row in zip(frame["verdict"][:15], frame["evidence"][:15], strict=True)]
+    assert set(frame["evidence"].dropna()) == {"single"}
     tested = frame[:15].dropna(subset="interval_low")
     intervals = [trace["x"] for trace in drawn["data"] if len(trace["x"]) == 3]
     columns = ["interval_low", "self_time_us_per_step_ratio", "interval_high"]
@@ -177,7 +178,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
 
 def test_where_nothing_could_be_tested_no_interval_is_drawn_and_it_says_why(page):
     of_corpus(page, "tf_cpu_zoo", "tf_gpu")
-    assert not [title for title in charts(page) if title.startswith("How sure")]
+    assert not [title for title in charts(page) if title.startswith("Confidence")]
     assert any(caption.value == NOTHING_TESTED for caption in page.caption)
 
 

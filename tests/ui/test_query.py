@@ -51,8 +51,8 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_tables() -> None:
     assert page.dataframe[-1].value.to_numpy().tolist() == [[0]]
     page = opened(places, sql=sql, step_marker="PjitFunction(forward_3d_conv)")
     assert page.dataframe[-1].value.to_numpy().tolist() == [[10]]
-    assert "; steps begin with `PjitFunction(forward_3d_conv)`." in told(page)
-    assert "`jax08_elementwise` cannot be had with steps that begin with" in page.warning[0].value
+    assert "; steps that begin with `PjitFunction(forward_3d_conv)`." in told(page)
+    assert "`jax08_elementwise` cannot be shown with steps that begin with" in page.warning[0].value
     page.selectbox(key="tfcompare.step_marker").set_value(None)
     assert run(page, places).dataframe[-1].value.to_numpy().tolist() == [[0]]
 

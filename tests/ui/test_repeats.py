@@ -10,11 +10,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS
+from tests.ui.found_runs import found
 from tfcompare import settings
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings, app_folder
+from tfcompare.ui.replicates import MOST_AT_ONCE, ungrouped, with_replicates
 from tfcompare.ui.selection import Selection
-from tfcompare.ui.sidebar import ungrouped
 
 PAGE = """
 import streamlit as st
@@ -65,11 +66,11 @@ def repeats_of(page: AppTest, run: str):
 def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(page: AppTest) -> None:
     page.run()
     assert caption(page) == "`filters_16_8` against the baseline `filters_512_128`, per step"
-    assert "from 20 and 20 steps" in reason(page)
+    assert "from 20 steps per run" in reason(page)
     alone = page.session_state["key"], page.session_state["ratio"]
     button = page.button(key="tfcompare.group")
-    assert button.label == "Group 1 recording by name"
-    assert "filters\\_16\\_8\\_again as repeats of filters\\_16\\_8" in button.help
+    assert button.label == "Group 1 capture by name"
+    assert "filters\\_16\\_8\\_again as replicates of filters\\_16\\_8" in button.help
     button.click().run()
     assert caption(page) == "`filters_16_8` with 1 repeat against the baseline `filters_512_128`, per step"
     assert "from 20 and 40 steps" in reason(page)
@@ -80,15 +81,15 @@ def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(
 
 def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppTest) -> None:
     page.run()
-    assert repeats_of(page, LARGE).label == "More recordings of filters\\_512\\_128"
+    assert repeats_of(page, LARGE).label == "More captures of filters\\_512\\_128"
     repeats_of(page, LARGE).set_value([AGAIN, OTHER]).run()
     assert "the baseline `filters_512_128` with 2 repeats" in caption(page)
     assert page.query_params["repeat"] == [f"0:{AGAIN}", f"0:{OTHER}"]
-    assert "measured spread between 3 and 1 recordings" in reason(page)
+    assert "run-to-run variation is measured: " in reason(page)
     assert repeats_of(page, SMALL).options == [], "a recording belongs to one run"
     repeats_of(page, LARGE).set_value([]).run()
     assert "repeat" not in page.query_params
-    assert "from 20 and 20 steps" in reason(page)
+    assert "from 20 steps per run" in reason(page)
 
 
 def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: AppTest) -> None:
@@ -100,6 +101,17 @@ def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: A
     assert page.query_params["repeat"] == f"0:{AGAIN}"
     assert caption(page) == "`filters_512_128` against the baseline `filters_16_8` with 1 repeat, per step"
     assert page.session_state["ratio"] == pytest.approx(1 / forth)
+
+
+def test_a_run_that_is_chosen_comes_with_its_replicates(page: AppTest) -> None:
+    page.query_params["candidate"] = OTHER
+    page.run()
+    page.multiselect(key="tfcompare.candidates").set_value([SMALL]).run()
+    assert caption(page) == "`filters_16_8` with 1 repeat against the baseline `filters_512_128`, per step"
+    repeats_of(page, SMALL).set_value([]).run()
+    assert "repeat" not in page.query_params, "they can be taken away"
+    page.multiselect(key="tfcompare.candidates").set_value([SMALL, AGAIN]).run()
+    assert "repeat" not in page.query_params, "what is chosen itself stays a candidate"
 
 
 def test_a_run_that_is_grouped_is_no_candidate(page: AppTest) -> None:
@@ -167,8 +179,16 @@ def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats(repeat: str 
             shown.query_params["repeat"] = repeat
         shown.run()
         assert not shown.exception
-        headlines.append(next(m.value.lstrip("# ") for m in shown.markdown if " takes " in m.value))
+        headlines.append(next(m.value.lstrip("# ") for m in shown.markdown if " vs " in m.value))
     assert headlines[0].startswith(headlines[1])
+
+
+def test_many_captures_are_not_grouped_unasked() -> None:
+    runs = [found(f"after/run-{number}") for number in range(1, MOST_AT_ONCE + 3)]
+    chosen = Selection("before", ("after/run-1",))
+    assert with_replicates(chosen, Selection(), [found("before"), *runs]) == chosen
+    few = with_replicates(chosen, Selection(), [found("before"), *runs[:3]])
+    assert few.repeats_of("after/run-1") == ("after/run-2", "after/run-3")
 
 
 def test_only_what_is_no_repeat_yet_is_offered() -> None:

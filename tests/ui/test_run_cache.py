@@ -14,6 +14,7 @@ from tests.ui.found_runs import found
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
+from tfcompare.step_choice import OWN_STEPS, StepChoice
 from tfcompare.ui.run_cache import TRY_AGAIN_S, RunCache, outcome
 
 
@@ -32,7 +33,7 @@ class Loader:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, run: FoundRun, step_marker: str | None) -> Run:
+    def __call__(self, run: FoundRun, steps: StepChoice) -> Run:
         self.gate.wait(10)
         self.loaded.append(run.id)
         if run.id == "bad":
@@ -41,7 +42,7 @@ class Loader:
             raise NotFetched("away: cannot be reached")
         if run.id == "bug":
             raise ZeroDivisionError
-        return cast(Run, FakeRun(f"{run.id} by {step_marker}" if step_marker else run.id, self.memory_bytes))
+        return cast(Run, FakeRun(run.id if steps.is_default else f"{run.id} by {steps.key}", self.memory_bytes))
 
 
 def kept_in_the_end(cache: RunCache, runs: str, expected: str) -> bool:
@@ -57,10 +58,11 @@ def kept_in_the_end(cache: RunCache, runs: str, expected: str) -> bool:
 def test_a_run_with_other_steps_is_another() -> None:
     loader = Loader()
     cache = RunCache(100, loader)
-    runs = [cache.request(found("a"), marker).result() for marker in (None, "x", None, "y", "x")]
-    assert [run.name for run in runs] == ["a", "a by x", "a", "a by y", "a by x"]
-    assert loader.loaded == ["a", "a", "a"]
-    assert outcome(cache.request_together([found("a")], "x")[found("a")]) is runs[1]
+    choices = [OWN_STEPS, StepChoice("x"), OWN_STEPS, StepChoice("y"), StepChoice("x"), StepChoice("x", 5, 25)]
+    runs = [cache.request(found("a"), steps).result() for steps in choices]
+    assert [run.name for run in runs] == ["a", "a by x", "a", "a by y", "a by x", "a by 5:25 x"]
+    assert loader.loaded == ["a", "a", "a", "a"]
+    assert outcome(cache.request_together([found("a")], StepChoice("x"))[found("a")]) is runs[1]
 
 
 def test_a_run_is_read_once_however_many_ask() -> None:

@@ -174,8 +174,8 @@ def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppT
     with settings.override(Settings(places=(run_path("jax_conv_legacy"), run_path("jax_conv_08")))):
         choice.set_value("PJRT_LoadedExecutable_Execute").run()
     assert seen(page)[4] == "step"
-    assert not page.info
-    assert any("steps begin with `PJRT_LoadedExecutable_Execute`" in caption.value for caption in page.caption)
+    assert all("names without" in info.value for info in page.info), "what was normalised, and not: per run"
+    assert any("; steps that begin with `PJRT_LoadedExecutable_Execute`" in caption.value for caption in page.caption)
     assert "PJRT_LoadedExecutable_Execute" in page.selectbox(key="tfcompare.step_marker").options
 
 
@@ -190,13 +190,14 @@ def test_a_run_without_the_event_keeps_its_own_steps_and_that_is_told(page: AppT
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
     assert seen(page)[4] == "step"
     (warning,) = page.warning
-    assert warning.value.startswith("`tpu_inference_2` cannot be had with steps that begin with `PjitFunction(forward")
-    assert "; steps begin with `PjitFunction" in page.caption[0].value
+    told = "`tpu_inference_2` cannot be shown with steps that begin with `PjitFunction(forward"
+    assert warning.value.startswith(told)
+    assert "; steps that begin with `PjitFunction" in page.caption[0].value
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*")
     assert seen(page)[4] == "run"
-    told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be had with steps that begin with `no such *event*`"
+    told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be shown with steps that begin with `no such *event*`"
     assert told in page.warning[0].value
-    assert "steps begin" not in page.caption[0].value
+    assert "begin with" not in page.caption[0].value
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="x" * 100_000)
     assert len(page.warning[0].value) < 500
 
@@ -231,9 +232,9 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
 def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     said_meanwhile: list[str] = []
 
-    def slowly(found: FoundRun, step_marker: str | None) -> Run:
+    def slowly(found: FoundRun, *, step_marker: str | None, steps: str | None) -> Run:
         time.sleep(1)
-        return load(found, step_marker=step_marker)
+        return load(found, step_marker=step_marker, steps=steps)
 
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")

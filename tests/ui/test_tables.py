@@ -211,6 +211,13 @@ def test_a_change_has_a_colour_only_where_the_verdict_is_that_it_is_better_or_wo
     assert "-116000" in styled(rows.assign(verdict="unclear"), columns, layout(rows, columns)).to_html()
 
 
+def test_a_claim_from_single_captures_is_likely_and_has_a_weaker_colour():
+    rows = ROWS.assign(verdict="faster", evidence="single")
+    assert set(colours(rows, DEFAULT)) == {style.LIKELY_BETTER}
+    columns = [shown(name, schema.OP_STATS) for name in (*DEFAULT, "verdict")]
+    assert "likely faster" in styled(rows, columns, layout(rows, columns)).to_html()
+
+
 def test_a_change_that_no_verdict_is_on_has_no_colour():
     rows = ROWS.assign(verdict="faster")
     assert colours(rows, ["op_name", "total_time_us_per_step_delta"]) == {}

@@ -16,13 +16,14 @@ from tests.profiles import CORPUS, ROOT, loaded_run, run_path
 from tests.tf_data_runs import STEP_US, STEPS, plain, prefetched, write, zipped
 from tests.xspace_builder import Event
 from tfcompare import compare, load, settings
-from tfcompare.charts.verdicts import WORDS
+from tfcompare.charts.verdicts import word_of
 from tfcompare.compare.call_verdicts import on_calls
+from tfcompare.input_bound import wait_of
 from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
 from tfcompare.units import format_ratio
 
-SURE = "How sure the change of the mean call is"
+SURE = "Confidence intervals of the mean call"
 OF_MADE = "plugins/profile/2026_01_02_03_04_05"
 PAGE = str(ROOT / "pages" / "6_tf_data.py")
 
@@ -90,8 +91,8 @@ def test_the_mean_call_has_its_interval_its_word_and_what_that_rests_on(page: Ap
     assert call.verdict.ratio == pytest.approx(call.candidate_us / call.baseline_us)
     (chart,) = (spec for spec in specs(page) if SURE in spec)
     labels = [annotation["text"] for annotation in json.loads(chart)["layout"]["annotations"]]
-    assert f"{WORDS[call.verdict.word]} · {format_ratio(call.verdict.ratio)}" in labels[0]
-    assert f"**{WORDS[call.verdict.word]}** – {call.verdict.reason}." in words(page)
+    assert f"{word_of(call.verdict)} · {format_ratio(call.verdict.ratio)}" in labels[0]
+    assert f"**{word_of(call.verdict)}** – {call.verdict.reason}." in words(page)
     assert table(page, 0)["verdict"].tolist() == [call.verdict.word]
 
 
@@ -104,9 +105,14 @@ def test_a_run_beside_itself_needs_no_interval(page: AppTest, tmp_path: Path) ->
 def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> None:
     shown(page)
     assert (
-        page.markdown[0].value.replace("\\", "").startswith("## The bottleneck is still Map; the longest next-element")
+        page.markdown[0].value.replace("\\", "").startswith("## The candidate is input bound, with Map the bottleneck;")
     )
-    assert words(page).count("**input bound** by the guide's rule for tf.data: 22 of 22 calls") == 2
+    assert "Candidate `filters_16_8` is highly input bound: it waits for input for 62.2 % of the step time" in words(
+        page
+    )
+    assert "Baseline `filters_512_128` is not input bound: it waits for input for 3.65 % of the step time" in words(
+        page
+    )
     charts = titles(page)
     assert len(charts) == 2
     assert "Slowest execution: baseline filters_512_128" in charts[0]
@@ -114,7 +120,8 @@ def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> Non
     said = words(page)
     for count in (8, 6):
         assert f"{count} iterators took part in it.\n4. It waited for all of them: the critical path, " in said
-    assert said.count("the **bottleneck, is Map** (Root › Batch › Map): ") == 2
+    assert said.count("the **bottleneck, is Map** (Root › Batch › Map): ") == 1
+    assert said.count("The slowest on it is **Map** (Root › Batch › Map): ") == 1
     assert "Give it `num_parallel_calls=tf.data.AUTOTUNE`" in words(page)
     assert "https://www.tensorflow.org/guide/data_performance_analysis" in words(page)
 
@@ -137,7 +144,10 @@ def test_the_critical_path_is_told_whole_and_the_way_to_the_bottleneck_apart_fro
     said = words(beside_itself(page, tmp_path, name))
     path = f"4. It waited for {waited_for} of them: the critical path, bold in the graph below.\n5. "
     assert said.count(f"{took_part} iterators took part in it.\n{path}") == 2
-    last = f"The slowest on it, the **bottleneck, is {bottleneck}: " if bottleneck else "No bottleneck: "
+    slowest = (
+        "The slowest on it, the **bottleneck, is " if wait_of(loaded_run(name)).is_bound else "The slowest on it is **"
+    )
+    last = f"{slowest}{bottleneck}: " if bottleneck else "No bottleneck: "
     assert said.count(f"\n5. {last}") == 2
 
 
@@ -254,7 +264,7 @@ def test_an_execution_that_one_run_does_not_have_is_not_drawn(page: AppTest, tmp
     [
         ("jax_conv_08", "jax_tpu", "Neither profile holds calls of tf.data."),
         ("tf_cpu_zoo", "jax_tpu", "The candidate's profile holds no calls of tf.data."),
-        ("tf_gpu", "tf_cpu_zoo", "only pipelines that hand elements to a device were recorded"),
+        ("tf_gpu", "tf_cpu_zoo", "It only hands elements to a device; what makes them was not recorded"),
     ],
 )
 def test_runs_without_tf_data_say_so_and_how_to_record_it(

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tfcompare.advice import device_rules, host_rules, input_rules, kernel_rules, memory_rules, model_rules
-from tfcompare.advice.changes import STEP, changes
-from tfcompare.advice.facts import Facts, facts_of
-from tfcompare.advice.model import Advice, Findings, Rule, Side, evidence
-from tfcompare.input_bound import in_time
+from tfcompare.advice import (
+    device_rules,
+    host_rules,
+    input_rules,
+    kernel_rules,
+    memory_rules,
+    model_rules,
+    python_rules,
+)
+from tfcompare.advice.changes import STEP, changes, unchanged
+from tfcompare.advice.facts import FEWEST_STEPS, Facts, facts_of
+from tfcompare.advice.model import WORTH_IT, Advice, Findings, Found, Rule, Side, evidence
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
 RULES: dict[str, Rule] = {
     rule.__name__: rule
-    for family in (input_rules, host_rules, device_rules, kernel_rules, model_rules, memory_rules)
+    for family in (python_rules, input_rules, host_rules, device_rules, kernel_rules, model_rules, memory_rules)
     for rule in family.RULES
 }
 """Every rule by its name. Of advice that could save equally much, that of the first rule comes first."""
@@ -35,23 +41,31 @@ def advise_on(baseline: Facts, candidate: Facts) -> Findings:
     advice = [found for name, rule in RULES.items() if (found := _asked(name, rule, baseline, candidate))]
     advice.sort(key=lambda found: -found.saves)
     improvements, regressions = changes(baseline, candidate)
-    moved = {change.figure for change in (*improvements, *regressions)}
-    if moved & {STEP, "input_us"}:
-        advice = [_with_what_changed(found, baseline, candidate) for found in advice]
-    return Findings(tuple(advice), improvements, regressions)
+    has_step_changed = any(change.figure == STEP for change in (*improvements, *regressions))
+    same = unchanged(baseline, candidate) if has_step_changed else ()
+    return Findings(tuple(advice), improvements, regressions, same, _caveat(candidate))
+
+
+def _caveat(candidate: Facts) -> str:
+    if candidate.has_enough_steps:
+        return ""
+    count = len(candidate.steps)
+    steps = f"{count} step{'s' if count != 1 else ''} that count{'s' if count == 1 else ''}"
+    return f"The candidate has {steps}: advice on times needs {FEWEST_STEPS}. Profile more steps."
 
 
 def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice | None:
-    found = rule(candidate)
+    found = _found(rule, candidate)
     if found is None:
         return None
-    side: Side = "candidate" if rule(baseline) is None else "both"
+    side: Side = "candidate" if _found(rule, baseline) is None else "both"
     seen = evidence(found.figures, candidate, baseline)
     return Advice(name, found.title, found.text, seen, found.link, side, found.saves)
 
 
-def _with_what_changed(advice: Advice, baseline: Facts, candidate: Facts) -> Advice:
-    """Where the candidate has become input bound: whether a step waits longer, or the rest of it got shorter."""
-    if advice.rule != "input_bound" or advice.side == "both":
-        return advice
-    return replace(advice, text=f"{advice.text} {in_time(baseline.wait, candidate.wait)}".rstrip())
+def _found(rule: Rule, facts: Facts) -> Found | None:
+    """What a rule finds in a run, where that could save enough and, but for memory, enough steps show it."""
+    if rule not in memory_rules.RULES and not facts.has_enough_steps:
+        return None
+    found = rule(facts)
+    return None if found is None or 0 < found.saves < WORTH_IT else found

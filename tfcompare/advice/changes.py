@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.advice.device_rules import KERNELS
-from tfcompare.advice.host_rules import EAGER_OF_OPS
+from tfcompare.advice.host_rules import EAGER_OF_STEP, EAGER_OPS
 from tfcompare.advice.kernel_rules import ON_CORES
 from tfcompare.advice.model import SHARE, WORTH_IT, Change, Evidence, Figure, code, evidence
 from tfcompare.compare.attribution_words import PART_WORDS
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 WORTH_SAYING = 0.1
 """Of an exact figure, or of a whole that shares are taken of: what changed by less is not worth a line."""
+
+LARGE_PART = 0.1
+"""Of the step of either run: a part from there on is worth a line if it stayed as it was."""
+ABOUT_THE_SAME = 0.05
+"""Of the part: two captures of one program differ by about as much."""
+_MANY_TIMES = 20
 
 _MUST_AGREE = ("framework", "device_type", "device_name")
 
@@ -71,6 +77,27 @@ def _times(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
     return [(change, is_better) for _, change, is_better in found]
 
 
+def unchanged(baseline: Facts, candidate: Facts) -> tuple[Change, ...]:
+    """The large parts of the step that took about as long in both runs, the largest first."""
+    if not all(f.has_parts for f in (baseline, candidate)):
+        return ()
+    found = []
+    for column in STEP_PARTS:
+        ours, theirs = baseline.part_us(column), candidate.part_us(column)
+        share = max(baseline.part_share(column), candidate.part_share(column))
+        if share >= LARGE_PART and abs(theirs - ours) <= ABOUT_THE_SAME * max(ours, theirs):
+            found.append((share, _unchanged(column, baseline, candidate)))
+    return tuple(change for _, change in sorted(found, key=lambda entry: -entry[0]))
+
+
+def _unchanged(column: str, baseline: Facts, candidate: Facts) -> Change:
+    """`Device compute stayed about the same: 8.10 ms a step, baseline 8.12 ms.`"""
+    name, figures = _part_figures(column)
+    seen = evidence(figures, candidate, baseline)
+    title = f"{name} stayed about the same"
+    return Change(column, title, f"{title}: {seen[0].candidate_text} a step, baseline {seen[0].baseline_text}.", seen)
+
+
 def _is_real(series: list[list[npt.NDArray[np.float64]]], moved: float, baseline: Facts, candidate: Facts) -> bool:
     """Whether the verdict claims what the means say. What one side does not have has no ratio, and needs none."""
     ours, theirs = series
@@ -83,11 +110,17 @@ def _is_real(series: list[list[npt.NDArray[np.float64]]], moved: float, baseline
 def _time_change(column: str, baseline: Facts, candidate: Facts) -> Change:
     if column == STEP:
         return _change(column, "The average step", (_STEP_TIME,), baseline, candidate, per="")
+    name, figures = _part_figures(column)
+    return _change(column, name, figures, baseline, candidate)
+
+
+def _part_figures(column: str) -> tuple[str, tuple[Figure, ...]]:
+    """(what a part is called at the beginning of a sentence; its time and its share)."""
     words = PART_WORDS[column]
     name = "Waiting for input" if column == "input_us" else f"{words[:1].upper()}{words[1:]}"
     time = Figure(f"{name} per step", "µs", lambda f: f.part_us(column))
     share = Figure("Share of the step time", SHARE, lambda f: f.part_share(column))
-    return _change(column, name, (time, share), baseline, candidate)
+    return name, (time, share)
 
 
 def _change(
@@ -106,7 +139,8 @@ def _change(
 
 
 def _has_ratio(seen: Evidence) -> bool:
-    return seen.unit != SHARE and seen.baseline > 0
+    """Whether a percentage says more than the two numbers do."""
+    return seen.unit != SHARE and seen.baseline > 0 and seen.candidate < _MANY_TIMES * seen.baseline
 
 
 def _peaks(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
@@ -140,10 +174,20 @@ def _others(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
         if _differ(ours, theirs):
             found.append((_change("kernels", "The number of kernels", (KERNELS,), baseline, candidate), theirs < ours))
     on_cores = _share_change("tensor_cores", "Kernel time on tensor cores", ON_CORES, baseline, candidate)
-    eager = _share_change("eager", "Host op time in eager ops", EAGER_OF_OPS, baseline, candidate)
     found += [(change, moved > 0) for change, moved in on_cores]
-    found += [(change, moved < 0) for change, moved in eager if not candidate.is_jax]
-    return found
+    return [*found, *_eager_change(baseline, candidate)]
+
+
+def _eager_change(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
+    """By their number per step, which is exact, where eager ops take a part of a side's typical step."""
+    shares = EAGER_OF_STEP.of(baseline), EAGER_OF_STEP.of(candidate)
+    have_steps = baseline.info.has_steps and candidate.info.has_steps
+    if candidate.is_jax or not have_steps or not max(shares) >= WORTH_IT:
+        return []
+    ours, theirs = EAGER_OPS.of(baseline), EAGER_OPS.of(candidate)
+    if not _differ(ours, theirs):
+        return []
+    return [(_change("eager", "The number of eager ops", (EAGER_OPS,), baseline, candidate), theirs < ours)]
 
 
 def _share_change(

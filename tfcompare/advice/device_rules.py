@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from tfcompare.advice.gaps import with_gap
 from tfcompare.advice.host_rules import HOST_OPS_SHARE, UNEXPLAINED_SHARE
 from tfcompare.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code, ratio
 from tfcompare.compare.headline import step_marker_call
@@ -190,7 +191,8 @@ def _idle_in_steps(facts: Facts) -> Found | None:
         "and what nothing explains. Give the device more to do at a time: a larger batch, and fewer, larger kernels."
     )
     title = f"The device idles {IDLE_OF_STEP.text(facts)} of the step"
-    return Found(title, text, (IDLE_OF_STEP, IDLE_TIME), GPU_GUIDE, IDLE_OF_STEP.of(facts))
+    text, figures = with_gap(text, (IDLE_OF_STEP, IDLE_TIME), facts)
+    return Found(title, text, figures, GPU_GUIDE, IDLE_OF_STEP.of(facts))
 
 
 RULES = (launch_bound, copies, uneven_devices, idle_device)

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
+from tfcompare.advice.gaps import Gap, usual_gap
 from tfcompare.advice.model import ratio
-from tfcompare.compare.tf_data_change import Analysis, analyse
-from tfcompare.input_bound import BOUND, Calls, InputWait, calls_of, input_wait
+from tfcompare.between_steps import Window, window_of
+from tfcompare.compare.tf_data_advice import setting
+from tfcompare.compare.tf_data_change import Analysis, analyse, stages
+from tfcompare.frames.op_names import DATASET
+from tfcompare.input_bound import InputWait, input_wait, wait_of
+from tfcompare.part_times import HostSteps, eager_share, host_steps
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.step_series import on_slowest_host
+from tfcompare.straggler import steps_of_straggler
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfcompare.compare.run_verdicts import Side as Recordings
     from tfcompare.run import Run, RunInfo
 
 _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
 
-MOSTLY = 0.5
-"""Without steps a run counts as waiting for input where most of its calls for it are slow."""
+FEWEST_STEPS = 3
+"""Steps that count: with fewer, one of them may be an exception, and no advice is given on how its time is spent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +38,11 @@ class Facts:
 
     `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
     sums are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops
-    by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None where
-    tf.data does not keep it waiting.
+    by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None without
+    one. `host_steps`: what the average step of that host is made of, None without steps; `window`: from its first step
+    to its last, None for fewer than two; `gap`: as `gaps.usual_gap`;
+    `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on
+    the host, NaN where it is unknown.
     `more_steps`: as `steps`, one for each further recording of the same program that tells its steps' parts.
     """
 
@@ -43,8 +51,12 @@ class Facts:
     steps: pd.DataFrame
     step_count: int
     wait: InputWait
-    calls: Calls
     pipeline: Analysis | None
+    host_steps: HostSteps | None
+    window: Window | None
+    gap: Gap | None
+    eager_share: float
+    cores: float
     ops: pd.DataFrame
     idle_us: Mapping[str, float]
     device_us: Mapping[str, float]
@@ -86,16 +98,20 @@ class Facts:
         return self.wait.step_time_us.average
 
     @property
+    def has_enough_steps(self) -> bool:
+        """Whether advice can rest on its steps; a run without any is judged as a whole."""
+        return not self.info.has_steps or len(self.steps) >= FEWEST_STEPS
+
+    @property
     def waits_for_input(self) -> bool:
-        """Whether the run is input bound: by its steps, or without any by its calls to tf.data."""
-        if self.wait.is_known:
-            return self.wait.level in BOUND
-        return self.calls.slow_share > MOSTLY
+        """Whether the run is input bound."""
+        return self.wait.is_bound
 
     @property
     def input_share(self) -> float:
-        """The share of step time that it waits for input; 0 where nothing tells."""
-        return self.wait.share.average if self.wait.is_known else 0.0
+        """The share of step time that it waits for input, without steps of the profile; 0 where it is unknown."""
+        share = self.wait.share.average if self.wait.is_known else self.wait.of_profile
+        return 0.0 if math.isnan(share) else share
 
     @property
     def compute_share(self) -> float:
@@ -109,8 +125,8 @@ class Facts:
 
     @property
     def bottleneck(self) -> pd.Series | None:
-        """The row of `tf_data` to blame for the slowest call, None where there is none."""
-        return None if self.pipeline is None else self.pipeline.bottleneck
+        """The iterator that the calls waited for the longest (`usual_bottleneck`), None where there is none."""
+        return None if self.pipeline is None else self.pipeline.usual_bottleneck
 
     def part_us(self, part: str) -> float:
         """The average time of one of `schema.STEP_PARTS`."""
@@ -119,6 +135,16 @@ class Facts:
     def part_share(self, part: str) -> float:
         """The share of step time in one of `schema.STEP_PARTS`."""
         return ratio(self.part_us(part), self.step_us) if self.has_parts else math.nan
+
+    def iterator_us(self, iterators: Collection[str]) -> float:
+        """What these iterators of tf.data, by their long names, with the functions that they call, have of the waiting
+        of an average step; NaN without steps."""
+        if self.host_steps is None:
+            return math.nan
+        inside = self.host_steps.ops("input_us")
+        of_tf_data = inside[inside["op_type"] == DATASET]
+        chosen = stages(of_tf_data["op_name"]).isin(stages(pd.Series(list(iterators), dtype="str")))
+        return float(of_tf_data.loc[chosen, "time_us"].sum(min_count=1))
 
     def per_step(self, total: float) -> float:
         """A sum over the profile by the number of steps; as it is where there are none."""
@@ -142,21 +168,27 @@ def longest(rows: pd.DataFrame, column: str = "self_time_us") -> pd.Series:
 def facts_of(run: Run, host: str | None = None) -> Facts:
     """The facts of a run, of one of its hosts or of all; raises `Unknown` for a host that is none."""
     tables = {name: run.table(name, host=host) for name in _TABLES}
-    steps = on_slowest_host(tables["steps"])
+    steps = steps_of_straggler(tables["steps"])
+    counted = steps[steps["included"].astype(bool)]
     op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
     ops = op_stats[op_stats["op_type"] != IDLE].reset_index(drop=True)
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
+    wait = wait_of(run, host)
     analysis = analyse(pipelines, tables["tf_data"])
     count = run.info.step_count if host is None else len(tables["steps"]) or run.info.step_count
     copies = tables["copies"]
     return Facts(
         content_id=run.content_id,
         info=run.info,
-        steps=steps[steps["included"].astype(bool)],
+        steps=counted,
         step_count=max(count, 1) if run.info.has_steps else 1,
-        wait=input_wait(steps, run.info),
-        calls=calls_of(pipelines),
-        pipeline=analysis if analysis is not None and analysis.input == "input bound" else None,
+        wait=wait,
+        pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
+        host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
+        window=window_of(run, host),
+        gap=_gap(run, counted),
+        eager_share=eager_share(run, host),
+        cores=cores_of(tables["tf_data"]),
         ops=ops,
         idle_us={str(side): float(us) for side, us in idle.items()},
         device_us=_device_times(run, host),
@@ -168,11 +200,30 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     )
 
 
+def _gap(run: Run, counted: pd.DataFrame) -> Gap | None:
+    """The usual gap of these steps, which are those of one host."""
+    if counted.empty:
+        return None
+    gaps = run.table("idle_gaps", host=str(counted["host"].iloc[0]))
+    return usual_gap(gaps[gaps["step"].isin(counted["step"])])
+
+
+def cores_of(iterators: pd.DataFrame) -> float:
+    """How many cores tf.data counts on the host, by the settings of its iterators (rows of `tf_data`); NaN where it is
+    unknown."""
+    for name in ("cpu_budget", "threadpool_size"):
+        values = [setting(row, name) for _, row in iterators.drop_duplicates("settings").iterrows()]
+        counts = [int(text) for text in values if text.isdecimal() and int(text) > 0]
+        if counts:
+            return float(max(counts))
+    return math.nan
+
+
 def with_repeats(facts: Facts, recordings: Recordings) -> Facts:
     """`facts` of the first of these recordings of one program, with the steps of the others."""
     more = []
     for run, host in zip(recordings.runs[1:], recordings.hosts[1:], strict=True):
-        steps = on_slowest_host(run.table("steps", host=host))
+        steps = steps_of_straggler(run.table("steps", host=host))
         if input_wait(steps, run.info).is_known:
             more.append(steps[steps["included"].astype(bool)])
     return replace(facts, more_steps=tuple(more))

@@ -1,4 +1,4 @@
-"""Rules for what the host does beside the input: Python between ops, eager ops, compiling, threads."""
+"""Rules for what the host does beside the input: Python between ops and steps, eager ops, compiling, threads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.advice.facts import longest
-from tfcompare.advice.input_rules import cores_of
+from tfcompare.advice.gaps import with_gap
 from tfcompare.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code, ratio
+from tfcompare.frames.op_names import EAGER_EXECUTION
 from tfcompare.schema import HOST
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ UNEXPLAINED_SHARE = 0.1
 HOST_OPS_SHARE = 0.1
 """Of the step, while no device is busy: less is the odd op that only runs on the host."""
 EAGER_SHARE = 0.1
-"""Of the host's ops: below that, eager ops are a metric or a summary and not the model."""
+"""Of the typical step: below that, eager ops are a metric or a summary and not the model."""
+BETWEEN_STEPS_SHARE = 0.1
+"""Of the window: less of it between steps is what the loop itself takes."""
 CROWDED = 1.0
 """Threads within ops ÷ cores: from there on, on average over the profile, each core has an op, and others wait."""
 
@@ -33,7 +36,7 @@ def other_time(facts: Facts) -> Found | None:
     if not OTHER_SHARE.of(facts) >= UNEXPLAINED_SHARE:
         return None
     found = (
-        f"In {OTHER_TIME.text(facts)} of each step nothing runs that the profile knows of: most often that is Python."
+        f"For {OTHER_TIME.text(facts)} of each step no recorded event explains what happens: most often that is Python."
     )
     how = (
         "Let steps be dispatched ahead: no `block_until_ready()`, `float(loss)` or logging in every step, the whole "
@@ -44,8 +47,9 @@ def other_time(facts: Facts) -> Found | None:
         "at a time: `model.compile(…, steps_per_execution=…)`."
     )
     see = "" if facts.is_jax else " `ProfilerOptions(python_tracer_level=1)` records what Python does then."
-    title = f"Nothing explains {OTHER_SHARE.text(facts)} of the step"
-    return Found(title, f"{found} {how}{see}", (OTHER_SHARE, OTHER_TIME), GUIDE, OTHER_SHARE.of(facts))
+    title = f"{OTHER_SHARE.text(facts)} of the step is unexplained"
+    found, figures = with_gap(found, (OTHER_SHARE, OTHER_TIME), facts)
+    return Found(title, f"{found} {how}{see}", figures, GUIDE, OTHER_SHARE.of(facts))
 
 
 COMPILE_TIME = Figure("Compilation per step", "µs", lambda f: f.part_us("compile_us"))
@@ -81,7 +85,25 @@ def host_ops(facts: Facts) -> Found | None:
         "ops that launch nothing (page Op stats) and move them to the device or into the input pipeline."
     )
     title = f"The device waits for the host's ops {HOST_SHARE.text(facts)} of the step"
-    return Found(title, text, (HOST_SHARE, HOST_TIME), GPU_GUIDE, HOST_SHARE.of(facts))
+    text, figures = with_gap(text, (HOST_SHARE, HOST_TIME), facts)
+    return Found(title, text, figures, GPU_GUIDE, HOST_SHARE.of(facts))
+
+
+BETWEEN_TIME = Figure("Between steps, per step", "µs", lambda f: f.window.between_us if f.window else math.nan)
+BETWEEN_SHARE = Figure("Share of the window", SHARE, lambda f: f.window.share if f.window else math.nan)
+
+
+def between_steps(facts: Facts) -> Found | None:
+    """Much of the time from the first step to the last is in no step."""
+    if not BETWEEN_SHARE.of(facts) >= BETWEEN_STEPS_SHARE:
+        return None
+    text = (
+        f"Between steps lie {BETWEEN_TIME.text(facts)} per step, {BETWEEN_SHARE.text(facts)} of the time from the "
+        "first step to the last. No step time contains it. Look for what the loop does there: callbacks, logging, "
+        "checkpoints, evaluation, or reading the input before the step begins."
+    )
+    title = f"{BETWEEN_SHARE.text(facts)} of the time is between steps"
+    return Found(title, text, (BETWEEN_SHARE, BETWEEN_TIME), GUIDE, BETWEEN_SHARE.of(facts))
 
 
 def _eager(facts: Facts) -> pd.DataFrame:
@@ -89,41 +111,36 @@ def _eager(facts: Facts) -> pd.DataFrame:
     return here[here["is_eager"].astype(bool)]
 
 
-def _eager_sum(facts: Facts, column: str) -> float:
-    """NaN where the profile has no ops on the host."""
-    return float(_eager(facts)[column].sum()) if (facts.ops["host_or_device"] == HOST).any() else math.nan
+def _eager_calls(facts: Facts) -> float:
+    """How many ops Python called: eager executions, and in profiles without any, ops that ran eagerly; NaN without host
+    ops."""
+    if not (facts.ops["host_or_device"] == HOST).any():
+        return math.nan
+    eager = _eager(facts)
+    executions = eager[eager["op_name"].str.startswith(EAGER_EXECUTION)]
+    return facts.per_step(float((eager if executions.empty else executions)["occurrences"].sum()))
 
 
-EAGER_OPS = Figure("Eager ops on the host", "", lambda f: f.per_step(_eager_sum(f, "occurrences")), summed=True)
-EAGER_TIME = Figure("Self time of eager ops", "µs", lambda f: f.per_step(_eager_sum(f, "self_time_us")), summed=True)
-EAGER_OF_OPS = Figure(
-    "Share of the host's op time", SHARE, lambda f: ratio(_eager_sum(f, "self_time_us"), f.side_us(HOST))
-)
+EAGER_OPS = Figure("Eager ops on the host", "", _eager_calls, summed=True)
+EAGER_OF_STEP = Figure("Eager ops, of the typical step", SHARE, lambda f: f.eager_share)
 
 
 def eager(facts: Facts) -> Found | None:
     """Ops that Python calls one by one. JAX has no such ops, though its profiles may flag some."""
-    if facts.is_jax or not EAGER_OF_OPS.of(facts) >= EAGER_SHARE:
+    if facts.is_jax or not EAGER_OF_STEP.of(facts) >= EAGER_SHARE:
         return None
     name = code(longest(_eager(facts))["op_name"])
     text = (
-        f"Python calls {EAGER_OPS.text(facts)} ops {facts.each} one by one, {EAGER_TIME.text(facts)} of self time, "
-        f"{name} the longest. Put the code around them into a `tf.function`; in Keras, compile without "
+        f"Python calls {EAGER_OPS.text(facts)} ops {facts.each} one by one, {name} the longest in total. "
+        "Put the code around them into a `tf.function`; in Keras, compile without "
         "`run_eagerly=True`, and check that `tf.config.run_functions_eagerly(True)` was not left in."
     )
-    title = f"Eager ops take {EAGER_OF_OPS.text(facts)} of the host's op time"
-    return Found(title, text, (EAGER_OF_OPS, EAGER_OPS, EAGER_TIME), GUIDE, _part_of_host(facts))
-
-
-def _part_of_host(facts: Facts) -> float:
-    if not facts.has_parts:
-        return EAGER_OF_OPS.of(facts)
-    waits = facts.part_share("host_compute_us") + facts.part_share("kernel_launch_us")
-    return EAGER_OF_OPS.of(facts) * waits
+    title = f"Eager ops take {EAGER_OF_STEP.text(facts)} of the {'step' if facts.info.has_steps else 'profile'}"
+    return Found(title, text, (EAGER_OF_STEP, EAGER_OPS), GUIDE, EAGER_OF_STEP.of(facts))
 
 
 BUSY_THREADS = Figure("Threads within ops, on average", "", lambda f: f.busy_threads)
-CORES = Figure("Cores that tf.data counts", "", cores_of)
+CORES = Figure("Cores that tf.data counts", "", lambda f: f.cores)
 
 
 def threads(facts: Facts) -> Found | None:
@@ -137,8 +154,10 @@ def threads(facts: Facts) -> Found | None:
         "`set_intra_op_parallelism_threads(…)` before the first op, and for the input "
         "`options.threading.private_threadpool_size`. Or give the program more cores."
     )
-    saves = 0.0 if facts.has_device else (1 - 1 / load) * facts.compute_share
+    waiting = ("host_compute_us", "kernel_launch_us", "input_us")
+    of_host = sum(facts.part_share(part) for part in waiting) if facts.has_parts else 1.0
+    saves = (1 - 1 / load) * of_host
     return Found("The host's cores are all taken", text, (BUSY_THREADS, CORES), GPU_GUIDE, saves)
 
 
-RULES = (other_time, compiling, host_ops, eager, threads)
+RULES = (other_time, between_steps, compiling, host_ops, eager, threads)

@@ -13,22 +13,21 @@ from tfcompare.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, Figur
 from tfcompare.compare.iterator_tree import display_name, transformation
 from tfcompare.compare.tf_data_advice import GUIDE as BOTTLENECK_GUIDE
 from tfcompare.compare.tf_data_advice import advice as bottleneck_advice
-from tfcompare.compare.tf_data_advice import setting
+from tfcompare.frames.tf_data_functions import RUNS_AHEAD, runs_ahead
 from tfcompare.input_ops import GUIDE as CATEGORY_GUIDE
 from tfcompare.input_ops import advice as category_advice
-from tfcompare.part_times import RUNS_AHEAD, runs_ahead
 
 if TYPE_CHECKING:
     from tfcompare.advice.facts import Facts
 
-PART_OF_CALL = 0.1
-"""Of the slowest call: what takes less of it is not what to work on first."""
+LEAST_CACHED_US = 500.0
+"""Elements that take less to make are not worth a cache: tf.data takes some 100 µs to hand over any element."""
 DECODING_SHARE = 0.2
 """Of the time of the host's ops: from here on, moving the decoding away relieves the host's cores noticeably."""
 
-_PYTHON = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?")
 _DECODING = re.compile(r"Decode(?:AndCrop)?(?:Jpeg|Png|Image|Bmp|Gif|Webp).*")
 _READERS = ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
+_PASSING_ON = ["Root", "Model", "Options", "Prefetch", "Batch", "Repeat", "Shuffle", "ShuffleAndRepeat", "Range"]
 _SEQUENTIAL = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map"}
 _BYTES = {"uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "half": 2, "bfloat16": 2, "float": 4, "double": 8}
 _NARROW, _WIDE = ("uint8", "int8", "uint16", "int16"), ("half", "bfloat16", "float", "double")
@@ -36,8 +35,8 @@ _NARROW, _WIDE = ("uint8", "int8", "uint16", "int16"), ("half", "bfloat16", "flo
 INPUT_TIME = Figure("Waiting for input per step", "µs", lambda f: f.wait.input_time_us.average)
 INPUT_SHARE = Figure("Share of the step time", SHARE, lambda f: f.wait.share.average)
 STEP_TIME = Figure("Average step", "µs", lambda f: f.wait.step_time_us.average)
-LONGEST_CALL = Figure("Longest call to tf.data", "µs", lambda f: f.calls.slowest_us)
-SLOW_CALLS = Figure("Share of slow calls to tf.data", SHARE, lambda f: f.calls.slow_share)
+OF_PROFILE = Figure("Calls to tf.data, of the profile", SHARE, lambda f: f.wait.of_profile)
+WAITING = Figure("Share of the time that waits for input", SHARE, lambda f: f.input_share)
 _MEAN_CALL = Figure("Mean call to tf.data", "µs", lambda f: math.nan if f.pipeline is None else f.pipeline.mean_us)
 
 
@@ -51,9 +50,9 @@ def input_bound(facts: Facts) -> Found | None:
         finding = f"A step waits {INPUT_TIME.text(facts)} of {STEP_TIME.text(facts)} for its input."
         figures: tuple[Figure, ...] = (INPUT_SHARE, INPUT_TIME, STEP_TIME)
     else:
-        title = f"Of the calls for input {SLOW_CALLS.text(facts)} are slow"
-        finding = f"The longest call to tf.data took {LONGEST_CALL.text(facts)}."
-        figures = (SLOW_CALLS, LONGEST_CALL)
+        title = f"Calls for input take {OF_PROFILE.text(facts)} of the profile"
+        finding = f"The program waits in calls to tf.data for {OF_PROFILE.text(facts)} of the profile."
+        figures = (OF_PROFILE,)
     return Found(title, f"{finding} {how}", (*figures, *more), link, facts.input_share)
 
 
@@ -61,9 +60,11 @@ def _what_to_do(facts: Facts) -> tuple[str, str, tuple[Figure, ...]]:
     """(what is slow and what to do, where to read on, what that rests on)."""
     bottleneck = facts.bottleneck
     if bottleneck is not None:
-        figure = Figure("Self time of the bottleneck", "µs", _bottleneck_us, str(bottleneck["long_name"]))
+        figure = _bottleneck_figure(facts, str(bottleneck["long_name"]))
         name = code(display_name(bottleneck["iterator"]))
-        slow = f"Slowest in the pipeline is {name}: {figure.text(facts)} in one call."
+        slow = (
+            f"Slowest in the pipeline is {name}: {figure.text(facts)} {'per step' if facts.has_parts else 'per call'}."
+        )
         return f"{slow} {bottleneck_advice(bottleneck)}", BOTTLENECK_GUIDE, (figure,)
     times = facts.input_ops.groupby("category")["self_time_us"].sum()
     if not times.empty and times.max() > 0:
@@ -100,74 +101,65 @@ def prefetch(facts: Facts) -> Found | None:
         facts.input_share, max(1 - facts.input_share, 0.0)
     )  # the rest of the step is all there is to hide it in
     return Found(
-        "The input is not made ahead of the step", text, (_MEAN_CALL, SLOW_CALLS), f"{DATA_GUIDE}#prefetching", saves
+        "The input is not made ahead of the step", text, (_MEAN_CALL, WAITING), f"{DATA_GUIDE}#prefetching", saves
     )
 
 
 def parallel(facts: Facts) -> Found | None:
-    """Beside the bottleneck, something works on one element after the other and takes a good part of a call."""
-    if not facts.waits_for_input or facts.pipeline is None:
+    """Beside the bottleneck, steps wait for something else that works on one element after the other."""
+    if not facts.waits_for_input or facts.pipeline is None or facts.bottleneck is None or not facts.has_parts:
         return None
-    path = facts.pipeline.critical_path
-    slow = path[
-        ~path["is_bottleneck"]
-        & ~path["iterator"].str.contains("Parallel")
-        & path["iterator"].map(transformation).isin(_SEQUENTIAL)
-        & (path["self_time_us"] >= PART_OF_CALL * facts.pipeline.latency_us)
+    rows = facts.pipeline.iterators
+    beside = rows[
+        (rows["long_name"] != facts.bottleneck["long_name"])
+        & ~rows["iterator"].str.contains("Parallel")
+        & rows["iterator"].map(transformation).isin(_SEQUENTIAL)
     ]
+    beside = beside.assign(waited_us=[facts.iterator_us([name]) for name in beside["long_name"]])
+    slow = beside[beside["waited_us"] >= WORTH_IT * facts.step_us]
     if slow.empty:
         return None
-    row = longest(slow)
+    row = longest(slow, "waited_us")
     name = str(row["long_name"])
-    figure = Figure("Self time in the slowest call", "µs", lambda f: _iterator_us(f, name), name)
+    figure = Figure("Waiting for it, per step", "µs", lambda f: f.iterator_us([name]), name)
     call = _SEQUENTIAL[transformation(str(row["iterator"]))]
     to = "interleave" if call == "flat_map" else call
     text = (
-        f"Beside the bottleneck, {code(call)} takes {figure.text(facts)} of the slowest call, one element after the "
-        f"other. Make it `{to}(…, num_parallel_calls=tf.data.AUTOTUNE)`."
+        f"Beside the bottleneck, each step waits {figure.text(facts)} for {code(call)}, which works on one element "
+        f"after the other. Make it `{to}(…, num_parallel_calls=tf.data.AUTOTUNE)`."
     )
-    part = min(ratio(figure.of(facts), facts.pipeline.latency_us), 1.0)
-    return Found(f"{code(call)} works on one element at a time", text, (figure,), DATA_GUIDE, facts.input_share * part)
+    saves = ratio(figure.of(facts), facts.step_us)
+    return Found(f"{code(call)} works on one element at a time", text, (figure,), DATA_GUIDE, saves)
 
 
 def cache(facts: Facts) -> Found | None:
-    """The pipeline goes through its data again and again, and keeps nothing of it."""
+    """The pipeline goes through its data again and again, keeps nothing of it, and takes long to make an element."""
     if not facts.waits_for_input or facts.pipeline is None or facts.bottleneck is None:
         return None
     kinds = set(facts.pipeline.iterators["iterator"].map(transformation))
     if not kinds & {"Repeat", "ShuffleAndRepeat"} or "Cache" in kinds:
         return None
+    saves = ratio(_making_us(facts), facts.step_us) if facts.has_parts else facts.input_share
+    if not (_making_us(facts) >= LEAST_CACHED_US and saves >= WORTH_IT):
+        return None
     text = (
-        f"The pipeline repeats its data and makes every element anew, in {_MEAN_CALL.text(facts)} a call. Where the "
-        "data fits in memory, put `dataset.cache()` before `repeat`, after what is the same in every epoch (reading, "
-        "decoding, resizing) and before what is random; split a `map` that does both. Too large for memory: "
-        "`cache(filename)` on a local disk."
+        f"The pipeline repeats its data and makes every element anew, for which the program waits {MAKING.text(facts)} "
+        "each time. Where the data fits in memory, put `dataset.cache()` before `repeat`, after what is the same in "
+        "every epoch (reading, decoding, resizing) and before what is random; split a `map` that does both. Too large "
+        "for memory: `cache(filename)` on a local disk."
     )
-    return Found(
-        "Each epoch makes its elements anew", text, (_MEAN_CALL, SLOW_CALLS), f"{DATA_GUIDE}#caching", facts.input_share
-    )
+    return Found("Each epoch makes its elements anew", text, (MAKING, WAITING), f"{DATA_GUIDE}#caching", saves)
 
 
-def python_input(facts: Facts) -> Found | None:
-    """Python makes the input."""
-    if not facts.waits_for_input:
-        return None
-    generator = facts.bottleneck is not None and transformation(str(facts.bottleneck["iterator"])) == "Generator"
-    time = Figure("Python functions", "µs", lambda f: _type_us(f, _PYTHON), summed=True)
-    calls = Figure("Calls of Python functions", "", _python_calls, summed=True)
-    if not time.of(facts) > (WORTH_IT * facts.step_us if facts.has_parts else 0.0):
-        return None
-    how = (
-        "Write what `Dataset.from_generator` makes to TFRecord files once and read these"
-        if generator
-        else "Write the function in TensorFlow ops, so that `map` can run it in parallel, or do it once and store it"
-    )
-    text = (
-        f"Python makes the input and takes {time.text(facts)} {facts.each} (calls: {calls.text(facts)}), one call at a "
-        f"time under its lock, whatever `num_parallel_calls` says. {how}; else let one call make a whole batch."
-    )
-    what = "`from_generator`" if generator else "`py_function`"
-    return Found(f"{what} makes the input", text, (time, calls), DATA_GUIDE, facts.input_share)
+def _making_us(facts: Facts) -> float:
+    """What a step, without steps a call, waits for iterators that make elements, not only pass them on."""
+    if facts.pipeline is None or not facts.has_parts:
+        return math.nan if facts.pipeline is None else facts.pipeline.mean_us
+    rows = facts.pipeline.iterators
+    return facts.iterator_us(set(rows.loc[~rows["iterator"].map(transformation).isin(_PASSING_ON), "long_name"]))
+
+
+MAKING = Figure("Waiting for elements to be made", "µs", _making_us)
 
 
 def shard(facts: Facts) -> Found | None:
@@ -212,7 +204,7 @@ def decode_on_gpu(facts: Facts) -> Found | None:
     if not facts.waits_for_input or bottleneck is None or facts.info.device_type != "GPU":
         return None
     cores, parallelism = (
-        Figure("Cores that tf.data counts", "", cores_of),
+        Figure("Cores that tf.data counts", "", lambda f: f.cores),
         Figure("Calls in parallel", "", _parallelism),
     )
     decoding = Figure("Decoding, of the host's op time", SHARE, _decoding_share)
@@ -228,49 +220,28 @@ def decode_on_gpu(facts: Facts) -> Found | None:
     return Found("The host's cores limit the input", text, figures, f"{GPU_GUIDE}", facts.input_share)
 
 
-RULES = (input_bound, prefetch, parallel, cache, python_input, shard, late_casts, decode_on_gpu)
-
-
-def cores_of(facts: Facts) -> float:
-    """How many cores tf.data counts on the host, from its settings; NaN where they are not told."""
-    if facts.pipeline is None:
-        return math.nan
-    for name in ("cpu_budget", "threadpool_size"):
-        told = [setting(row, name) for _, row in facts.pipeline.iterators.iterrows()]
-        counts = [int(text) for text in told if text.isdecimal() and int(text) > 0]
-        if counts:
-            return float(max(counts))
-    return math.nan
+RULES = (input_bound, prefetch, parallel, cache, shard, late_casts, decode_on_gpu)
 
 
 def _works_ahead(row: pd.Series) -> bool:
     return runs_ahead(str(row["long_name"])) or str(row["iterator"]).startswith(RUNS_AHEAD)
 
 
-def _bottleneck_us(facts: Facts) -> float:
-    return math.nan if facts.bottleneck is None else float(facts.bottleneck["self_time_us"])
+def _bottleneck_figure(facts: Facts, long_name: str) -> Figure:
+    """What a step waits for an iterator; without steps, its self time in a call on average."""
+    if facts.has_parts:
+        return Figure("Waiting for the bottleneck, per step", "µs", lambda f: f.iterator_us([long_name]), long_name)
+    return Figure("Self time of the bottleneck, per call", "µs", lambda f: _self_us(f, long_name), long_name)
 
 
-def _iterator_us(facts: Facts, long_name: str) -> float:
-    if facts.pipeline is None:
-        return math.nan
-    rows = facts.pipeline.iterators
-    return float(rows.loc[rows["long_name"] == long_name, "self_time_us"].sum(min_count=1))
+def _self_us(facts: Facts, long_name: str) -> float:
+    row = facts.bottleneck
+    return math.nan if row is None or row["long_name"] != long_name else float(row["self_time_us"])
 
 
 def _category_us(facts: Facts, category: str) -> float:
     rows = facts.input_ops[facts.input_ops["category"] == category]
     return facts.per_step(float(rows["self_time_us"].sum(min_count=1)))
-
-
-def _type_us(facts: Facts, types: re.Pattern[str]) -> float:
-    rows = facts.ops[facts.ops["op_type"].str.fullmatch(types.pattern)]
-    return facts.per_step(float(rows["self_time_us"].sum()))
-
-
-def _python_calls(facts: Facts) -> float:
-    rows = facts.ops[facts.ops["op_type"].str.fullmatch(_PYTHON.pattern)]
-    return facts.per_step(float(rows["occurrences"].sum()))
 
 
 def _decoding_share(facts: Facts) -> float:

@@ -70,8 +70,9 @@ def full(facts: Facts) -> Found | None:
         else "`tf.recompute_grad` around large blocks, or `mixed_float16`."
     )
     text = (
-        f"{code(worst[0]['memory_id'])} holds {peak.text(facts)} of {capacity.text(facts)} at its peak; a little more "
-        f"and the program fails. See what is live at the peak (page Memory), then save there: a smaller batch, {how}"
+        f"{code(worst[0]['memory_id'])} holds {peak.text(facts)} at its peak, of {capacity.text(facts)} that the "
+        "allocator may take; beyond that, allocations fail. See what is live at the peak (page Memory), then save "
+        f"there: a smaller batch, {how}"
     )
     title = f"{code(worst[0]['memory_id'])} is {share.text(facts)} full at its peak"
     return Found(title, text, (share, peak, capacity), MEMORY_GUIDE)

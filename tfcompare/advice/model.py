@@ -84,11 +84,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Findings:
-    """All there is to say of a pair: advice, what could save the most first; what got better; what got worse."""
+    """All there is to say of a pair: advice, what could save the most first; what got better and what got worse; and,
+    where the step did, which large parts of it stayed about the same. `caveat`: why there is no advice on times; empty
+    where there may be."""
 
     advice: tuple[Advice, ...] = ()
     improvements: tuple[Change, ...] = ()
     regressions: tuple[Change, ...] = ()
+    unchanged: tuple[Change, ...] = ()
+    caveat: str = ""
 
 
 @dataclass(frozen=True)

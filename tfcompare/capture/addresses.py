@@ -44,6 +44,11 @@ class Address:
         return f"{self.host}:{self.port}"
 
     @property
+    def is_local(self) -> bool:
+        """Whether it is known to be on this machine."""
+        return self.host in ("localhost", "127.0.0.1", "[::1]", socket.gethostname().lower())
+
+    @property
     def file_name(self) -> str:
         """The name of its host file: with the port, as TensorFlow's own, since a machine may have several workers."""
         return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', self.host.strip('[]'))}_{self.port}.xplane.pb"

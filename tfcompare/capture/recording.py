@@ -24,6 +24,7 @@ from tfcompare.capture.addresses import Address, silent
 from tfcompare.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import check_file
+from tfcompare.machine_load import load_average, write_load
 from tfcompare.uploads.leftovers import ARRIVING, remove_left, this_process
 from tfcompare.xprof_process import Call, Ended, is_installed
 
@@ -57,11 +58,13 @@ def record(
 ) -> Recorded:
     """Record into `logdir/plugins/profile/<stamp>`, with a name into `logdir/name/plugins/profile/<stamp>`.
 
-    The run is there as a whole or not at all. Raises `NothingRecorded` where no address gave a profile, `Stopped` soon
+    The machine's load is written beside the profiles of programs on this machine. The run is there as a whole or not at
+    all. Raises `NothingRecorded` where no address gave a profile, `Stopped` soon
     after `stop` was set, `TfcompareError` where xprof is missing, `OSError` where `logdir` cannot be written.
     """
     if not is_installed():
         raise TfcompareError(HOW_TO_INSTALL)
+    load_before = load_average()
     tell(Progress("Looking who answers"))
     reasons = silent(request.addresses)
     deaf = tuple(LeftOut(address, reasons[address]) for address in request.addresses if address in reasons)
@@ -74,7 +77,10 @@ def record(
     folder = Path(mkdtemp(prefix=f"{ARRIVING}{this_process()}-", dir=logdir))
     try:
         files, failed = _attempts(replace(request, addresses=there), folder, tell, stop or threading.Event())
-        path = _put_together(files, folder, logdir / name if name else logdir)
+        run = _run_folder(files, folder)
+        if all(address.is_local for address in files):
+            write_load(run, load_before)
+        path = _in_place(run, logdir / name if name else logdir)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if is_new:
@@ -175,12 +181,17 @@ def _reason(ended: Ended, request: Request) -> str:
     return f"gave no profile: {ended.error or f'xprof ended with status {ended.status} and wrote no file'}"
 
 
-def _put_together(files: dict[Address, Path], folder: Path, logdir: Path) -> Path:
-    """Gives the host files their names and the run its own, by which it is there."""
+def _run_folder(files: dict[Address, Path], folder: Path) -> Path:
+    """A folder with the host files under their names."""
     run = folder / "run"
     run.mkdir()
     for address, file in files.items():
         file.rename(run / address.file_name)
+    return run
+
+
+def _in_place(run: Path, logdir: Path) -> Path:
+    """Moves the run's folder to its place in `logdir`, which is returned."""
     runs = logdir / "plugins" / "profile"
     runs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now().astimezone().strftime("%Y_%m_%d_%H_%M_%S")

@@ -24,31 +24,36 @@ if TYPE_CHECKING:
 
     from tfcompare.compare.attribution import Waterfall
 
-PATTERNS = {"added": "/", "removed": "x", "not attributed": "."}
-"""How a bar is hatched: of what only one side has, and of what no op explains."""
+PATTERNS = {"added": "/", "removed": "x", "no op running": "."}
+"""How a bar is hatched: of what only one side has, and of time in which no op was running."""
 
 UNEXPLAINED = style.BASELINE_COLOUR
-"""The grey of what no op explains, which is neither better nor worse."""
+"""The grey of time in which no op was running, which is neither better nor worse."""
 
 CUT_FROM = 0.5
 """An axis whose lowest value is this share of its highest or more does not begin at 0: the changes would be slivers."""
+
+Colours = tuple[str, str]
+"""What less and more time are drawn in; `verdicts.colours_of_change` gives them for a verdict."""
+CLAIMED: Colours = (style.BETTER, style.WORSE)
 
 NAME_LENGTH = 72
 ROOM_FOR_TEXT = 0.34
 
 
-def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side]) -> go.Figure:
+def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], colours: Colours = CLAIMED) -> go.Figure:
     """From the baseline's average step to the candidate's, part by part; `waterfall` with at least the two ends."""
-    return _waterfall(waterfall, sides, "Average step", "part")
+    return _waterfall(waterfall, sides, ("Average step", "part"), colours)
 
 
-def part_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], label: str) -> go.Figure:
+def part_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], label: str, colours: Colours = CLAIMED) -> go.Figure:
     """From the baseline's average time of a part of the step to the candidate's, op by op; `label` names the part."""
     what = "factor" if (waterfall.moves["kind"] == "factor").any() else "op"
-    return _waterfall(waterfall, sides, label, what)
+    return _waterfall(waterfall, sides, (label, what), colours)
 
 
-def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], about: str, unit: str) -> go.Figure:
+def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str, str], colours: Colours) -> go.Figure:
+    about, unit = names
     moves = waterfall.moves.iloc[:0] if waterfall.is_empty else waterfall.moves
     levels = waterfall.levels_us[: len(moves) + 1]
     scale = style.time_scale([*levels, waterfall.candidate_us])
@@ -56,7 +61,7 @@ def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], about: str, unit:
     ends = tuple(map(format_time_us, (waterfall.baseline_us, waterfall.candidate_us)))
     result = style.figure(
         f"{about}: from {ends[0]} to {ends[1]}, {unit} by {unit}",
-        "; ".join(_notes(waterfall, moves, low)),
+        "; ".join(_notes(moves, low)),
         height=style.rows_height(len(moves) + 2),
         legend_rows=0,
         showlegend=False,
@@ -67,15 +72,17 @@ def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], about: str, unit:
     for side, time_us, row in zip(sides, (levels[0], waterfall.candidate_us), (rows[0], rows[-1]), strict=True):
         result.add_trace(_end(side, time_us, row, (low, scale)))
     if len(moves):
-        result.add_trace(_steps_between(moves, levels, rows[1:-1], scale))
+        bars = _steps_between(moves, levels, rows[1:-1], scale)
+        result.add_trace(bars.update(marker_color=_colours_of(moves, colours)))
     result.update_xaxes(
         title_text=f"Mean over the steps that count ({scale.unit})",
         range=[low / scale.size, (high + ROOM_FOR_TEXT * (high - low)) / scale.size],
         tickformat="~r",
         zeroline=bool(low < 0),
     )
-    names = [f"{side.role} · {middle_ellipsis(side.name, 48)}" for side in sides]
-    style.name_rows(result, [names[0], *style.shorten_apart([str(n) for n in moves["name"]], NAME_LENGTH), names[1]])
+    ends_of = [f"{side.role} · {middle_ellipsis(side.name, 48)}" for side in sides]
+    parts = style.shorten_apart([str(n) for n in moves["name"]], NAME_LENGTH)
+    style.name_rows(result, [ends_of[0], *parts, ends_of[1]])
     return result
 
 
@@ -87,13 +94,12 @@ def _limits(levels: Sequence[float]) -> tuple[float, float]:
     return max(low - 0.25 * (high - low), 0.0), high
 
 
-def _notes(waterfall: Waterfall, moves: pd.DataFrame, low: float) -> list[str]:
+def _notes(moves: pd.DataFrame, low: float) -> list[str]:
     notes = ["▼ less time, ▲ more time"] if len(moves) else ["nothing moved: no bar between the two"]
     notes += ["hatched: only one side has it"] if moves["kind"].isin(["added", "removed"]).any() else []
-    notes += ["dotted: no op explains it"] if (moves["kind"] == "not attributed").any() else []
+    notes += ["dotted: no op was running"] if (moves["kind"] == "no op running").any() else []
     notes += ["the axis does not begin at 0"] if low > 0 else []
-    below = min(waterfall.levels_us) < -1e-6
-    return [*notes, "below 0, since ops that overlap count in full"] if below else notes
+    return [*notes, "below 0, since each factor is weighed by the mean of the other"] if low < 0 else notes
 
 
 def _connectors(levels: NDArray[np.float64], rows: NDArray[np.float64]) -> go.Scatter:
@@ -126,14 +132,11 @@ def _steps_between(
     moves: pd.DataFrame, levels: NDArray[np.float64], rows: NDArray[np.float64], scale: style.Scale
 ) -> go.Bar:
     """The moves, each as a bar from the lower of its levels to the higher, so that its text is right of it."""
-    delta = moves["delta_us"].to_numpy(np.float64)
-    is_unexplained = moves["kind"] == "not attributed"
     lower, higher = np.minimum(levels[:-1], levels[1:]), np.maximum(levels[:-1], levels[1:])
     texts = [_text(move) for _, move in moves.iterrows()]
     return go.Bar(
         orientation="h", base=lower / scale.size, x=(higher - lower) / scale.size, y=rows, width=style.bar_places()[1],
         marker={
-            "color": np.where(is_unexplained, UNEXPLAINED, np.where(delta < 0, style.BETTER, style.WORSE)).tolist(),
             "pattern": {"shape": [PATTERNS.get(k, "") for k in moves["kind"]], "size": 6, "fillmode": "replace"},
         },
         text=texts,
@@ -146,6 +149,12 @@ def _steps_between(
             "<br>baseline %{customdata[3]}<br>candidate %{customdata[4]}<extra></extra>"
         ), **_OUTSIDE,
     )  # fmt: skip
+
+
+def _colours_of(moves: pd.DataFrame, colours: Colours) -> list[str]:
+    less, more = colours
+    found = np.where(moves["delta_us"] < 0, less, more)
+    return [str(c) for c in np.where(moves["kind"] == "no op running", UNEXPLAINED, found)]
 
 
 def _text(move: pd.Series) -> str:

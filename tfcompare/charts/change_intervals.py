@@ -1,4 +1,4 @@
-"""How sure the largest changes are: each as candidate ÷ baseline with its interval."""
+"""The largest changes as candidate ÷ baseline, each with its confidence interval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from tfcompare.charts import style
 from tfcompare.charts.ops import details_of, labels_of
 from tfcompare.charts.style import SELF_TIME, Quantity
-from tfcompare.charts.verdicts import COLOURS, WORDS, draw_no_change, draw_ratio_axis
+from tfcompare.charts.verdicts import colour_of, draw_no_change, draw_ratio_axis, text_of
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.units import format_ratio
 
@@ -33,14 +33,14 @@ def change_intervals(
 ) -> go.Figure:
     """The rows that `charts.ops.movers` draws, in the same order, as candidate ÷ baseline of their time per step.
 
-    `changes` are those of `compare.movers.largest_changes` with `verdict`, `interval_low` and `interval_high`, named as
+    `changes` are those of `compare.movers.largest_changes` with the columns `diff.VERDICT`, named as
     for `movers`; `ratios` are candidate ÷ baseline of each. Every row has its word and its numbers; a hollow point has
     no interval, and what only one side has no point. On a logarithmic axis; the band is what counts as no change.
     """
     rows = changes.assign(ratio=ratios, detail=details_of(changes, by), name=changes[by]).to_dict("records")
     result = style.figure(
-        f"How sure the changes of {quantity.name} are",
-        "point: candidate ÷ baseline; line: 95 % interval; hollow: not tested",
+        f"Confidence intervals of the changes of {quantity.name}",
+        "point: candidate ÷ baseline; line: 95 % confidence interval; hollow: not tested",
         height=style.rows_height(len(rows)),
         showlegend=False,
     )
@@ -70,7 +70,7 @@ def _words(rows: Sequence[dict[Any, Any]]) -> list[dict[str, object]]:
 
 
 def _word(row: dict[Any, Any]) -> str:
-    return ONE_SIDED.get(row["status"]) or WORDS[row["verdict"]]
+    return ONE_SIDED.get(row["status"]) or text_of(row["verdict"], row["evidence"])
 
 
 def _numbers(row: dict[Any, Any]) -> str:
@@ -89,7 +89,7 @@ def _point(place: int, row: dict[Any, Any], lowest: float, highest: float) -> go
         log = math.log(row["ratio"])
         ends = [math.exp(min(max(log, lowest), highest))]
         symbols = [f"{SYMBOL if lowest <= log <= highest else BEYOND[log > highest]}-open"]
-    colour = COLOURS.get(row["verdict"], style.NEUTRAL)
+    colour = colour_of(row["verdict"], row["evidence"])
     return go.Scatter(
         x=ends,
         y=[place + below] * len(ends),

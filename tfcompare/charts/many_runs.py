@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.scopes import CLIP, COLOURS, log_ratio
-from tfcompare.charts.verdicts import COLOURS as VERDICT_COLOURS
-from tfcompare.charts.verdicts import WORDS
+from tfcompare.charts.verdicts import SIGNS, colour_of, text_of
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
 from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED
 from tfcompare.units import format_ratio, format_time_us
@@ -39,13 +38,13 @@ _NOTICEABLE = 1.02
 
 
 def step_times(runs: pd.DataFrame) -> go.Figure:
-    """The typical step of each run, in the rows' order, held against the baseline's as a line across.
+    """The typical step of each run, in the rows' order, with the baseline's as a line across.
 
     `runs` are rows of `many_runs.runs_table` with a step time, in the order of time. A thick line is the
     verdict's interval, put on the baseline's typical step; a thin one holds the middle 80 % of the steps.
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
-    thick = "thick: 95 % interval; " if runs["interval_low"].notna().any() else ""
+    thick = "thick: 95 % confidence interval; " if runs["interval_low"].notna().any() else ""
     result = style.figure(
         "Step time of every run, oldest first",
         f"marker: typical step; {thick}thin: 80 % of the steps",
@@ -53,9 +52,9 @@ def step_times(runs: pd.DataFrame) -> go.Figure:
     )
     runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
     result.add_trace(_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
-    for word in ("", *WORDS):
-        if len(rows := runs[runs["verdict"] == word]):
-            result.add_traces(_runs_of(word, rows, scale))
+    for word in ("", *SIGNS):
+        for evidence, rows in runs[runs["verdict"] == word].groupby("evidence"):
+            result.add_traces(_runs_of(word, str(evidence), rows, scale))
     if not np.isnan(baseline := float(runs["baseline_us"].max())):
         result.add_hline(y=baseline / scale.size, line_width=1, line_dash="dash", line_color=style.BASELINE_COLOUR)
     labels = [style.safe(label) for label in style.shorten_apart(runs["name"].tolist(), RUN_LENGTH)]
@@ -96,11 +95,11 @@ def _lines(
     )  # fmt: skip
 
 
-def _runs_of(word: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
+def _runs_of(word: str, evidence: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
     """The runs that one verdict was given on: their intervals and their markers."""
-    colour = VERDICT_COLOURS.get(word, _NEUTRAL) if word else style.BASELINE_COLOUR
+    colour = colour_of(word, evidence) if word else style.BASELINE_COLOUR
     ends = rows.assign(low=rows["baseline_us"] * rows["interval_low"], high=rows["baseline_us"] * rows["interval_high"])
-    name = WORDS.get(word, "Baseline")
+    name = text_of(word, evidence) if word else "Baseline"
     symbol = _SYMBOLS.get(word, style.BASELINE_SYMBOL)
     markers = go.Scatter(
         name=name,
@@ -226,7 +225,8 @@ def _hover(row: Any) -> str:
         lines = [f"<b>{style.safe(row.op_type)}</b> {place}"]
     lines.append(f"baseline {format_time_us(row.baseline_us)}, candidate {format_time_us(row.candidate_us)}")
     if row.status == MATCHED:
-        lines.append(f"{format_ratio(row.ratio)} · {WORDS.get(row.verdict, '')}".removesuffix(" · "))
+        verdict = f" · {text_of(row.verdict, row.evidence)}" if row.verdict else ""
+        lines.append(f"{format_ratio(row.ratio)}{verdict}")
     else:
         lines.append(_ABSENT_WORDS[row.status])
     return "<br>".join(lines)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity, Side
-from tfcompare.compare.verdict import FASTER, SLOWER
+from tfcompare.compare.verdict import FASTER, SINGLE, SLOWER
 from tfcompare.units import (
     format_delta,
     format_percent,
@@ -156,7 +156,14 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
         return [(less, style.BETTER, change < 0), (more, style.WORSE, change >= 0)]
     better = (change < 0) & (changes["verdict"] == FASTER)
     worse = (change > 0) & (changes["verdict"] == SLOWER)
-    return [(less, style.BETTER, better), (more, style.WORSE, worse), (NO_CLAIM, style.NEUTRAL, ~(better | worse))]
+    single = changes["evidence"] == SINGLE
+    return [
+        (less, style.BETTER, better & ~single),
+        (f"▼ likely {quantity.less}", style.LIKELY_BETTER, better & single),
+        (more, style.WORSE, worse & ~single),
+        (f"▲ likely {quantity.more}", style.LIKELY_WORSE, worse & single),
+        (NO_CLAIM, style.NEUTRAL, ~(better | worse)),
+    ]
 
 
 def labels_of(rows: pd.DataFrame, by: str) -> list[str]:

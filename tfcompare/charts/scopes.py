@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.verdicts import WORDS
+from tfcompare.charts.verdicts import SIGNS, text_of
 from tfcompare.units import format_percent_change, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
     """Name scopes from the left to the right, each as high as its self time in both runs together, coloured by change.
 
     `tree` are the rows below one root of a `compare.tree.scope_tree`, and that root: `node`, `parent`, `label`,
-    `<metric>_baseline`, `_candidate`, `status` and, to be told on hovering, `verdict`. `place` says where the ops ran
-    (`host`). What would be a hairline is drawn together, so that the parts always add up to the whole.
+    `<metric>_baseline`, `_candidate`, `status` and, for hovering, `verdict` and `evidence`. `place` says where the ops
+    ran (`host`). What would be a hairline is drawn together, so that the parts always add up to the whole.
     """
     nodes = with_chains_folded(with_small_ones_merged(tree, metric))
     sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
@@ -99,8 +99,16 @@ def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:
         nodes["node"].map(style.safe).tolist(),
         before.map(format_time_us).tolist(),
         after.map(format_time_us).tolist(),
-        [f"<br>{WORDS[word]}" if word in WORDS else "" for word in nodes.get("verdict", before)],
+        _verdicts(nodes),
     ]
+
+
+def _verdicts(nodes: pd.DataFrame) -> list[str]:
+    """The verdict on each node as a line of its own; empty where there is none."""
+    if "verdict" not in nodes:
+        return [""] * len(nodes)
+    pairs = zip(nodes["verdict"], nodes["evidence"], strict=True)
+    return [f"<br>{text_of(word, evidence)}" if word in SIGNS else "" for word, evidence in pairs]
 
 
 def log_ratio(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> NDArray[np.float64]:

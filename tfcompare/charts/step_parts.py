@@ -23,12 +23,13 @@ PART_COLOURS = {
     "output_us": "#C4709A",
     "kernel_launch_us": "#7B5FD9",
     "host_compute_us": "#0A9A8C",
+    "host_collectives_us": "#C2503A",
     "device_collectives_us": "#B0309A",
     "device_to_device_us": "#5E8C3A",
     "device_compute_us": "#3C7FC4",
     "other_us": "#8C96A3",
 }
-PART_PATTERNS = {"other_us": "/", "device_collectives_us": "x", "device_to_device_us": "."}
+PART_PATTERNS = {"other_us": "/", "host_collectives_us": "+", "device_collectives_us": "x", "device_to_device_us": "."}
 
 ROLES = ("baseline", "candidate")
 TOO_FLAT = 4.0

@@ -26,6 +26,9 @@ BASELINE_COLOUR = "#8C96A3"
 CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
 BETTER = "#2B7BD6"
 WORSE = "#DD6B00"
+LIKELY_BETTER = "#5281B7"
+LIKELY_WORSE = "#AB794C"
+"""Weaker, for claims that rest on single captures."""
 NEUTRAL = "#7A8798"
 """What no verdict says to be better or worse."""
 

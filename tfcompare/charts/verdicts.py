@@ -1,4 +1,4 @@
-"""Verdicts as intervals: how sure a change is, at a glance."""
+"""Verdicts as confidence intervals on an axis of ratios."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
-from tfcompare.compare.verdict import FASTER, SLOWER, SMALLEST_EFFECT, Verdict
+from tfcompare.compare.verdict import (
+    FASTER,
+    SAME,
+    SINGLE,
+    SLOWER,
+    SMALLEST_EFFECT,
+    UNCLEAR,
+    UNTESTED,
+    Verdict,
+    wording,
+)
 from tfcompare.units import format_ratio, middle_ellipsis
 
-WORDS = {
-    "faster": "▼ faster",
-    "slower": "▲ slower",
-    "same": "= same",
-    "unclear": "? cannot tell",
-    "untested": "– not tested",
-}
-"""What is written of each verdict, with a sign, so that colour is not the only one."""
+SIGNS = {FASTER: "▼", SLOWER: "▲", SAME: "=", UNCLEAR: "?", UNTESTED: "–"}
+"""What stands before each verdict, so that colour is not the only sign."""
 
-COLOURS = {FASTER: style.BETTER, SLOWER: style.WORSE}
-"""By the verdict's word; any other is `style.NEUTRAL`."""
+_COLOURS = {FASTER: style.BETTER, SLOWER: style.WORSE}
+_LIKELY_COLOURS = {FASTER: style.LIKELY_BETTER, SLOWER: style.LIKELY_WORSE}
 
 _LEAST_ROOM = math.log(1.1)
 _ROUND = (1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000, 100_000, 1e6, 1e9)
@@ -46,7 +50,7 @@ class Judged:
 def step_time_intervals(verdicts: Sequence[tuple[Side, Verdict]]) -> go.Figure:
     """Candidate ÷ baseline of the step time of each candidate, as a point with its interval and the word on it."""
     rows = [Judged(side.name, verdict, side.symbol) for side, verdict in verdicts]
-    return verdict_intervals(rows, "How sure the change of the step time is", "Step time, candidate ÷ baseline")
+    return verdict_intervals(rows, "Confidence interval of the step time", "Step time, candidate ÷ baseline")
 
 
 def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figure:
@@ -56,7 +60,7 @@ def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figur
     """
     result = style.figure(
         title,
-        "point: candidate ÷ baseline; line: 95 % interval; band: too little to count",
+        "point: candidate ÷ baseline; line: 95 % confidence interval; band: no relevant change",
         height=126 + 46 * len(rows),
         legend_rows=0,
         showlegend=False,
@@ -101,8 +105,25 @@ def is_drawn(verdict: Verdict) -> bool:
 
 
 def word_of(verdict: Verdict) -> str:
-    """The verdict as it is written, e.g. `▼ faster`."""
-    return WORDS[verdict.word]
+    """The verdict as it is written, such as `▼ likely faster`."""
+    return text_of(verdict.word, verdict.evidence)
+
+
+def text_of(word: str, evidence: object) -> str:
+    """A verdict with its sign, such as `▼ likely faster`; `evidence` may be missing."""
+    return f"{SIGNS[word]} {wording(word, str(evidence))}"
+
+
+def colour_of(word: str, evidence: object) -> str:
+    """The colour of a verdict: weaker for a claim from single captures, neutral for all that is no claim."""
+    return (_LIKELY_COLOURS if evidence == SINGLE else _COLOURS).get(word, style.NEUTRAL)
+
+
+def colours_of_change(verdict: Verdict) -> tuple[str, str]:
+    """The colours of less and of more time where `verdict` is on the whole: both neutral where it claims nothing."""
+    if not verdict.is_claim:
+        return style.NEUTRAL, style.NEUTRAL
+    return colour_of(FASTER, verdict.evidence), colour_of(SLOWER, verdict.evidence)
 
 
 def _label(row: Judged) -> str:
@@ -118,7 +139,7 @@ def _label(row: Judged) -> str:
 def _interval(place: int, row: Judged) -> go.Scatter:
     verdict = row.verdict
     (below,), _ = style.bar_places()
-    colour = COLOURS.get(verdict.word, style.NEUTRAL)
+    colour = colour_of(verdict.word, verdict.evidence)
     return go.Scatter(
         name=row.name,
         x=[verdict.low, verdict.ratio, verdict.high],

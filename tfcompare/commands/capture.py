@@ -3,7 +3,10 @@
 One line in the program starts it: tf.profiler.experimental.server.start(6009), or jax.profiler.start_server(6009).
 ADDRESS is host:port or grpc://host:port. Several workers give one run with several hosts. LOGDIR is a folder, made
 where there is none; the run's own folder in it is printed. Addresses that do not answer are named, and the others
-recorded. Exit status: 0 recorded, 2 nothing was recorded.
+recorded. The machine's load is stored beside the run. With --repeat 3, three captures are recorded one after the other
+into run-1, run-2 and run-3, and the folder that holds them is printed: `check` and `diff` take it as replicates. They
+are of one process, and processes differ more than captures of one: restart the program between captures where you can.
+Exit status: 0 recorded, 2 nothing was recorded.
 """
 
 from __future__ import annotations
@@ -18,13 +21,15 @@ from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 
 if TYPE_CHECKING:
-    from tfcompare.capture import Progress
+    from tfcompare.capture import Progress, Request
 
+MOST_REPEATS = 100
 SUMMARY = "record a run from programs that are running"
 EXAMPLES = """examples:
   tfcompare capture localhost:6009 logs/now --duration-ms 2000
   tfcompare capture worker0:6009 worker1:6009 logs --name bigger_batch --retries 10
-  tfcompare diff logs/before "$(tfcompare capture localhost:6009 logs/now)\""""
+  tfcompare diff logs/before "$(tfcompare capture localhost:6009 logs/now)"
+  tfcompare check logs/before "$(tfcompare capture localhost:6009 logs/now --repeat 3)\""""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("logdir", metavar="LOGDIR", help="the folder that the run is recorded into")
     parser.add_argument(
         "--duration-ms", metavar="N", type=int, default=2000, help="how long to record (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--repeat", metavar="N", type=int, default=1, help="record so many captures (default: %(default)s)"
     )
     parser.add_argument("--name", metavar="NAME", default="", help="a folder of that name in LOGDIR gets the run")
     parser.add_argument(
@@ -79,13 +87,28 @@ def run(arguments: argparse.Namespace) -> int:
         delay_ms=arguments.delay_ms,
     )
     name = capture.check_name(arguments.name) if arguments.name else ""
-    recorded = capture.record(request, _folder(arguments.logdir), name, tell=_tell)
+    if not 1 <= arguments.repeat <= MOST_REPEATS:
+        raise TfcompareError(f"--repeat {arguments.repeat}: expected a number from 1 to {MOST_REPEATS}")
+    folder = _folder(arguments.logdir)
+    if arguments.repeat == 1:
+        print(_recorded(request, folder, name))
+        return 0
+    for number in range(1, arguments.repeat + 1):
+        _recorded(request, folder / name, f"run-{number}")
+    print(folder / name)
+    return 0
+
+
+def _recorded(request: Request, folder: Path, name: str) -> Path:
+    """The folder of a run that is recorded now."""
+    from tfcompare import capture
+
+    recorded = capture.record(request, folder, name, tell=_tell)
     for missing in recorded.left_out:
         note(f"not in the run: {missing}")
     say_if_compiling()
     note(_what_came(recorded.path))
-    print(recorded.path)
-    return 0
+    return recorded.path
 
 
 def _folder(text: str) -> Path:

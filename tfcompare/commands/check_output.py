@@ -21,7 +21,7 @@ _LOUD = ("failed", "missing")
 
 
 def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
-    """The result in one line, a table of the findings, and why any of them is not certain."""
+    """The result in one line, a table of the findings, and what each rests on."""
     found = findings.found
     columns = [
         text_column("outcome", [f.outcome.upper() if f.outcome in _LOUD else f.outcome for f in found]),
@@ -89,10 +89,10 @@ def written(finding: Finding) -> str:
 
 
 def reasons(findings: Sequence[Finding]) -> dict[str, list[str]]:
-    """For each thing that findings rest on, the findings."""
+    """For each basis of findings, the findings."""
     found: dict[str, list[str]] = {}
     for finding in findings:
-        found.setdefault(finding.reason, []).append(written(finding))
+        found.setdefault(finding.basis, []).append(written(finding))
     return found
 
 
@@ -137,7 +137,25 @@ def _record(finding: Finding) -> dict[str, Any]:
         "candidate_low": _number(level.low),
         "candidate_high": _number(level.high),
         "verdict": verdict.word,
+        "evidence": verdict.evidence or None,
+        **_sensitivity(finding),
         "reason": finding.reason,
+    }
+
+
+def _sensitivity(finding: Finding) -> dict[str, Any]:
+    """The captures, what they could detect, and how many a side would detect the margin in question."""
+    found = finding.measured.verdict.sensitivity
+    if found is None:
+        return dict.fromkeys(("captures", "smallest_detectable_change", "captures_needed"))
+    return {
+        "captures": dict(zip(("baseline", "candidate"), found.captures, strict=True)),
+        "smallest_detectable_change": _number(found.smallest_change),
+        "captures_needed": {
+            "change": finding.margin,
+            "captures_per_side": found.captures_for(finding.margin),
+            "steps_per_capture": found.steps,
+        },
     }
 
 

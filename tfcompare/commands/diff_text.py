@@ -29,14 +29,22 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
             columns += _both_sides(frame, metric)
     columns.append(text_column("match", frame["match"].where(frame["status"] == "matched", frame["status"])))
     if "verdict" in frame and set(frame["verdict"].dropna()) - {"untested"}:
-        columns.append(text_column("verdict", frame["verdict"]))
+        columns.append(text_column("verdict", _verdicts(frame)))
     return columns
 
 
+def _verdicts(frame: pd.DataFrame) -> list[str]:
+    """The verdict on each row in words, empty without one."""
+    from tfcompare.compare.verdict import wording
+
+    pairs = zip(frame["verdict"], frame["evidence"], strict=True)
+    return [wording(word, evidence) if isinstance(word, str) else "" for word, evidence in pairs]
+
+
 def metric_name(frame: pd.DataFrame, metric: str) -> str:
-    """The metric's name in this diff: sums are called `…_per_step` unless they were asked for per run."""
-    per_step = f"{metric}_per_step"
-    return per_step if f"{per_step}_baseline" in frame else metric
+    """The metric's name in this diff: sums are called `…_per_step` (`_device`, `_occurrence`) unless per run."""
+    names = (f"{metric}_per_{per}" for per in ("step", "device", "occurrence"))
+    return next((name for name in names if f"{name}_baseline" in frame), metric)
 
 
 def _telling(frame: pd.DataFrame, table: schema.Table) -> list[str]:
@@ -46,8 +54,8 @@ def _telling(frame: pd.DataFrame, table: schema.Table) -> list[str]:
 
 
 def _label(frame: pd.DataFrame, metric: schema.Column, unit: str) -> str:
-    per_step = "/step" if metric_name(frame, metric.name) != metric.name else ""
-    return f"{metric.label.lower()} ({unit}{per_step})" if unit else f"{metric.label.lower()}{per_step}"
+    per = metric_name(frame, metric.name).removeprefix(metric.name).replace("_per_", "/")
+    return f"{metric.label.lower()} ({unit}{per})" if unit else f"{metric.label.lower()}{per}"
 
 
 def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> Scale:

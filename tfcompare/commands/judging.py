@@ -1,4 +1,4 @@
-"""Options on what verdicts rest on: more recordings of either program, and how far such recordings are apart."""
+"""Options on the evidence for verdicts: more captures of either program, and how much captures vary."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import stored_runs, tell_fetching
+from tfcompare.commands.reading import chosen_steps, load_with, stored_runs
 from tfcompare.errors import TfcompareError
 from tfcompare.remote.places import shown
+from tfcompare.step_choice import StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -27,14 +28,14 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
             nargs="+",
             action="extend",
             default=[],
-            help=f"more recordings of the {side}'s program, all runs at and below each PATH: times are then judged by "
-            "all of them, from 3 recordings a side on by the spread that is measured between them",
+            help=f"more captures of the {side}'s program, all runs at and below each PATH: verdicts on times then rest "
+            "on all of them, and from 3 captures a side on the variation between them is measured",
         )
     parser.add_argument(
         "--spread",
         metavar="PERCENT",
-        help="how far recordings of one program are apart, as a standard deviation, such as 3%% (default: what is "
-        "declared for the device)",
+        help="how far captures of one program are apart, as a standard deviation, such as 3%% (default: what is "
+        "assumed for the device)",
     )
 
 
@@ -48,39 +49,34 @@ def spread_of(arguments: argparse.Namespace) -> float | None:
     return float(match[1]) / 100
 
 
-def load_repeats(arguments: argparse.Namespace, baseline: Run, candidates: Sequence[Run]) -> dict[str, tuple[Run, ...]]:
-    """The repeats that count, by the id of the run that they repeat; what does not count, or cannot be read, is told.
+def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]]) -> dict[str, tuple[Run, ...]]:
+    """The repeats that count, by the id of the run that they repeat; what does not count, or cannot be read, is noted.
 
-    Those of a candidate are of the first. Raises `TfcompareError` where a PATH holds no run that can be read.
+    `groups`: the baseline and each candidate with the captures that were found beside it. `--candidate-repeat` is for
+    the first candidate. Raises `TfcompareError` where a PATH holds no run that can be read.
     """
-    if not arguments.baseline_repeat and not arguments.candidate_repeat:
-        return {}
     from tfcompare.compare.repeats import vetted
     from tfcompare.logdir.places import is_same
 
-    repeats = {}
-    for run, places in ((baseline, arguments.baseline_repeat), (candidates[0], arguments.candidate_repeat)):
-        repeats[run.id] = [
-            more
-            for more in _load_all(places, arguments.store, arguments.step_marker)
-            if not is_same(more.path, run.path)
-        ]
-    found = vetted((baseline, *candidates), repeats)
+    repeats = {run.id: list(beside) for run, *beside in groups}
+    for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
+        named = _load_all(places, arguments.store, chosen_steps(arguments))
+        repeats[run.id] += [more for more in named if not is_same(more.path, run.path)]
+    found = vetted([run for run, *_ in groups], repeats)
     for sentence in found.refused:
         note(f"note: {sentence}")
     return found.repeats
 
 
-def _load_all(places: Sequence[str], store: str | None, step_marker: str | None) -> list[Run]:
+def _load_all(places: Sequence[str], store: str | None, choice: StepChoice) -> list[Run]:
     from tfcompare.logdir import find_runs
-    from tfcompare.run import load
 
     if not places:
         return []
     runs: list[Run] = []
     for found in find_runs(*places) if store is None else stored_runs(store, places):
         try:
-            runs.append(load(found, step_marker=step_marker, fetching=tell_fetching(found.name)))
+            runs.append(load_with(found, choice))
         except TfcompareError as error:
             note(f"note: left out: {error}")
     if not runs:

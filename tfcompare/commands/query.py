@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import FORMATS, emit, note
-from tfcompare.commands.reading import add_step_marker, add_store, load_runs_below
+from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs_below
 from tfcompare.commands.text_table import TextColumn, number_column, printable, text_column
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "places", metavar="RUN", nargs="+", help="a profile file, a run folder, a logdir, or a folder of those"
     )
     add_store(parser)
-    add_step_marker(parser)
+    add_steps(parser)
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.query import Limits, QueryFailed, RunTables, ask
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
-    tables = RunTables.of(load_runs_below(arguments.places, arguments.store, arguments.step_marker))
+    tables = RunTables.of(load_runs_below(arguments.places, arguments.store, chosen_steps(arguments)))
     try:
         answer = ask(arguments.sql, tables, limits)
     except QueryFailed as error:

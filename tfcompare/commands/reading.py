@@ -14,6 +14,7 @@ from tfcompare.commands.output import note
 from tfcompare.commands.text_table import printable
 from tfcompare.errors import NoRuns
 from tfcompare.remote.places import shown
+from tfcompare.step_choice import StepChoice, step_choice
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -31,8 +32,14 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_step_marker(parser: argparse.ArgumentParser) -> None:
-    """Declare `--step-marker`."""
+def add_steps(parser: argparse.ArgumentParser) -> None:
+    """Declare `--steps` and `--step-marker`."""
+    parser.add_argument(
+        "--steps",
+        metavar="FIRST:LAST",
+        help="only the steps at these positions, counted from 1 and both included, such as 5:25, 5: or :25 (default: "
+        "all steps, of which the first and the last of more than five do not count)",
+    )
     parser.add_argument(
         "--step-marker",
         metavar="NAME",
@@ -40,7 +47,7 @@ def add_step_marker(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_runs(places: Sequence[str], store: str | None = None, step_marker: str | None = None) -> list[Run]:
+def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoice | None = None) -> list[Run]:
     """The run at each place, or of that id or name in the store at a path or URL, if one is given.
 
     Raises `TfcompareError` where there is none, or several, or it cannot be read. All places are looked at before the
@@ -49,14 +56,38 @@ def load_runs(places: Sequence[str], store: str | None = None, step_marker: str 
     from tfcompare.logdir import find_run
 
     if store is None:
-        return _load([find_run(place) for place in places], store, step_marker)
+        return _load([find_run(place) for place in places], store, choice)
     from tfcompare.store.stored import Store, one_of
 
     stored = stored_runs(store)
-    return _load([one_of(stored, place, Store(store)) for place in places], store, step_marker)
+    return _load([one_of(stored, place, Store(store)) for place in places], store, choice)
 
 
-def load_runs_below(places: Sequence[str], store: str | None = None, step_marker: str | None = None) -> list[Run]:
+def load_replicates(
+    places: Sequence[str], store: str | None = None, choice: StepChoice | None = None
+) -> list[tuple[Run, ...]]:
+    """As `load_runs`, but a place may hold several captures of one program, by their names: all of them are loaded."""
+    if store is not None:
+        return [(run,) for run in load_runs(places, store, choice)]
+    groups = [_captures_at(place) for place in places]
+    runs = iter(_load([run for group in groups for run in group], store, choice))
+    return [tuple(next(runs) for _ in group) for group in groups]
+
+
+def _captures_at(place: str) -> list[FoundRun]:
+    """The run at a place, or all captures of one program; raises as `find_run` does."""
+    from tfcompare.logdir import find_run, find_runs
+    from tfcompare.recording_names import is_one_program
+
+    found = find_runs(place)
+    if len(found) < 2 or not is_one_program(found):
+        return [find_run(place)]
+    captures = _readable(found, place)
+    note(f"note: {shown(place)}: {len(captures)} captures of one program, by their names")
+    return captures
+
+
+def load_runs_below(places: Sequence[str], store: str | None = None, choice: StepChoice | None = None) -> list[Run]:
     """As `load_runs`, but all runs at and below each place, in the order in which they were recorded.
 
     With a store, a place that is no run's id or name stands for the runs whose ids are below it. A run that lies in
@@ -70,7 +101,7 @@ def load_runs_below(places: Sequence[str], store: str | None = None, step_marker
         runs = find_runs(place) if store is None or stored is None else _stored_below(stored, place, store)
         for run in _readable(runs, place):
             found.setdefault(run.path if stored is None else run.id, run)
-    return _load(list(found.values()), store, step_marker)
+    return _load(list(found.values()), store, choice)
 
 
 def _stored_below(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[FoundRun]:
@@ -93,17 +124,30 @@ def _readable(runs: Sequence[FoundRun], place: str) -> list[FoundRun]:
     return readable
 
 
-def _load(found: Sequence[FoundRun], store: str | None, step_marker: str | None) -> list[Run]:
-    from tfcompare.run import load
-
+def _load(found: Sequence[FoundRun], store: str | None, choice: StepChoice | None) -> list[Run]:
     if store is None:
         say_if_compiling()
-    runs = _told_apart([load(run, step_marker=step_marker, fetching=tell_fetching(run.name)) for run in found])
+    runs = _told_apart([load_with(run, choice) for run in found])
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")
     tell_of_kept_frames()
     return runs
+
+
+def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
+    """The run with these steps; keeps a line on the terminal up to date while it is fetched."""
+    from tfcompare.run import load
+
+    fetching = tell_fetching(found.name)
+    if choice is None:
+        return load(found, fetching=fetching)
+    return load(found, step_marker=choice.marker, steps=choice.range, fetching=fetching)
+
+
+def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
+    """The steps that `--steps` and `--step-marker` choose; raises `TfcompareError` for what is no range."""
+    return step_choice(arguments.step_marker, arguments.steps)
 
 
 def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:

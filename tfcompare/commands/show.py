@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import schema
 from tfcompare.commands.output import add_format, emit
-from tfcompare.commands.reading import add_step_marker, add_store, load_runs
+from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
     parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
     add_store(parser)
-    add_step_marker(parser)
+    add_steps(parser)
     add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table."""
     table = schema.table(arguments.table)
-    (one,) = load_runs([arguments.place], arguments.store, arguments.step_marker)
+    (one,) = load_runs([arguments.place], arguments.store, chosen_steps(arguments))
     frame = one.table(table.name, host=arguments.host)
     if arguments.no_idle and "op_type" in frame:
         frame = frame[frame["op_type"] != schema.IDLE]

@@ -29,9 +29,13 @@ WORTH_A_MOVE = 0.01
 PART = "part"
 OTHERS = "others"
 FACTOR = "factor"
-NOT_ATTRIBUTED = "not attributed"
+NO_OP = "no op running"
 NEGLIGIBLE_US = 1e-6
 """A picosecond, in which profiles count: less than that is rounding."""
+
+SIDES = ("baseline", "candidate")
+OP = ("host_or_device", "op_type", "op_name")
+"""What tells ops apart."""
 
 MOVE_COLUMNS = ["name", "detail", "kind", "baseline_us", "candidate_us", "delta_us"]
 
@@ -42,7 +46,7 @@ class Waterfall:
 
     `moves` are in the order in which they lead from one to the other: `name`; `detail`, what there is to say beside
     it; `kind` (`part` of a step; `matched`, `added` or `removed` for an op; `others`, several ops as one;
-    `factor` of a product; `not attributed`); `baseline_us` and `candidate_us`, missing where a side has none or the
+    `factor` of a product; `no op running`); `baseline_us` and `candidate_us`, missing where a side has none or the
     move is no time of either; `delta_us`. The deltas add up to the whole change.
     """
 
@@ -118,12 +122,12 @@ def moved_most(parts: pd.DataFrame) -> str | None:
 def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     """How much the time of each op changed, the largest change first; `Waterfall` tells the columns.
 
-    `pairs` are rows of a diff: `op_type`, `op_name`, the same with `_candidate`, and `status`. The two sides have
-    `op_type`, `op_name`, `time_us` for the ops that count; a pair of which neither does is left out. Of a matched pair
-    the side that does not count an op took 0 for it; of the others the absent side is missing.
+    `pairs` are rows of a diff: the columns `OP`, the last two of them with `_candidate` as well, and `status`. The two
+    sides have the columns `OP` and `time_us` for the ops that count; a pair of which neither does is left out. Of a
+    matched pair the side that does not count an op took 0 for it; of the others the absent side is missing.
     """
-    ours = _times(baseline, pairs["op_type"], pairs["op_name"]).where(pairs["status"] != ADDED)
-    theirs = _times(candidate, pairs["op_type_candidate"], pairs["op_name_candidate"]).where(pairs["status"] != REMOVED)
+    ours = _times(baseline, pairs, "").where(pairs["status"] != ADDED)
+    theirs = _times(candidate, pairs, "_candidate").where(pairs["status"] != REMOVED)
     counts = ours.notna() | theirs.notna()
     matched = pairs["status"] == MATCHED
     moves = pd.DataFrame(
@@ -142,19 +146,18 @@ def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFram
     return moves.loc[ranks.sort_values(["size", "names"], kind="stable").index, MOVE_COLUMNS].reset_index(drop=True)
 
 
-def _times(side: pd.DataFrame, types: pd.Series, names: pd.Series) -> pd.Series:
-    by_op = side.set_index(["op_type", "op_name"])["time_us"]
-    keys = pd.MultiIndex.from_arrays([types, names])
-    return pd.Series(by_op.reindex(keys).to_numpy(np.float64), index=types.index)
+def _times(side: pd.DataFrame, pairs: pd.DataFrame, suffix: str) -> pd.Series:
+    by_op = side.set_index(list(OP))["time_us"]
+    columns = [pairs[OP[0]], *(pairs[f"{key}{suffix}"] for key in OP[1:])]
+    return pd.Series(by_op.reindex(pd.MultiIndex.from_arrays(columns)).to_numpy(np.float64), index=pairs.index)
 
 
 def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS) -> Waterfall:
     """From the baseline's average time of a part to the candidate's, through what moved within it.
 
     `part` is a row of `part_means`, `moves` what `op_moves` gives. The `shown` largest stand for themselves, but none
-    that changed by less than `WORTH_A_MOVE` of the largest; the rest is one move of kind `others`. Ops overlap, and the
-    profile does not tell all that happens, so their changes seldom add up to the part's: what is left, on either side
-    of 0, is the last move, `not attributed`.
+    that changed by less than `WORTH_A_MOVE` of the largest; the rest is one move of kind `others`. What the ops leave
+    of the part on both sides is time in which no op was running: the last move.
     """
     moved = moves[moves["delta_us"].abs() >= NEGLIGIBLE_US]
     worth = int((moved["delta_us"].abs() >= WORTH_A_MOVE * moved["delta_us"].abs().max()).sum())
@@ -164,9 +167,12 @@ def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS)
         name = "1 other op" if len(rest) == 1 else f"{len(rest):,} other ops"
         rows.append(_move(name, "each changed by less than those above", OTHERS, rest["delta_us"].sum(),
                           rest["baseline_us"].sum(), rest["candidate_us"].sum()))  # fmt: skip
-    left = float(part["delta_us"]) - float(moved["delta_us"].sum())
-    if abs(left) >= NEGLIGIBLE_US:
-        rows.append(_move("Not attributed", "what the changes above leave of the part's change", NOT_ATTRIBUTED, left))
+    if not (moves["kind"] == FACTOR).any():
+        ours, theirs = (float(part[f"mean_us_{side}"] - moves[f"{side}_us"].sum()) for side in SIDES)
+        if abs(theirs - ours) >= NEGLIGIBLE_US:
+            rows.append(
+                _move("No op running", "time of this part that no op covers", NO_OP, theirs - ours, ours, theirs)
+            )
     every = pd.concat([row for row in rows if len(row)] or [moved], ignore_index=True)
     return Waterfall(float(part["mean_us_baseline"]), float(part["mean_us_candidate"]), every)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NOT_ATTRIBUTED, OTHERS, Waterfall
+from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHERS, Waterfall
+from tfcompare.frames.op_names import DATASET, UNKNOWN
 from tfcompare.units import format_delta, format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ PART_WORDS = {
     "output_us": "output",
     "kernel_launch_us": "kernel launch",
     "host_compute_us": "host compute",
+    "host_collectives_us": "waiting for other hosts in collectives",
     "device_collectives_us": "communication between devices",
     "device_to_device_us": "copying between devices",
     "device_compute_us": "device compute",
@@ -30,7 +32,6 @@ _CANCELS = 0.2
 """Of the largest move: where the whole change is smaller, the moves cancel out rather than make it. One of the eight
 others is then worth saying."""
 _WHOLE = 0.02
-_OVERLAPS = 1.25
 
 
 def step_sentence(parts: pd.DataFrame) -> str:
@@ -80,63 +81,60 @@ def _together(clauses: list[str]) -> str:
     return clauses[0] if len(clauses) == 1 else ", ".join(clauses[:-1]) + " and " + clauses[-1] if clauses else ""
 
 
-def part_sentence(part: str, waterfall: Waterfall) -> str:
-    """What moved the most within a part of the step, and how far its ops explain it, in Markdown.
+def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
+    """What moved the most within a part of the step, in Markdown: the ops of a type together, or a single op.
 
-    `part` is one of `schema.STEP_PARTS`, `waterfall` that of its ops.
+    `part` is one of `schema.STEP_PARTS`, `waterfall` that of its ops, `moves` all of these.
     """
-    moves = waterfall.moves
-    ops = moves[moves["kind"] != NOT_ATTRIBUTED]
-    named = ops[ops["kind"] != OTHERS]
+    named = waterfall.moves[~waterfall.moves["kind"].isin([NO_OP, OTHERS])]
     if waterfall.is_empty:
         return f"Nothing within {PART_WORDS[part]} changed."
-    if named.empty:
-        return f"Nothing that was recorded tells what changed within {PART_WORDS[part]}."
-    if (named["kind"] == FACTOR).all():
+    if (waterfall.moves["kind"] == FACTOR).any():
         factors = [f"the {move['name'].lower()} went from {move['detail']}" for _, move in named.iterrows()]
         return f"Within {PART_WORDS[part]}, {_together(factors)}.".replace(" → ", " to ")
-    first = named.iloc[0]
-    sentence = f"Within {PART_WORDS[part]}, {_code(str(first['name']))} {_what_became(first)}."
-    return " ".join([sentence, *_reservation(waterfall.delta_us, float(ops["delta_us"].sum()))])
+    no_op = float(waterfall.moves.loc[waterfall.moves["kind"] == NO_OP, "delta_us"].sum())
+    kind = moves["detail"].where(moves["detail"] != DATASET, moves["name"].map(_stage))
+    totals = moves["delta_us"].groupby(kind).sum()
+    if named.empty or abs(no_op) > totals.abs().max():
+        return f"Within {PART_WORDS[part]}, time in which no op was running {_fell_or_grew(no_op)} per step."
+    return f"Within {PART_WORDS[part]}, {_most_moved(moves, kind, totals)}."
+
+
+def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
+    """The op type, or the op, whose time moved the most. `kind`: the type of each; `totals`: what each type moved."""
+    main = str(totals.abs().idxmax())
+    of_type = moves[(kind == main) & (moves["delta_us"].abs() >= NEGLIGIBLE_US)]
+    first = of_type.iloc[0]
+    if len(of_type) == 1 or main in ("", UNKNOWN):
+        return f"{_code(_short(first))} {_what_became(first)}"
+    return (
+        f"the {len(of_type)} {_code(main)} ops {_fell_or_grew(float(totals[main]))} per step together, most of all "
+        f"{_code(_short(first))} ({format_delta(float(first['delta_us']), 'µs')})"
+    )
+
+
+def inner_op_sentence(op_name: str, delta_us: float) -> str:
+    """Which op within a function of tf.data made the function's change, to follow the sentence on that."""
+    return f" In its function, most of that is {_code(op_name)} ({format_delta(delta_us, 'µs')})."
+
+
+def _stage(long_name: str) -> str:
+    """`Map` of `Iterator::Root::Prefetch::Map`."""
+    return long_name.rpartition("::")[2]
+
+
+def _short(move: pd.Series) -> str:
+    return _stage(str(move["name"])) if move["detail"] == DATASET else str(move["name"])
 
 
 def _what_became(move: pd.Series) -> str:
     took = format_time_us(abs(move["delta_us"]))
     if move["kind"] == "added":
-        return f"was added and takes {took} a step"
+        return f"was added and takes {took} per step"
     if move["kind"] == "removed":
-        return f"is gone, which took {took} a step"
-    return f"changed the most: it {_fell_or_grew(float(move['delta_us']))} a step"
-
-
-def _reservation(part_us: float, ops_us: float) -> list[str]:
-    """Why the ops' own changes are not the part's, where they are far from it."""
-    together = f"Together these times {_fell_or_grew(ops_us)}"
-    if abs(ops_us) < NEGLIGIBLE_US:
-        return ["They all but cancel out, so the change of the part lies elsewhere."]
-    if (ops_us > 0) != (part_us > 0):
-        return [
-            f"{together}, against the part's own change of {format_delta(part_us, 'µs')}: what changed is not how long "
-            "they run but how much of it the step waits for."
-        ]
-    if abs(part_us) < NEGLIGIBLE_US or ops_us / part_us > _OVERLAPS:
-        times = f", {ops_us / part_us:.1f} times as much as the part" if abs(part_us) >= NEGLIGIBLE_US else ""
-        return [f"{together}{times}: what runs at the same time on several threads or streams counts for each of them."]
-    if ops_us / part_us < 1 / _OVERLAPS:
-        return [f"{together} of {format_time_us(abs(part_us))}; the rest lies in no op that was recorded."]
-    return []
+        return f"was removed, which took {took} per step"
+    return f"changed the most: it {_fell_or_grew(float(move['delta_us']))} per step"
 
 
 def _code(name: str) -> str:
     return f"`{middle_ellipsis(' '.join(name.split()), NAME_LENGTH).replace('`', chr(39)) or ' '}`"
-
-
-def ahead_sentence(baseline_us: float, candidate_us: float) -> str:
-    """How much work on the input, per step, is done ahead and so in no waterfall; empty where none is."""
-    if max(baseline_us, candidate_us) < NEGLIGIBLE_US:
-        return ""
-    ours, theirs = (format_time_us(time) if time else "none" for time in (baseline_us, candidate_us))
-    return (
-        "Stages that work ahead, on threads of their own, are left out, since no step waits for them: "
-        f"{theirs} a step in the candidate, {ours} in the baseline."
-    )

@@ -13,24 +13,30 @@ from tfcompare import schema
 from tfcompare.compare import coverage as coverage_of
 from tfcompare.compare.by_hand import ByHand, Choice, those_there
 from tfcompare.compare.call_verdicts import on_calls
+from tfcompare.compare.chosen_host import counterparts_of_host
 from tfcompare.compare.comparability import Mismatch, mismatches
-from tfcompare.compare.diff import INTERVAL, MATCHED, Side, diff_table, metric_name
+from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
 from tfcompare.compare.estimates import plain_sides
 from tfcompare.compare.headline import doubt, has_steps, step_time_headline
-from tfcompare.compare.matching import host_counterparts, with_hosts_of
+from tfcompare.compare.matching import with_hosts_of
+from tfcompare.compare.normalised import normalised_names
+from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
 from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.run_verdicts import Judge, caveat
 from tfcompare.compare.run_verdicts import Side as Recordings
 from tfcompare.compare.sums import Groups
+from tfcompare.compare.tiers import NAMINGS
 from tfcompare.compare.timed import Floats, verdict_on_times
 from tfcompare.compare.typical_steps import typical_step_us
 from tfcompare.compare.verdict import Verdict
 from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.frames.op_evidence import OpEvidence
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-Per = Literal["step", "run"]
+Per = Literal["step", "run", "device"]
+PER: tuple[Per, ...] = ("step", "run", "device")
 
 
 def compare(
@@ -45,7 +51,8 @@ def compare(
     """Compare each candidate with the baseline.
 
     Sums (times and counts added up over the profile) are put per step, which needs step markers in every run; where a
-    run has none, the comparison is per run and `Comparison.notes` says so. `host` keeps to one of the baseline's hosts,
+    run has none, the comparison is per run and `Comparison.notes` says so. Per `device` they are divided by the number
+    of devices that computed. `host` keeps to one of the baseline's hosts,
     and to its counterpart in each candidate: the host of that name, else the one at the same place where both runs have
     equally many hosts.
 
@@ -66,15 +73,17 @@ def compare(
     if len(set(ids)) < len(ids):
         twice = next(run_id for run_id in ids if ids.count(run_id) > 1)
         raise TfcompareError(f"the candidate {twice!r} was given twice; name each candidate once")
-    if per not in ("step", "run"):
-        raise Unknown("figures per", per, ["step", "run"])
+    if per not in PER:
+        raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
     unmarked = [run.name for run in (baseline, *candidates) if not has_steps(run.info)]
     if per == "step" and unmarked:
         names = ", ".join(unmarked)
         notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
         per = "run"
-    hosts, host_notes = _hosts(baseline, candidates, host)
+    if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
+        notes.append(devices)
+    hosts, host_notes = counterparts_of_host(baseline, candidates, host)
     said, said_notes = _said(baseline, candidates, by_hand or {})
     notes += [*host_notes, *said_notes]
     return Comparison(baseline, candidates, per, host, tuple(notes), hosts, Judge(dict(repeats or {}), spread), said)
@@ -82,17 +91,30 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A baseline and its candidates. `notes` are sentences that a reader of the figures has to know."""
+    """A baseline and its candidates."""
 
     baseline: Run
     candidates: tuple[Run, ...]
     per: Per
     host: str | None
-    notes: tuple[str, ...]
+    _notes: tuple[str, ...] = field(repr=False)
     _hosts: Mapping[str, str | None] = field(repr=False)
     _judge: Judge = field(repr=False)
     by_hand: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
     _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that a reader of the figures has to know, on what they are per and how names were normalised."""
+        names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
+        return (*self._notes, *dict.fromkeys(names))
+
+    def per_occurrence(self, name: str) -> pd.DataFrame:
+        """The diff of a table that counts occurrences, its other sums divided by them (`<metric>_per_occurrence`).
+
+        Raises as `table` does, and `TfcompareError` for a table that counts none.
+        """
+        return per_occurrence(self.table(name), schema.table(name))
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of a table, all candidates below one another.
@@ -105,8 +127,9 @@ class Comparison:
         empty without a pair);
         in `op_stats` and `kernel_stats` `interval_low` and `interval_high` (of the headline metric's ratio, missing
         where it was not tested); `verdict` (`faster`, `slower`, `same`, `unclear`, `untested`, of bytes `less`, `more`;
-        empty without a pair, and in tables without a headline metric). Of `tf_data` the slowest execution of each
-        pipeline is compared.
+        empty without a pair, and in tables without a headline metric); `evidence` (`single`, `replicates`: whether
+        there are enough captures for a plain claim; empty where nothing was tested). Of `tf_data` the slowest execution
+        of each pipeline is compared.
 
         Per step, a sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it
         holds what ran between steps too. Cells of an absent side are missing. Of `steps`, those set aside are left out.
@@ -142,7 +165,8 @@ class Comparison:
     def on_groups(self, groups: Groups) -> pd.DataFrame:
         """Verdicts on groups of ops or kernels: the judge that `movers.group_diff` and its like take.
 
-        Columns `verdict`, `interval_low`, `interval_high`, a row a group. The groups of a candidate are one family.
+        Columns `verdict`, `evidence`, `interval_low`, `interval_high`, a row a group. The groups of a candidate are one
+        family.
         """
         run = self._candidate(groups.candidate)
         sides = self.recordings(self.baseline), self.recordings(run)
@@ -167,7 +191,14 @@ class Comparison:
         """Ratios of sums as the diffs have them, as ratios of the time per step: that is what verdicts are about."""
         if self.per == "step":
             return ratios
-        return ratios * (self._step_count(self.baseline) / self._step_count(candidate))
+        divisors = self._divisor(candidate) / self._divisor(self.baseline)
+        return ratios * divisors * (self._step_count(self.baseline) / self._step_count(candidate))
+
+    def _divisor(self, run: Run) -> int:
+        """What sums of a run are divided by."""
+        if self.per == "step":
+            return self._step_count(run)
+        return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
 
     def _step_count(self, run: Run) -> int:
         host = self.host_of(run)
@@ -239,9 +270,10 @@ class Comparison:
             by_hand=self.by_hand.get(candidate.id, ()),
         )
         if table.name == schema.TF_DATA_PIPELINES.name:
-            words = [found.verdict.word for found in on_calls(self, candidate, diff)]
-            judged = pd.Series(words, diff.index[diff["status"] == MATCHED], dtype="str")
-            return diff.assign(verdict=judged.reindex(diff.index))
+            found = [call.verdict for call in on_calls(self, candidate, diff)]
+            cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
+            matched = diff.index[diff["status"] == MATCHED]
+            return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))
         return self._judged(diff, table.name, candidate) if table.name in schema.STEP_TABLES else diff
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
@@ -250,9 +282,7 @@ class Comparison:
         metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
         displayed = self.per_step(diff[f"{metric}_ratio"], candidate)
         found = self._judge.on_rows(diff, name, ours, theirs, displayed)
-        columns = {
-            c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in ("verdict", *INTERVAL)
-        }
+        columns = {c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in VERDICT}
         return diff.assign(**columns)
 
     def pipelines(self, candidate: Run) -> dict[HostPipeline, str]:
@@ -267,7 +297,8 @@ class Comparison:
         frame = run.table(table.name, host=host)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
-        return Side(frame, self._step_count(run) if self.per == "step" else 1)
+        evidence = run.op_evidence(host=host) if table.name in NAMINGS else OpEvidence()
+        return Side(frame, self._divisor(run), evidence=evidence)
 
 
 def _said(
@@ -279,21 +310,3 @@ def _said(
         raise Unknown("candidate", unknown[0], list(runs))
     found = {run_id: those_there(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
     return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]
-
-
-def _hosts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> tuple[dict[str, str | None], list[str]]:
-    """Each candidate's counterpart of the baseline's host, and a note for each that has another name."""
-    if host is None:
-        return {run.id: None for run in candidates}, []
-    if host not in baseline.host_names:
-        raise Unknown(f"host of {baseline.id}", host, sorted(baseline.host_names))
-    hosts: dict[str, str | None] = {}
-    notes = []
-    for run in candidates:
-        counterparts = host_counterparts(baseline.host_names, run.host_names)
-        if host not in counterparts:
-            raise Unknown(f"host of {run.id}", host, sorted(run.host_names))
-        hosts[run.id] = counterparts[host]
-        if counterparts[host] != host:
-            notes.append(f"Host {host} of the baseline stands beside host {counterparts[host]} of {run.name}.")
-    return hosts, notes

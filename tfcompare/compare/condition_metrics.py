@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, LEVEL, Sides, levels, plain_sides, robust_sides
+from tfcompare.between_steps import window_of
+from tfcompare.compare.estimates import FEWEST_STEPS, Sides, levels, plain_sides, robust_sides
 from tfcompare.compare.row_verdicts import step_series
 from tfcompare.compare.run_verdicts import NO_STEPS, Judge, Side
-from tfcompare.compare.series_verdict import Spread, measured_spread
+from tfcompare.compare.series_verdict import Spread, level_basis
 from tfcompare.compare.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
 from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.frames.step_cells import StepCells
 from tfcompare.near_names import did_you_mean, near_names
-from tfcompare.units import format_percent
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -67,7 +67,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Pair:
-    """The two runs that are held against each other, on one host each or on all."""
+    """The two runs that are compared, on one host each or on all."""
 
     baseline: Side
     candidate: Side
@@ -103,12 +103,25 @@ class Metric:
 
 
 def _step_time(pair: Pair, _: str) -> Measured:
-    """The typical step: the mean once outlying steps are moved to the edge of what is usual."""
+    """The typical step: the mean after outliers were clipped."""
     ours, theirs = (
         [side.steps(i)["duration_us"].to_numpy(np.float64) if side.has_steps else np.zeros(0) for i in side.positions]
         for side in pair.sides
     )
     return _timed(pair, ours, theirs, robust_sides, "steps")
+
+
+def _time_between_steps(pair: Pair, _: str) -> Measured:
+    """Time per step that is in no step, from the first step to the last; of several hosts, on the straggler."""
+    ours, theirs = ([_gaps(side, i) for i in side.positions] for side in pair.sides)
+    if not all(side.has_steps for side in pair.sides):
+        return _untested(TIME, NO_STEPS.reason)
+    return _timed(pair, ours, theirs, plain_sides, "gaps between steps", on_host=True)
+
+
+def _gaps(side: Side, position: int) -> Floats:
+    found = window_of(side.runs[position], side.hosts[position])
+    return np.zeros(0) if found is None else found.series_us
 
 
 def _input_latency(pair: Pair, _: str) -> Measured:
@@ -271,18 +284,13 @@ def _level(
 ) -> Level:
     few = min(len(one) for one in series)
     if few < FEWEST_STEPS:
-        too_few = f"too few {of}: {few} in the candidate, and an interval takes {FEWEST_STEPS}"
-        return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {of} to judge by")
+        too_few = f"too few {of}: {few} in the candidate; an interval needs {FEWEST_STEPS}"
+        return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {of}")
     if value == 0:
         return Level(value, value, value, "the candidate spends no time on it")
     recordings = [estimate(one[np.newaxis]) for one in series]
     found = levels(recordings, spread.of)
-    between = f"a spread between recordings of {spread.told(value)}"
-    if len(series) >= FEWEST_REPEATS:
-        between = f"a measured spread between {len(series)} recordings of {format_percent(measured_spread(recordings))}"
-    steps = sum(len(one) for one in series)
-    basis = f"{LEVEL * 100:.0f} % interval from {steps} {of} of the candidate and {between}"
-    return Level(value, float(found.low[0]), float(found.high[0]), basis)
+    return Level(value, float(found.low[0]), float(found.high[0]), level_basis(recordings, spread, of))
 
 
 def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
@@ -326,6 +334,7 @@ def _who_lacks(baseline: bool, candidate: bool) -> str:
 
 METRICS = {
     "step_time": Metric("step_time", TIME, _step_time),
+    "time_between_steps": Metric("time_between_steps", TIME, _time_between_steps),
     "input_latency": Metric("input_latency", TIME, _input_latency),
     "peak_memory": Metric("peak_memory", BYTES, _peak_memory),
     "peak_memory:": Metric("peak_memory:MEMORY", BYTES, _peak_memory),

@@ -1,8 +1,8 @@
-"""Conditions on two runs, such as `step_time>+5%`: read from text, and held against what is known of the runs.
+"""Conditions on two runs, such as `step_time>+5%`: parsed, and checked.
 
-A percentage is held against the change, candidate ÷ baseline − 1; any other value against the candidate alone. A
-condition says what must not be, so one that is met has `failed`. What has an interval fails only where all of it says
-so.
+A percentage is compared with the change, candidate ÷ baseline − 1; any other value with the candidate alone. A
+condition says what must not be, so one that is met has `failed`. What has an interval fails only where all of it meets
+the condition.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfcompare.between_steps import in_words, window_of
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
 from tfcompare.compare.matching import host_counterparts
 from tfcompare.compare.run_verdicts import Judge, caveat
+from tfcompare.compare.sensitivity import USUAL_MARGIN
 from tfcompare.compare.verdict import UNCLEAR, UNTESTED
 from tfcompare.errors import TfcompareError, Unknown
 
@@ -67,7 +69,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`, `reason` what it
+    """The result of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`, `reason` what it
     rests on.
 
     Without a condition, `outcome` is the verdict on the change.
@@ -92,6 +94,21 @@ class Finding:
     def reason(self) -> str:
         """What the outcome rests on, in one line."""
         return self.measured.verdict.reason if self.is_change else self.measured.level.reason
+
+    @property
+    def margin(self) -> float:
+        """The change in question, as a share: the condition's, else a usual one."""
+        size = abs(self.condition.threshold - 1) if self.condition is not None and self.condition.is_change else 0.0
+        return round(size, 12) or USUAL_MARGIN
+
+    @property
+    def basis(self) -> str:
+        """The reason, how many captures there were, what they could detect and, if unclear, how many could tell."""
+        found = self.measured.verdict.sensitivity
+        if found is None or not self.is_change:
+            return self.reason
+        needed = f". {found.how_to_detect(self.margin).removesuffix('.')}" if self.outcome == UNCLEAR else ""
+        return f"{self.reason}. {found.summary()}{needed}"
 
 
 @dataclass(frozen=True)
@@ -153,21 +170,23 @@ def check(
     spread: float | None = None,
     repeats: Mapping[str, Sequence[Run]] | None = None,
 ) -> Findings:
-    """Hold the conditions, in their order, against two runs; without any, tell the verdicts on `WITHOUT_CONDITIONS`.
+    """Check the conditions, in their order, on two runs; without any, give the verdicts on `WITHOUT_CONDITIONS`.
 
     `host` keeps to one of the baseline's hosts and to its counterpart; `spread` is the standard deviation between
-    recordings of one program, as a share, in place of what is declared for the device; `repeats` gives, for the id of
-    either run, more recordings of its program, on which times then rest too. Raises `Unknown` for a host that
+    captures of one program, as a share, in place of what is declared for the device; `repeats` gives, for the id of
+    either run, more captures of its program, on which verdicts on times then rest too. Raises `Unknown` for a host that
     a run does not have.
     """
     theirs = _counterpart(baseline, candidate, host)
     judge = Judge(dict(repeats or {}), spread)
     pair = Pair(judge.recordings(baseline, host), judge.recordings(candidate, theirs), judge)
     if conditions:
-        found = [_held_against(condition, pair) for condition in conditions]
+        found = [_checked(condition, pair) for condition in conditions]
     else:
         found = [_verdict_on(name, pair) for name in WITHOUT_CONDITIONS]
     notes = [caveat(baseline, candidate)]
+    windows = [window_of(run, on_host) for run, on_host in ((baseline, host), (candidate, theirs))]
+    notes.append(in_words(*windows, has_changed=False))
     if theirs != host:
         notes.append(f"host {host} of the baseline stands beside host {theirs} of the candidate")
     return Findings(tuple(found), tuple(note for note in notes if note))
@@ -183,7 +202,7 @@ def _counterpart(baseline: Run, candidate: Run, host: str | None) -> str | None:
     return counterparts[host]
 
 
-def _held_against(condition: Condition, pair: Pair) -> Finding:
+def _checked(condition: Condition, pair: Pair) -> Finding:
     measured = METRICS[condition.metric].measure(pair, condition.pattern)
     return Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
 

@@ -34,4 +34,6 @@ def group_copies(diff: pd.DataFrame) -> pd.DataFrame:
     means = [(groups[f"moved_{side}"] / groups[f"told_us_{side}"].replace(0.0, np.nan)) for side in SIDES]
     groups = groups.assign(**compared(_BANDWIDTH, *means))
     columns = [c for name in (*names.values(), _BANDWIDTH) for c in groups.columns if c.rpartition("_")[0] == name]
-    return in_order(groups[["candidate", "kind", *columns, "status", "match", "verdict"]], diff, time, ["kind"])
+    return in_order(
+        groups[["candidate", "kind", *columns, "status", "match", "verdict", "evidence"]], diff, time, ["kind"]
+    )

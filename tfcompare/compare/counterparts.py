@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tfcompare.compare.guesses import pair_likely
-from tfcompare.compare.name_tree import Node, Pair, name_tree
-from tfcompare.compare.names import SiblingRule, walk
+from tfcompare.compare.name_tree import Node, Ops, Pair, name_tree
+from tfcompare.compare.names import SiblingRule, walk, with_plain_paths
 from tfcompare.compare.places import Siblings, pair_alike, without
-
-
-@dataclass(frozen=True)
-class Ops:
-    """The ops of one side: the types that come with each name, and how much (time, bytes) lies in each name."""
-
-    types: Mapping[str, set[str]]
-    weights: Mapping[str, float]
 
 
 def by_place(baseline: Ops, candidate: Ops, known: Mapping[str, str]) -> dict[str, str]:
@@ -46,6 +37,6 @@ def _found(baseline: Ops, candidate: Ops, known: Mapping[str, str], rule: Siblin
     taken = set(known.values())
     if len(taken) == len(baseline.types) or len(known) == len(candidate.types):
         return {}
-    ours, theirs = (name_tree(side.types, side.weights) for side in (baseline, candidate))
-    names = ((b.name, c.name) for b, c in walk(ours, theirs, rule))
+    ours, theirs = (name_tree(side) for side in with_plain_paths(baseline, candidate))
+    names = ((b.name, c.name) for b, c in walk(ours, theirs, rule) if not b.is_doubtful)
     return {c: b for b, c in names if b is not None and c is not None and b not in taken and c not in known}

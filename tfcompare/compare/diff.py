@@ -14,12 +14,15 @@ from tfcompare.compare.matching import Pairing, pair_rows, with_hosts_of
 from tfcompare.compare.pipelines import Counterparts, with_pipelines_of
 from tfcompare.compare.tiers import NAMINGS
 from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED
+from tfcompare.frames.op_evidence import OpEvidence
 from tfcompare.schema import STEP_TABLES, Column, Table
 
 MATCHED = "matched"
 ADDED = "added"
 INTERVAL = ("interval_low", "interval_high")
 """The interval of the headline metric's ratio, missing where it was not tested."""
+VERDICT = ("verdict", "evidence", *INTERVAL)
+"""What is known of a row's change; `evidence` is missing where nothing was tested."""
 REMOVED = "removed"
 
 _TWO_SIDED_KEYS = {
@@ -32,19 +35,21 @@ _TWO_SIDED_KEYS = {
 
 @dataclass(frozen=True)
 class Side:
-    """One run's rows of a table, and what its sums are divided by: its steps, or 1 for figures per run.
+    """One run's rows of a table, and what its sums are divided by: its steps or devices, or 1 for figures per run.
 
     `pipelines`, of a candidate whose table has pipelines, are their counterparts; those without one are added.
+    `evidence` tells ops apart beside their names.
     """
 
     frame: pd.DataFrame
     divisor: int
     pipelines: Counterparts = field(default_factory=dict)
+    evidence: OpEvidence = field(default_factory=OpEvidence)
 
 
 def metric_name(column: Column, per: str) -> str:
-    """The metric's name in a diff, before `_baseline` and its like: sums are per step unless figures are per run."""
-    return f"{column.name}_per_step" if column.kind == "sum" and per == "step" else column.name
+    """The metric's name in a diff, before `_baseline` and its like: sums are per step or device unless per run."""
+    return f"{column.name}_per_{per}" if column.kind == "sum" and per != "run" else column.name
 
 
 def diff_columns(table: Table, per: str) -> list[str]:
@@ -55,7 +60,7 @@ def diff_columns(table: Table, per: str) -> list[str]:
         columns += [f"{name}_baseline", f"{name}_candidate"]
         if metric.is_number:
             columns += [f"{name}_delta", f"{name}_ratio"]
-    return [*columns, "status", "match", *(INTERVAL if table.name in STEP_TABLES else ()), "verdict"]
+    return [*columns, "status", "match", *(INTERVAL if table.name in STEP_TABLES else ()), "verdict", "evidence"]
 
 
 def diff_table(
@@ -75,7 +80,7 @@ def diff_table(
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
         aligned = with_pipelines_of(baseline.frame, aligned, candidate.pipelines)
-    pairing = pair_rows(table, baseline.frame, aligned, by_hand)
+    pairing = pair_rows(table, baseline.frame, aligned, by_hand, (baseline.evidence, candidate.evidence))
     cells: dict[str, pd.Series] = {}
     for key in table.keys:
         ours = _take(baseline.frame[key], pairing.baseline)
@@ -87,6 +92,7 @@ def diff_table(
     cells |= _labels(pairing)
     cells |= {name: pd.Series(np.nan, index=cells["status"].index) for name in INTERVAL}
     cells["verdict"] = _verdicts(table, cells, per, identical).where(cells["status"] == MATCHED)
+    cells["evidence"] = pd.Series(None, index=cells["status"].index, dtype="str")
     cells["candidate"] = pd.Series(candidate_id, index=cells["status"].index, dtype="str")
     return _in_order(table, pd.DataFrame({name: cells[name] for name in diff_columns(table, per)}), per)
 

@@ -28,6 +28,10 @@ each row's from its typical step."""
 LEVEL = 0.95
 FEWEST_STEPS = 9
 FEWEST_REPEATS = 3
+"""From so many captures a side on, the variation between captures is measured."""
+FEWEST_REPLICATES = 5
+"""From so many captures a side on, false claims stay below 5 % on a busy machine too (`docs/verdicts.md`)."""
+POWER = 0.8
 
 _CAUTION = (0.45, 2.2)
 """Standard errors of the correlation that are added to it: so many, and so many ÷ the number of steps."""
@@ -57,13 +61,20 @@ class Sides:
 @dataclass(frozen=True, eq=False)
 class Changes:
     """For each row candidate ÷ baseline: `ratio`, its interval `low` to `high` (at `LEVEL`), the two-sided `p` of no
-    change, and how many effective steps the sides have."""
+    change, and how many effective steps the sides have.
+
+    Of the logarithm of the ratio: `error`, its standard error, and `freedom`, that error's degrees of freedom.
+    `capture_spread`: the standard deviation of one capture's typical step, as a logarithm, on average over both sides.
+    """
 
     ratio: Floats
     low: Floats
     high: Floats
     p: Floats
     effective_steps: tuple[Floats, Floats]
+    error: Floats
+    freedom: Floats
+    capture_spread: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +154,22 @@ def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats
         quantile, p = _student(freedom, difference / error)
         low, high = (np.exp(difference + sign * quantile * error) for sign in (-1, 1))
         ratio = np.exp(difference)
+        capture_spread = np.sqrt((ours.variance * len(sides[0]) + theirs.variance * len(sides[1])) / 2)
     p = np.where(variance > 0, p, np.where(np.isnan(variance), np.nan, (difference == 0) * 1.0))
-    return Changes(ratio, low, high, p, (ours.effective_steps, theirs.effective_steps))
+    effective_steps = (ours.effective_steps, theirs.effective_steps)
+    return Changes(ratio, low, high, p, effective_steps, error, freedom, capture_spread)
+
+
+def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Floats:
+    """The logarithm of the smallest change whose interval keeps `margin` clear of no change with a chance of `POWER`.
+
+    `error` and `freedom` as `Changes` has them.
+    """
+    from scipy.special import stdtrit
+
+    bounded = np.minimum(freedom, 1e9)
+    found: Floats = margin + (stdtrit(bounded, (1 + LEVEL) / 2) + stdtrit(bounded, POWER)) * error
+    return found
 
 
 def _sides(values: Floats) -> Sides:

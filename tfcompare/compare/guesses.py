@@ -41,10 +41,12 @@ Differences = npt.NDArray[np.float64]
 class Figures:
     """What is looked at of ops of one type: their names, how often they ran, and how long each time.
 
-    Counts and times are relative to the run's, so that a longer run or a slower machine makes no difference.
+    Counts and times are relative to the run's, so that a longer run or a slower machine makes no difference. `scopes`
+    are the innermost ones that have a counterpart, by the baseline's name, empty where none has.
     """
 
     names: Sequence[str]
+    scopes: Sequence[str]
     occurrences: Differences
     times: Differences
 
@@ -66,7 +68,8 @@ def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float
 
 
 def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
-    """Likely pairs of ops of one type, by their places; no two have one in common."""
+    """Likely pairs of ops of one type, by their places; no two have one in common, and none is across two scopes that
+    are paired, but not with each other."""
     if not ours.names or not theirs.names or max(len(ours.names), len(theirs.names)) > MOST_ASSIGNED:
         return []
     apart = (
@@ -74,6 +77,8 @@ def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
         + 0.2 * _times_apart(ours.occurrences, theirs.occurrences)
         + 0.2 * _times_apart(ours.times, theirs.times)
     )
+    scopes, others = np.array(ours.scopes, np.object_)[:, None], np.array(theirs.scopes, np.object_)[None, :]
+    apart[(scopes != others) & (scopes != "") & (others != "")] = _FORBIDDEN
     return assign(apart, (ours.names, theirs.names), MOST_APART_OPS)
 
 

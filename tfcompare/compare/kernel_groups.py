@@ -38,9 +38,9 @@ def group_kernels(
     paired under two names counts under the baseline's, and so does what else has the candidate's name. `by_hand` is
     what the diff, of one candidate, was told of names. Columns:
     `candidate`, the keys (an empty `op_name` stands for kernels without one); of each metric `_baseline`, `_candidate`
-    and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`; with
-    a `judge`, such as `Comparison.on_groups`, that is the group's own, with `interval_low` and `interval_high`. The
-    largest change of total time comes first.
+    and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`,
+    `evidence`; with a `judge`, such as `Comparison.on_groups`, that is the group's own, with `interval_low` and
+    `interval_high`. The largest change of total time comes first.
 
     Raises `Unknown` for another `by`.
     """
@@ -56,7 +56,7 @@ def group_kernels(
     groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
     order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]
     intervals = [name for name in INTERVAL if name in groups]
-    groups = groups[["candidate", *KEYS[by], *order, "status", "match", *intervals, "verdict"]]
+    groups = groups[["candidate", *KEYS[by], *order, "status", "match", *intervals, "verdict", "evidence"]]
     return in_order(groups, diff, names[_TOTAL], KEYS[by])
 
 
@@ -90,13 +90,19 @@ def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
 
 
 def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
-    """The baseline's name for each of the candidate's ops that has a counterpart, as kernels were paired by."""
+    """The baseline's name for each of the candidate's ops that has a counterpart: that of its paired kernels, else the
+    one that their names give."""
     time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
     sides = (
         pd.DataFrame({"op_name": ours["op_name"], _TOTAL: ours[f"{time}_baseline"]}),
         pd.DataFrame({"op_name": theirs["op_name_candidate"], _TOTAL: theirs[f"{time}_candidate"]}),
     )
-    return op_counterparts(KERNEL_STATS.name, sides[0], sides[1], by_hand)
+    pairs = rows.loc[rows["status"] == MATCHED, ["op_name_candidate", "op_name"]].drop_duplicates()
+    sole = pairs[~(pairs["op_name_candidate"].duplicated(keep=False) | pairs["op_name"].duplicated(keep=False))]
+    known = dict(zip(sole["op_name_candidate"], sole["op_name"], strict=True))
+    by_name = op_counterparts(KERNEL_STATS.name, sides[0], sides[1], by_hand)
+    taken = set(known.values())
+    return known | {c: b for c, b in by_name.items() if c not in known and b not in taken}
 
 
 def _kernels(rows: pd.DataFrame) -> dict[str, str]:

@@ -4,8 +4,9 @@ Tiers are applied in order, each to what the ones before it left unpaired; a row
 it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` and `kernel_names.py`
 find, or for one node of the graph that runs as another op type on either side; `structural` for one place in the
 program: a layer of another name that holds the same ops (`places.py`), an op's kernel launched with another grid, its
-memory in another shape, an iterator of tf.data below one that was added; `probable` is a guess (`guesses.py`). Steps,
-and the one row of `run_info`, pair by position. Hosts pair by name, and those left over by their order where both sides
+memory in another shape, an iterator of tf.data below one that was added; `probable` is a guess (`guesses.py`) or an
+equal name that shapes, order or numbers make doubtful (`families.py`). Steps, and the one row of `run_info`, pair by
+position. Hosts pair by name, and those left over by their order where both sides
 have equally many; pipelines and iterators as `pipelines.py` and `iterators.py` have it.
 
 Before all tiers, what the user says of names holds (`by_hand.py`): rows of names that are paired by hand stand beside
@@ -24,16 +25,22 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.by_hand import LEVELS, Choice, counterparts, effective, of_pairs, parted, without_parted
-from tfcompare.compare.counterparts import Ops, by_likeness, by_place
+from tfcompare.compare.counterparts import by_likeness, by_place
+from tfcompare.compare.iterators import align_iterators
 from tfcompare.compare.kernel_names import canonical_kernel
 from tfcompare.compare.likely_rows import likely_rows
-from tfcompare.compare.name_tree import types_of_names
+from tfcompare.compare.name_tree import Ops, types_of_names
+from tfcompare.compare.names import Names, align_ops
 from tfcompare.compare.pipelines import pair_executions
+from tfcompare.compare.plain_names import plain_type
 from tfcompare.compare.tiers import BY_HAND, EXACT, KERNELS_BY_HAND, NAMINGS, POSITION, PROBABLE, Naming, Tier
+from tfcompare.frames.op_evidence import OpEvidence
 from tfcompare.schema import Table
 
-Names = dict[str, str]
-"""The baseline's name for names of the candidate."""
+Evidence = tuple[OpEvidence, OpEvidence]
+"""What tells the ops of baseline and candidate apart beside their names."""
+
+NO_EVIDENCE: Evidence = (OpEvidence(), OpEvidence())
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,13 @@ def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFra
     return candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
 
 
-def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Sequence[Choice] = ()) -> Pairing:
+def pair_rows(
+    table: Table,
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    by_hand: Sequence[Choice] = (),
+    evidence: Evidence = NO_EVIDENCE,
+) -> Pairing:
     """Pair the rows of a table's two frames, in both of which hosts have the baseline's names.
 
     `by_hand` is what the user says of names; of choices that contradict each other the last one counts. Each row is in
@@ -86,16 +99,16 @@ def pair_rows(table: Table, baseline: pd.DataFrame, candidate: pd.DataFrame, by_
     if naming is None:
         parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
     else:
-        parts = _pair_named(naming, baseline, candidate, effective(by_hand))
+        parts = _pair_named(naming, baseline, candidate, effective(by_hand), evidence)
     paired = pd.concat(parts, ignore_index=True)
     return _with_the_rest(parts, _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
 
 
 def _pair_named(
-    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice]
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice], evidence: Evidence
 ) -> list[pd.DataFrame]:
     """The pairs of rows of a table whose names a framework may change, those made by hand first."""
-    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _ops_by_hand(choices))
+    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _ops_by_hand(choices), evidence)
     levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
     parts: list[pd.DataFrame] = []
     for level, columns in enumerate(levels):
@@ -129,7 +142,7 @@ def _in_tiers(
         parts.append(pairs.assign(match=tier.name))
         baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
     if guesses is not None:
-        parts.append(likely_rows(baseline, candidate, guesses).assign(match=PROBABLE))
+        parts.append(likely_rows(baseline, candidate, guesses, pd.concat(parts)).assign(match=PROBABLE))
     return parts
 
 
@@ -160,13 +173,19 @@ def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[st
     return pd.DataFrame({"baseline": both["row_baseline"], "candidate": both["row_candidate"]})
 
 
-def op_counterparts(table: str, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Sequence[Choice]) -> Names:
+def op_counterparts(
+    table: str,
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    by_hand: Sequence[Choice],
+    evidence: Evidence = NO_EVIDENCE,
+) -> Names:
     """The baseline's name for each of the candidate's ops that has one, as the rows of `table` were paired by.
 
     The frames have the table's names and, where it is aligned by place, its weight. Ops that are parted have none.
     """
     found: Names = {}
-    for names in _found_names(NAMINGS[table], baseline, candidate, _ops_by_hand(by_hand)):
+    for names in _found_names(NAMINGS[table], baseline, candidate, _ops_by_hand(by_hand), evidence):
         found |= names
     apart = parted(by_hand, 1)
     return {theirs: ours for theirs, ours in found.items() if ((ours,), (theirs,)) not in apart}
@@ -176,26 +195,34 @@ def _ops_by_hand(choices: Sequence[Choice]) -> Names:
     return {theirs[0]: ours[0] for theirs, ours in counterparts(choices, 1).items()}
 
 
-def _found_names(naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names) -> list[Names]:
+def _found_names(
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
+) -> list[Names]:
     """The baseline's name for each of the candidate's that has one: by name and by hand, by place, by likeness."""
-    partners = set(by_hand.values())
     there = set(baseline[naming.name]), set(candidate[naming.name])
-    known = naming.align(_named(naming, baseline), _named(naming, candidate))
-    known = {c: b for c, b in known.items() if c not in by_hand and b not in partners}
-    known |= {c: b for c, b in by_hand.items() if b in there[0] and c in there[1]}
+    chosen = {c: b for c, b in by_hand.items() if b in there[0] and c in there[1]}
     if naming.weight is None:
-        return [known]
-    ours, theirs = (_ops(naming, side, naming.weight) for side in (baseline, candidate))
-    placed = by_place(ours, theirs, known)
-    return [known, placed, by_likeness(ours, theirs, known | placed)]
+        aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
+        return [_beside(by_hand, aligned) | chosen]
+    ours, theirs = _ops_of_sides(naming, (baseline, candidate), naming.weight, evidence)
+    found = align_ops(ours, theirs)
+    known, doubtful = _beside(by_hand, found.sure) | chosen, _beside(by_hand, found.doubtful)
+    placed = by_place(ours, theirs, known | doubtful)
+    return [known, placed, doubtful | by_likeness(ours, theirs, known | doubtful | placed)]
+
+
+def _beside(by_hand: Names, found: Names) -> Names:
+    """What was found of names of which nothing is said by hand."""
+    partners = set(by_hand.values())
+    return {c: b for c, b in found.items() if c not in by_hand and b not in partners}
 
 
 def _with_aligned_names(
-    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both sides with the columns that `Tier` names; `by_hand` is the baseline's name for each that is paired so."""
     sides = [baseline, candidate]
-    names = _found_names(naming, baseline, candidate, by_hand)
+    names = _found_names(naming, baseline, candidate, by_hand, evidence)
     for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
         sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
     return _described(sides[0], naming.name), _described(sides[1], naming.name)
@@ -203,9 +230,11 @@ def _with_aligned_names(
 
 def _described(side: pd.DataFrame, name: str) -> pd.DataFrame:
     side = side.assign(leaf=_leaf(side[name]))
-    if "kernel_name" not in side:
-        return side
-    return side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+    if "op_type" in side:
+        side = side.assign(plain_type=side["op_type"].map(plain_type).astype("str"))
+    if "kernel_name" in side:
+        side = side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+    return side
 
 
 def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict[str, str]) -> pd.DataFrame:
@@ -213,9 +242,25 @@ def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict
     return candidate.assign(**{column: aligned.astype("str")})
 
 
-def _ops(naming: Naming, side: pd.DataFrame, weight: str) -> Ops:
-    weights = side.groupby(naming.name)[weight].sum()
-    return Ops(types_of_names(_named(naming, side)), dict(weights.astype("float64")))
+def _ops_of_sides(
+    naming: Naming, sides: tuple[pd.DataFrame, pd.DataFrame], weight: str, evidence: Evidence
+) -> tuple[Ops, Ops]:
+    """The ops of both sides, those that are in other tables only included, so that all tables pair names alike.
+
+    Their shapes are what was allocated if both sides have that, else how kernels were launched.
+    """
+    have_shapes = all(of_side.shapes for of_side in evidence)
+    ours, theirs = (
+        Ops(
+            {name: {""} for name in of_side.names}
+            | types_of_names((name, plain_type(op_type)) for name, op_type in _named(naming, side)),
+            dict(side.groupby(naming.name)[weight].sum().astype("float64")),
+            shapes=of_side.shapes if have_shapes else of_side.launches,
+            places=of_side.places,
+        )
+        for side, of_side in zip(sides, evidence, strict=True)
+    )
+    return ours, theirs
 
 
 def _named(naming: Naming, side: pd.DataFrame) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ ADDITIVE = ("occurrences", "self_time_us")
 
 
 def metric_in(diff: pd.DataFrame, metric: str) -> str:
-    """The metric's name in a diff, which is `<metric>_per_step` where figures are per step; raises `Unknown`."""
-    for name in (metric, f"{metric}_per_step"):
+    """The metric's name in a diff: `<metric>_per_step` or `_per_device` where figures are; raises `Unknown`."""
+    for name in (metric, f"{metric}_per_step", f"{metric}_per_device"):
         if f"{name}_delta" in diff.columns:
             return name
     known = [c.removesuffix("_delta") for c in diff.columns if c.endswith("_delta")]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 NameAndType = tuple[str, str]
+Place = tuple[int, int]
 
 MAX_DEPTH = 64
 """Scopes deeper than this are not told apart from their op."""
@@ -22,14 +24,32 @@ _UNORDERED = re.compile(
 )
 
 
+@dataclass(frozen=True)
+class Ops:
+    """The ops of one side, by name: their types, and what is known of them beside that.
+
+    `weights`: how much (time, bytes) lies in each; `paths`: the name to go by in place of its own; `shapes`: what it
+    allocated or launched, as text; `places`: its first and last position in the order of a step.
+    """
+
+    types: Mapping[str, Iterable[str]]
+    weights: Mapping[str, float] = field(default_factory=dict)
+    paths: Mapping[str, str] = field(default_factory=dict)
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+
 class Node:
     """One component of a name: a scope, an op, or both.
 
-    `weight` is the op's own time (or bytes); `echoes` are the scopes of its gradients. `partner` is its counterpart on
-    the other side once it has been paired.
+    `weight` is the op's own time (or bytes), `shape` its shapes, empty where they are unknown; `place` is where it ends
+    in the order of a step; `echoes` are the scopes of its gradients. `partner` is its counterpart on the other side
+    once it has been paired, and `is_doubtful` whether that pair, or one above it, is no more than probable.
     """
 
-    __slots__ = ("children", "echoes", "label", "name", "partner", "types", "weight")
+    __slots__ = (
+        "children", "echoes", "is_doubtful", "label", "name", "partner", "place", "shape", "shaped", "types", "weight"
+    )  # fmt: skip
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -38,7 +58,11 @@ class Node:
         self.name: str | None = None
         self.types: frozenset[str] = frozenset()
         self.weight = 0.0
+        self.shape = ""
+        self.shaped: Counter[Hashable] | None = None
+        self.place: Place | None = None
         self.partner: Node | None = None
+        self.is_doubtful = False
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -76,20 +100,46 @@ def types_of_names(ops: Iterable[NameAndType]) -> dict[str, set[str]]:
     return types
 
 
-def name_tree(types: Mapping[str, Iterable[str]], weights: Mapping[str, float] | None = None) -> Node:
-    """The root of the tree of these names; each scope knows the scopes of its gradients."""
+def name_tree(ops: Ops) -> Node:
+    """The root of the tree of these ops; each scope knows the scopes of its gradients."""
     root = Node("")
-    for name in sorted(types):
-        node = root
-        for label in name.split("/", MAX_DEPTH):
+    for name in sorted(ops.types):
+        node, above = root, []
+        for label in ops.paths.get(name, name).split("/", MAX_DEPTH):
+            above.append(node)
             child = node.children.get(label)
             if child is None:
                 child = node.children[label] = Node(label)
             node = child
-        node.name, node.types = name, frozenset(types[name])
-        node.weight = weights.get(name, 0.0) if weights else 0.0
+        node.name, node.types = name, frozenset(ops.types[name])
+        node.weight, node.shape = ops.weights.get(name, 0.0), ops.shapes.get(name, "")
+        if (place := ops.places.get(name)) is not None and not _is_gradient(above):
+            for scope in (*above, node):
+                scope.place = place if scope.place is None else _later(scope.place, place)
     _link_gradients(root)
     return root
+
+
+def _is_gradient(path: list[Node]) -> bool:
+    return any(family(node.label)[0] in GRADIENT_SCOPES for node in path)
+
+
+def _later(one: Place, other: Place) -> Place:
+    return max(one[0], other[0]), max(one[1], other[1])
+
+
+def shapes_below(node: Node) -> Counter[Hashable]:
+    """The known shapes of a node, of what lies below it and in its gradients, each with the path to it and its type."""
+    if node.shaped is None:
+        node.shaped = Counter()
+        for place, top in enumerate([node, *node.echoes]):
+            waiting = [("", top)]
+            while waiting:
+                path, current = waiting.pop()
+                if current.shape:
+                    node.shaped[min(place, 1), path, current.types, current.shape] += 1
+                waiting += [(f"{path}/{family(k)[0]}", child) for k, child in current.children.items()]
+    return node.shaped
 
 
 def paths_below(node: Node) -> Counter[NameAndType]:

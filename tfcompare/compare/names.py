@@ -2,17 +2,18 @@
 
 A model built a second time in one process has `dense_2/MatMul` where the first had `dense/MatMul`; XLA numbers its
 fusions anew for each program. Names are paired scope by scope, from the outermost in, so that one renaming holds for
-all that lies below a scope. Inside a pair of scopes, names that differ only by their trailing numbers (`dense`,
-`dense_1`, `fusion.12`) form a family, and a family of one side is laid against that of the other:
+all that lies below a scope. Scopes that only wrap a program do not count (`plain_names.py`). Inside a pair of scopes,
+names that differ only by their trailing numbers (`dense`, `dense_1`, `fusion.12`) form a family, and a family of one
+side is laid against that of the other (`families.py`):
 
 1. The same names on both sides: each is itself.
-2. Unequal numbers of members: only equal names pair, the rest stays unpaired, so that no two layers become one. Where
-   both sides are numbered without gaps and differ in what lies below their members, so that more ops find a partner
-   if a layer was put in or taken out in the middle, they pair in order around it.
+2. Unequal numbers of members, numbered without gaps as TensorFlow numbers: members pair by their shapes, and in order
+   where shapes and what lies below them say which one was put in or taken out. Namesakes that are left are doubtful.
+   With gaps in the numbers, only equal names pair.
 3. Equal numbers: in the order of their numbers, if every name found on both sides thereby stays itself.
 4. Otherwise a name found on both sides would pair with another one (`dense`, `dense_1` beside `dense_1`, `dense_2`).
-   That is believed only where both sides are numbered without gaps, as TensorFlow numbers, and where no fewer ops find
-   a partner that way. Else only equal names pair.
+   That is believed only where both sides are numbered without gaps, and where no fewer ops find a partner that way.
+   Else only equal names pair.
 
 Hex numbers, addresses and function numbers inside a name have no order, so families with such members pair by equal
 names, and beyond that only one with one. Below `gradient_tape` and `gradients`, scopes named after a forward op or
@@ -23,47 +24,60 @@ The rules know no direction: with the sides swapped, the pairs are the same.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
-import numpy as np
+from tfcompare.compare.families import pair_families
+from tfcompare.compare.name_tree import GRADIENT_SCOPES, NameAndType, Node, Ops, Pair, family, name_tree, types_of_names
+from tfcompare.compare.plain_names import plain_paths
 
-from tfcompare.compare.name_tree import (
-    GRADIENT_SCOPES,
-    NameAndType,
-    Node,
-    Pair,
-    families,
-    family,
-    name_tree,
-    paths_below,
-    types_of_names,
-)
-from tfcompare.compare.sequences import agreed_alignment
+Names = dict[str, str]
+"""The baseline's name for names of the candidate."""
 
-Aligner = Callable[[Iterable[NameAndType], Iterable[NameAndType]], dict[str, str]]
 SiblingRule = Callable[[Pair, list[Node], list[Node]], list[Pair]]
 """Pairs some of the siblings below a pair of scopes that their names have left unpaired."""
 
-_Contents = tuple[Counter[NameAndType], Counter[NameAndType]]
 
-MOST_ALIGNED = 2_500
-"""Families of unequal size are laid beside each other up to so many members of one times members of the other."""
+@dataclass(frozen=True)
+class Alignment:
+    """The counterparts of names: those that are sure, and namesakes that are probable at most."""
 
-_MOST_COUNTED = 100_000
+    sure: Names
+    doubtful: Names
 
 
-def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType]) -> dict[str, str]:
+def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType]) -> Names:
     """The baseline's name for each name of the candidate that has a counterpart; no two have the same one.
 
     Both sides give their ops as (name, op type); a name may come with several types.
     """
-    ours, theirs = types_of_names(baseline), types_of_names(candidate)
-    if ours.keys() == theirs.keys():
-        return {name: name for name in theirs}
-    pairs = walk(name_tree(ours), name_tree(theirs))
-    return {c.name: b.name for b, c in pairs if b.name is not None and c.name is not None}
+    found = align_ops(Ops(types_of_names(baseline)), Ops(types_of_names(candidate)))
+    return found.sure | found.doubtful
+
+
+def align_ops(baseline: Ops, candidate: Ops) -> Alignment:
+    """The counterparts of the candidate's ops by their names; no two names have the same one."""
+    if baseline.types.keys() == candidate.types.keys() and _agree(baseline, candidate):
+        return Alignment({name: name for name in candidate.types}, {})
+    sure, doubtful = Names(), Names()
+    ours, theirs = (name_tree(side) for side in with_plain_paths(baseline, candidate))
+    for b, c in walk(ours, theirs):
+        if b.name is not None and c.name is not None:
+            (doubtful if b.is_doubtful else sure)[c.name] = b.name
+    return Alignment(sure, doubtful)
+
+
+def _agree(baseline: Ops, candidate: Ops) -> bool:
+    """Whether no name of both sides has other shapes or another place."""
+    return all(baseline.shapes.get(name, shape) == shape for name, shape in candidate.shapes.items()) and all(
+        baseline.places.get(name, place) == place for name, place in candidate.places.items()
+    )
+
+
+def with_plain_paths(baseline: Ops, candidate: Ops) -> tuple[Ops, Ops]:
+    """Both sides with the names to go by."""
+    paths = plain_paths(baseline.types, candidate.types)
+    return replace(baseline, paths=paths), replace(candidate, paths=paths)
 
 
 def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) -> Iterator[Pair]:
@@ -78,6 +92,7 @@ def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) 
         parent, shadows = forward.pop() if forward else gradients.pop(0)
         for pair in _pair_children(parent, shadows, pair_rest):
             b, c = pair
+            b.is_doubtful = c.is_doubtful = b.is_doubtful or parent[0].is_doubtful
             b.partner, c.partner = c, b
             yield pair
             if family(c.label)[0] in GRADIENT_SCOPES:
@@ -97,12 +112,10 @@ def _pair_children(parent: Pair, shadows: list[Pair], pair_rest: SiblingRule | N
         pairs, ours, theirs = _pair_like_shadows(dict(ours), dict(theirs), shadows)
     else:
         pairs = []
-    if ours.keys() == theirs.keys():
-        return pairs + [(node, theirs[label]) for label, node in ours.items()]
-    their_families = families(theirs.values())
-    by_name: list[Pair] = []
-    for base, members in families(ours.values()).items():
-        by_name += _pair_family(members, their_families.get(base, []))
+    found = pair_families(ours, theirs)
+    for b, c in found.doubtful:
+        b.is_doubtful = c.is_doubtful = True
+    by_name = found.sure + found.doubtful
     if pair_rest is not None:
         rest = _rest(ours, {b.label for b, _ in by_name}), _rest(theirs, {c.label for _, c in by_name})
         by_name += pair_rest(parent, *rest)
@@ -133,6 +146,7 @@ def _pair_like_shadows(
             bound_theirs.add(label)
             mate = ours.get(shadow.partner.label) if shadow.partner is not None else None
             if mate is not None and mate.children and shadow_b.children.get(mate.label) is shadow.partner:
+                mate.is_doubtful = node.is_doubtful = shadow.is_doubtful
                 pairs.append((ours.pop(mate.label), theirs.pop(label)))
         bound_ours.update(k for k, node in ours.items() if node.children and k in shadow_b.children)
     for label in (bound_ours | bound_theirs) & ours.keys() & theirs.keys():
@@ -140,64 +154,3 @@ def _pair_like_shadows(
     free_ours = {k: node for k, node in ours.items() if k not in bound_ours}
     free_theirs = {k: node for k, node in theirs.items() if k not in bound_theirs}
     return pairs, free_ours, free_theirs
-
-
-def _pair_family(ours: list[Node], theirs: list[Node]) -> list[Pair]:
-    """The rules of the module's docstring, for one family; both lists are in order."""
-    by_label = {node.label: node for node in theirs}
-    same = [(node, by_label[node.label]) for node in ours if node.label in by_label]
-    if len(ours) != len(theirs):
-        return _pair_around_the_added(ours, theirs, same)
-    if len(same) == len(ours):
-        return same
-    if any(family(node.label)[2] for node in ours + theirs):
-        return same + _pair_the_odd_ones(ours, theirs, same)
-    in_order = list(zip(ours, theirs, strict=True))
-    if sum(b.label == c.label for b, c in in_order) == len(same):
-        return in_order
-    if _is_gapless(ours) and _is_gapless(theirs) and _likeness(in_order) >= _likeness(same):
-        return in_order
-    return same
-
-
-def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Pair]) -> list[Pair]:
-    """Pairs in order around what one side has more, where what lies below tells its place; else those of equal name."""
-    if not ours or not theirs or len(ours) * len(theirs) > MOST_ALIGNED:
-        return same
-    if any(family(node.label)[2] for node in ours + theirs) or not (_is_gapless(ours) and _is_gapless(theirs)):
-        return same
-    below = {id(node): (paths_below(node), _gradients(node)) for node in ours + theirs}
-    if len(same) == min(len(ours), len(theirs)) and all(below[id(b)][0] == below[id(c)][0] for b, c in same):
-        return same
-    gains = [[_gain(b.label == c.label, below[id(b)], below[id(c)]) for c in theirs] for b in ours]
-    in_order = [(ours[i], theirs[j]) for i, j in agreed_alignment(np.array(gains, dtype=np.int64))]
-    return in_order if _likeness(in_order) > _likeness(same) else same
-
-
-def _gain(is_namesake: bool, ours: _Contents, theirs: _Contents) -> int:
-    """What a pair is worth: the ops that both have, then those of their gradients, then that the name stays."""
-    ops, gradients = (min((b & c).total(), _MOST_COUNTED) for b, c in zip(ours, theirs, strict=True))
-    return (ops * _MOST_COUNTED + gradients) * MOST_ALIGNED + is_namesake if ops else 0
-
-
-def _gradients(node: Node) -> Counter[NameAndType]:
-    return sum((paths_below(echo) for echo in node.echoes), Counter())
-
-
-def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[Pair]) -> list[Pair]:
-    """The one member on either side that has no namesake, where there is just one."""
-    if len(same) != len(ours) - 1:
-        return []
-    labels = {b.label for b, _ in same}
-    return [(next(n for n in ours if n.label not in labels), next(n for n in theirs if n.label not in labels))]
-
-
-def _is_gapless(members: list[Node]) -> bool:
-    numbers = [family(node.label)[1] for node in members]
-    firsts = [n[0] if n else 0 for n in numbers]
-    return all(after - before <= 1 for before, after in pairwise(firsts))
-
-
-def _likeness(pairs: list[Pair]) -> int:
-    """How many ops below the pairs have one of the same type at the same place, numbers aside."""
-    return sum((paths_below(b) & paths_below(c)).total() for b, c in pairs)

@@ -3,18 +3,30 @@
 What lies below two scopes (and in the scopes of their gradients) is the same where it agrees in paths and types,
 numbers aside, or at least in types and nesting. Two siblings pair where no other sibling of either side holds the same.
 Numbered siblings (`dense`, `dense_1`) against numbered ones of another name pair in the order of their numbers, around
-what one side has more. Where there are several equally good ways, nothing is paired.
+what one side has more; scopes of any name in the order in which they run, where that is the same in all steps. What has
+the same shapes too goes first, and what has no shape in common does not pair. Where there are several equally good
+ways, nothing is paired.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from tfcompare.compare.name_tree import Node, Pair, families, family, kinds_below, paths_below
+from tfcompare.compare.name_tree import (
+    Node,
+    Pair,
+    Place,
+    families,
+    family,
+    kinds_below,
+    paths_below,
+    shapes_below,
+)
 from tfcompare.compare.sequences import agreed_alignment
 from tfcompare.schema import IDLE
 
@@ -36,12 +48,18 @@ def pair_alike(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]
     """Pairs of siblings below `parent` with the same ops, as the module's docstring tells."""
     rest = Siblings(*([node for node in side if _tells(node, parent)] for side in (ours, theirs)))
     pairs: list[Pair] = []
-    for key_of in (_labelled, _nested):
-        for rule in (_in_order, _the_only_ones):
-            found = rule(rest, _keys(rest, key_of))
+    for key_of in (_shaped, _labelled, _nested):
+        for rule in (_in_order, _the_only_ones, _as_they_run):
+            found = [pair for pair in rule(rest, _keys(rest, key_of)) if not _contradict(*pair)]
             pairs += found
             rest = without(rest, found)
     return pairs
+
+
+def _contradict(b: Node, c: Node) -> bool:
+    """Whether the shapes of both are known, and they have none in common."""
+    ours, theirs = shapes_below(b), shapes_below(c)
+    return bool(ours and theirs) and not ours & theirs
 
 
 def without(siblings: Siblings, pairs: list[Pair]) -> Siblings:
@@ -61,6 +79,11 @@ def _tells(node: Node, parent: Pair) -> bool:
 def _keys(siblings: Siblings, key_of: Callable[[Node, dict[Hashable, int]], Hashable]) -> dict[int, Hashable]:
     numbers: dict[Hashable, int] = {}
     return {id(node): key_of(node, numbers) for side in siblings for node in side}
+
+
+def _shaped(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+    shapes = shapes_below(node)
+    return (_labelled(node, numbers), frozenset(shapes.items())) if shapes else id(node)
 
 
 def _labelled(node: Node, _: dict[Hashable, int]) -> Hashable:
@@ -87,6 +110,23 @@ def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
         if len(found) == 1 and len(related[1][found[0]]) == 1:
             pairs += _aligned(ours[i], theirs[found[0]], keys)
     return pairs
+
+
+def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+    """Scopes in the order in which they run."""
+    ours, theirs = (sorted((n for n in side if n.children and n.place), key=_place) for side in siblings)
+    if not ours or not theirs or not (_one_by_one(ours) and _one_by_one(theirs)):
+        return []
+    return _aligned(ours, theirs, keys)
+
+
+def _place(node: Node) -> Place:
+    return node.place or (0, 0)
+
+
+def _one_by_one(nodes: list[Node]) -> bool:
+    """Whether each of them always ends before the next one does."""
+    return all(_place(before)[1] < _place(after)[0] for before, after in pairwise(nodes))
 
 
 def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:

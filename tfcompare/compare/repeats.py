@@ -84,7 +84,8 @@ def with_names_of(primary: Run, host: str | None, repeat: Run, host_of_repeat: s
     if _keys(cells.keys, declared) == _keys(primary.step_cells(table, host=host).keys, declared):
         return cells
     ours, theirs = primary.table(table, host=host), repeat.table(table, host=host_of_repeat)
-    pairing = pair_rows(declared, ours, with_hosts_of(ours, theirs))
+    evidence = primary.op_evidence(host=host), repeat.op_evidence(host=host_of_repeat)
+    pairing = pair_rows(declared, ours, with_hosts_of(ours, theirs), evidence=evidence)
     is_sure = (pairing.baseline >= 0) & (pairing.candidate >= 0) & (pairing.match != PROBABLE)
     keys = list(declared.keys)
     own = theirs.iloc[pairing.candidate[is_sure]][keys].reset_index(drop=True)

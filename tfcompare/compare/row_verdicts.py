@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, Changes, Sides, changes_of_family, plain_sides
 from tfcompare.compare.series_verdict import Spread
-from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
+from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, evidence_of, words
 from tfcompare.frames.step_cells import StepCells
 
 Floats = npt.NDArray[np.float64]
@@ -43,13 +43,14 @@ def verdicts_on_rows(
     spreads: Sequence[Spread],
     displayed: Floats | None = None,
 ) -> pd.DataFrame:
-    """`verdict`, and `interval_low` and `interval_high` of candidate ÷ baseline (NaN without one), a row each.
+    """`verdict`, its `evidence` (missing without a test), and `interval_low` and `interval_high` of candidate ÷
+    baseline (NaN without one), a row each.
 
-    Each side holds the series (rows, steps) of one recording or, of the same program, of several; the first is the one
+    Each side holds the series (rows, steps) of one capture or, of the same program, of several; the first is the one
     on display. `spreads` is each row's spread between recordings. `displayed` is candidate ÷ baseline of each row's
     time per step as it is displayed, where that is made of more than these steps. Rows below `SMALLEST_SHARE`, all rows
-    where a recording has too few steps, and rows whose steps do not bear out the ratio on display are `untested`;
-    claims are held against one another.
+    where a capture has too few steps, and rows whose displayed ratio lies outside the interval are `untested`; the
+    rate of false claims is controlled over all rows together.
     """
     result = untested_rows(len(baseline[0]))
     if min(series.shape[1] for series in (*baseline, *candidate)) < FEWEST_STEPS:
@@ -63,21 +64,22 @@ def verdicts_on_rows(
     found = changes_of_family(ours, theirs, lambda typical_us: _spread(spread_of_rows, typical_us))
     word = words(found, measured_spread=min(len(ours), len(theirs)) >= FEWEST_REPEATS)
     word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
-    told = np.isfinite(found.low) & _bears_out(found, (ours[0], theirs[0]), displayed, tested)
-    result.loc[tested[told], "verdict"] = word[told]
-    result.loc[tested[told], "interval_low"] = found.low[told]
-    result.loc[tested[told], "interval_high"] = found.high[told]
+    known = np.isfinite(found.low) & _holds_displayed(found, (ours[0], theirs[0]), displayed, tested)
+    result.loc[tested[known], "verdict"] = word[known]
+    result.loc[tested[known], "interval_low"] = found.low[known]
+    result.loc[tested[known], "interval_high"] = found.high[known]
+    result.loc[tested[known], "evidence"] = evidence_of((len(ours), len(theirs)))
     return result
 
 
-def _bears_out(
+def _holds_displayed(
     found: Changes, shown: tuple[Sides, Sides], displayed: Floats | None, tested: Int64
 ) -> npt.NDArray[np.bool_]:
     """Whether the ratio on display lies in the interval, for each row that is tested.
 
-    The number on display counts what ran between steps and in those set aside as well: where that is much, the steps
-    tell of another number. With several recordings the interval is about all of them, and the ratio on display about
-    the one that is shown, so it is held against that one's steps.
+    The displayed number also counts excluded steps and what ran between steps; where that is much, the steps say
+    nothing about it. With several captures the interval is of all of them and the displayed ratio of the one that is
+    shown, so it is compared with that one's steps.
     """
     if displayed is None:
         return np.ones(len(tested), np.bool_)
@@ -89,7 +91,7 @@ def _bears_out(
 
 
 def identical_rows(rows: int) -> pd.DataFrame:
-    """As `verdicts_on_rows`, for two copies of one recording."""
+    """As `verdicts_on_rows`, for two copies of one capture."""
     return _without_interval(rows, SAME)
 
 
@@ -100,7 +102,8 @@ def untested_rows(rows: int) -> pd.DataFrame:
 
 def _without_interval(rows: int, word: str) -> pd.DataFrame:
     cells = {"verdict": pd.Series(word, index=range(rows), dtype="str")}
-    return pd.DataFrame(cells).assign(interval_low=np.nan, interval_high=np.nan)
+    evidence = pd.Series(None, index=range(rows), dtype="str")
+    return pd.DataFrame(cells).assign(evidence=evidence, interval_low=np.nan, interval_high=np.nan)
 
 
 def _spread(spreads: Sequence[Spread], typical_us: Floats) -> Floats:

@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 KEYS = {"op_stats": ["host_or_device", "op_type", "op_name"], "kernel_stats": list(schema.KERNEL_STATS.keys)}
 """Tables whose rows are judged, by the keys that tell them apart."""
 
-NO_STEPS = Verdict(UNTESTED, "no steps to judge by: a run has no step markers")
+NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,16 @@ class Judge:
         return Side(tuple(r for r, _ in there), tuple(h for _, h in there))
 
     def spread_between(self, baseline: Run, candidate: Run, *, on_host: bool = False) -> Spread:
-        """The spread between recordings that counts for these two: for their steps, or for what the host does."""
+        """The assumed spread between captures of these two programs: of their steps, or of what the host does."""
         if self.spread is not None:
-            return Spread(self.spread, "as it was set")
-        if on_host:
-            return OF_HOSTS
-        return declared_spread(baseline.info.device_type, candidate.info.device_type)
+            return Spread(self.spread, "as set")
+        types = baseline.info.device_type, candidate.info.device_type
+        spread = OF_HOSTS if on_host else declared_spread(*types)
+        return spread.under_load() if any(map(self._is_under_load, (baseline, candidate))) else spread
+
+    def _is_under_load(self, run: Run) -> bool:
+        """Whether the run or any of its repeats was recorded on a busy machine."""
+        return any(one.is_under_load for one in (run, *self.repeats.get(run.id, ())))
 
     def on_step_time(self, baseline: Side, candidate: Side) -> Verdict:
         """Whether the candidate's steps take another time."""
@@ -196,4 +200,4 @@ def caveat(baseline: Run, candidate: Run) -> str:
     if not hard:
         return ""
     named = " and ".join(filter(None, [", ".join(hard[:-1]), hard[-1]]))
-    return f"not a verdict on the program alone: the runs differ in {named}"
+    return f"the runs differ in {named}, which alone can change times"

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_STEPS, LEVEL, Sides, changes, robust_sides
-from tfcompare.compare.verdict import UNTESTED, Verdict, words
-from tfcompare.units import format_percent
+from tfcompare.compare.estimates import (
+    FEWEST_REPEATS,
+    FEWEST_STEPS,
+    LEVEL,
+    Changes,
+    Sides,
+    changes,
+    robust_sides,
+)
+from tfcompare.compare.sensitivity import Sensitivity
+from tfcompare.compare.verdict import UNTESTED, Verdict, evidence_of, smallest_change, words
+from tfcompare.units import format_ratio
 
 Floats = npt.NDArray[np.float64]
 
 _SHORTEST_US = 100.0
 """What takes less was not measured, and is taken to differ no more."""
+UNDER_LOAD = 5.0
+"""How many times as far apart captures of a busy machine are as those of a quiet one (`docs/verdicts.md`)."""
+_CORRELATED, _STRONGLY_CORRELATED = 0.75, 0.25
+"""Steps whose effective number is below this share of their number are called so."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far recordings of one program are apart, as a standard deviation of the logarithm, and where that comes from.
+    """How far captures of one program are apart, as a standard deviation of the logarithm, and where that comes from.
 
     `share` holds for what takes `steady_us` a step or longer. What is shorter differs more, with the fourth root of how
     much shorter it is.
@@ -30,6 +43,7 @@ class Spread:
     share: float
     source: str
     steady_us: float = 0.0
+    remark: str = ""
 
     def of(self, typical_us: Floats) -> Floats:
         """The spread of what takes so long a step."""
@@ -37,18 +51,26 @@ class Spread:
         shares: Floats = self.share * np.maximum(shorter, 1.0) ** 0.25
         return shares
 
-    def told(self, *typical_us: float) -> str:
-        """`9.59 % (declared for a CPU and times this short)`: the figures for series of such typical steps."""
+    def assumed(self, *typical_us: float) -> str:
+        """`assumed to be 9.6 % (CPU default for steps this short)`: the figures for series of such typical steps."""
         shares = [float(self.of(np.array(us))) for us in typical_us]
-        figures = " and ".join(dict.fromkeys(map(format_percent, shares)))
-        wider = " and times this short" if max(shares) > self.share else ""
-        return f"{figures} ({self.source}{wider})"
+        figures = " and ".join(dict.fromkeys(map(_percent, shares)))
+        wider = " for steps this short" if max(shares) > self.share else ""
+        return f"assumed to be {figures} ({self.source}{wider}{self.remark})"
+
+    def under_load(self) -> Spread:
+        """The spread between captures of which any was recorded on a busy machine."""
+        return replace(self, share=UNDER_LOAD * self.share, remark=", widened for captures under load")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
 
 
 DECLARED_SPREAD = {
-    "CPU": Spread(0.05, "declared for a CPU", steady_us=200_000),
-    "GPU": Spread(0.03, "declared for a GPU"),
-    "TPU": Spread(0.02, "declared for a TPU"),
+    "CPU": Spread(0.05, "CPU default", steady_us=200_000),
+    "GPU": Spread(0.03, "GPU default"),
+    "TPU": Spread(0.02, "TPU default"),
 }
 """What is taken for device types where nothing is measured; `docs/verdicts.md` tells where the figures come from."""
 
@@ -72,58 +94,95 @@ def verdict_on_series(
 ) -> Verdict:
     """Whether the candidate's typical step takes another time than the baseline's.
 
-    Each side holds the series of one recording or, of the same program, of several. `estimate` says what is typical,
+    Each side holds the series of one capture or, of the same program, of several. `estimate` says what is typical,
     `of` what the series are of (`steps`, `calls`).
     """
     few = min((len(series) for series in (*baseline, *candidate)), default=0)
     if few < FEWEST_STEPS:
-        return Verdict(UNTESTED, f"too few {of}: {few}, and a verdict takes {FEWEST_STEPS} on each side")
+        return Verdict(UNTESTED, f"too few {of}: {few}; a verdict needs {FEWEST_STEPS} on each side")
     if any(not np.isfinite(series).all() or not (series > 0).any() for series in (*baseline, *candidate)):
-        return Verdict(UNTESTED, "no times to judge by: a side has none above zero")
+        return Verdict(UNTESTED, "a side has no time above zero")
     ours, theirs = ([estimate(series[np.newaxis]) for series in side] for side in (baseline, candidate))
     found = changes(ours, theirs, spread.of)
     is_measured = min(len(ours), len(theirs)) >= FEWEST_REPEATS
-    word = str(words(found, measured_spread=is_measured)[0])
+    captures = len(ours), len(theirs)
+    steps = sum(one.steps for one in (*ours, *theirs)) / sum(captures)
+    smallest = float(smallest_change(found, measured_spread=is_measured)[0])
     return Verdict(
-        word,
-        _basis(ours, theirs, spread, (float(found.effective_steps[0][0]), float(found.effective_steps[1][0])), of),
+        str(words(found, measured_spread=is_measured)[0]),
+        _basis(ours, theirs, spread, found, of),
         ratio=float(found.ratio[0]),
         low=float(found.low[0]),
         high=float(found.high[0]),
+        evidence=evidence_of(captures),
+        sensitivity=Sensitivity(captures, round(steps), float(found.capture_spread[0]), smallest),
     )
 
 
-def _basis(
-    ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, effective: tuple[float, float], of: str
-) -> str:
-    """What the interval rests on, in one line."""
-    steps = [sum(recording.steps for recording in side) for side in (ours, theirs)]
+def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found: Changes, of: str) -> str:
+    """What the interval rests on, in one or two sentences without the last full stop."""
+    interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}"
+    correlated = _correlation(ours, theirs, found, of)
+    variation = f"run-to-run variation is {_variation(ours, theirs, spread)}"
+    second = f"{correlated} and {variation}" if correlated else variation[0].upper() + variation[1:]
+    return f"{LEVEL * 100:.0f} % confidence interval {interval}, from {_counts(ours, theirs, of)}. {second}"
+
+
+def level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:
+    """What the interval of one side's typical step rests on, in one line."""
+    steps = sum(one.steps for one in side)
+    captures = f" of {len(side)} captures" if len(side) > 1 else ""
+    variation = f"measured: {_percent(measured_spread(side))}" if len(side) >= FEWEST_REPEATS else ""
     return (
-        f"{LEVEL:.0%}".replace("%", " %") + f" interval from {steps[0]} and {steps[1]} {of}, which say as much as "
-        f"{_count(effective[0])} and {_count(effective[1])} independent ones, and {_spread(ours, theirs, spread)}"
+        f"{LEVEL * 100:.0f} % confidence interval from {steps} {of}{captures} of the candidate; run-to-run variation "
+        f"is {variation or spread.assumed(_typical(side))}"
     )
+
+
+def _counts(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
+    """`20 steps per run`, `20 and 18 steps`, `20 and 60 steps (1 and 3 captures)`."""
+    steps = [sum(one.steps for one in side) for side in (ours, theirs)]
+    both = f"{steps[0]} and {steps[1]} {of}"
+    if len(ours) == len(theirs) == 1:
+        return f"{steps[0]} {of} per run" if steps[0] == steps[1] else both
+    captures = f"{len(ours)} captures each" if len(ours) == len(theirs) else f"{len(ours)} and {len(theirs)} captures"
+    return f"{both} ({captures})"
+
+
+def _correlation(ours: Sequence[Sides], theirs: Sequence[Sides], found: Changes, of: str) -> str:
+    """`Steps are strongly correlated (effective n = 2.0)`, where that matters for the interval; else empty."""
+    if min(len(ours), len(theirs)) >= FEWEST_REPEATS:
+        return ""
+    effective = [float(n[0]) for n in found.effective_steps]
+    share = min(n / sum(one.steps for one in side) for n, side in zip(effective, (ours, theirs), strict=True))
+    if share >= _CORRELATED:
+        return ""
+    counts = " and ".join(dict.fromkeys(_count(n) for n in effective))
+    how = "strongly correlated" if share < _STRONGLY_CORRELATED else "correlated"
+    return f"{of[0].upper()}{of[1:]} are {how} (effective n = {counts})"
 
 
 def _count(effective: float) -> str:
     return f"{effective:.0f}" if effective >= 10 else f"{effective:.1f}"
 
 
-def _spread(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -> str:
+def _variation(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -> str:
+    """`assumed to be 5 % (CPU default)`, or what was measured between the captures of either side."""
     measured = [measured_spread(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
     if not measured:
-        return f"a spread between recordings of {spread.told(_typical(ours), _typical(theirs))}"
-    of_side = f"a measured spread between {len(ours)} and {len(theirs)} recordings of "
+        return spread.assumed(_typical(ours), _typical(theirs))
+    figures = f"measured: {' and '.join(map(_percent, measured))}"
     if len(measured) == 2:
-        return of_side + " and ".join(map(format_percent, measured))
+        return figures
     single = ours if len(ours) < FEWEST_REPEATS else theirs
-    return f"{of_side}{format_percent(measured[0])}, the other side's {spread.told(_typical(single))}"
+    return f"{figures}; that of the other side is {spread.assumed(_typical(single))}"
 
 
 def _typical(side: Sequence[Sides]) -> float:
-    return float(np.mean([recording.location[0] for recording in side]))
+    return float(np.mean([one.location[0] for one in side]))
 
 
 def measured_spread(side: Sequence[Sides]) -> float:
-    """The standard deviation of the logarithm of the typical step between a side's recordings."""
-    logs = [math.log(float(recording.location[0])) for recording in side]
+    """The standard deviation of the logarithm of the typical step between a side's captures."""
+    logs = [math.log(float(one.location[0])) for one in side]
     return float(np.std(logs, ddof=1))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, largest_change_first, ratio
+from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, largest_change_first, ratio
 from tfcompare.compare.tiers import CANONICAL, EXACT
 from tfcompare.compare.verdict import SAME, UNTESTED
 
@@ -18,8 +18,6 @@ Part = Literal["sum", "whole_sum", "min", "max", "any"]
 """How the cells of a group become one: a `whole_sum` is missing as soon as one of them is; `any` is for flags."""
 
 SIDES = ("baseline", "candidate")
-
-VERDICT = ("verdict", *INTERVAL)
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,7 @@ class Groups:
 
 
 GroupJudge = Callable[[Groups], pd.DataFrame]
-"""Gives each group `verdict`, `interval_low` and `interval_high`, such as `Comparison.on_groups`."""
+"""Gives each group `verdict`, `evidence`, `interval_low` and `interval_high`, such as `Comparison.on_groups`."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def add_up(
     by their names in the diff, `is_renamed` the rows whose pairing makes a group `canonical`. Columns: `candidate`, the
     keys; of each metric `_baseline`, `_candidate` and, but for flags, `_delta` and `_ratio`; `status` (whether the
     group is on both sides), `match`, `interval_low` and `interval_high` where groups are judged, `verdict` (where they
-    are not: `same` where that of every row is, else `untested`). Rows are in no particular order.
+    are not: `same` where that of every row is, else `untested`), `evidence`. Rows are in no particular order.
     """
     diff = diff.assign(is_renamed=is_renamed)
     sides = [_side(diff, side, keys[side], list(parts)) for side in SIDES]
@@ -83,7 +81,8 @@ def add_up(
 def with_verdicts(
     groups: pd.DataFrame, diff: pd.DataFrame, number_of: Mapping[str, pd.Series], judged: Judged
 ) -> pd.DataFrame:
-    """`groups` with `interval_low`, `interval_high` and `verdict`, those of each candidate judged as one family.
+    """`groups` with `interval_low`, `interval_high`, `verdict` and `evidence`, those of each candidate judged as one
+    family.
 
     They have the columns `candidate`, `status` and the metric's; `number_of` gives for each side, under the index of
     the diff's rows, the position in `groups` of what a row counts under.
@@ -99,9 +98,9 @@ def with_verdicts(
         found.append(of_groups.set_axis(rows.index))
     columns = pd.concat(found).reindex(groups.index) if found else pd.DataFrame(columns=list(VERDICT), dtype="float64")
     on_both = groups["status"] == MATCHED
-    return groups.drop(columns="verdict", errors="ignore").assign(
+    return groups.drop(columns=["verdict", "evidence"], errors="ignore").assign(
         **{name: columns[name].where(on_both) for name in INTERVAL},
-        verdict=columns["verdict"].astype("str").where(on_both),
+        **{name: columns[name].astype("str").where(on_both) for name in ("verdict", "evidence")},
     )
 
 
@@ -175,4 +174,5 @@ def _labels(groups: pd.DataFrame) -> dict[str, pd.Series]:
         "status": pd.Series(status, groups.index, dtype="str"),
         "match": pd.Series(match, groups.index, dtype="str").where(both),
         "verdict": pd.Series(verdict, groups.index, dtype="str").where(both),
+        "evidence": pd.Series(None, groups.index, dtype="str"),
     }

@@ -22,7 +22,7 @@ _OTHERS = {
     "(`bucket_by_sequence_length`), so that there is less to pad.",
     "Cache": "`cache` writes in the first epoch and reads in all later ones, so profile a later epoch. If it still is "
     "the bottleneck, cache in memory instead of a file, or cache at a place where elements are smaller.",
-    "Generator": "A Python generator makes one element after the other under Python's global lock. Write the data to "
+    "Generator": "A Python generator makes one element after the other, on one thread. Write the data to "
     "TFRecord files once and read these, or make elements of TensorFlow ops; else let the generator yield whole "
     "batches.",
     "ShuffleAndRepeat": "Filling the shuffle buffer takes the time, anew in each epoch. Make the buffer smaller and "
@@ -50,8 +50,8 @@ _GENERAL = (
 )
 _CHEAPER_FUNCTION = (
     "make the function cheaper: batch first and vectorise it, so that one call works on many elements; `cache` what "
-    "comes out the same each time; leave to the files what can be done once. A `py_function` within it runs under "
-    "Python's global lock, whatever the parallelism"
+    "comes out the same each time; leave to the files what can be done once. Parallel calls help a `py_function` while "
+    "it waits or computes in NumPy, but Python itself computes on one thread at a time"
 )
 
 

@@ -1,39 +1,39 @@
-"""The bottleneck analysis of the TensorFlow guide for one run, and what changed from one run to another in a sentence.
+"""The bottleneck analysis of the TensorFlow guide for one run, and the input of two runs in a sentence.
 
 The guide's five steps: the most input-bound host, its slowest execution, the graph of that, the critical path through
-it, the slowest transformation on that path (https://www.tensorflow.org/guide/data_performance_analysis).
+it, the slowest transformation on that path (https://www.tensorflow.org/guide/data_performance_analysis). One slow call
+may be an exception, so sentences and advice name the iterator that all calls together waited for the longest.
 """
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
 
-from tfcompare.compare.headline import BETWEEN_RECORDINGS
 from tfcompare.compare.iterator_tree import display_name
 from tfcompare.compare.iterators import pair_iterators
 from tfcompare.compare.pipelines import iterators_of
-from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.units import format_time_us
 
-Input = Literal["none", "to devices only", "not input bound", "input bound"]
-"""What tf.data means for a run: nothing was recorded; only what hands elements to devices was; no call of a pipeline
-took longer than 50 µs; one did."""
+_OF_FILE_OR_EPOCH = re.compile(r"((?:Repeat|FlatMap|Interleave)\w*)\[\d+\]")
+"""What numbers iterators that do the same for one file, or in one epoch, after the other."""
 
 
 @dataclass(frozen=True)
 class Analysis:
     """The five steps for one run.
 
-    `input` is the run's; `hosts` are those with pipelines of tf.data, `host` the most input-bound of them, or the one
-    that was asked for, like `pipeline` and `rank`. `calls`, `slow_calls`, `mean_us` and `longest_us` are the
-    pipeline's, `latency_us` the execution's. `iterators` are its rows of `tf_data`, none where it was not kept.
+    `feeds_device_only`: the run has only pipelines that take elements to a device. `hosts` are those with pipelines of
+    tf.data, `host` the most input-bound of them, or the one that was asked for, like `pipeline` and `rank`. `calls`,
+    `slow_calls`, `mean_us` and `longest_us` are the pipeline's, `latency_us` the execution's. `iterators` are its rows
+    of `tf_data`, none where it was not kept. `usual_bottleneck` is the iterator with the largest self time on the
+    critical paths of all executions that are kept: a row of `tf_data` whose `self_time_us` is the mean of an execution;
+    None where there is none.
     """
 
-    input: Input
+    feeds_device_only: bool
     hosts: tuple[str, ...]
     host: str
     pipeline: str
@@ -44,6 +44,7 @@ class Analysis:
     longest_us: float
     latency_us: float
     iterators: pd.DataFrame
+    usual_bottleneck: pd.Series | None
 
     @property
     def critical_path(self) -> pd.DataFrame:
@@ -71,23 +72,17 @@ def analyse(
     Without a host that of the longest call, without a pipeline the one that it was a call of. Pipelines that only take
     elements to a device are looked at where there is no other.
     """
-    own = pipelines[~pipelines["feeds_device"]]
-    state: Input = "none" if pipelines.empty else "to devices only"
-    if not own.empty:
-        state = "input bound" if own["max_latency_us"].max() > SLOW_CALL_US else "not input bound"
+    own = pipelines[~pipelines["feeds_device"].astype(bool)]
     asked = pipelines if pipeline else pipelines if own.empty else own
     for column, wanted in (("host", host), ("pipeline", pipeline)):
         asked = asked[asked[column] == wanted] if wanted else asked
     if asked.empty:
         return None
     row = asked.sort_values("max_latency_us", ascending=False, kind="stable").iloc[0]
-    rows = executions[
-        (executions["host"] == row["host"])
-        & (executions["pipeline"] == row["pipeline"])
-        & (executions["execution"] == rank)
-    ].reset_index(drop=True)
+    every = executions[(executions["host"] == row["host"]) & (executions["pipeline"] == row["pipeline"])]
+    rows = every[every["execution"] == rank].reset_index(drop=True)
     return Analysis(
-        input=state,
+        feeds_device_only=own.empty,
         hosts=tuple(pipelines["host"].unique()),
         host=row["host"],
         pipeline=row["pipeline"],
@@ -98,109 +93,98 @@ def analyse(
         longest_us=float(row["max_latency_us"]),
         latency_us=float(rows.loc[rows["parent_id"] == "", "total_duration_us"].max()),
         iterators=rows,
+        usual_bottleneck=None if row["feeds_device"] else _usual_bottleneck(every),
     )
 
 
-def change(baseline: Analysis | None, candidate: Analysis | None, *, identical: bool) -> str:
-    """What happened to the input, in a sentence or two of plain text; `None` is a run without calls of tf.data."""
+def _usual_bottleneck(executions: pd.DataFrame) -> pd.Series | None:
+    waited_for = executions[executions["on_critical_path"].astype(bool)]
+    stage = stages(waited_for["long_name"])
+    times = waited_for["self_time_us"].groupby(stage).sum()
+    if times.empty or not times.max() > 0:
+        return None
+    row = waited_for[stage == times.idxmax()].sort_values("execution", kind="stable").iloc[0].copy()
+    row["self_time_us"] = times.max() / executions["execution"].nunique()
+    return row
+
+
+def stages(long_names: pd.Series) -> pd.Series:
+    """The long names without the numbers of files and epochs, so that iterators that do the same share one."""
+    return long_names.str.replace(_OF_FILE_OR_EPOCH, r"\1", regex=True)
+
+
+def change(
+    baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool], *, identical: bool
+) -> str:
+    """What the input of two runs waits for, in a sentence or two of plain text; `None` is a run without calls of
+    tf.data. `are_bound`: whether each run is input bound; one that is not has no bottleneck."""
     if baseline is None or candidate is None:
-        return _without_tf_data(baseline, candidate)
+        return _without_tf_data(baseline, candidate, are_bound)
     if identical:
-        return f"Both are the same recording: {_finding(candidate)}."
-    if "to devices only" in (baseline.input, candidate.input):
-        return _to_devices_only(baseline, candidate)
-    latency = _latency(baseline, candidate)
-    sides = baseline.input, candidate.input
-    if sides == ("not input bound", "not input bound"):
-        return (
-            f"Neither run waits for its input, since no call took longer than {SLOW_CALL_US:.0f} µs. {_upper(latency)}."
-        )
-    if sides == ("input bound", "not input bound"):
-        return f"The candidate no longer waits for its input: {latency}, and up to {SLOW_CALL_US:.0f} µs delay nothing."
-    if sides == ("not input bound", "input bound"):
-        return f"The candidate now waits for its input{_blamed(candidate)}: {latency}."
-    return f"{_bottlenecks(baseline, candidate)}{latency}."
+        return f"Both are the same recording: {_finding(candidate, are_bound[1])}."
+    if baseline.feeds_device_only or candidate.feeds_device_only:
+        return _to_devices_only(baseline, candidate, are_bound)
+    mean = f"Mean call: {format_time_us(candidate.mean_us)}, baseline {format_time_us(baseline.mean_us)}."
+    if are_bound == (True, True):
+        return f"{_bottlenecks(baseline, candidate)} {mean}"
+    if are_bound == (False, False):
+        return f"Neither run is input bound. {mean}"
+    if are_bound[1]:
+        return f"The candidate is input bound{_blamed(candidate)}; the baseline is not. {mean}"
+    return f"The candidate is not input bound; the baseline is{_blamed(baseline)}. {mean}"
 
 
-def time_change(before_us: float, after_us: float) -> str:
-    """`fell from 3.30 to 0.212 ms`, `rose from 41.7 µs to 3.30 ms`, `stayed at 3.30 ms`."""
-    before, after = format_time_us(before_us), format_time_us(after_us)
-    if before == after:
-        return f"stayed at {after}"
-    unit = before.rpartition(" ")[2]
-    if unit == after.rpartition(" ")[2]:
-        before = before.rpartition(" ")[0]
-    return f"{'fell' if after_us < before_us else 'rose'} from {before} to {after}"
-
-
-def _without_tf_data(baseline: Analysis | None, candidate: Analysis | None) -> str:
+def _without_tf_data(baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool]) -> str:
     there = baseline or candidate
     if there is None:
         return "Neither profile holds calls of tf.data."
     missing, other = ("candidate", "baseline") if candidate is None else ("baseline", "candidate")
-    return f"The {missing}'s profile holds no calls of tf.data. In the {other}, {_finding(there)}."
+    is_bound = are_bound[baseline is None]
+    return f"The {missing}'s profile holds no calls of tf.data. In the {other}, {_finding(there, is_bound)}."
 
 
-def _to_devices_only(baseline: Analysis, candidate: Analysis) -> str:
+def _to_devices_only(baseline: Analysis, candidate: Analysis, are_bound: tuple[bool, bool]) -> str:
     sides = {"baseline": baseline, "candidate": candidate}
-    only = [role for role, side in sides.items() if side.input == "to devices only"]
-    others = [f" In the {role}, {_finding(side)}." for role, side in sides.items() if role not in only]
+    only = [role for role, side in sides.items() if side.feeds_device_only]
+    others = [
+        f" In the {role}, {_finding(side, is_bound)}."
+        for (role, side), is_bound in zip(sides.items(), are_bound, strict=True)
+        if role not in only
+    ]
     who = "Both profiles hold" if len(only) == 2 else f"The {only[0]}'s profile holds"
     return f"{who} only pipelines that hand elements to a device, not the ones that make them.{''.join(others)}"
 
 
-def _finding(analysis: Analysis) -> str:
-    """`the longest next-element latency is 8.22 ms, with Map the bottleneck`."""
-    return f"the longest next-element latency is {format_time_us(analysis.longest_us)}{_blamed(analysis)}"
+def _finding(analysis: Analysis, is_bound: bool) -> str:
+    """`the mean call took 8.22 ms, with Map the bottleneck`."""
+    return f"the mean call took {format_time_us(analysis.mean_us)}{_blamed(analysis) if is_bound else ''}"
 
 
 def _blamed(analysis: Analysis) -> str:
-    bottleneck = analysis.bottleneck
+    bottleneck = analysis.usual_bottleneck
     return "" if bottleneck is None else f", with {display_name(bottleneck['iterator'])} the bottleneck"
 
 
 def _bottlenecks(baseline: Analysis, candidate: Analysis) -> str:
-    """Where the bottleneck was and is, up to what follows on the latency."""
-    ours, theirs = baseline.bottleneck, candidate.bottleneck
+    """Where the bottlenecks are in two runs that are both input bound."""
+    ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
     if ours is None or theirs is None:
-        return "Both runs wait for their input: "
+        return "Both runs are input bound."
     was, now = display_name(ours["iterator"]), display_name(theirs["iterator"])
-    if not _is_paired(baseline, candidate):
-        where = [
-            f" ({side.pipeline})" if baseline.pipeline != candidate.pipeline else "" for side in (baseline, candidate)
-        ]
-        if was == now:
-            return f"The bottleneck moved from one {was}{where[0]} to another{where[1]}; "
-        return f"The bottleneck moved from {was}{where[0]} to {now}{where[1]}; "
-    if was != now:
-        return f"The bottleneck is still the same step, now {now} (it was {was}); "
-    return f"The bottleneck is still {now}; "
+    if _is_paired(baseline, candidate, ours, theirs):
+        return f"Bottleneck of both runs: {now}." if was == now else f"Bottleneck: {now}, baseline {was} (same step)."
+    own, of_baseline = (f" ({side.pipeline})" for side in (candidate, baseline))
+    if baseline.pipeline == candidate.pipeline:
+        own, of_baseline = "", " (another step)" if was == now else ""
+    return f"Bottleneck: {now}{own}, baseline {was}{of_baseline}."
 
 
-def _is_paired(baseline: Analysis, candidate: Analysis) -> bool:
+def _is_paired(baseline: Analysis, candidate: Analysis, ours: pd.Series, theirs: pd.Series) -> bool:
     """Whether the two bottlenecks stand at the same place."""
     sides = baseline.iterators, candidate.iterators
-    blamed = [int(side["is_bottleneck"].to_numpy().argmax()) for side in sides]
     pairs = pair_iterators(*(iterators_of(side) for side in sides))
-    return any([pair.baseline, pair.candidate] == blamed for pair in pairs)
-
-
-def _latency(baseline: Analysis, candidate: Analysis) -> str:
-    longest = time_change(baseline.longest_us, candidate.longest_us)
-    mean = time_change(baseline.mean_us, candidate.mean_us)
-    text = (
-        f"the longest next-element latency {longest}, the mean {mean.removeprefix(longest.partition(' ')[0]).strip()}"
+    names = [side["long_name"].tolist() for side in sides]
+    return any(
+        names[0][pair.baseline] == ours["long_name"] and names[1][pair.candidate] == theirs["long_name"]
+        for pair in pairs
     )
-    if _is_small(baseline.longest_us, candidate.longest_us) and _is_small(baseline.mean_us, candidate.mean_us):
-        text += f" (two recordings of one program often differ by {BETWEEN_RECORDINGS:.0%}".replace("%", " %)")
-    return text
-
-
-def _is_small(before: float, after: float) -> bool:
-    return (
-        before > 0 and after > 0 and before != after and abs(math.log(after / before)) <= math.log1p(BETWEEN_RECORDINGS)
-    )
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfcompare.compare.iterators import align_iterators
-from tfcompare.compare.names import Aligner, align_names
-
 BY_HAND = "by hand"
 EXACT = "exact"
 CANONICAL = "canonical"
@@ -21,8 +18,9 @@ class Tier:
     """One way to pair rows: those that agree in `keys`, where just one row a side has them.
 
     Beside the table's own keys there are `aligned` (the baseline's name for the op, unlike any name where it has none),
-    `leaf` (the last component of the op's own name) and `canonical` (the kernel's name as `kernel_names` has it);
-    `placed` and `guessed` are like `aligned`, by the contents of scopes and by likeness, for names that are left.
+    `leaf` (the last component of the op's own name), `plain_type` (its type without the number of a traced function)
+    and `canonical` (the kernel's name as `kernel_names` has it); `placed` and `guessed` are like `aligned`, for names
+    that are left: by the contents of scopes, and by likeness or a name that is doubtful.
     """
 
     name: str
@@ -33,11 +31,11 @@ class Tier:
 class Naming:
     """How the rows of a table whose names a framework may change are paired.
 
-    `name` is the key that holds an op's name, `op_type` the one that tells apart ops of one name, `align` how such
-    names are aligned; `two_sided` are the keys that may differ between paired rows; `tiers` go from the surest to the
-    boldest. `by_hand` are the keys in which rows of names that are paired by hand have to agree, the best ones first,
-    and `by_hand` among them is those names. `weight` is the metric that tells how much lies in an op, where renamed
-    layers are looked for; `guesses` is whether single ops are paired by likeness in the end.
+    `name` is the key that holds an op's name, `op_type` the one that tells apart ops of one name; `two_sided` are the
+    keys that may differ between paired rows; `tiers` go from the surest to the boldest. `by_hand` are the keys in which
+    rows of names that are paired by hand have to agree, the best ones first, and `by_hand` among them is those names.
+    `weight` is the metric that tells how much lies in an op, where renamed layers are looked for, None where names are
+    those of iterators; `guesses` is whether single ops are paired by likeness in the end.
     """
 
     name: str
@@ -45,7 +43,6 @@ class Naming:
     two_sided: tuple[str, ...]
     tiers: tuple[Tier, ...]
     by_hand: tuple[tuple[str, ...], ...] = ()
-    align: Aligner = align_names
     weight: str | None = None
     guesses: bool = False
 
@@ -73,10 +70,10 @@ NAMINGS = {
         two_sided=("op_type", "op_name"),
         tiers=(
             Tier(EXACT, ("host", "host_or_device", "op_type", "op_name", "aligned")),
-            Tier(CANONICAL, ("host", "host_or_device", "op_type", "aligned")),
+            Tier(CANONICAL, ("host", "host_or_device", "plain_type", "aligned")),
             Tier(CANONICAL, ("host", "host_or_device", "aligned", "leaf")),
-            Tier(STRUCTURAL, ("host", "host_or_device", "op_type", "placed")),
-            Tier(PROBABLE, ("host", "host_or_device", "op_type", "guessed")),
+            Tier(STRUCTURAL, ("host", "host_or_device", "plain_type", "placed")),
+            Tier(PROBABLE, ("host", "host_or_device", "plain_type", "guessed")),
             Tier(PROBABLE, ("host", "host_or_device", "guessed", "leaf")),
         ),
         by_hand=(("host", "host_or_device", "op_type", "by_hand"), ("host", "host_or_device", "by_hand")),
@@ -122,7 +119,6 @@ NAMINGS = {
             Tier(STRUCTURAL, ("host", "aligned")),
         ),
         by_hand=(("host", "category", "by_hand"), ("host", "by_hand")),
-        align=align_iterators,
     ),
 }
 """Tables that are not named here pair by equal keys."""

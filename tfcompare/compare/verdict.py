@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.estimates import Changes
+from tfcompare.compare.estimates import FEWEST_REPLICATES, Changes, Floats, detectable_log
+from tfcompare.compare.sensitivity import Sensitivity
 
 SAME = "same"
 UNTESTED = "untested"
@@ -17,6 +18,11 @@ FASTER = "faster"
 SLOWER = "slower"
 LESS = "less"
 MORE = "more"
+
+SINGLE = "single"
+"""Evidence of too few captures a side for a plain claim: how much captures differ is assumed, or hardly known."""
+REPLICATES = "replicates"
+"""Evidence of `FEWEST_REPLICATES` captures a side or more."""
 
 SMALLEST_EFFECT = 0.02
 """With single recordings no smaller change is claimed, and a difference that surely is smaller is `same`."""
@@ -30,7 +36,8 @@ FALSE_DISCOVERIES = 0.04
 class Verdict:
     """A word and, in one phrase, why or what it rests on; candidate ÷ baseline with its interval, NaN without one.
 
-    `caveat` tells what keeps it from being a verdict on the program; empty where nothing does.
+    `evidence`: `single` or `replicates`, empty where nothing was tested; `sensitivity`: how small a change could have
+    been detected, None where nothing was tested. `caveat`: why it is no verdict on the program; empty where it is one.
     """
 
     word: str
@@ -39,14 +46,39 @@ class Verdict:
     low: float = math.nan
     high: float = math.nan
     caveat: str = ""
+    evidence: str = ""
+    sensitivity: Sensitivity | None = None
 
     @property
     def has_interval(self) -> bool:
         """Whether the ratio could be estimated."""
         return not math.isnan(self.low)
 
+    @property
+    def is_claim(self) -> bool:
+        """Whether it states a change, so that a sentence or colour may: significant for times, exact for bytes."""
+        return self.word in (FASTER, SLOWER, LESS, MORE)
+
+    @property
+    def text(self) -> str:
+        """The verdict in words: `likely faster`, `faster`, `inconclusive`."""
+        return wording(self.word, self.evidence)
+
 
 IDENTICAL = Verdict(SAME, "identical file")
+
+_TEXTS = {UNCLEAR: "inconclusive", UNTESTED: "not tested"}
+
+
+def evidence_of(captures: tuple[int, int]) -> str:
+    """What so many captures of baseline and candidate are as evidence."""
+    return REPLICATES if min(captures) >= FEWEST_REPLICATES else SINGLE
+
+
+def wording(word: str, evidence: str) -> str:
+    """A verdict in words; a claim from single captures is `likely`."""
+    likely = "likely " if evidence == SINGLE and word in (FASTER, SLOWER) else ""
+    return likely + _TEXTS.get(word, word)
 
 
 def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_EFFECT) -> npt.NDArray[np.object_]:
@@ -55,9 +87,9 @@ def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_E
     `measured_spread`: the spread between recordings was measured on both sides, so that changes below
     `SMALLEST_EFFECT` can be claimed. `margin`: differences within it count as none.
     """
-    with np.errstate(divide="ignore"):  # a ratio of 0: one of several recordings does not have the row at all
+    with np.errstate(divide="ignore"):  # a ratio of 0: one of several captures does not have the row at all
         low, high, effect = (np.log(x) for x in (changes.low, changes.high, changes.ratio))
-    clear, least = (0.0, 0.0) if measured_spread else (np.log1p(_CLEAR_OF_NOTHING), np.log1p(SMALLEST_EFFECT))
+    clear, least = _margins(measured_spread)
     within = np.log1p(margin)
     conditions = [
         np.isnan(low) | np.isnan(high),
@@ -66,6 +98,20 @@ def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_E
         (low >= -within) & (high <= within),
     ]
     return np.select(conditions, [UNTESTED, SLOWER, FASTER, SAME], UNCLEAR).astype(object)
+
+
+def smallest_change(changes: Changes, *, measured_spread: bool) -> Floats:
+    """For each row the smallest slowdown, as a share, that `words` claims with a chance of 80 %."""
+    clear, least = _margins(measured_spread)
+    needed = detectable_log(changes.error, changes.freedom, clear)
+    with np.errstate(over="ignore"):
+        found: Floats = np.expm1(np.maximum(needed, least))
+    return found
+
+
+def _margins(measured_spread: bool) -> tuple[float, float]:
+    """Logarithms: how far a claim's interval keeps clear of no change, and the smallest effect that is claimed."""
+    return (0.0, 0.0) if measured_spread else (math.log1p(_CLEAR_OF_NOTHING), math.log1p(SMALLEST_EFFECT))
 
 
 def claimed_together(p: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

@@ -27,12 +27,15 @@ class Activity(IntEnum):
     COMPILE = 13
     LAUNCHING_OP = 14
     HOST_OP = 15  # that launches nothing
-    EXECUTOR = 16
-    HOST_COMPUTE = 17
+    HOST_COLLECTIVE = 16  # takes part in an exchange between hosts, most of the time waiting for the others
+    EXECUTOR = 17
+    HOST_COMPUTE = 18
 
 
 WHENEVER = tuple(Activity)[: Activity.WAIT_FOR_INPUT]
 """What explains an instant of a step whatever led to it: a device is busy for all, and so is who gives it work."""
 
-CERTAIN = (Activity.WAIT_FOR_INPUT, Activity.ENQUEUE_INPUT, Activity.COMPILE, Activity.EXECUTOR)
+CERTAIN = (
+    Activity.WAIT_FOR_INPUT, Activity.ENQUEUE_INPUT, Activity.COMPILE, Activity.HOST_COLLECTIVE, Activity.EXECUTOR
+)  # fmt: skip
 """Of the others, what says by its name alone that a step may be waiting for it."""

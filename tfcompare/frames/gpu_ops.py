@@ -8,6 +8,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.launches import launches, stream_events
+from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.op_names import UNKNOWN, Op
 from tfcompare.frames.op_parts import OpEvents
 from tfcompare.xspace import Plane, XSpace
@@ -30,6 +31,7 @@ def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, ste
     every = stream_events(space, plane)
     rows = every[part[every] >= 0]
     events = space.events
+    order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     duration = events.duration_ps[rows]
     span = 0
     if len(every):
@@ -38,6 +40,7 @@ def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, ste
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
+        rows=rows,
         parts=parts,
         part=part[rows],
         step=step[rows],

@@ -21,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 _TRACE_CONTEXT = "TraceContext"
 _IMPLICIT_ROOTS = ("FunctionRun", "SessionRun", "RunGraph", "ExecutorState::Process")
-_TF_DATA_RUNS = (
+TF_DATA_RUNS = (
     "InstantiatedCapturedFunction::Run",
     "InstantiatedCapturedFunction::RunWithBorrowedArgs",
     "InstantiatedCapturedFunction::RunInstantiated",
@@ -121,7 +121,7 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
         return out
     if has_loops(space):
         return np.zeros(len(space.events), np.bool_)
-    sources = space.rows_named(_EAGER_EXECUTE, *_TF_DATA_RUNS)
+    sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
     is_of_one_op = space.named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
     told = np.where(is_of_one_op, _ONE_OP, _SEVERAL_OPS).astype(np.int8)
     is_eager: Bools = told_by_nearest(links, sources, told)[: len(space.events)] == _ONE_OP
@@ -167,7 +167,7 @@ def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tupl
 
 def of_tf_data(space: XSpace, rows: Int32 | Int64) -> Bools:
     """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
-    of_runs, are_known = space.numbers_of("id", space.rows_named(*_TF_DATA_RUNS))
+    of_runs, are_known = space.numbers_of("id", space.rows_named(*TF_DATA_RUNS))
     ids, known = space.numbers_of("id", rows)
     known &= pd.Index(ids).isin(of_runs[are_known])
     return known

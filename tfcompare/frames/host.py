@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.errors import NoSuchMarker
+from tfcompare.errors import NoSuchMarker, NoSuchSteps
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.copies import copies
 from tfcompare.frames.gpu_ops import gpu_ops
 from tfcompare.frames.host_ops import host_ops
+from tfcompare.frames.idle_gaps import idle_gaps
 from tfcompare.frames.kernel_stats import Kernels, kernels_of
 from tfcompare.frames.likely_markers import likely_markers
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
+from tfcompare.frames.op_evidence import with_shapes
 from tfcompare.frames.op_parts import OpEvents, OpParts, frame_bytes, together
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
-from tfcompare.frames.steps import Steps, find_steps, steps_frame
+from tfcompare.frames.steps import Steps, find_steps, in_range, steps_frame
 from tfcompare.frames.tf_data import TfData, tf_data
+from tfcompare.frames.tf_data_functions import tf_data_functions
 from tfcompare.frames.tpu_ops import tpu_ops
+from tfcompare.frames.wall_times import op_wall_times, wall_of_parts
+from tfcompare.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace
 
 Bools = npt.NDArray[np.bool_]
@@ -35,7 +40,7 @@ _BRIEF = ("host", "digest", "origin", "step_source", "steps")
 class HostFrames:
     """What is kept of one host file.
 
-    `idle`: columns device, host_or_device, idle_ps; `steps`, `copies`, `memory_summary`, `memory_peak`:
+    `idle`: columns device, host_or_device, idle_ps; `steps`, `idle_gaps`, `copies`, `memory_summary`, `memory_peak`:
     those of the table of that name. `memory` holds what `memory_timeline` is made of, in less room than it takes.
     `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named.
     """
@@ -45,6 +50,7 @@ class HostFrames:
     origin: Origin
     step_source: str
     steps: pd.DataFrame = field(repr=False)
+    idle_gaps: pd.DataFrame = field(repr=False)
     parts: OpParts = field(repr=False)
     idle: pd.DataFrame = field(repr=False)
     kernels: Kernels = field(repr=False)
@@ -87,16 +93,32 @@ class HostBrief(HostFrames):
         return remarks
 
 
-def build(space: XSpace, host: str, digest: str, step_marker: str | None = None) -> HostFrames:
-    """The tables of one host. Raises `NoSuchMarker` if `step_marker` is given and names no event of its own threads."""
-    if step_marker is not None and not grouping.host_events_named(space, step_marker).any():
-        raise NoSuchMarker(f"host {host}", step_marker, likely_markers(space))
+def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS) -> HostFrames:
+    """The tables of one host, of all its steps or of those chosen, with what ran between them.
+
+    Raises `NoSuchMarker` for a marker that names no event of the host's own threads, `NoSuchSteps` for a range in which
+    there is no step.
+    """
+    if choice.marker is not None and not grouping.host_events_named(space, choice.marker).any():
+        raise NoSuchMarker(f"host {host}", choice.marker, likely_markers(space))
     origin, links = origin_of(space), grouping.make_links(space)
-    steps, is_eager = _steps(space, links, step_marker)
-    pipelines = tf_data(space, host, around=links.around if links is not None else None)
-    del links  # the ops take the most memory, all else finds room in what they give back
-    parts, idle = _ops(space, steps, is_eager)
-    of_steps = steps_frame(space, steps, host)
+    steps, is_eager = _steps(space, links, choice.marker)
+    has_own_steps, likely = steps.has_markers and choice.marker is None, space
+    if choice.range is not None:
+        count = len(steps.number) if steps.has_markers else 0
+        steps, kept = in_range(space, steps, choice.first, choice.last)
+        if not count or not len(steps.number):
+            raise NoSuchSteps(f"host {host}", choice.range, count)
+        space, is_eager, links = space.with_events(kept), is_eager[kept], None
+    around = links.around if links is not None else None
+    pipelines, functions = tf_data(space, host, around=around), tf_data_functions(space, around)
+    del links, around  # the ops take the most memory, all else finds room in what they give back
+    ops = _op_events(space, steps, is_eager)
+    times, wall = op_wall_times(space, steps, ops, functions)
+    parts, idle = _ops(ops, steps, wall, space.events.start_ps)
+    gaps = idle_gaps(space, steps, ops, host)
+    del ops, wall
+    of_steps = steps_frame(steps, times, host)
     memory = memory_events(space, steps)
     return HostFrames(
         host=host,
@@ -104,7 +126,8 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
         origin=origin,
         step_source=steps.source,
         steps=of_steps,
-        parts=parts,
+        idle_gaps=gaps,
+        parts=with_shapes(parts, memory),
         idle=idle,
         kernels=kernels_of(space, host, steps),
         copies=copies(space, host),
@@ -112,7 +135,7 @@ def build(space: XSpace, host: str, digest: str, step_marker: str | None = None)
         memory_summary=memory_summary(memory, host),
         memory_peak=memory_peak(memory, host),
         tf_data=pipelines,
-        likely_markers=likely_markers(space) if step_marker is not None or not steps.has_markers else (),
+        likely_markers=() if has_own_steps else likely_markers(likely),
     )
 
 
@@ -124,9 +147,10 @@ def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple
     return steps, grouping.eager_events(space, links)
 
 
-def _ops(space: XSpace, steps: Steps, is_eager: Bools) -> tuple[OpParts, pd.DataFrame]:
+def _ops(
+    ops: list[OpEvents], steps: Steps, wall: pd.DataFrame, start_ps: npt.NDArray[np.int64]
+) -> tuple[OpParts, pd.DataFrame]:
     """(the op parts; the time in which none ran, as `HostFrames.idle`)."""
-    ops = _op_events(space, steps, is_eager)
     idle = pd.DataFrame(
         {
             "device": pd.Series([part.device for part in ops], dtype="str"),
@@ -134,7 +158,8 @@ def _ops(space: XSpace, steps: Steps, is_eager: Bools) -> tuple[OpParts, pd.Data
             "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
         }
     )
-    return together([part.op_parts(steps.number) for part in ops]), idle
+    parts = together([part.op_parts(steps.number, start_ps) for part in ops])
+    return replace(parts, wall=wall_of_parts(ops, wall, steps.number)), idle
 
 
 def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:

@@ -10,11 +10,11 @@ import numpy.typing as npt
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.activities import NONE, Activity
 from tfcompare.frames.combinations import combinations
-from tfcompare.frames.nesting import order_by_start, parents_in_time
+from tfcompare.frames.nesting import count_begun, order_by_start, parents_in_time
 from tfcompare.frames.op_names import DATASET, parse_op
 from tfcompare.frames.planes import device_kind, host_plane, recorded_on
+from tfcompare.frames.tf_data_functions import TfDataFunctions, tf_data_functions
 from tfcompare.xspace import XSpace, lookup
-from tfcompare.xspace.compilation import Array, compiled
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -22,7 +22,7 @@ Bools = npt.NDArray[np.bool_]
 
 _NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
 _GET_NEXT = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
-_FUNCTION_PARTS = ("FunctionRun", "ExecutorState::Process", "ExecutorDoneCallback")
+_COLLECTIVE = re.compile(r"(Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast))")
 _COMPILING = re.compile(
     r"(TSL:)?Xla(Compil|Pass|Autotun|MemoryScheduler|BufferAssignment|CreateGpuExecutable)"
     r"|(\$[^ ]* )?(backend_compile|compile_or_get_cached)"
@@ -38,8 +38,10 @@ _EXECUTING = re.compile(
 )
 
 
-def host_activities(space: XSpace, rows: Int32) -> Int8:
-    """The activity of each of these host events, `NONE` for what only stands around others and for step markers."""
+def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | None = None) -> Int8:
+    """The activity of each of these host events, `NONE` for what only stands around others, for step markers, and for
+    what runs in a function that tf.data calls: the step waits for those, which is what explains it. `functions`: those
+    of tf.data, if they are at hand."""
     has_device = device_kind(space) != "CPU"
     metadata = space.events.metadata.take(rows)
     of_name = np.full(len(space.metadata_names), NONE, np.int8)
@@ -54,8 +56,15 @@ def host_activities(space: XSpace, rows: Int32) -> Int8:
         out[launches] = Activity.LAUNCH_CALL
     is_marker = grouping.are_marker_names(space).take(metadata)
     is_marker |= space.has("step_name").take(rows)
-    out[is_marker | _in_functions_of_tf_data(space, rows)] = NONE
+    in_functions = (functions or tf_data_functions(space)).part_around(space, rows) >= 0
+    out[is_marker | in_functions] = NONE
     return out
+
+
+def are_collectives(space: XSpace) -> Bools:
+    """Whether each event is an op in which hosts exchange data. A thread of its own runs it, which nothing leads to."""
+    named = np.array([_COLLECTIVE.match(name.partition(":")[2]) is not None for name in space.metadata_names], np.bool_)
+    return named[space.events.metadata]
 
 
 def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
@@ -72,7 +81,7 @@ def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
 
 
 def _of_host_name(name: str, has_device: bool) -> int:
-    """By the event's name alone. Only where there is a device, launching is told apart from computing."""
+    """By the event's name alone. Only where there is a device, handing out its work differs from computing."""
     if name.startswith(_NO_ACTIVITY):
         return NONE
     op = parse_op(name)
@@ -85,9 +94,9 @@ def _of_host_name(name: str, has_device: bool) -> int:
         return Activity.WAIT_FOR_INPUT
     if _COMPILING.match(name):
         return Activity.COMPILE
-    if not has_device:
-        return Activity.HOST_COMPUTE
-    if _EXECUTING.match(name):
+    if _COLLECTIVE.match(op_type):
+        return Activity.HOST_COLLECTIVE
+    if has_device and _EXECUTING.match(name):
         return Activity.EXECUTOR
     return Activity.HOST_OP if op and op.type != DATASET else Activity.HOST_COMPUTE
 
@@ -105,72 +114,11 @@ def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
     """Whether any of the events `inner` begins within each of `outer`, on its line."""
     line, start = space.events.line, space.events.start_ps
     inner = inner[np.lexsort((start[inner], line[inner]))]
-    begun = np.empty((2, len(outer)), np.int64)
-    _count_begun(line[inner], start[inner], line[outer], start[outer] - 1, begun[0])
-    _count_begun(line[inner], start[inner], line[outer], start[outer] + space.events.duration_ps[outer] - 1, begun[1])
+    before = start[outer] - 1
+    until = before + space.events.duration_ps[outer]
+    begun = [count_begun(line[inner], start[inner], line[outer], times) for times in (before, until)]
     found: Bools = begun[1] > begun[0]
     return found
-
-
-def _in_functions_of_tf_data(space: XSpace, rows: Int32) -> Bools:
-    """Whether each event is part of running a function that tf.data calls: what takes the result waits for it, which
-    is what explains a step."""
-    parts = rows.take(np.flatnonzero(space.named(*_FUNCTION_PARTS).take(rows)))
-    parts = parts[grouping.of_tf_data(space, parts)]
-    if not len(parts):
-        return np.zeros(len(rows), np.bool_)
-    line, start = space.events.line, space.events.start_ps
-    parts = parts[np.lexsort((start[parts], line[parts]))]
-    end = start[parts] + space.events.duration_ps[parts]
-    within = np.empty(len(rows), np.bool_)
-    _are_within(line[parts], start[parts], end, line, start, rows, within)
-    return within
-
-
-@compiled
-def _are_within(
-    part_line: Array, part_start: Array, part_end: Array, line: Array, start: Array, rows: Array, out: Array
-) -> None:
-    """Whether each of `rows` begins before the end of the latest of the parts (sorted by line and start) that begins
-    on its line when it does or before."""
-    at = -1
-    for i in range(rows.size):
-        here, time = line[rows[i]], start[rows[i]]
-        is_after = at < 0 or part_line[at] < here or (part_line[at] == here and part_start[at] <= time)
-        after = at + 1
-        if not is_after or (
-            after < part_line.size
-            and (part_line[after] < here or (part_line[after] == here and part_start[after] <= time))
-        ):
-            low, high = 0, part_line.size
-            while low < high:
-                middle = (low + high) // 2
-                if part_line[middle] < here or (part_line[middle] == here and part_start[middle] <= time):
-                    low = middle + 1
-                else:
-                    high = middle
-            at = low - 1
-        out[i] = at >= 0 and part_line[at] == here and time < part_end[at]
-
-
-@compiled
-def _count_begun(line: Array, start: Array, lines: Array, times: Array, out: Array) -> None:
-    """How many of the events, sorted by line and start, are on earlier lines or begin at or before the n-th of `times`
-    on the n-th of `lines`. Times that follow one another mostly have the same answer."""
-    at = 0
-    for i in range(times.size):
-        here, time = lines[i], times[i]
-        is_after = at == 0 or line[at - 1] < here or (line[at - 1] == here and start[at - 1] <= time)
-        if not is_after or (at < start.size and (line[at] < here or (line[at] == here and start[at] <= time))):
-            low, high = 0, start.size
-            while low < high:
-                middle = (low + high) // 2
-                if line[middle] < here or (line[middle] == here and start[middle] <= time):
-                    low = middle + 1
-                else:
-                    high = middle
-            at = low
-        out[i] = at
 
 
 def _root_stages(space: XSpace, rows: Int32) -> Bools:

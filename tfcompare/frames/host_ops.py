@@ -8,7 +8,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
-from tfcompare.frames.op_names import DATASET, Op, parse_op
+from tfcompare.frames.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, parse_op
 from tfcompare.frames.op_parts import OpEvents
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.xspace import XSpace, lookup
@@ -19,7 +19,8 @@ Bools = npt.NDArray[np.bool_]
 
 
 def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
-    """The ops of the host plane: events named as ops, and stages of the input pipeline. None without a host plane."""
+    """The ops of the host plane: events named as ops, eager executions of single ops, and stages of the input
+    pipeline. None without a host plane."""
     host = host_plane(space)
     if host is None:
         return None
@@ -28,12 +29,14 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     part = space.events.metadata.copy()
     lookup.replace(part, part_of_metadata)
     _add_stages(space, part, ops)
-    rows = np.flatnonzero(recorded_on(space, host) & (part >= 0)).astype(np.int32)
+    is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_are_executions(space))
+    rows = np.flatnonzero(is_op).astype(np.int32)
     order_by_start(line, start, duration, rows)
     self_ps = self_times(line, start, duration, rows)
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
+        rows=rows,
         parts=pd.DataFrame(
             {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": ""}, dtype="str"
         ),
@@ -47,6 +50,12 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     )
 
 
+def _are_executions(space: XSpace) -> Bools:
+    """Which events run what Python called: an op, or a whole function."""
+    named = np.array([name.startswith(EAGER_EXECUTION) for name in space.metadata_names], np.bool_)
+    return named[space.events.metadata]
+
+
 def _can_be_eager(ops: list[Op]) -> Bools:
     """Iterators of tf.data run neither eagerly nor in a function."""
     return np.array([op.type != DATASET for op in ops], np.bool_)
@@ -58,7 +67,7 @@ def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
     ops: list[Op] = []
     out = np.full(len(space.metadata_names), -1, np.int32)
     for row, full_name in enumerate(space.metadata_names):
-        op = parse_op(full_name)
+        op = parse_op(full_name) or eager_op(full_name)
         if op is None:
             continue
         if op.name not in parts:

@@ -1,7 +1,8 @@
 """What led to what: events linked by nesting on a thread and across threads, and what follows from it.
 
 Links, as xprof draws them (`docs/numbers.md`, "Eager" and "Steps"): an event to those within it on its line; a kernel
-launch to the kernel (`correlation_id`); an executor to the iterator it waits for (`id`, `iter_num`); a producer to its
+launch to the kernel (`correlation_id`); the start of an XLA program to its runs on TPU cores (`run_id`), and these to
+their ops; an executor to the iterator it waits for (`id`, `iter_num`); a producer to its
 consumers (`_pt`, `_p` to `_ct`, `_c`).
 """
 
@@ -86,7 +87,7 @@ def has_loops(space: XSpace) -> bool:
 def link(space: XSpace) -> Links:
     """The graph of what led to what."""
     producers, consumers, meetings = _contexts(space)
-    edges = [_launches(space), _executors(space), producers, consumers]
+    edges = [_launches(space), *_program_runs(space), _executors(space), producers, consumers]
     around = directly_around(space)
     return Links(around, *_grouped(around, edges, len(space.events) + meetings))
 
@@ -121,6 +122,34 @@ def _launches(space: XSpace) -> tuple[Int64, Int64]:
         return _no_edges()
     on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
     return _join(rows[on_host], [ids[on_host]], rows[~on_host], [ids[~on_host]])
+
+
+def _program_runs(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64]]:
+    """Edges from the host event that starts a run of an XLA program to the program's runs on TPU cores (`run_id`), and
+    from those to the ops within."""
+    rows, ids = space.numbers("run_id")
+    host = host_plane(space)
+    if host is None or not len(rows):
+        return _no_edges(), _no_edges()
+    on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
+    latest_first = np.argsort(-space.events.start_ps[rows[on_host]], kind="stable")  # what hands it over comes first
+    starts, runs = rows[on_host][latest_first], rows[~on_host]
+    modules, ops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for plane in device_planes(space):
+        of_plane = [i for i in plane.lines if space.lines.name[i] == "XLA Modules"]
+        module = events_of_lines(space, of_plane)
+        op = events_of_lines(space, [i for i in plane.lines if space.lines.name[i] == "XLA Ops"])
+        if len(module):
+            module = module[np.argsort(space.events.start_ps[module], kind="stable")]
+            begin, end = space.events.start_ps[module], space.events.start_ps[module] + space.events.duration_ps[module]
+            at = np.searchsorted(begin, space.events.start_ps[op], side="right") - 1
+            is_within = (at >= 0) & (space.events.start_ps[op] < end[at])
+            modules.append(module[at[is_within]].astype(np.int64))
+            ops.append(op[is_within].astype(np.int64))
+    return (
+        _join(starts, [ids[on_host][latest_first]], runs, [ids[~on_host]]),
+        (np.concatenate(modules), np.concatenate(ops)),
+    )
 
 
 def _executors(space: XSpace) -> tuple[Int64, Int64]:

@@ -104,3 +104,30 @@ def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: 
         idle = min(idle + max(busy, until - begin) - busy, np.int64(MOST_PS))
         first = last
     return idle
+
+
+def count_begun(line: Array, start: Array, lines: Array, times: Array) -> Array:
+    """How many of the events, sorted by line and start, are on earlier lines or begin at or before the n-th of `times`
+    on the n-th of `lines`."""
+    out = np.empty(len(times), np.int64)
+    _count_begun(line, start, lines, times, out)
+    return out
+
+
+@compiled
+def _count_begun(line: Array, start: Array, lines: Array, times: Array, out: Array) -> None:
+    """Times that follow one another mostly have the same answer."""
+    at = 0
+    for i in range(times.size):
+        here, time = lines[i], times[i]
+        is_after = at == 0 or line[at - 1] < here or (line[at - 1] == here and start[at - 1] <= time)
+        if not is_after or (at < start.size and (line[at] < here or (line[at] == here and start[at] <= time))):
+            low, high = 0, start.size
+            while low < high:
+                middle = (low + high) // 2
+                if line[middle] < here or (line[middle] == here and start[middle] <= time):
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low
+        out[i] = at

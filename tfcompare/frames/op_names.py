@@ -14,6 +14,11 @@ _COPIES = ("MemcpyHToD", "MemcpyDToH", "MemcpyDToD", "MemcpyHToH")
 DATASET = "Dataset"
 """Type of the ops of a tf.data iterator."""
 
+EAGER_EXECUTION = "EagerLocalExecute: "
+"""Begins the name of the event in which TensorFlow runs what Python called: `EagerLocalExecute: MatMul`."""
+
+_INPUT_TYPES = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
+
 UNKNOWN = "Unknown"
 """Type of a device op that the profile does not name."""
 
@@ -23,6 +28,17 @@ class Op(NamedTuple):
 
     name: str
     type: str
+
+
+def eager_op(full_name: str) -> Op | None:
+    """The op in the name of an eager execution, under the event's whole name; None for any other event.
+
+    Taking an element of tf.data is no op here: its time is that of the input.
+    """
+    kind = full_name.removeprefix(EAGER_EXECUTION)
+    if kind == full_name or kind in _INPUT_TYPES or not _TF_TYPE.fullmatch(kind):
+        return None
+    return Op(full_name, kind)
 
 
 def parse_op(full_name: str) -> Op | None:

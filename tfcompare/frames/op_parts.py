@@ -8,7 +8,7 @@ three kernels that ran five times ran five times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -26,27 +26,45 @@ Bools = npt.NDArray[np.bool_]
 NO_STEP = -1
 
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
+PLACES = ["earliest", "latest"]
+"""The first and last position of a part in the order in which the parts of a step began; −1 outside of all steps."""
+
 ADDED = ["occurrences", "total_time_ps", "self_time_ps"]
 _AT_ONCE = 1 << 18
 _DENSE = 4  # a table of all combinations is taken if it has at most so many elements for each row
 _FEW = 50_000  # numpy's own way takes less time for so few than linking a compiled loop
 
 
+NO_WALL: pd.DataFrame = pd.DataFrame(
+    {
+        "part": pd.Series(dtype="int32"),
+        "step": pd.Series(dtype="int64"),
+        "step_part": pd.Series(dtype="int8"),
+        "stage": pd.Series(dtype="int32"),
+        "wall_time_ps": pd.Series(dtype="float64"),
+    }
+)
+
+
 @dataclass(frozen=True, eq=False)
 class OpParts:
     """Parts, and what they took in each step.
 
-    `parts`: columns device (the plane's name), host_or_device, op_type, op_name, part; `cells`: columns part (a row of
-    `parts`), step (its number, `NO_STEP` outside of all), occurrences, total_time_ps, self_time_ps, is_eager.
+    `parts`: columns device (the plane's name), host_or_device, op_type, op_name, part, those of `PLACES`, and shapes
+    (`op_evidence.with_shapes`); `cells`: columns part (a row of
+    `parts`), step (its number, `NO_STEP` outside of all), occurrences, total_time_ps, self_time_ps, is_eager; `wall`:
+    columns part, step, step_part (a position in `schema.STEP_PARTS`), stage (the row of `parts` of the tf.data iterator
+    that the op worked for, −1 for none) and wall_time_ps, the op's share of that part of the step.
     """
 
     parts: pd.DataFrame
     cells: pd.DataFrame
+    wall: pd.DataFrame = field(default_factory=lambda: NO_WALL)
 
     @property
     def memory_bytes(self) -> int:
         """What the frames take in memory."""
-        return frame_bytes(self.parts) + frame_bytes(self.cells)
+        return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
 
     @cached_property
     def over_all_steps(self) -> OpParts:
@@ -55,13 +73,15 @@ class OpParts:
         part, code = distinct(code, len(self.parts))
         cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in ADDED}
         is_eager = any_of(code, self.cells["is_eager"].to_numpy(), len(part))
-        return OpParts(self.parts, pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager}))
+        totals = pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager})
+        of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
+        return OpParts(self.parts, totals, of_parts.assign(step=NO_STEP, step_part=-1, stage=-1)[list(NO_WALL)])
 
     def on_device(self, device: str) -> OpParts:
         """The parts of one device."""
-        parts, cells = self.parts, self.cells
+        parts, cells, wall = self.parts, self.cells, self.wall
         is_chosen = (parts["device"] == device).to_numpy()
-        return OpParts(parts, cells[is_chosen[cells["part"]]])
+        return OpParts(parts, cells[is_chosen[cells["part"]]], wall[is_chosen[wall["part"]]])
 
 
 def frame_bytes(frame: pd.DataFrame) -> int:
@@ -71,11 +91,12 @@ def frame_bytes(frame: pd.DataFrame) -> int:
 
 @dataclass(frozen=True, eq=False)
 class OpEvents:
-    """Events that ran an op, all on one plane: `part` is a row of `parts` (columns op_type, op_name, part), `step` the
-    position of its step, −1 outside of all."""
+    """Events that ran an op, all on one plane, sorted as by `nesting.order_by_start`: `rows` are theirs in the XSpace,
+    `part` is a row of `parts` (columns op_type, op_name, part), `step` the position of its step, −1 outside of all."""
 
     device: str
     host_or_device: str
+    rows: Int32
     parts: pd.DataFrame
     part: Int32 | Int64
     step: Int32
@@ -85,8 +106,11 @@ class OpEvents:
     is_eager: Bools
     idle_ps: int
 
-    def op_parts(self, step_numbers: Int64) -> OpParts:
-        """The parts that have events, by step; `step_numbers`: the number at each position."""
+    def op_parts(self, step_numbers: Int64, start_ps: Int64) -> OpParts:
+        """The parts that have events, by step; `step_numbers`: the number at each position. Without wall times.
+
+        `start_ps`: when each event of the XSpace began.
+        """
         width = len(step_numbers) + 1
         key = self.part.astype(np.int64)
         key *= width
@@ -96,8 +120,10 @@ class OpEvents:
         del key
         used, part = distinct(cells // width, len(self.parts))
         parts = self.parts.iloc[used].assign(device=self.device, host_or_device=self.host_or_device)
+        parts = parts[_TEXTS].astype("str").reset_index(drop=True)
+        begin = -largest(code, -start_ps[self.rows], len(cells))
         return OpParts(
-            parts[_TEXTS].astype("str").reset_index(drop=True),
+            parts.assign(**_places(part, cells % width, begin, len(parts))),
             pd.DataFrame(
                 {
                     "part": part,
@@ -110,6 +136,18 @@ class OpEvents:
                 copy=False,
             ),
         )
+
+
+def _places(part: Int64, step: Int64, begin: Int64, size: int) -> dict[str, Int64]:
+    """The columns `PLACES` of so many parts, from where each part began in each step; step 0 is outside of all, and
+    counts where there is no other."""
+    inside = np.flatnonzero((step > 0) | (not step.any()))
+    order = inside[np.lexsort((begin[inside], step[inside]))]
+    of_step = step[order]
+    place = np.arange(len(order)) - np.searchsorted(of_step, of_step)
+    latest = largest(part[order], place, size)
+    earliest = -largest(part[order], -place, size)
+    return dict(zip(PLACES, (np.where(latest < 0, -1, earliest), np.maximum(latest, -1)), strict=True))
 
 
 def together(several: Iterable[OpParts]) -> OpParts:
@@ -132,14 +170,23 @@ def of_hosts(hosts: Sequence[OpParts]) -> OpParts:
     if len(hosts) == 1:
         return hosts[0]
     every = pd.concat([p.parts for p in hosts], ignore_index=True)
-    rows, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
+    firsts, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
     ends = np.cumsum([len(p.parts) for p in hosts])
-    parts = every.iloc[rows].reset_index(drop=True)
+    parts = every.iloc[firsts].reset_index(drop=True)
     del every
     on_host = parts["host_or_device"] == schema.HOST
     first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
     op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
-    return OpParts(parts.assign(op_type=op_type), _added_up(hosts, np.split(row, ends[:-1])))
+    rows = list(np.split(row, ends[:-1]))
+    return OpParts(parts.assign(op_type=op_type), _added_up(hosts, rows), _wall_of_hosts(hosts, rows))
+
+
+def _wall_of_hosts(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
+    """The wall times of all hosts; `rows`: for each host, which parts its own ones are."""
+    keys = [name for name in NO_WALL if name != "wall_time_ps"]
+    found = [h.wall.assign(part=row[h.wall["part"]], stage=np.append(row, -1)[h.wall["stage"]])
+             for h, row in zip(hosts, rows, strict=True)]  # fmt: skip
+    return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
 
 
 def _added_up(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:

@@ -16,13 +16,16 @@ Int64 = npt.NDArray[np.int64]
 _OP = ["host_or_device", "op_type", "op_name"]
 
 
-def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
+def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) -> pd.DataFrame:
     """Columns of `schema.OP_STATS`: device before host, self time descending, then name; an IDLE row a side.
 
-    `idle` has the columns device, host_or_device, idle_ps.
+    `idle` has the columns device, host_or_device, idle_ps. Without steps there are no wall times.
     """
     ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
     ops = pd.concat([ops, sums_of_ops], axis=1)
+    wall = named_wall(parts).groupby(_OP)["wall_time_us"].sum().reset_index()
+    ops = ops.merge(wall, on=_OP, how="left", validate="one_to_one")
+    ops["wall_time_us"] = ops["wall_time_us"].fillna(0.0) if has_steps else np.nan
     rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
     rows = rows.assign(total_time_us=rows["total_time_ps"] / PS_PER_US, self_time_us=rows["self_time_ps"] / PS_PER_US)
     order = rows.sort_values(
@@ -31,15 +34,37 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str) -> pd.DataFrame:
     return schema.OP_STATS.conform(order.reset_index(drop=True))
 
 
-def op_steps(cells: StepCells) -> pd.DataFrame:
-    """Columns of `schema.OP_STEPS`, by op and step."""
-    return schema.OP_STEPS.conform(cells.frame().rename(columns={"time_us": "self_time_us"}))
+def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFrame:
+    """Columns of `schema.OP_STEPS`, by op and step. An op may have wall time in a step that it did not begin in: it
+    then has no occurrence there. Without steps there are no wall times."""
+    keys = [*_OP, "step"]
+    rows = cells.frame().rename(columns={"time_us": "self_time_us"})
+    wall = named_wall(parts).groupby(keys)["wall_time_us"].sum().reset_index()
+    rows = rows.merge(wall, on=keys, how="outer", validate="one_to_one")
+    rows = rows.fillna({"occurrences": 0, "self_time_us": 0.0, "wall_time_us": 0.0 if has_steps else np.nan})
+    host = cells.keys["host"].iloc[0] if len(cells.keys) else ""
+    return schema.OP_STEPS.conform(rows.assign(host=host))
+
+
+def named_wall(parts: OpParts) -> pd.DataFrame:
+    """The wall times of `parts` by op: host_or_device, op_type, op_name, step, step_part (its name), stage (the name of
+    the tf.data iterator that the op worked for, empty for none), wall_time_us."""
+    wall, ops = parts.wall, parts.parts
+    names = ops[_OP].iloc[wall["part"]].reset_index(drop=True)
+    stages = pd.Series([*ops["op_name"], ""], dtype="str")
+    step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
+    return names.assign(
+        step=wall["step"].to_numpy(),
+        step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
+        stage=stages.iloc[wall["stage"]].to_numpy(),
+        wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
+    )
 
 
 def op_cells(parts: OpParts, host: str) -> StepCells:
     """The self time of each op in each step; ordered by side, type, name and step."""
     every = parts.cells
-    inside = OpParts(parts.parts, every[every["step"] != NO_STEP])
+    inside = OpParts(parts.parts, every[every["step"] != NO_STEP], parts.wall)
     number = inside.cells["step"].to_numpy()
     low = int(number.min()) if len(number) else 0
     numbers, step = distinct(number - low, int(number.max()) - low + 1 if len(number) else 0)

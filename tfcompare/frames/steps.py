@@ -8,7 +8,7 @@ an XLA module; else the whole profile as one.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,9 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.frames import groups as grouping
 from tfcompare.frames.groups import Groups
-from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
-from tfcompare.frames.step_parts import activity_times, compute_precisions, step_parts
+from tfcompare.frames.planes import HOST_PLANE, STEPS_LINE, device_planes, events_of_lines, host_plane, short_id
+from tfcompare.frames.step_parts import compute_precisions, step_parts
+from tfcompare.frames.step_spans import StepSpans, device_spans, no_spans, step_of
 from tfcompare.xspace import XSpace, lookup
 from tfcompare.xspace.compilation import Array, compiled
 from tfcompare.xspace.space import PS_PER_US
@@ -33,6 +34,8 @@ XLA_MODULE = "XLA module"
 _SET_ASIDE_ABOVE = 5
 _LEAST_REPETITIONS = 5
 _LEAST_SHARE = 0.5
+_MOST_OVERLAPPING = 16
+"""So many steps that were begun last are looked at for one that has not ended."""
 _NO_COMPUTE = re.compile(
     r"(EagerExecute|EagerLocalExecute|EagerKernelExecute|FunctionRun|IteratorGetNext|MEMCPYHto[DH]).*", re.DOTALL | re.I
 )
@@ -40,9 +43,13 @@ _NO_COMPUTE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps in time order, in picoseconds since the XSpace's origin; `of_event`: the step (its position) of each event,
-    −1 outside of all; `is_led`: whether that is known from what led to the event, not only by when it began (never of
-    markers)."""
+    """Steps in the order of the program, in picoseconds since the XSpace's origin.
+
+    `of_event`: the step (its position) of each event, −1 outside of all; `is_led`: whether that is known from what led
+    to the event, not only by when it began (never of markers). `host`: the step's marker; `device`: from its first to
+    its last device event. Where both are known, the step is one of the two (`step_spans`). `chosen`: of steps that
+    were chosen by range, which of them count.
+    """
 
     source: str
     number: Int64
@@ -50,19 +57,31 @@ class Steps:
     end_ps: Int64
     of_event: Int32
     is_led: Bools
+    host: StepSpans = field(default_factory=lambda: no_spans(0))
+    device: StepSpans = field(default_factory=lambda: no_spans(0))
+    chosen: Bools | None = None
 
     @property
     def included(self) -> Bools:
-        """The first and the last of more than five are set aside, as xprof does.
+        """The first and the last of more than five are excluded, as in xprof, unless steps were chosen by range.
 
         So is the last of several that begin with a chosen event: no next one tells where it ends.
         """
+        if self.chosen is not None:
+            return self.chosen
         out = np.ones(len(self.number), np.bool_)
         if self.source == grouping.NAMED and len(out) > 1:
             out[-1] = False
         if len(out) > _SET_ASIDE_ABOVE:
             out[[0, -1]] = False
         return out
+
+    @property
+    def origin_ps(self) -> Int64:
+        """Where each step begins on a line on which they lie one after the other, an instant apart."""
+        width = self.end_ps - self.start_ps + 1
+        origin: Int64 = np.cumsum(width) - width
+        return origin
 
     @property
     def has_markers(self) -> bool:
@@ -80,11 +99,39 @@ def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> St
     return _whole_profile(space)
 
 
-def steps_frame(space: XSpace, steps: Steps, host: str) -> pd.DataFrame:
-    """Columns of `schema.STEPS` for one host; no rows where nothing marks steps."""
+def in_range(space: XSpace, steps: Steps, first: int | None, last: int | None) -> tuple[Steps, Bools]:
+    """(the steps from one position to another, counted from 1; which events belong to them or lie between them).
+
+    All of them count, but the last of the profile where its end is not known.
+    """
+    count = len(steps.number)
+    low, high = (first or 1) - 1, min(last or count, count)
+    chosen = np.arange(low, high)
+    place = np.full(count + 1, -1, np.int32)  # the spare last element answers for −1
+    place[chosen] = np.arange(len(chosen))
+    of_event = place[steps.of_event]
+    kept = of_event >= 0
+    outside = steps.of_event < 0
+    for plane in space.planes if len(chosen) else []:
+        is_host = plane.name == HOST_PLANE and steps.host.exist[chosen].all()
+        span = steps.host if is_host else StepSpans(steps.start_ps, steps.end_ps)
+        times = space.events.start_ps[plane.events]
+        between = (times >= span.start_ps[chosen].min()) & (times < span.end_ps[chosen].max())
+        kept[plane.events] |= outside[plane.events] & between
+    counts = np.ones(len(chosen), np.bool_)
+    if steps.source == grouping.NAMED and high == count and len(chosen) > 1:
+        counts[-1] = False
+    return Steps(
+        steps.source, steps.number[chosen], steps.start_ps[chosen], steps.end_ps[chosen], of_event[kept],
+        steps.is_led[kept], steps.host.take(chosen), steps.device.take(chosen), counts,
+    ), kept  # fmt: skip
+
+
+def steps_frame(steps: Steps, times: Int64, host: str) -> pd.DataFrame:
+    """Columns of `schema.STEPS` for one host; no rows where nothing marks steps. `times`: as `step_parts.explain` gives
+    them."""
     if not steps.has_markers:
         return schema.STEPS.empty()
-    times = activity_times(space, steps)
     return schema.STEPS.conform(
         pd.DataFrame(
             {
@@ -93,6 +140,9 @@ def steps_frame(space: XSpace, steps: Steps, host: str) -> pd.DataFrame:
                 "start_us": steps.start_ps / PS_PER_US,
                 "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,
                 "included": steps.included,
+                "host_start_us": steps.host.first_start_ps / PS_PER_US,
+                "host_span_us": steps.host.length_ps / PS_PER_US,
+                "device_span_us": steps.device.length_ps / PS_PER_US,
                 **{part: ps / PS_PER_US for part, ps in step_parts(times, steps).items()},
                 **{column: ps / PS_PER_US for column, ps in compute_precisions(times).items()},
             }
@@ -101,7 +151,8 @@ def steps_frame(space: XSpace, steps: Steps, host: str) -> pd.DataFrame:
 
 
 def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
-    """A step is as long as the longest marker in its group; one in which nothing was computed is none."""
+    """A step is as long as the longest marker in its group, or as what its group ran on a device, where that ends
+    after the marker does or begins before; one in which nothing was computed is none."""
     markers = groups.markers
     if not len(markers):
         return None
@@ -126,7 +177,8 @@ def _from_chosen(space: XSpace, groups: Groups) -> Steps | None:
         return None
     start = space.events.start_ps[markers]
     end = np.append(start[1:], start[-1] + space.events.duration_ps[markers[-1]])
-    return _with_events(space, groups, groups.source, groups.step_number, markers, end)
+    spans = StepSpans(start, end)
+    return _with_events(space, groups, groups.source, groups.step_number, markers, spans, spans, no_spans(len(markers)))
 
 
 def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
@@ -199,13 +251,19 @@ def _on_devices(space: XSpace, groups: Groups, source: str, rows: Int32, keys: I
             of_event[plane.events] = _within(begin, until, position[code[own]], events.start_ps[plane.events])
     group = groups.group[rows]
     of_group = dict(zip(group.tolist(), position[code].tolist(), strict=True))
-    return Steps(source, numbers[in_time], start, end, *_by_group(of_event, groups, of_group))
+    return Steps(
+        source, numbers[in_time], start, end, *_by_group(of_event, groups, of_group),
+        host=no_spans(len(numbers)), device=StepSpans(start, end),
+    )  # fmt: skip
 
 
 def _whole_profile(space: XSpace) -> Steps:
     start, end = profile_span_ps(space)
     every = np.zeros(len(space.events), np.int32)
-    return Steps(WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0)
+    return Steps(
+        WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0,
+        host=no_spans(1), device=no_spans(1),
+    )  # fmt: skip
 
 
 def profile_span_ps(space: XSpace) -> tuple[int, int]:
@@ -235,23 +293,36 @@ def _position_on_line(space: XSpace, rows: Int32) -> Int64:
 
 
 def _in_time(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64) -> Steps:
-    """Steps as long as these marker events; an event belongs to the step of its group, else to the one it starts in."""
-    events = space.events
-    order = np.argsort(events.start_ps[marker], kind="stable")
-    number, marker = number[order], marker[order]
-    return _with_events(space, groups, source, number, marker, events.start_ps[marker] + events.duration_ps[marker])
-
-
-def _with_events(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, end: Int64) -> Steps:
-    """Steps from each marker event, in the order of time, to `end`, with the events that belong to them."""
+    """Steps of these marker events, each as long as the marker or as what it led to on a device."""
+    in_order = np.argsort(space.events.start_ps[marker], kind="stable")
+    number, marker = number[in_order], marker[in_order]
     start = space.events.start_ps[marker]
-    of_event = _within(start, end, np.arange(len(start)), space.events.start_ps)
-    of_group = dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
-    return Steps(source, number, start, end, *_by_group(of_event, groups, of_group))
+    host = StepSpans(start, start + space.events.duration_ps[marker])
+    nothing = np.full(len(space.events), -1, np.int32)
+    device = device_spans(space, _by_group(nothing, groups, _step_of_group(groups, marker))[0], len(marker))
+    return _with_events(space, groups, source, number, marker, step_of(host, device), host, device)
+
+
+def _with_events(
+    space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, step: StepSpans, host: StepSpans,
+    device: StepSpans,
+) -> Steps:  # fmt: skip
+    """These steps, in the order of time, with their events: those of a marker's group, and of the others on the host
+    those within its span, on a device those within the step."""
+    times, each = space.events.start_ps, np.arange(len(number))
+    of_event = _within(host.start_ps, host.end_ps, each, times)
+    for plane in device_planes(space):
+        of_event[plane.events] = _within(step.start_ps, step.end_ps, each, times[plane.events])
+    of_event, is_led = _by_group(of_event, groups, _step_of_group(groups, marker))
+    return Steps(source, number, step.start_ps, step.end_ps, of_event, is_led, host, device)
+
+
+def _step_of_group(groups: Groups, marker: Int32 | Int64) -> dict[int, int]:
+    return dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
 
 
 def _within(start: Int64, end: Int64, step: Int64, times: Int64) -> Int32:
-    """The step of the span that each of `times` lies in: of the latest one begun, −1 if that has ended."""
+    """The step of the span that each of `times` lies in: of several the latest one begun, −1 for none."""
     order = np.argsort(start, kind="stable")
     out = np.empty(len(times), np.int32)
     _find_spans(start[order], end[order], step[order], times, out)
@@ -273,7 +344,10 @@ def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array)
                 else:
                     high = middle
             at = low - 1
-        out[i] = step[at] if at >= 0 and time < end[at] else -1
+        around = at
+        while around > at - _MOST_OVERLAPPING and around > 0 and end[around] <= time:
+            around -= 1
+        out[i] = step[around] if around >= 0 and time < end[around] else -1
 
 
 def _by_group(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:

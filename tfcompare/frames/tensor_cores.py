@@ -1,6 +1,6 @@
 """Whether a kernel uses tensor cores (AMD: matrix cores), and whether its op could, by their names.
 
-No profile says so; these are the names that xprof 2.24 goes by, found by trying it.
+No profile says so; these are the names that xprof 2.24.2 goes by, all of them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ _NVIDIA = re.compile(
 )
 _AMD = re.compile(
     r"_xdl|mfma|wmma|_MI\d+x\d+x\d+|Custom_Cijk_|gemm_fusion|gtcx|moe_gemm|moe_mxgemm|miopenSp3AsmConvRage|aiter|attn_fwd"
-    r"|FMHA_FWD|bwd_kernel_",
+    r"|FMHA_FWD|bwd_kernel_|Tile(Gemm|Fmha|FmhaBwd|Flatmm|SageAttn)Shape<",
     re.ASCII,
 )
-_OF_VENDOR = {"nvidia": (_NVIDIA,), "amd": (_AMD,), "": (_NVIDIA, _AMD)}
+_AMD_HELPER = re.compile(r"_odo_|_dq_convert|_dq_shuffle|topksoftmax|DqAccPrezeroKernel")
+"""AMD kernels that only prepare or convert data for those above, whatever else their names hold."""
 
 _ELIGIBLE = re.compile(
     r"(Conv2D|Conv2DBackpropFilter|Conv2DBackpropInput|Conv3D|DepthwiseConv2dNative"
@@ -28,8 +29,11 @@ _ELIGIBLE = re.compile(
 
 def uses_tensor_cores(kernel_name: str, vendor: str) -> bool:
     """`vendor` as the device's plane has it; the names of both count where it has none."""
-    patterns = _OF_VENDOR.get(vendor.casefold(), ())
-    return any(pattern.search(kernel_name) for pattern in patterns)
+    vendor = vendor.casefold()
+    if vendor in ("nvidia", "") and _NVIDIA.search(kernel_name):
+        return True
+    is_amd = vendor in ("amd", "") and _AMD.search(kernel_name) is not None
+    return is_amd and not _AMD_HELPER.search(kernel_name)
 
 
 def is_eligible(op_name: str, equation: str) -> bool:

@@ -17,6 +17,7 @@ from tfcompare.frames.combinations import combinations
 from tfcompare.frames.links import directly_around
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.planes import host_plane, recorded_on
+from tfcompare.frames.tf_data_functions import RUNS_AHEAD
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.compilation import Array, compiled
 
@@ -25,9 +26,8 @@ Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _PREFIX, _SEPARATOR = "Iterator::", "::"
-_STAGES = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
 _CALL, _PRODUCE, _CONSUME = 1, 2, 3
-_KIND = {f"{x}Produce": _PRODUCE for x in _STAGES} | {f"{x}Consume": _CONSUME for x in _STAGES}
+_KIND = {f"{x}Produce": _PRODUCE for x in RUNS_AHEAD} | {f"{x}Consume": _CONSUME for x in RUNS_AHEAD}
 _UNKNOWN, _NONE = -2, -1
 
 

@@ -49,6 +49,7 @@ def _on_plane(
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
+        rows=rows,
         parts=parts,
         part=part.take(events.metadata.take(rows)),
         step=step.take(rows),

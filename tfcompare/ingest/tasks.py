@@ -12,6 +12,7 @@ from tfcompare.listing import told_of
 from tfcompare.logdir import FoundRun, HostFile
 from tfcompare.reading import HostReader, kept_here
 from tfcompare.run import read_by
+from tfcompare.step_choice import OWN_STEPS
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
 from tfcompare.store.kept_frames import pack_name
@@ -69,7 +70,7 @@ def ingest_host(task: HostTask) -> HostOutcome:
     store = Store(task.store)
     kept = kept_here() if is_own(task.store) else None
     file, found = task.file, _only(task.file)
-    reader = HostReader(found, None, None, kept)
+    reader = HostReader(found, OWN_STEPS, None, kept)
     try:
         frames = reader.read(file)
     except NotFetched as error:
@@ -80,7 +81,7 @@ def ingest_host(task: HostTask) -> HostOutcome:
         return HostOutcome(failure=f"{text_of(str(file.where))}: takes more memory than there is here", is_final=False)
     if kept is not None:
         kept.flush()
-    name = pack_name(file.host, frames.digest, None)
+    name = pack_name(file.host, frames.digest)
     size, brief = store.files.size(name), None
     if size is None:
         data = pack(frames)
@@ -120,7 +121,7 @@ class _Briefed(HostReader):
     """Opens the packs of those hosts only that it has no brief of."""
 
     def __init__(self, found: FoundRun, briefs: tuple[HostBrief, ...]) -> None:
-        super().__init__(found, None, None, kept_here())
+        super().__init__(found, OWN_STEPS, None, kept_here())
         self._briefs = {brief.host: brief for brief in briefs}
 
     def read(self, file: HostFile) -> HostFrames:

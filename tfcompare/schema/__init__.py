@@ -13,7 +13,7 @@ from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, Column, Kind
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
-from tfcompare.schema.ops import OP_STATS, OP_STEPS
+from tfcompare.schema.ops import IDLE_GAPS, OP_STATS, OP_STEPS
 from tfcompare.schema.runs import RUN_INFO, STEP_PARTS, STEP_PRECISIONS, STEPS
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "DEVICE",
     "HOST",
     "IDLE",
+    "IDLE_GAPS",
     "INPUT_PIPELINE",
     "KERNEL_STATS",
     "KERNEL_STEPS",
@@ -53,6 +54,7 @@ TABLES: dict[str, Table] = {
         STEPS,
         OP_STATS,
         OP_STEPS,
+        IDLE_GAPS,
         KERNEL_STATS,
         KERNEL_STEPS,
         COPIES,

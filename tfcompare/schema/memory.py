@@ -20,7 +20,13 @@ MEMORY_SUMMARY = Table(
         _MEMORY_KEY,
         total("allocations", "", "Allocations", "Allocations within the profile.", "int64"),
         total("deallocations", "", "Deallocations", "Deallocations within the profile.", "int64"),
-        level("capacity_bytes", "bytes", "Capacity", "Stack, heap and free memory together, at the peak.", "int64"),
+        level(
+            "capacity_bytes",
+            "bytes",
+            "Capacity",
+            "The allocator's limit: stack, heap and free memory together, at the peak.",
+            "int64",
+        ),
         level(
             "peak_heap_bytes",
             "bytes",

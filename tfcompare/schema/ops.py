@@ -1,6 +1,22 @@
 """Ops, on hosts and devices."""
 
-from tfcompare.schema.columns import HOST_KEY, OP_NAME_KEY, OP_TYPE_KEY, SIDE_KEY, STEP_KEY, Column, Table, total
+from tfcompare.schema.columns import (
+    HOST_KEY,
+    OP_NAME_KEY,
+    OP_TYPE_KEY,
+    SIDE_KEY,
+    STEP_KEY,
+    Column,
+    Table,
+    level,
+    text,
+    total,
+)
+
+_WALL_TIME = (
+    "What the op adds to the steps: an instant of a step is divided equally among the innermost ops that run then and "
+    "that the instant's part is made of"
+)
 
 OP_STATS = Table(
     "op_stats",
@@ -13,6 +29,7 @@ OP_STATS = Table(
         total("occurrences", "", "Occurrences", "How often the op ran.", "int64"),
         total("total_time_us", "µs", "Total time", "Time between the op's begin and end, ops within it included."),
         total("self_time_us", "µs", "Self time", "Total time less that of the ops within it."),
+        total("wall_time_us", "µs", "Wall time", _WALL_TIME + "; missing without steps, and for IDLE."),
         Column("is_eager", "bool", "flag", "", "Eager", "Whether the op was run eagerly, outside a tf.function."),
     ),
     headline="self_time_us",
@@ -29,6 +46,22 @@ OP_STEPS = Table(
         STEP_KEY,
         total("occurrences", "", "Occurrences", "How often the op ran in the step.", "int64"),
         total("self_time_us", "µs", "Self time", "The op's self time in the step."),
+        total("wall_time_us", "µs", "Wall time", _WALL_TIME + "; missing without steps."),
+    ),
+    has_diff=False,
+)
+
+IDLE_GAPS = Table(
+    "idle_gaps",
+    "One row for each step on each host: the longest stretch of it in which none of its ops runs.",
+    (
+        HOST_KEY,
+        STEP_KEY,
+        text("host_or_device", "Side", "`Device` where any op ran on one: no device is busy then; else `Host`."),
+        Column("start_us", "float64", "time_point", "µs", "Start", "When it begins, since the start of the profile."),
+        level("duration_us", "µs", "Length", "How long it is."),
+        text("op_before", "Op before", "The op that ends last before it; empty where the step begins with it."),
+        text("op_after", "Op after", "The op that begins next; empty where the step ends with it."),
     ),
     has_diff=False,
 )

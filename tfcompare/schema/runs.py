@@ -18,6 +18,12 @@ _PARTS = (
         "Host compute",
         "Time in which no device is busy and the host computes; on CPU, all computing.",
     ),
+    level(
+        "host_collectives_us",
+        "µs",
+        "Host collectives",
+        "Time in which no device is busy, the host runs no other op and waits in an exchange with other hosts.",
+    ),
     level("device_collectives_us", "µs", "Device collectives", "Time in which devices communicate with one another."),
     level("device_to_device_us", "µs", "Device to device", "Time in which memory is copied within or between devices."),
     level("device_compute_us", "µs", "Device compute", "Time in which a device computes."),
@@ -76,9 +82,23 @@ STEPS = Table(
         HOST_KEY,
         STEP_KEY,
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
-        level("duration_us", "µs", "Step time", "Length of the step."),
+        level("duration_us", "µs", "Step time", "Length of the step: of its host span or its device span."),
         Column("included", "bool", "flag", "", "Counted", "False for the first and last of more than five steps."),
+        Column(
+            "host_start_us", "float64", "time_point", "µs", "Host start",
+            "Start of the step's marker on the host; missing where no marker is known.",
+        ),
+        level(
+            "host_span_us", "µs", "Host span",
+            "Length of the step's marker on the host. It is the step where it includes the device span; else the host "
+            "only dispatches the step's work in it. Missing where no marker is known.",
+        ),
+        level(
+            "device_span_us", "µs", "Device span",
+            "From the first to the last device event of the step, on the device where that takes longest. It is the "
+            "step unless the host span includes it. Missing without device events.",
+        ),
         *_PARTS,
         *_PRECISIONS,
     ),
-)
+)  # fmt: skip

@@ -1,7 +1,7 @@
 """Frames of host files that were read before, kept in the user's cache folder for the next time.
 
     seen/<key>.json    what a file with this path, size, times and inode held: the name of a pack, and a digest
-    packs/<name>.pack  its frames; the name follows from content, host name, step marker and the reader's version
+    packs/<name>.pack  its frames; the name follows from content, host name, steps and the reader's version
 
 A file that was touched in any way has another key, so frames of another content are never taken for its own. Times are
 told in steps of some milliseconds: of a file that was written just before it was read, the content is compared as well.
@@ -21,6 +21,7 @@ from threading import Lock
 
 from tfcompare.frames import HostFrames
 from tfcompare.logdir import HostFile, open_untouched
+from tfcompare.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.local_files import LocalFiles
 from tfcompare.store.packing import Damaged, pack, unpack
 from tfcompare.store.version import reader_version
@@ -33,9 +34,9 @@ _TELLING_S = 600
 """For so long a sentence is told: who looks later has nothing to do about it."""
 
 
-def pack_name(host: str, digest: str, step_marker: str | None) -> str:
+def pack_name(host: str, digest: str, choice: StepChoice = OWN_STEPS) -> str:
     """Where the frames lie that this version of the reader makes of such a file."""
-    told = json.dumps([host, digest, step_marker, reader_version()])
+    told = json.dumps([host, digest, choice.key, reader_version()])
     name = blake2b(told.encode(), digest_size=16).hexdigest()
     return f"packs/{name[:2]}/{name}.pack"
 
@@ -84,11 +85,11 @@ class KeptFrames:
         with self._lock:
             return tuple(sentence for sentence, when in self._said.items() if time.monotonic() - when < _TELLING_S)
 
-    def find(self, file: HostFile, step_marker: str | None, stamp: Stamp | None) -> HostFrames | None:
+    def find(self, file: HostFile, choice: StepChoice, stamp: Stamp | None) -> HostFrames | None:
         """The frames of the file with that stamp, its present one, where they are kept."""
         if stamp is None:
             return None
-        seen = self._seen(stamp, file, step_marker)
+        seen = self._seen(stamp, file, choice)
         try:
             known = json.loads(self.files.read(seen))
             name, digest, is_sure = known["pack"], known["digest"], known["is_sure"]
@@ -104,10 +105,10 @@ class KeptFrames:
             self._writer.submit(self._note, seen, name, digest, True)
         return frames
 
-    def keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: Stamp | None) -> None:
+    def keep(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp | None) -> None:
         """Keep frames for the next time, soon; `before`: the file's stamp when reading it began."""
         if before is not None:
-            self._writer.submit(self._keep, file, step_marker, frames, before)
+            self._writer.submit(self._keep, file, choice, frames, before)
 
     def put(self, name: str, data: bytes) -> None:
         """Keep a pack that was had from elsewhere, soon."""
@@ -117,13 +118,13 @@ class KeptFrames:
         """Wait until what is to be kept is."""
         self._writer.submit(lambda: None).result()
 
-    def _keep(self, file: HostFile, step_marker: str | None, frames: HostFrames, before: Stamp) -> None:
+    def _keep(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp) -> None:
         now, is_sure = stamp_of(file), before.is_settled
         if now is None or now.told != before.told or not (is_sure or _digest(file.path) == frames.digest):
             return  # it changed meanwhile
-        name = pack_name(file.host, frames.digest, step_marker)
+        name = pack_name(file.host, frames.digest, choice)
         if self.files.has(name) or self._put(name, pack(frames)):
-            self._note(self._seen(before, file, step_marker), name, frames.digest, is_sure)
+            self._note(self._seen(before, file, choice), name, frames.digest, is_sure)
 
     def _note(self, seen: str, name: str, digest: str, is_sure: bool) -> None:
         self._put(seen, json.dumps({"pack": name, "digest": digest, "is_sure": is_sure}).encode())
@@ -152,8 +153,8 @@ class KeptFrames:
             )
         return None
 
-    def _seen(self, stamp: Stamp, file: HostFile, step_marker: str | None) -> str:
-        return f"seen/{_digest_of([stamp.told, file.host, step_marker, reader_version()])}.json"
+    def _seen(self, stamp: Stamp, file: HostFile, choice: StepChoice) -> str:
+        return f"seen/{_digest_of([stamp.told, file.host, choice.key, reader_version()])}.json"
 
     def _say_unreadable(self, name: str, error: Exception) -> None:
         what = error.strerror if isinstance(error, OSError) and error.strerror else "its content is not as written"

@@ -41,7 +41,7 @@ _OF_EVENTS = (
     "memory", "row", "time_ps", "is_allocation", "following", "stack_bytes", "heap_bytes", "free_bytes",
     "lifetime_peak_bytes", "fragmentation", "requested_bytes", "allocation_bytes", "step", "in_step",
 )  # fmt: skip
-_NOT_HELD = "op_cells"
+_NOT_HELD = ("op_cells", "op_wall")
 """Read anew each time: the most of a pack by far, and little work beside what is made of it."""
 
 
@@ -57,7 +57,7 @@ def pack(frames: HostFrames) -> bytes:
         "digest": frames.digest,
         "origin": asdict(frames.origin),
         "step_source": frames.step_source,
-        "memory_bytes": sum(frame_bytes(frame) for name, frame in tables.items() if name != _NOT_HELD),
+        "memory_bytes": sum(frame_bytes(frame) for name, frame in tables.items() if name not in _NOT_HELD),
         "remarks": frames.remarks,
         "memory_ids": frames.memory.memory_ids,
         "memory_first": frames.memory.first.tolist(),
@@ -129,6 +129,10 @@ class _Packed(HostFrames):
         return self._frame("steps")
 
     @cached_property
+    def idle_gaps(self) -> pd.DataFrame:
+        return self._frame("idle_gaps")
+
+    @cached_property
     def parts(self) -> OpParts:
         return _PackedParts(self._frame)
 
@@ -178,20 +182,28 @@ class _PackedParts(OpParts):
 
     @property
     def cells(self) -> pd.DataFrame:
-        return self.__dict__["_frame"](_NOT_HELD)  # type: ignore[no-any-return]
+        return self.__dict__["_frame"]("op_cells")  # type: ignore[no-any-return]
+
+    @property
+    def wall(self) -> pd.DataFrame:
+        return self.__dict__["_frame"]("op_wall")  # type: ignore[no-any-return]
 
     @cached_property
     def over_all_steps(self) -> OpParts:
-        return OpParts(self.parts, self.__dict__["_frame"]("op_totals"))
+        frame = self.__dict__["_frame"]
+        return OpParts(self.parts, frame("op_totals"), frame("op_wall_totals"))
 
 
 def _frames_of(frames: HostFrames) -> dict[str, pd.DataFrame]:
     """The tables of a pack."""
     return {
         "steps": frames.steps,
+        "idle_gaps": frames.idle_gaps,
         "op_parts": frames.parts.parts,
         "op_cells": frames.parts.cells,
+        "op_wall": frames.parts.wall,
         "op_totals": frames.parts.over_all_steps.cells,
+        "op_wall_totals": frames.parts.over_all_steps.wall,
         "idle": frames.idle,
         "kernel_stats": frames.kernels.stats,
         "kernel_cells": frames.kernels.cells,

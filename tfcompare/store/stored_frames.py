@@ -52,7 +52,7 @@ def _kept(kept: KeptFrames, name: str) -> HostFrames | None:
 
 def _checked(frames: HostFrames, name: str) -> HostFrames:
     """The frames, if they belong under that name."""
-    if pack_name(frames.host, frames.digest, None) != name:
+    if pack_name(frames.host, frames.digest) != name:
         raise Damaged
     return frames
 
@@ -71,7 +71,7 @@ def _made_again(
     frames = None
     with suppress(TfcompareError):
         frames = made(file)
-    if frames is None or pack_name(file.host, frames.digest, None) != name:
+    if frames is None or pack_name(file.host, frames.digest) != name:
         why = "cannot be read here" if frames is None else "is another one now"
         raise TfcompareError(f"{told}, and the profile {why}; run `tfcompare ingest` again where it is")
     with suppress(TfcompareError):  # one that only lets itself be read

@@ -19,7 +19,7 @@ from tfcompare.ui import runs_table, state, uploads
 from tfcompare.ui.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.run_cache import outcome
 from tfcompare.ui.search import look_again, opened
-from tfcompare.ui.shell import View, begin_with, choose_steps, usable_repeats
+from tfcompare.ui.shell import View, choose_steps, chosen_steps, usable_repeats
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.ui.typed_paths import checked
 from tfcompare.units import format_bytes
@@ -102,11 +102,11 @@ def _request(view: View, page: runs_table.Page) -> Requests:
 
 def _request_with_steps(view: View, requests: Requests) -> Requests:
     """Of these, the chosen runs with the steps that were chosen; none where that is how they are anyway."""
-    marker = view.selection.step_marker
-    if marker is None:
+    steps = view.selection.steps
+    if steps.is_default:
         return {}
     cache = run_cache(view.settings)
-    with_steps = {run: cache.request(run, marker) for run in requests if run.id in view.selection.recordings}
+    with_steps = {run: cache.request(run, steps) for run in requests if run.id in view.selection.recordings}
     wait(with_steps.values(), timeout=QUIET_S)
     return with_steps
 
@@ -163,7 +163,7 @@ def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outco
         st.markdown(f"#### {comparison.headline(candidate.id)}")
         if doubt := comparison.doubt(candidate.id):
             st.markdown(doubt)
-    if steps := begin_with((baseline, *candidates)):
+    if steps := chosen_steps((baseline, *candidates)):
         st.caption(f"Per {comparison.per}{steps}.")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tfcompare import input_bound, input_ops, step_series
+from tfcompare import input_bound, input_ops
 from tfcompare.charts import input_pipeline as charts
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import Judged
@@ -20,7 +20,7 @@ from tfcompare.input_bound import InputWait
 from tfcompare.input_verdicts import on_waiting
 from tfcompare.key_figures import Better, KeyFigure, better_by
 from tfcompare.run import Run
-from tfcompare.schema.input import SLOW_CALL_US
+from tfcompare.straggler import steps_of_straggler
 from tfcompare.ui import input_table, sidebar
 from tfcompare.ui.cards import cards
 from tfcompare.ui.figures import draw
@@ -47,23 +47,23 @@ HOW_TO_RECORD_INPUT = (
 
 def waits_of(pair: Pair) -> Waits:
     """How long either run waits for its input, on the host that is shown or on the slowest one of each step."""
-    ours, theirs = (input_bound.input_wait(_steps(pair, run), run.info) for run in pair.runs)
+    ours, theirs = (input_bound.wait_of(run, pair.host_of(run)) for run in pair.runs)
     return ours, theirs
 
 
 def _steps(pair: Pair, run: Run) -> pd.DataFrame:
-    return step_series.on_slowest_host(run.table("steps", host=pair.host_of(run)))
+    return steps_of_straggler(run.table("steps", host=pair.host_of(run)))
 
 
 def headline(pair: Pair, waits: Waits) -> None:
-    """What became of the waiting for input, and whether either run is input bound."""
+    """How long either run waits for input, and whether it is input bound."""
     identical = pair.baseline.content_id == pair.candidate.content_id
     st.markdown(f"### {input_bound.headline(*waits, identical=identical)}")
     if (in_time := input_bound.in_time(*waits)) and not identical:
         st.markdown(in_time)
     lines = []
     for side, run, wait in zip(pair.sides, pair.runs, waits, strict=True):
-        lines.append(f"- {side.role} {as_code(run.name)} {input_bound.words(wait, _calls(pair, run).slowest_us)}")
+        lines.append(f"- {side.role} {as_code(run.name)} {input_bound.words(wait)}")
     st.markdown("\n".join(lines))
 
 
@@ -86,20 +86,15 @@ def how_sure(pair: Pair) -> None:
     rows = [Judged("Waiting for input per step", waiting)]
     if calls is not None:
         rows.append(Judged(f"Mean call to tf.data ({calls.name})", calls.verdict, style.CANDIDATE_SYMBOLS[1]))
-    verdicts(pair, rows, "How sure the change of the input is", "Time, candidate ÷ baseline", key="input_verdicts")
-
-
-def _calls(pair: Pair, run: Run) -> input_bound.Calls:
-    return input_bound.calls_of(run.table("tf_data_pipelines", host=pair.host_of(run)))
+    verdicts(pair, rows, "Confidence intervals of the input", "Time, candidate ÷ baseline", key="input_verdicts")
 
 
 def figures(pair: Pair, waits: Waits) -> None:
-    """The key figures of the input: waiting, its share, step time, what the host did, the longest call to tf.data."""
+    """The key figures of the input: waiting, its share, step time, what the host did, the mean call to tf.data."""
     per = pair.comparison.per
     ours, theirs = waits
     categories = input_ops.category_times(pair.diff("input_pipeline"))
     on_host = [input_ops.host_input_time_us(categories, role) for role in ROLES]
-    calls = [_calls(pair, run) for run in pair.runs]
     waiting, mean_call = input_verdicts(pair)
     every = [
         _figure(
@@ -120,21 +115,20 @@ def figures(pair: Pair, waits: Waits) -> None:
             f"Self time of all input ops on all threads and hosts added up, per {per}. What is made ahead of time "
             "counts, though no step waits for it.",
         ),
-        _figure(
-            "Longest call to tf.data", calls[0].slowest_us, calls[1].slowest_us, "neither",
-            "The longest that the program waited for one element.",
-        ),
-        KeyFigure(
-            "Slow calls to tf.data", "share", calls[0].slow_share, calls[1].slow_share, "neither",
-            f"Share of the calls that took longer than {format_time_us(SLOW_CALL_US)}.",
-        ),
     ]  # fmt: skip
-    if mean_call is not None:
-        every.insert(4, _figure(
-            "Mean call to tf.data", mean_call.baseline_us, mean_call.candidate_us, better_by(mean_call.verdict),
-            f"How long the program waited for an element on average, each run's slowest pipeline: {mean_call.name}.",
-        ))  # fmt: skip
+    every.append(_mean_call(pair) if mean_call is None else _figure(
+        "Mean call to tf.data", mean_call.baseline_us, mean_call.candidate_us, better_by(mean_call.verdict),
+        f"How long the program waited for an element on average, each run's slowest pipeline: {mean_call.name}.",
+    ))  # fmt: skip
     cards([figure for figure in every if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))])
+
+
+def _mean_call(pair: Pair) -> KeyFigure:
+    """Where only one run calls tf.data, so that there is no verdict."""
+    tables = (run.table("tf_data_pipelines", host=pair.host_of(run)) for run in pair.runs)
+    ours, theirs = (input_bound.calls_of(table).mean_us for table in tables)
+    meaning = "How long the program waited for an element on average, all pipelines together."
+    return _figure("Mean call to tf.data", ours, theirs, "neither", meaning)
 
 
 def _figure(label: str, baseline: float, candidate: float, better: Better, meaning: str) -> KeyFigure:
@@ -254,7 +248,7 @@ def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
     else:
         category, share = found
         op_name = input_ops.longest_op(diff, "candidate", category)
-        condition = "" if candidate.level in input_bound.BOUND else "If input is what holds the candidate up: "
+        condition = "" if candidate.is_bound else "If input is what holds the candidate up: "
         st.markdown(
             f"{format_percent(share)} of the candidate's input time on the host is **{category}**, most of it in "
             f"{as_code(op_name)}. {condition}{input_ops.advice(category, op_name)} "

@@ -61,7 +61,7 @@ def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
         if by == "launch":
             names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
             names += ["host", "kernel_name_candidate", "op_name_candidate"]
-        names += ["status", "match", *INTERVAL]
+        names += ["status", "match", "evidence", *INTERVAL]
     return [tables.shown(name, schema.KERNEL_STATS) for name in dict.fromkeys(names)]
 
 

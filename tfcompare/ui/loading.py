@@ -10,13 +10,14 @@ import streamlit as st
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.by_hand import ByHand
+from tfcompare.compare.comparison import Per
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
+from tfcompare.step_choice import OWN_STEPS, StepChoice
 from tfcompare.ui.comparisons import Comparisons
 from tfcompare.ui.run_cache import RunCache, outcome
-from tfcompare.ui.selection import Per
 from tfcompare.units import format_bytes
 from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
 
@@ -34,24 +35,24 @@ def _run_cache(max_bytes: int) -> RunCache:
     return RunCache(max_bytes, _loaded)
 
 
-def _loaded(found: FoundRun, step_marker: str | None) -> Run:
-    """The run; with its own steps where it cannot be had with those that begin with the event of that name."""
+def _loaded(found: FoundRun, steps: StepChoice) -> Run:
+    """The run; with all of its own steps where it cannot be had with those that were chosen."""
     try:
-        return load(found, step_marker=step_marker)
+        return load(found, step_marker=steps.marker, steps=steps.range)
     except NoOtherSteps:
         return load(found)
 
 
 def fetch(
-    found: Sequence[FoundRun], settings: Settings, step_marker: str | None = None
+    found: Sequence[FoundRun], settings: Settings, steps: StepChoice = OWN_STEPS
 ) -> dict[str, Run | TfcompareError]:
     """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is.
 
-    Runs that cannot be had with steps that begin with `step_marker` come with their own.
+    Runs that cannot be had with these steps come with all of their own.
     """
     cache = run_cache(settings)
     sentence = compiling_sentence()
-    requests = cache.request_together(found, step_marker)
+    requests = cache.request_together(found, steps)
     wait(requests.values(), timeout=QUIET_S)
     slot = st.empty()
     while pending := [run for run, request in requests.items() if not request.done()]:

@@ -9,7 +9,7 @@ import streamlit as st
 from tfcompare import many_runs
 from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
-from tfcompare.charts.verdicts import WORDS
+from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.typical_steps import MEANING as TYPICAL
 from tfcompare.many_runs import BASELINE, By
@@ -51,7 +51,10 @@ def _ranking(comparison: Comparison, runs: pd.DataFrame) -> None:
     rows = many_runs.fastest_first(runs)
     times = {f"{step_time}_{of}": scale.of(rows[f"step_time_us_{of}"]) for of in ("typical", "median")}
     rows = rows.assign(**times).assign(
-        verdict_text=[_verdict_text(*row) for row in zip(rows["role"], rows["verdict"], rows["caveat"], strict=True)],
+        verdict_text=[
+            _verdict_text(*row)
+            for row in zip(*(rows[name] for name in ("role", "verdict", "evidence", "caveat")), strict=True)
+        ],
         recorded=[
             recorded_text(when, zone, is_sure=source == "profile")
             for when, source in zip(rows["start_time"], rows["start_time_source"], strict=True)
@@ -77,11 +80,11 @@ def _caveats(candidates: pd.DataFrame) -> None:
         st.caption(f"\\* {names}: {as_markdown(caveat)}.")
 
 
-def _verdict_text(role: str, verdict: str, caveat: str) -> str:
+def _verdict_text(role: str, verdict: str, evidence: str, caveat: str) -> str:
     """The verdict with its sign; no text may begin with `=`, which a spreadsheet would run."""
     if role == BASELINE:
         return REFERENCE
-    text = WORDS[verdict].replace("=", "\u2009=")
+    text = text_of(verdict, evidence).replace("=", "\u2009=")
     return f"{text} *" if caveat else text
 
 
@@ -90,12 +93,18 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
     largest = "The largest peak of any memory within the profile."
     return [
         Shown("name", "", "Run", "The run; a double click shows the whole name.", "text"),
-        Shown("verdict_text", "", "Verdict", "Whether the step time differs from the baseline's. * See below.", "text"),
+        Shown(
+            "verdict_text",
+            "",
+            "Verdict",
+            "Whether the step time differs from the baseline's significantly. * See below.",
+            "text",
+        ),
         Shown(f"{step_time}_typical", "Step time", f"Typical ({unit})", TYPICAL, "number", unit),
         Shown(f"{step_time}_median", "Step time", f"Median ({unit})", "Median of the same steps.", "number", unit),
         Shown("ratio", change, "Ratio", _RATIO, "ratio"),
-        Shown("interval_low", change, "At least", "Lower end of the 95 % interval of the ratio.", "ratio"),
-        Shown("interval_high", change, "At most", "Upper end of the 95 % interval of the ratio.", "ratio"),
+        Shown("interval_low", change, "At least", "Lower end of the 95 % confidence interval of the ratio.", "ratio"),
+        Shown("interval_high", change, "At most", "Upper end of the 95 % confidence interval of the ratio.", "ratio"),
         Shown("peak_bytes", "Peak memory (bytes)", "Peak", largest, "number", "bytes"),
         Shown(
             "peak_bytes_delta", "Peak memory (bytes)", "Change", f"{largest} Less the baseline's.", "change", "bytes"

@@ -159,7 +159,7 @@ def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
         ),
         KeyFigure(
             "Capacity used at peak", "share", used[0], used[1], "neither",
-            "Stack and heap as a share of all the memory there is.",
+            "Stack and heap as a share of the allocator's limit, which may be less than the machine's memory, or more.",
         ),
         KeyFigure(
             "Fragmentation at peak", "share", fragmentation[0], fragmentation[1], "neither",

@@ -62,6 +62,7 @@ def _rows(chosen: Chosen) -> pd.DataFrame:
         memory_tables,
         identical=chosen.is_identical,
         by_hand=chosen.pair.by_hand,
+        evidence=chosen.pair.evidence,
     )
 
 
@@ -128,11 +129,13 @@ def fields(chosen: Chosen) -> None:
 
 
 _SUB = "\u2003"
+_PEAK_TIME = f"{_SUB}time since the profile's start"
+"""A point in time: how far apart those of two captures are says nothing."""
 _FIELDS = {
     "capacity_bytes": "Memory capacity",
     "peak_heap_bytes": "Peak heap usage since the program began",
     "peak_bytes": "Peak memory usage within the profile",
-    "peak_time_us": f"{_SUB}at",
+    "peak_time_us": _PEAK_TIME,
     "stack_bytes": f"{_SUB}stack reservation",
     "heap_bytes": f"{_SUB}heap allocation",
     "free_bytes": f"{_SUB}free memory",
@@ -151,13 +154,15 @@ def guide_fields(figures: Figures, memories: MemoryPair) -> list[tuple[str, str,
         label = name.removesuffix("_per_step").capitalize() + (" per step" if name.endswith("_per_step") else "")
         rows.append(_field(figures[name], label, ""))
     units = {name: "share" if name == "fragmentation" else name.rpartition("_")[2] for name in _FIELDS}
-    return rows + [_field(figures[name], label, units[name].replace("us", "µs")) for name, label in _FIELDS.items()]
+    fields = [_field(figures[name], label, units[name].replace("us", "µs")) for name, label in _FIELDS.items()]
+    return rows + [(*field[:3], "") if field[0] == _PEAK_TIME else field for field in fields]
 
 
 def _field(values: tuple[float, float], label: str, unit: str) -> tuple[str, str, str, str]:
     ours, theirs = values
     text, delta = (_fraction, _fraction_delta) if unit == "share" else (format_value, format_delta)
-    change = "" if ours != ours or theirs != theirs else "unchanged" if ours == theirs else delta(theirs - ours, unit)
+    is_known = ours == ours and theirs == theirs
+    change = "" if not is_known else "unchanged" if ours == theirs else delta(theirs - ours, unit)
     percent = f" · {format_percent_change(theirs / ours)}" if unit == "bytes" and ours > 0 and theirs != ours else ""
     return label, text(ours, unit), text(theirs, unit), change + percent * bool(change)
 

@@ -109,15 +109,16 @@ def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
     shares = [f"self_share_{role}" for role in BOTH]
     occurrences = [f"occurrences{per}_{role}" for role in BOTH]
     if choice.by == "op_name":
-        names = ["op_name", "op_type", *side, *self_time, "status", "verdict"]
+        wall_time = [f"wall_time_us{per}_{role}" for role in BOTH] if every and any(map(has_steps, pair.runs)) else []
+        names = ["op_name", "op_type", *side, *self_time, *wall_time, "status", "verdict"]
         if every:
-            names += [*INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
+            names += ["evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
             names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
             names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     else:
         names = [choice.by, *side, *self_time, "status", "verdict"]
         if every:
-            names += [*INTERVAL, *shares, *occurrences, "match"]
+            names += ["evidence", *INTERVAL, *shares, *occurrences, "match"]
     return [tables.shown(name, schema.OP_STATS) for name in names]
 
 

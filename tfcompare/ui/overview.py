@@ -17,18 +17,21 @@ from tfcompare.charts import ops, steps
 from tfcompare.charts.attribution import part_waterfall, step_waterfall
 from tfcompare.charts.step_parts import average_steps, parts_of_steps
 from tfcompare.charts.style import Side
-from tfcompare.charts.verdicts import step_time_intervals, word_of
+from tfcompare.charts.verdicts import colours_of_change, step_time_intervals, word_of
 from tfcompare.compare import Comparison
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.movers import largest_changes
 from tfcompare.compare.typical_steps import MEANING as TYPICAL
 from tfcompare.environment import environment
 from tfcompare.export.csv import for_spreadsheet
-from tfcompare.key_figures import KeyFigure, better_by, key_figures
+from tfcompare.key_figures import STEP_TIME, KeyFigure, better_by, key_figures
 from tfcompare.outlying import average_in_words, in_words, outlying
+from tfcompare.part_times import eager_share
 from tfcompare.run import Run
-from tfcompare.step_series import on_slowest_host, sixteen_bit_share
+from tfcompare.step_series import sixteen_bit_share
+from tfcompare.straggler import steps_of_straggler
 from tfcompare.tf_stats import main_side, op_table, own_side_shares
+from tfcompare.throughput import between_steps_sentence, dispatch_sentence, window_figures
 from tfcompare.ui.cards import cards
 from tfcompare.ui.changes import largest
 from tfcompare.ui.figures import draw, kept
@@ -64,10 +67,16 @@ def headlines(comparison: Comparison) -> None:
             lines = [f"- {head} {rest} {more}".rstrip() for (head, rest), more in zip(sentences, doubts, strict=True)]
             st.markdown("\n".join(lines))
         return
-    for head, rest in sentences:
+    for (head, rest), run in zip(sentences, comparison.candidates, strict=True):
         st.markdown(f"## {head}", help=meaning)
-        if rest:
-            st.markdown(rest)
+        for sentence in filter(None, [rest, *step_sentences(comparison, run)]):
+            st.markdown(sentence)
+
+
+def step_sentences(comparison: Comparison, candidate: Run) -> list[str]:
+    """What the step time alone does not tell: time between steps, and dispatch where the device is not waited for."""
+    make = (between_steps_sentence, dispatch_sentence)
+    return kept(comparison, ("step_sentences", candidate.id), lambda: [of(comparison, candidate) for of in make])
 
 
 def first_sentence(text: str) -> tuple[str, str]:
@@ -77,7 +86,7 @@ def first_sentence(text: str) -> tuple[str, str]:
 
 
 def verdicts(comparison: Comparison) -> Callable[[], None]:
-    """Whether the step time of each candidate differs from the baseline's, its interval, and what that rests on.
+    """The verdict on each candidate's step time, its interval and its basis.
 
     Returns what draws the intervals, in their place at the top. To be called once all that is to be read first is
     there: a browser stands still for a second or two while it loads what draws its first chart.
@@ -89,7 +98,10 @@ def verdicts(comparison: Comparison) -> Callable[[], None]:
     for side, verdict in found:
         name = f"{as_code(side.name)}: " if len(found) > 1 else ""
         caveat = f" **But {as_markdown(verdict.caveat)}.**" if verdict.caveat else ""
-        st.markdown(f"{name}**{word_of(verdict)}** – {as_markdown(verdict.reason)}.{caveat}")
+        st.markdown(
+            f"{name}**{word_of(verdict)}** – {as_markdown(verdict.reason)}.{caveat}",
+            help=None if verdict.sensitivity is None else verdict.sensitivity.details(),
+        )
     _outlying(comparison)
 
     def draw_intervals() -> None:
@@ -120,16 +132,22 @@ def attribution(pair: Pair) -> None:
     """What made the average step longer or shorter: its parts, and what happened within one of them."""
     st.subheader("What made the difference")
     found = _attribution(pair.key, pair)
-    st.markdown(found.sentence)
+    st.markdown(" ".join(filter(None, [found.host_sentence, found.sentence])))
     if found.waterfall is None:
         return
+    colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
     with two_charts("attribution"):
         if not found.waterfall.is_empty:
-            draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides))
+            draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides, colours))
         draw(pair, "average_steps", lambda: average_steps(found.parts, pair.sides))
     roles = ("baseline", "candidate")
-    steps_of_sides = kept(pair, "outlying", lambda: [outlying(run, pair.host_of(run)) for run in pair.runs])
-    if said := average_in_words(list(zip(roles, steps_of_sides, strict=True))):
+    of_hosts = list(zip(pair.runs, found.hosts, strict=True))
+    steps_of_sides = kept(pair, "attributed_outliers", lambda: [outlying(run, host) for run, host in of_hosts])
+    said = average_in_words(list(zip(roles, steps_of_sides, strict=True)))
+    if found.host_sentence:
+        hosts = " and ".join(dict.fromkeys(map(as_code, found.hosts)))
+        said = f"Parts and ops are those of host {hosts}. {said}"
+    if said:
         st.caption(said)
     if found.moved_most is None:
         return
@@ -142,16 +160,19 @@ def attribution(pair: Pair) -> None:
     inside = _within(pair.key, part, pair)
     st.markdown(inside.sentence)
     if inside.waterfall is not None and not inside.waterfall.is_empty:
-        draw(pair, "part_waterfall", partial(part_waterfall, inside.waterfall, pair.sides, labels[part]), part)
+        make = partial(part_waterfall, inside.waterfall, pair.sides, labels[part], colours)
+        draw(pair, "part_waterfall", make, part)
 
 
 def advice(pair: Pair) -> None:
-    """What to try next in the candidate, and what got better and worse since the baseline."""
+    """What to try next in the candidate, and what got better, got worse and stayed as it was since the baseline."""
     facts = (_facts(run.content_id, pair.host_of(run), run) for run in pair.runs)
     recorded = map(pair.comparison.recordings, pair.runs)
     found = kept(pair, "advice", lambda: advise_on(*map(with_repeats, facts, recorded)))
     st.subheader("What to try next")
-    if not found.advice:
+    if found.caveat:
+        st.info(found.caveat)
+    elif not found.advice:
         st.info("No rule found anything to improve that the profiles give evidence for.")
     for place, one in enumerate(found.advice):
         with st.expander(one.title, expanded=place < UNFOLDED):
@@ -160,6 +181,8 @@ def advice(pair: Pair) -> None:
     with two_charts("changes"):
         _changes("Got better since the baseline", found.improvements)
         _changes("Got worse since the baseline", found.regressions)
+    if found.unchanged:
+        st.markdown("**Unchanged**\n" + "\n".join(f"- {one.text}" for one in found.unchanged))
 
 
 def _evidence(evidence: tuple[Evidence, ...]) -> None:
@@ -177,7 +200,7 @@ def _evidence(evidence: tuple[Evidence, ...]) -> None:
 def _changes(title: str, changes: tuple[Change, ...]) -> None:
     with st.container():
         st.markdown(f"**{title}**")
-        st.markdown("\n".join(f"- {one.text}" for one in changes) or "Nothing that the steps bear out.")
+        st.markdown("\n".join(f"- {one.text}" for one in changes) or "No significant change.")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -208,16 +231,23 @@ def figures(pair: Pair) -> None:
 
 
 def _key_figures(pair: Pair) -> list[KeyFigure]:
-    step_us, sixteen_bit = (
-        (of(pair.baseline), of(pair.candidate)) for of in (pair.comparison.typical_step_us, partial(_sixteen_bit, pair))
+    step_us, sixteen_bit, eager = (
+        (of(pair.baseline), of(pair.candidate))
+        for of in (pair.comparison.typical_step_us, partial(_sixteen_bit, pair), partial(_eager, pair))
     )
     verdict = pair.comparison.verdict[pair.candidate.id]
-    return key_figures(pair.diff(), step_us, sixteen_bit, better_by(verdict))
+    figures = key_figures(pair.diff(), step_us, sixteen_bit, eager, better_by(verdict))
+    place = sum(figure.label == STEP_TIME for figure in figures)
+    return [*figures[:place], *window_figures(pair.comparison, pair.candidate), *figures[place:]]
 
 
 def _sixteen_bit(pair: Pair, run: Run) -> float:
-    steps = on_slowest_host(run.table("steps", host=pair.host_of(run)))
+    steps = steps_of_straggler(run.table("steps", host=pair.host_of(run)))
     return sixteen_bit_share(steps[steps["included"].astype(bool)])
+
+
+def _eager(pair: Pair, run: Run) -> float:
+    return eager_share(run, pair.host_of(run))
 
 
 def step_times(pair: Pair) -> None:
@@ -242,13 +272,13 @@ def step_times(pair: Pair) -> None:
     with two_charts("step_parts"):
         for side, run in zip(pair.sides, pair.runs, strict=True):
             if has_steps(run):
-                draw(pair, f"step_parts_{side.position > 0}", partial(_parts_of_steps, pair, side, run))
+                draw(pair, f"step_parts_{side.position > 0}", partial(_parts_of_steps, pair, side))
     if len(runs) > DRAWN + 1:
         st.caption(f"Drawn are the baseline, the first {DRAWN} candidates and the one shown in detail.")
 
 
-def _parts_of_steps(pair: Pair, side: Side, run: Run) -> Any:
-    return parts_of_steps(side, step_attribution.steps_of(pair.comparison, run))
+def _parts_of_steps(pair: Pair, side: Side) -> Any:
+    return parts_of_steps(side, step_attribution.attributed_steps(pair.comparison, pair.candidate)[side.position > 0])
 
 
 def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:

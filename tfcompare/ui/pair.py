@@ -14,6 +14,7 @@ from tfcompare.charts import style
 from tfcompare.compare import Comparison
 from tfcompare.compare.by_hand import Choice, told_apart
 from tfcompare.compare.comparability import Mismatch
+from tfcompare.compare.matching import Evidence
 from tfcompare.compare.movers import Grouping, group_diff
 from tfcompare.compare.tree import scope_tree
 from tfcompare.run import Run
@@ -64,6 +65,12 @@ class Pair:
     def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The table of the baseline and of the candidate, of the host that is shown or of all."""
         ours, theirs = (run.table(name, host=self.host_of(run)) for run in self.runs)
+        return ours, theirs
+
+    @property
+    def evidence(self) -> Evidence:
+        """What tells the ops of both runs apart beside their names."""
+        ours, theirs = (run.op_evidence(host=self.host_of(run)) for run in self.runs)
         return ours, theirs
 
     def ops(self, *, idle: bool) -> pd.DataFrame:

@@ -23,7 +23,7 @@ from tfcompare.ui import query_result
 from tfcompare.ui.loading import QUIET_S, fetch
 from tfcompare.ui.query_catalogue import catalogue
 from tfcompare.ui.selection import Selection
-from tfcompare.ui.shell import View, begin_with, choose_steps, stop
+from tfcompare.ui.shell import View, choose_steps, chosen_steps, stop
 from tfcompare.ui.text import as_code, as_markdown
 
 MOST_ROWS = 10_000
@@ -80,7 +80,7 @@ def _tables(view: View) -> RunTables:
     if not ids:
         stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
     by_id = {run.id: run for run in view.found}
-    outcomes = fetch([by_id[run_id] for run_id in ids], view.settings, selection.step_marker)
+    outcomes = fetch([by_id[run_id] for run_id in ids], view.settings, selection.steps)
     runs: list[Run] = []
     for outcome in outcomes.values():
         if isinstance(outcome, TfcompareError):
@@ -91,7 +91,7 @@ def _tables(view: View) -> RunTables:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
     choose_steps(view, runs)
     names = ", ".join(as_code(run.name) for run in runs)
-    st.caption(f"The tables of {names}: sums are over the whole profile{begin_with(runs)}.")
+    st.caption(f"The tables of {names}: sums are over the whole profile{chosen_steps(runs)}.")
     return RunTables(tuple(runs), tuple(_role(run.id, ids[0], repeats, selection) for run in runs))
 
 

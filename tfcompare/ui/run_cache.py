@@ -12,12 +12,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tfcompare.errors import NotFetched, TfcompareError
+from tfcompare.step_choice import OWN_STEPS, StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.logdir import FoundRun
     from tfcompare.run import Run
 
-Key = tuple[str, str, str, str | None]
+Key = tuple[str, str, str, StepChoice]
 
 TRY_AGAIN_S = 10
 """For so long a run that could not be fetched is not asked for again: a page is drawn many times a minute."""
@@ -32,7 +33,7 @@ class RunCache:
     some seconds.
     """
 
-    def __init__(self, max_bytes: int, load: Callable[[FoundRun, str | None], Run]) -> None:
+    def __init__(self, max_bytes: int, load: Callable[[FoundRun, StepChoice], Run]) -> None:
         self.max_bytes = max_bytes
         self._load = load
         self._lock = threading.Lock()
@@ -42,33 +43,31 @@ class RunCache:
         self._try_again_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
 
-    def request_together(
-        self, found: Sequence[FoundRun], step_marker: str | None = None
-    ) -> dict[FoundRun, Future[Run]]:
+    def request_together(self, found: Sequence[FoundRun], steps: StepChoice = OWN_STEPS) -> dict[FoundRun, Future[Run]]:
         """All these runs, as `request` gives each; they stay until others are asked for together."""
         with self._lock:
-            self._together = frozenset(_key(run, step_marker) for run in found)
-        return {run: self.request(run, step_marker) for run in found}
+            self._together = frozenset(_key(run, steps) for run in found)
+        return {run: self.request(run, steps) for run in found}
 
-    def request(self, found: FoundRun, step_marker: str | None = None) -> Future[Run]:
+    def request(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Future[Run]:
         """The run with these steps, now or later; reading starts at once unless it was read or is being read."""
-        key = _key(found, step_marker)
+        key = _key(found, steps)
         with self._lock:
             if monotonic() >= self._try_again_at.get(key, inf):
                 del self._futures[key], self._bytes[key], self._try_again_at[key]
             future = self._futures.get(key)
             is_new = future is None
             if future is None:
-                future = self._futures[key] = self._threads.submit(self._load, found, step_marker)
+                future = self._futures[key] = self._threads.submit(self._load, found, steps)
             self._futures.move_to_end(key)
         if is_new:  # outside the lock: of a reading that is done already, the callback runs here and now
             future.add_done_callback(lambda done: self._weigh(key, done))
         return future
 
-    def peek(self, found: FoundRun, step_marker: str | None = None) -> Run | TfcompareError | None:
+    def peek(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Run | TfcompareError | None:
         """What reading the run gave, or None where it was not read or is still being read."""
         with self._lock:
-            future = self._futures.get(_key(found, step_marker))
+            future = self._futures.get(_key(found, steps))
         return outcome(future) if future is not None and future.done() else None
 
     def _weigh(self, key: Key, done: Future[Run]) -> None:
@@ -98,6 +97,6 @@ def outcome(done: Future[Run]) -> Run | TfcompareError:
         return error
 
 
-def _key(found: FoundRun, step_marker: str | None) -> Key:
+def _key(found: FoundRun, steps: StepChoice) -> Key:
     # A run is read anew under another name: names are short and depend on the neighbours, and reading is quick.
-    return found.stat_key, found.id, found.name, step_marker
+    return found.stat_key, found.id, found.name, steps

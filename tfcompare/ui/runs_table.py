@@ -18,6 +18,7 @@ from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.ui import state
 from tfcompare.ui.narrow import is_narrow
+from tfcompare.ui.replicates import with_replicates
 from tfcompare.ui.selection import Selection
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
@@ -177,8 +178,9 @@ def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
 def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
     def clicked(column: str) -> None:
         run = runs[st.session_state[column]["row"]]
-        selection = state.chosen()
-        state.choose(selection.with_baseline(run.id) if column == _BASELINE else selection.with_toggled(run.id))
+        before = state.chosen()
+        chosen = before.with_baseline(run.id) if column == _BASELINE else before.with_toggled(run.id)
+        state.choose(with_replicates(chosen, before, runs))
 
     return clicked
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from tfcompare.compare.by_hand_text import Kept, from_address, to_address
+from tfcompare.compare.comparison import Per
 from tfcompare.errors import NoSuchPlace
 from tfcompare.logdir import FoundRun
 from tfcompare.logdir.places import lies_in
 from tfcompare.remote.places import is_url, parse
+from tfcompare.step_choice import StepChoice, step_choice
 
-Per = Literal["step", "run"]
 PER: tuple[Per, ...] = ("step", "run")
 Repeat = tuple[str, str]
 """The id of a compared run, and that of another recording of its program."""
@@ -32,7 +32,8 @@ class Selection:
 
     `repeats`: pairs of a compared run and another recording of its program; the former is as it stood in the address
     where that names no compared run. `by_hand`: which ops are said to be which; `is_by_hand_lost` where the address
-    tells of more than it holds. `step_marker`: the host event that begins each step of all these runs, if one is named.
+    tells of more than it holds. `step_marker`: the host event that begins each step of all these runs, if one is named;
+    `step_range`: the steps that count, such as `5:25`, None for all.
     """
 
     baseline: str | None = None
@@ -44,6 +45,12 @@ class Selection:
     by_hand: Kept = ()
     is_by_hand_lost: bool = False
     step_marker: str | None = None
+    step_range: str | None = None
+
+    @property
+    def steps(self) -> StepChoice:
+        """Which steps of all runs count. Raises `TfcompareError` where the range is none."""
+        return step_choice(self.step_marker, self.step_range)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -68,6 +75,7 @@ class Selection:
             "per": [self.per] if self.per != "step" else [],
             "host": [self.host] if self.host else [],
             "step_marker": [self.step_marker] if self.step_marker else [],
+            "steps": [self.step_range] if self.step_range else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
             "by_hand": to_address(self.by_hand),
         }
@@ -143,6 +151,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
         per="run" if per == "run" else "step",
         host=_last(named["host"]) or remembered.host,
         step_marker=_last(named["step_marker"]) or remembered.step_marker,
+        step_range=_last(named["steps"]) or remembered.step_range,
         places=named["dir"] or remembered.places,
     )
 

@@ -13,11 +13,13 @@ from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison
 from tfcompare.compare.by_hand import ByHand
 from tfcompare.compare.by_hand_text import of_runs
+from tfcompare.compare.comparison import Per
 from tfcompare.compare.repeats import Vetted, vetted
 from tfcompare.errors import TfcompareError
 from tfcompare.logdir import FoundRun
 from tfcompare.run import Run
 from tfcompare.settings import Settings
+from tfcompare.step_choice import StepChoice
 from tfcompare.ui import (
     captures,
     kept,
@@ -32,8 +34,9 @@ from tfcompare.ui import (
     uploads,
 )
 from tfcompare.ui.loading import compared, fetch
+from tfcompare.ui.replicates import with_replicates
 from tfcompare.ui.search import Search, search
-from tfcompare.ui.selection import Per, Selection, default_pair, settle
+from tfcompare.ui.selection import Selection, default_pair, settle
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
@@ -56,6 +59,8 @@ LOGO = (
 OF_ALL_RECORDINGS = (
     "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
 )
+_BEFORE_AND_AFTER = 2
+"""Where so many places are named, the newest run of each is compared, with its replicates."""
 _MOST_NAMED = 12
 _MARKER_LENGTH = 100
 
@@ -142,7 +147,10 @@ def _begin() -> tuple[View, Selection, list[str]]:
     complaints += map(as_markdown, refused)
     wish = replace(wish, places=opened)
     result = search(settings, wish.places, (*uploads.places(settings), *captures.places(settings)))
+    wish, complaints = _with_usable_steps(wish, complaints)
     settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
+    if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
+        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.found))
     state.choose(settled.selection)
     complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
     complaints += _unknown_runs(settled.unknown, result.found)
@@ -150,6 +158,15 @@ def _begin() -> tuple[View, Selection, list[str]]:
         f"{as_code(bad.run)} is not counted as a repeat: {as_markdown(bad.why)}." for bad in settled.misplaced
     ]
     return View(settings, result, settled.selection, may_type), wish, complaints
+
+
+def _with_usable_steps(wish: Selection, complaints: list[str]) -> tuple[Selection, list[str]]:
+    """The wish without a range of steps that is none, and with why among the complaints."""
+    try:
+        _ = wish.steps
+    except TfcompareError as error:
+        return replace(wish, step_range=None), [*complaints, f"Steps: {as_markdown(error)}."]
+    return wish, complaints
 
 
 def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str]:
@@ -190,7 +207,7 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
-    outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.step_marker)
+    outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.steps)
     loaded: dict[str, Run] = {}
     for run_id, outcome in outcomes.items():
         if isinstance(outcome, TfcompareError):
@@ -210,24 +227,37 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
 
 
 def choose_steps(view: View, runs: Sequence[Run]) -> None:
-    """The choice of the event that begins each step of these runs, and which of them have no such steps."""
+    """The choices of which steps of these runs count and what begins them, and which runs have no such steps."""
     if view.marker_slot is not None:
         sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
-    marker = view.selection.step_marker
-    lacking = [as_code(run.name) for run in runs if run.step_marker != marker]
-    if marker is not None and lacking:
+        sidebar.step_range_choice(view.marker_slot, view.selection, runs)
+    steps = view.selection.steps
+    lacking = [as_code(run.name) for run in runs if run.choice != steps]
+    if not steps.is_default and lacking:
         st.warning(
-            f"{' and '.join(lacking)} cannot be had with steps that begin with {_marker_text(marker)}: not every host "
-            "has an event of that name, or the profile is not at hand. Shown with the steps that "
-            f"{'it marks itself' if len(lacking) == 1 else 'they mark themselves'}, if any.",
+            f"{' and '.join(lacking)} cannot be shown with {_steps_text(steps)}: {_why_lacking(steps)}, or the profile "
+            f"is not at hand. Shown with all steps that {'it marks' if len(lacking) == 1 else 'they mark'}, if any.",
             icon=":material/warning:",
         )
 
 
-def begin_with(runs: Iterable[Run]) -> str:
-    """`; steps begin with …`, to end a sentence on these runs; empty where none was read so."""
-    marker = next(filter(None, (run.step_marker for run in runs)), None)
-    return f"; steps begin with {_marker_text(marker)}" if marker else ""
+def chosen_steps(runs: Iterable[Run]) -> str:
+    """`; steps 5:25`, to end a sentence on these runs; empty where all of them have all their own steps."""
+    steps = next((run.choice for run in runs if not run.choice.is_default), None)
+    return f"; {_steps_text(steps)}" if steps is not None else ""
+
+
+def _steps_text(steps: StepChoice) -> str:
+    """`steps 5:25 that begin with …`."""
+    numbers = f" {steps.range}" if steps.range else ""
+    if steps.marker is None:
+        return f"steps{numbers}"
+    return f"steps{numbers} that begin with {_marker_text(steps.marker)}"
+
+
+def _why_lacking(steps: StepChoice) -> str:
+    reasons = ["not every host has an event of that name"] if steps.marker is not None else []
+    return " or ".join([*reasons, "a host has no step in that range"] if steps.has_range else reasons)
 
 
 def _marker_text(marker: str) -> str:
@@ -262,7 +292,7 @@ def _by_hand(selection: Selection, candidates: Sequence[Run]) -> ByHand:
 def _tell_what_is_compared(comparison: Comparison) -> None:
     candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
-    steps = begin_with((comparison.baseline, *comparison.candidates))
+    steps = chosen_steps((comparison.baseline, *comparison.candidates))
     baseline = _with_repeats(comparison, comparison.baseline)
     has_repeats = any(comparison.repeats_of(run) for run in (comparison.baseline, *comparison.candidates))
     st.caption(

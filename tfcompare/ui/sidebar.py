@@ -11,12 +11,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
-from tfcompare.compare.estimates import FEWEST_REPEATS
+from tfcompare.compare.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
 from tfcompare.logdir import FoundRun
 from tfcompare.recording_names import suggest
 from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.ui import state
+from tfcompare.ui.replicates import ungrouped, with_replicates
 from tfcompare.ui.selection import PER, Selection
 from tfcompare.ui.text import as_markdown
 from tfcompare.units import middle_ellipsis
@@ -49,6 +50,7 @@ _PER = "tfcompare.per"
 _HOST = "tfcompare.host"
 _EVERY_HOST = ""
 _STEP_MARKER = "tfcompare.step_marker"
+_STEPS = "tfcompare.steps"
 
 
 def page_files() -> list[Path]:
@@ -90,12 +92,12 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
     with st.sidebar:
         st.selectbox(
             "Baseline", list(names), index=None, key=_BASELINE, format_func=lambda run_id: names.get(run_id, run_id),
-            placeholder="Choose a run", on_change=_baseline_changed,
+            placeholder="Choose a run", on_change=_baseline_changed, args=(found,),
         )  # fmt: skip
         st.multiselect(
             "Candidates", [i for i in names if i != selection.baseline], key=_CANDIDATES,
             format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
-            on_change=_candidates_changed,
+            on_change=_candidates_changed, args=(found,),
         )  # fmt: skip
         _repeats(selection, found, full_names)
         st.button(
@@ -110,23 +112,24 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
 
 
 def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, str]) -> None:
-    """More recordings of the compared programs: chosen by hand, or in one go where the runs' names tell."""
+    """Replicates of the compared runs: chosen one by one, or grouped by the runs' names."""
     if not selection.compared:
         return
     count = len(selection.repeats)
-    with st.expander(f"Repeats ({count})" if count else "Repeats", key=_REPEATS):
+    with st.expander(f"Replicates ({count})" if count else "Replicates", key=_REPEATS):
         shown = selection.compared
         if len(shown) > MOST_AT_ONCE:
             shown = (st.selectbox("Of", shown, key=_REPEATED, format_func=lambda run: names.get(run, run)),)
         for run in shown:
             _repeats_of(run, selection, names)
         st.caption(
-            f"Verdicts rest on all of a program's recordings; from {FEWEST_REPEATS} on, their spread is measured."
+            f"Verdicts rest on all captures of a program. From {FEWEST_REPEATS} on, their variation is measured; from "
+            f"{FEWEST_REPLICATES} on, verdicts are plain instead of likely."
         )
     if more := ungrouped(selection, suggest(found, selection.baseline, selection.candidates)):
         number = sum(map(len, more.values()))
         st.button(
-            f"Group {number} recording{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
+            f"Group {number} capture{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
             help=_what_would_be_grouped(more, names), on_click=_group, args=(more,), width="stretch",
         )  # fmt: skip
 
@@ -136,7 +139,7 @@ def _what_would_be_grouped(more: Mapping[str, Sequence[str]], names: dict[str, s
     for run, runs in more.items():
         rest = len(runs) - MOST_NAMED
         listed = ", ".join(names[repeat] for repeat in runs[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
-        groups.append(f"{as_markdown(listed)} as repeats of {as_markdown(names[run])}")
+        groups.append(f"{as_markdown(listed)} as replicates of {as_markdown(names[run])}")
     return "\n\n".join(groups)
 
 
@@ -146,18 +149,11 @@ def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
     key = f"{_REPEATS}.{run}"
     st.session_state[key] = list(own)
     st.multiselect(
-        f"More recordings of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}",
+        f"More captures of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}",
         [i for i in names if i not in elsewhere], key=key,
         format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
         on_change=_repeats_changed, args=(run,),
     )  # fmt: skip
-
-
-def ungrouped(selection: Selection, suggested: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Of what is suggested, what is no repeat yet."""
-    grouped = {repeat for _, repeat in selection.repeats}
-    more = {run: tuple(r for r in runs if r not in grouped) for run, runs in suggested.items()}
-    return {run: runs for run, runs in more.items() if runs}
 
 
 def short_names(names: dict[str, str], width: int) -> dict[str, str]:
@@ -191,6 +187,18 @@ def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequenc
     )  # fmt: skip
 
 
+def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """Which steps count, where any run has steps."""
+    if selection.step_range is None and not any(run.info.has_steps for run in runs):
+        return
+    st.session_state[_STEPS] = selection.step_range or ""
+    slot.text_input(
+        "Steps", key=_STEPS, placeholder="all, or a range such as 5:25", on_change=_steps_changed,
+        help="Positions counted from 1, as in the charts of steps, both included; 5: or :25 for an open end. All "
+        "figures are then of these steps and what ran between them.",
+    )  # fmt: skip
+
+
 def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
     """What can be chosen: events that all of the runs without steps have before those of some."""
     of_each = [run.likely_markers for run in runs if run.likely_markers]
@@ -199,12 +207,14 @@ def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
     return [*([chosen] if chosen and chosen not in found_in else []), *names]
 
 
-def _baseline_changed() -> None:
-    state.choose(state.chosen().with_baseline(st.session_state[_BASELINE]))
+def _baseline_changed(found: Sequence[FoundRun]) -> None:
+    before = state.chosen()
+    state.choose(with_replicates(before.with_baseline(st.session_state[_BASELINE]), before, found))
 
 
-def _candidates_changed() -> None:
-    state.choose(state.chosen().with_candidates(st.session_state[_CANDIDATES]))
+def _candidates_changed(found: Sequence[FoundRun]) -> None:
+    before = state.chosen()
+    state.choose(with_replicates(before.with_candidates(st.session_state[_CANDIDATES]), before, found))
 
 
 def _repeats_changed(run: str) -> None:
@@ -228,6 +238,10 @@ def _per_changed() -> None:
 
 def _step_marker_changed() -> None:
     state.choose(replace(state.chosen(), step_marker=st.session_state[_STEP_MARKER] or None))
+
+
+def _steps_changed() -> None:
+    state.choose(replace(state.chosen(), step_range=st.session_state[_STEPS].strip() or None))
 
 
 def _host_changed() -> None:

@@ -41,8 +41,9 @@ TEXT_PIXELS = {
     "category": 140,
     "category_candidate": 140,
     "status": 80,
-    "verdict": 76,
-    "verdict_text": 112,
+    "verdict": 108,
+    "evidence": 84,
+    "verdict_text": 130,
     "recorded": 150,
 }
 NAME_PIXELS = (180, 420)

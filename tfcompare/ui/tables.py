@@ -17,7 +17,8 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from tfcompare.charts import style
-from tfcompare.compare.verdict import FASTER, SLOWER
+from tfcompare.charts.verdicts import colour_of
+from tfcompare.compare.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.ui.columns import Shown, shown
 from tfcompare.ui.match_marks import MARK_PIXELS, MATCH_WORDS, explain_marks, marked_rows, with_marks
@@ -166,6 +167,8 @@ def styled(
             short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
         if column.name == "match":
             short[column.name] = MATCH_WORDS
+        if column.name == "verdict" and "evidence" in page:
+            short[column.name] = _verdict_texts(page)
     headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
     at: dict[str, Hashable] = {column.name: column.name for column in columns}
     if _has_headings(columns):
@@ -195,15 +198,26 @@ def _look_up(texts: Mapping[str, str], text: str) -> str:
     return texts.get(text, text)
 
 
+def _verdict_texts(page: pd.DataFrame) -> dict[str, str]:
+    """How each verdict is written: the tested rows of a pair all have the same evidence."""
+    evidence = SINGLE if (page["evidence"] == SINGLE).any() else ""
+    return {str(word): wording(str(word), evidence) for word in page["verdict"].dropna().unique()}
+
+
 def _change_colours(page: pd.DataFrame, column: Shown) -> list[str]:
     """For each cell of changes its colour: none where no verdict says that it is better or worse."""
     changes = page[column.name].astype("float64")
     better, worse = changes < 0, changes > 0
-    if column.is_time:
-        verdicts = page["verdict"] if column.is_judged and "verdict" in page else pd.Series("", page.index, dtype="str")
-        better, worse = better & (verdicts == FASTER), worse & (verdicts == SLOWER)
-    colours = np.select([better, worse], [f"color: {style.BETTER}", f"color: {style.WORSE}"], "")
-    return [str(colour) for colour in colours]
+    if not column.is_time:
+        return [str(c) for c in np.select([better, worse], [f"color: {style.BETTER}", f"color: {style.WORSE}"], "")]
+    if not column.is_judged or "verdict" not in page:
+        return [""] * len(page)
+    claims = (better & (page["verdict"] == FASTER)) | (worse & (page["verdict"] == SLOWER))
+    evidence = page["evidence"] if "evidence" in page else pd.Series("", page.index, dtype="str")
+    return [
+        f"color: {colour_of(word, of_row)}" if is_claim else ""
+        for is_claim, word, of_row in zip(claims, page["verdict"], evidence, strict=True)
+    ]
 
 
 def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[int, Any]:

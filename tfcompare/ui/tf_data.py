@@ -15,10 +15,11 @@ from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.iterator_tree import whereabouts
 from tfcompare.compare.matching import with_hosts_of
 from tfcompare.compare.tf_data_change import Analysis, analyse, change
-from tfcompare.schema.input import SLOW_CALL_US
+from tfcompare.input_bound import words
 from tfcompare.ui import sidebar, state, tables
 from tfcompare.ui.downloads import csv_buttons
 from tfcompare.ui.figures import kept
+from tfcompare.ui.input_pipeline import waits_of
 from tfcompare.ui.pair import Pair
 from tfcompare.ui.text import as_code, as_markdown
 from tfcompare.ui.tf_data_steps import ROLES, Sides
@@ -53,15 +54,17 @@ class Choice:
 
 
 def headline(pair: Pair) -> bool:
-    """The change in a sentence, and of each run whether it waits for its input; whether there is more to show."""
-    sides = [_analysis_of(pair, role) for role in (0, 1)]
+    """What the runs wait for in a sentence, and of each whether it is input bound; whether there is more to show."""
+    sides = _analysis_of(pair, 0), _analysis_of(pair, 1)
+    waits = waits_of(pair)
     identical = pair.baseline.content_id == pair.candidate.content_id
-    st.markdown(f"## {as_markdown(change(*sides, identical=identical))}")
-    if sides == [None, None]:
+    are_bound = waits[0].is_bound, waits[1].is_bound
+    st.markdown(f"## {as_markdown(change(*sides, are_bound, identical=identical))}")
+    if sides == (None, None):
         st.info(f"There is no tf.data to look at. {HOW_TO_RECORD}")
         return False
-    for run, side, role in zip(pair.runs, sides, ROLES, strict=True):
-        st.markdown(f"{role} {as_code(run.name)}: {_state(side)}")
+    for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
+        st.markdown(f"{role} {as_code(run.name)} {words(wait)} {_calls(side)}")
     sidebar.link("pages/5_Input_pipeline.py", "What of the step it costs: Input pipeline", state.chosen())
     return True
 
@@ -74,24 +77,17 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
     return kept(pair, ("analysis", role, *chosen.items()), make)
 
 
-def _state(side: Analysis | None) -> str:
-    """Whether the run is input bound, in Markdown."""
+def _calls(side: Analysis | None) -> str:
+    """The calls to the pipeline with the longest one, in Markdown."""
     if side is None:
-        return f"**no tf.data** in its profile. {HOW_TO_RECORD}"
-    slow = (
-        f"{format_count(side.slow_calls)} of {format_count(side.calls)} calls to {side.pipeline} took longer than "
-        f"{SLOW_CALL_US:.0f} µs"
+        return f"Its profile holds **no tf.data**. {HOW_TO_RECORD}"
+    text = (
+        f"Calls to {as_code(side.pipeline)}: {format_count(side.calls)}, {format_time_us(side.mean_us)} on average, "
+        f"the longest {format_time_us(side.longest_us)}."
     )
-    longest = f"the longest {format_time_us(side.longest_us)}"
-    if side.input == "to devices only":
-        return (
-            f"only pipelines that hand elements to a device were recorded ({longest}), not the ones that make them, so "
-            "whether it is input bound cannot be told."
-        )
-    if side.input == "input bound":
-        return f"**input bound** by the guide's rule for tf.data: {slow}, {longest}."
-    none = f"no call took longer than {SLOW_CALL_US:.0f} µs"
-    return f"**not input bound** by the guide's rule for tf.data: {none}, {longest}."
+    if side.feeds_device_only:
+        return f"{text} It only hands elements to a device; what makes them was not recorded."
+    return text
 
 
 def latencies(pair: Pair) -> None:
@@ -111,7 +107,7 @@ def latencies(pair: Pair) -> None:
     ]
     if rows:
         verdicts(
-            pair, rows, "How sure the change of the mean call is", "Mean call, candidate ÷ baseline", key="latencies"
+            pair, rows, "Confidence intervals of the mean call", "Mean call, candidate ÷ baseline", key="latencies"
         )
     if len(longest) > MOST_DRAWN:
         st.caption(f"The {MOST_DRAWN} pipelines with the longest mean call; the table below has the verdict on each.")
@@ -155,7 +151,7 @@ def _pipeline_columns(rows: pd.DataFrame, per: str, *, every: bool, renamed: boo
     others = (f"slow_calls{per}", f"calls{per}", "min_latency_us")
     names += [f"{name}_{role}" for name in others for role in SUFFIXES]
     names += ["status"] if every or (rows["status"] != "matched").any() else []
-    names += [f"bottleneck_self_time_us_{role}" for role in SUFFIXES] if every else []
+    names += ["evidence", *(f"bottleneck_self_time_us_{role}" for role in SUFFIXES)] if every else []
     shown = [tables.shown(name, schema.TF_DATA_PIPELINES) for name in names]
     texts = [f"bottleneck_{role}" for role in SUFFIXES] if every else []
     return shown + [_with_role(tables.shown(name, schema.TF_DATA_PIPELINES), name) for name in texts]

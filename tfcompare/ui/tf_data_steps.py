@@ -7,7 +7,7 @@ import streamlit as st
 from tfcompare.compare.iterator_tree import display_name
 from tfcompare.compare.tf_data_advice import GUIDE, advice
 from tfcompare.compare.tf_data_change import Analysis
-from tfcompare.schema.input import SLOW_CALL_US
+from tfcompare.input_bound import InputWait
 from tfcompare.ui.pair import Pair
 from tfcompare.ui.side_by_side import CHART_PIXELS
 from tfcompare.ui.text import as_code, as_markdown
@@ -21,16 +21,20 @@ Sides = tuple[Analysis | None, Analysis | None]
 """The analyses of baseline and candidate; None where a run does not have the pipeline."""
 
 
-def five_steps(pair: Pair, sides: Sides) -> None:
+Waits = tuple[InputWait, InputWait]
+"""How long baseline and candidate wait for input."""
+
+
+def five_steps(pair: Pair, sides: Sides, waits: Waits) -> None:
     """The bottleneck analysis of the guide, in words, for both runs."""
     with st.grid(2, min_column_width=CHART_PIXELS):
-        for run, side, role in zip(pair.runs, sides, ROLES, strict=True):
+        for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{role}** {as_code(run.name)}")
-                st.markdown("This run does not have the pipeline." if side is None else _steps(side))
+                st.markdown("This run does not have the pipeline." if side is None else _steps(side, wait))
 
 
-def _steps(side: Analysis) -> str:
+def _steps(side: Analysis, wait: InputWait) -> str:
     hosts = "the only one with tf.data" if len(side.hosts) == 1 else f"one of {len(side.hosts)} with tf.data"
     steps = [
         f"Host {as_code(side.host)}, {hosts}: its longest call to {as_code(side.pipeline)} took "
@@ -53,8 +57,9 @@ def _steps(side: Analysis) -> str:
     else:
         name = as_markdown(display_name(str(bottleneck["iterator"])))
         calls = f"{format_count(bottleneck['calls'])} call{'s' if bottleneck['calls'] != 1 else ''}"
+        slowest = f"bottleneck, is {name}" if wait.is_bound else f"{name}"
         steps.append(
-            f"The slowest on it, the **bottleneck, is {name}**{_way_down(side)}: "
+            f"The slowest on it{', the' if wait.is_bound else ' is'} **{slowest}**{_way_down(side)}: "
             f"{format_time_us(bottleneck['self_time_us'])} of self time in {calls}."
         )
     return "\n".join(f"{n}. {text}" for n, text in enumerate(steps, 1))
@@ -83,17 +88,17 @@ def overlapping(sides: Sides) -> None:
         )
 
 
-def what_to_do(pair: Pair, sides: Sides) -> None:
+def what_to_do(pair: Pair, sides: Sides, waits: Waits) -> None:
     """The guide's advice for the bottleneck of either run."""
     st.subheader("What to do about it")
     told: dict[str, list[str]] = {}
-    for run, side, role in zip(pair.runs, sides, ROLES, strict=True):
+    for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
         if side is None or side.bottleneck is None:
             continue
         name = as_markdown(display_name(str(side.bottleneck["iterator"])))
         text = f"**{name}**: {advice(side.bottleneck)}"
-        if side.latency_us <= SLOW_CALL_US:
-            text = f"nothing is to be gained here: the execution took no longer than {SLOW_CALL_US:.0f} µs."
+        if not wait.is_bound:
+            text = "nothing to gain here: the run is not input bound."
         told.setdefault(text, []).append(f"{role} {as_code(run.name)}")
     for text, who in told.items():
         st.markdown(f"- {' and '.join(who)}, {text}")

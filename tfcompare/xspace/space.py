@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -130,6 +130,32 @@ class XSpace:
     hostnames: tuple[str, ...]
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
+
+    def with_events(self, kept: Bools) -> XSpace:
+        """The same with some of the events only, in the same order."""
+        before = np.append(0, np.cumsum(kept))
+        first, count = self.lines.first_event, self.lines.event_count
+        lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
+        planes = tuple(
+            replace(plane, first_event=int(before[plane.events.start]),
+                    event_count=int(before[plane.events.stop] - before[plane.events.start]))
+            for plane in self.planes
+        )  # fmt: skip
+        events, stats = self.events, self.event_stats
+        of_kept = kept[stats.owner]
+        return replace(
+            self,
+            planes=planes,
+            lines=lines,
+            events=Events(
+                events.line[kept], events.metadata[kept], events.start_ps[kept], events.duration_ps[kept],
+                events.occurrences[kept], events.odd_times,
+            ),
+            event_stats=Stats(
+                before[stats.owner[of_kept]].astype(np.int32), stats.name[of_kept], stats.kind[of_kept],
+                stats.value[of_kept], stats.length[of_kept],
+            ),
+        )  # fmt: skip
 
     def text(self, start: int, length: int) -> str:
         """The text at that place of the buffer."""

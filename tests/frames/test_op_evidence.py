@@ -1,0 +1,69 @@
+"""Shapes and places of ops, as profiles have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tests.model_family.family import recorded
+from tests.profiles import loaded_run
+from tfcompare.frames.op_evidence import op_evidence
+from tfcompare.frames.op_parts import OpEvents
+
+_PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": ""}, dtype="str")
+
+
+def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, tuple[int, int]]:
+    """The first and last place of each part of some events, which are sorted by start."""
+    ones = np.ones(len(part), np.int64)
+    events = OpEvents(
+        device="/host:CPU",
+        host_or_device="Host",
+        rows=np.arange(len(part), dtype=np.int32),
+        parts=_PARTS,
+        part=np.array(part, np.int32),
+        step=np.array(step, np.int32),
+        occurrences=ones,
+        total_ps=ones,
+        self_ps=ones,
+        is_eager=ones > 1,
+        idle_ps=0,
+    )
+    found = events.op_parts(np.array([5, 6]), np.array(start_ps, np.int64)).parts
+    return {str(row.op_name): (row.earliest, row.latest) for row in found.itertuples()}
+
+
+def test_a_place_is_that_of_the_first_event_in_each_step() -> None:
+    assert places([0, 1, 0, 1, 0], [0, 0, 0, 1, 1], [10, 20, 30, 40, 50]) == {"a": (0, 1), "b": (0, 1)}
+    assert places([0, 1, 0, 1], [0, 0, 1, 1], [10, 20, 40, 50]) == {"a": (0, 0), "b": (1, 1)}
+
+
+def test_what_runs_outside_of_all_steps_has_a_place_only_where_there_are_no_steps() -> None:
+    assert places([0, 1, 2], [-1, 0, 0], [10, 20, 30]) == {"a": (-1, -1), "b": (0, 0), "c": (1, 1)}
+    assert places([0, 1], [-1, -1], [20, 10]) == {"a": (1, 1), "b": (0, 0)}
+
+
+def test_shapes_are_those_of_the_allocations_of_an_op() -> None:
+    evidence = recorded("auto").op_evidence()
+    assert evidence.shapes["model_1/dense_1/Relu"] == "[64,96]"
+    assert evidence.shapes["gradient_tape/model_1/dense_3_1/MatMul/MatMul_1"] == "[128,160]"
+    forward = [f"model_1/{layer}/Relu" for layer in ("dense_1", "dense_1_2", "dense_2_1", "dense_3_1")]
+    found = [evidence.places[name] for name in forward]
+    assert found == sorted(found)
+
+
+def test_kernels_have_launches() -> None:
+    run = loaded_run("filters_16_8_simulated")
+    evidence = run.op_evidence()
+    named = run.table("kernel_stats").query("op_name != ''")
+    assert set(evidence.launches) == set(named["op_name"])
+    assert set(evidence.names) >= set(evidence.places)
+
+
+def test_evidence_of_several_hosts_spans_their_places() -> None:
+    columns = ["host_or_device", "op_name", "shapes", "earliest", "latest"]
+    hosts = [pd.DataFrame([row], columns=columns) for row in (("Host", "a", "", 3, 4), ("Host", "a", "[2]", 1, 2))]
+    kernels = pd.DataFrame({"op_name": [], "grid_dim": [], "block_dim": []}, dtype="str")
+    evidence = op_evidence(hosts, [kernels, kernels])
+    assert evidence.places == {"a": (1, 4)}
+    assert evidence.shapes == {"a": "[2]"}

@@ -1,0 +1,278 @@
+"""Programs whose truth is known because they were written for it (`tests/known_truth/record.py`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import ALL_RUNS, loaded_run, run_path
+from tfcompare.between_steps import window_of
+from tfcompare.compare import Comparison
+from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.run import Run
+from tfcompare.schema import STEP_PARTS
+from tfcompare.step_attribution import Attribution, Within, attribution, within
+from tfcompare.straggler import own_time_us, straggler
+from tfcompare.throughput import batch_size, between_steps_sentence, window_figures
+
+FOLDER = Path(__file__).parent / "known_truth"
+NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__")
+MS = 1000.0
+
+
+@cache
+def recorded(name: str) -> Run:
+    return tfc.load(FOLDER / name)
+
+
+def compared(baseline: str, candidate: str) -> Comparison:
+    return tfc.compare(recorded(baseline), recorded(candidate))
+
+
+def taken_apart(baseline: str, candidate: str, part: str | None = None) -> tuple[Attribution, Within]:
+    comparison = compared(baseline, candidate)
+    found = attribution(comparison, recorded(candidate))
+    chosen = part or found.moved_most
+    assert chosen is not None
+    return found, within(comparison, recorded(candidate), chosen)
+
+
+# Waiting for input is the stage's that works, not that of the Prefetch in front of it.
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "stage"),
+    [
+        ("map_5ms", "map_8ms", "Map"),
+        ("map_parallel_5ms", "map_parallel_8ms", "ParallelMapV2"),
+        ("map_8ms", "map_5ms", "Map"),
+    ],
+)
+def test_a_slower_map_is_found_behind_the_prefetch(baseline: str, candidate: str, stage: str) -> None:
+    found, inside = taken_apart(baseline, candidate)
+    assert found.moved_most == "input_us"
+    assert inside.waterfall is not None
+    first = inside.waterfall.moves.iloc[0]
+    assert str(first["name"]).rpartition("::")[2] == stage
+    assert first["delta_us"] / inside.waterfall.delta_us > 0.95
+    assert f"`{stage}` changed the most" in inside.sentence
+    assert "In its function, most of that is `slow_map`" in inside.sentence
+    assert inside.waterfall.levels_us.min() >= 0
+
+
+@pytest.mark.parametrize("name", ["map_5ms", "map_parallel_8ms"])
+def test_what_runs_in_a_function_of_tf_data_is_input_and_never_host_compute(name: str) -> None:
+    shares = recorded(name).op_shares("localhost")
+    of_function = shares[shares["op_name"] == "slow_map"]
+    assert set(of_function["step_part"]) == {"input_us"}
+    assert of_function["stage"].str.rpartition("::")[2].isin(["Map", "ParallelMapV2"]).all()
+
+
+# Time inside and between steps
+
+
+def test_a_sleep_within_the_step_is_time_that_no_event_explains() -> None:
+    found, _ = taken_apart("no_sleep", "sleep_inside_10ms")
+    assert found.moved_most == "other_us"
+    assert found.parts.set_index("part")["delta_us"]["other_us"] == pytest.approx(10 * MS, rel=0.1)
+
+
+def test_a_sleep_between_steps_is_in_no_step_and_is_mentioned_and_checked() -> None:
+    before, after = recorded("no_sleep"), recorded("sleep_between_10ms")
+    slept = window_of(after)
+    assert slept is not None
+    assert np.median(slept.gaps_us) == pytest.approx(10 * MS, rel=0.05)
+    assert slept.between_us == pytest.approx(slept.gaps_us.sum() / 12)
+    assert slept.length_us == pytest.approx(slept.gaps_us.sum() + after.table("steps")["duration_us"].sum())
+    assert slept.steps_per_s == pytest.approx(12 / slept.length_us * 1e6)
+    said = between_steps_sentence(compared("no_sleep", "sleep_between_10ms"), after)
+    assert said.startswith("Between steps: 9.20 ms (86.6 %), baseline 9.93 µs")
+    assert not between_steps_sentence(compared("no_sleep", "sleep_inside_10ms"), recorded("sleep_inside_10ms"))
+    conditions = [parse_condition("time_between_steps>+5%"), parse_condition("time_between_steps>1ms")]
+    assert [f.outcome for f in check(before, after, conditions).found] == ["failed", "failed"]
+    assert [f.outcome for f in check(after, before, conditions).found] == ["passed", "passed"]
+    same = check(after, after, conditions)
+    assert [f.outcome for f in same.found] == ["passed", "failed"]
+
+
+def test_throughput_is_of_the_window_and_examples_of_the_batch() -> None:
+    figures = {f.label: f for f in window_figures(compared("map_5ms", "map_8ms"), recorded("map_8ms"))}
+    found = window_of(recorded("map_8ms"))
+    assert found is not None
+    assert figures["Throughput"].candidate == pytest.approx(1000 / 8, rel=0.05)
+    assert batch_size(recorded("map_8ms")) == 1
+    assert figures["Examples"].candidate == figures["Throughput"].candidate
+    assert batch_size(loaded_run("filters_16_8")) == 16
+    assert np.isnan(batch_size(recorded("no_sleep")))
+    assert "Host dispatch per step" not in figures
+
+
+# Ops
+
+
+def test_a_python_op_is_blamed_by_its_wall_time() -> None:
+    found, inside = taken_apart("py_op_none", "py_op_5ms")
+    assert found.moved_most == "host_compute_us"
+    assert "`slow_python` was added and takes 5.37 ms per step" in inside.sentence
+    cells = recorded("py_op_5ms").table("op_steps").query("op_name == 'slow_python' and step < 16")
+    assert cells["wall_time_us"].to_numpy() == pytest.approx(5.4 * MS, rel=0.05), "the profile ends within step 16"
+
+
+def test_ops_of_one_type_are_reported_together_before_one_of_them_is_named() -> None:
+    _, inside = taken_apart("matmuls_10", "matmuls_20")
+    assert "`MatMul` ops grew by" in inside.sentence
+    assert "per step together, most of all `matmul_" in inside.sentence
+    occurrences = recorded("matmuls_20").table("op_stats").query("op_type == 'MatMul'")["occurrences"]
+    assert occurrences.sum() == 20 * 12
+
+
+def test_a_tensor_of_64_mib_is_found_at_the_peak() -> None:
+    peak = recorded("tensor_64mib").table("memory_peak")
+    assert peak.loc[peak["op_name"] == "large_tensor", "requested_bytes"].tolist() == [64 * 1024 * 1024]
+
+
+# Several hosts
+
+
+def test_the_straggler_is_the_slowest_host_without_waiting_in_collectives() -> None:
+    run = recorded("workers_uneven")
+    found = straggler(run.table("steps"))
+    assert found is not None
+    assert (found.host, found.is_consistent) == ("worker1", True)
+    assert found.excess_us == pytest.approx(9.5 * MS, rel=0.1)
+    steps = run.table("steps").groupby("host")["duration_us"].mean()
+    assert steps["worker0"] == pytest.approx(steps["worker1"], rel=0.05), "step times alone do not tell"
+    own = run.table("steps").assign(own_us=own_time_us).groupby("host")["own_us"].mean()
+    assert own["worker1"] - own["worker0"] > 8 * MS
+
+
+def test_the_fast_worker_waits_in_a_collective() -> None:
+    steps = recorded("workers_uneven").table("steps", host="worker0")
+    assert steps["host_collectives_us"].median() == pytest.approx(12 * MS, rel=0.1)
+    even = recorded("workers_even").table("steps", host="worker0")
+    assert even["host_collectives_us"].median() < 4 * MS
+
+
+def test_the_stragglers_steps_are_compared_with_those_of_the_same_host() -> None:
+    found, inside = taken_apart("workers_even", "workers_uneven")
+    assert found.hosts == ("worker1", "worker1")
+    assert found.host_sentence.startswith("Slowest host: `worker1`, 9.52 ms more than the others per step")
+    assert found.moved_most == "host_compute_us"
+    means = found.parts["mean_us_candidate"].sum()
+    own = recorded("workers_uneven").table("steps", host="worker1").query("included")["duration_us"].mean()
+    assert means == pytest.approx(own), "the mean of a host, not one over hosts"
+    assert "`slow_work` was added and takes 8.73 ms per step" in inside.sentence
+
+
+def test_a_host_that_is_chosen_is_compared_by_itself() -> None:
+    runs = recorded("workers_even"), recorded("workers_uneven")
+    comparison = tfc.compare(*runs, host="worker0")
+    found = attribution(comparison, runs[1])
+    assert (found.hosts, found.host_sentence, found.moved_most) == (("worker0", "worker0"), "", "host_collectives_us")
+
+
+# What holds of every profile
+
+
+@pytest.mark.parametrize("name", [*NAMES, *ALL_RUNS])
+def test_ops_of_a_part_never_add_up_to_more_than_the_part(name: str) -> None:
+    run = recorded(name) if name in NAMES else loaded_run(name)
+    for host in run.host_names:
+        steps = run.table("steps", host=host).set_index("step")[list(STEP_PARTS)]
+        shares = run.op_shares(host)
+        assert (shares["wall_time_us"] > 0).all()
+        of_ops = shares.pivot_table(index="step", columns="step_part", values="wall_time_us", aggfunc="sum")
+        of_ops = of_ops.reindex(index=steps.index, columns=list(STEP_PARTS)).fillna(0.0)
+        slack = 1e-6 * steps.sum(axis=1).to_numpy()[:, None] + 1e-6
+        assert (of_ops.to_numpy() <= steps.to_numpy() + slack).all()
+        by_step = run.table("op_steps", host=host).groupby("step")["wall_time_us"].sum()
+        assert by_step.reindex(steps.index).fillna(0).to_numpy() == pytest.approx(of_ops.sum(axis=1).to_numpy())
+        stats = run.table("op_stats", host=host)
+        if len(steps):
+            assert stats["wall_time_us"].sum() == pytest.approx(of_ops.to_numpy().sum())
+        else:
+            assert stats["wall_time_us"].isna().all()
+
+
+def test_on_the_sample_pair_ops_explain_the_change_of_host_compute() -> None:
+    comparison = tfc.compare(loaded_run("filters_512_128"), loaded_run("filters_16_8"))
+    inside = within(comparison, loaded_run("filters_16_8"), "host_compute_us")
+    assert inside.waterfall is not None
+    assert (round(inside.waterfall.baseline_us), round(inside.waterfall.candidate_us)) == (204_343, 3_736)
+    moves = inside.waterfall.moves
+    of_ops = moves.loc[moves["kind"] != "no op running", "delta_us"].sum()
+    assert of_ops == pytest.approx(-200.1 * MS, abs=50)
+    assert moves["delta_us"].sum() == pytest.approx(-200.6 * MS, abs=50)
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("filters_512_128", "filters_16_8"),
+        ("filters_16_8", "filters_512_128"),
+        ("filters_16_8", "filters_16_8_better_input"),
+        ("filters_512_128_simulated", "filters_16_8_simulated"),
+    ],
+)
+def test_waterfalls_of_the_samples_stay_above_zero(pair: tuple[str, str]) -> None:
+    comparison = tfc.compare(*map(loaded_run, pair))
+    for part in STEP_PARTS:
+        waterfall = within(comparison, loaded_run(pair[1]), part).waterfall
+        assert waterfall is None or waterfall.levels_us.min() >= -1e-6
+
+
+def test_a_range_of_steps_gives_the_tables_of_those_steps() -> None:
+    whole = recorded("matmuls_10")
+    some = tfc.load(FOLDER / "matmuls_10", steps="4:6")
+    assert some.table("steps")["step"].tolist() == whole.table("steps")["step"].tolist()[3:6]
+    assert some.table("steps")["included"].all()
+    for column in ("duration_us", "host_compute_us", "input_us"):
+        assert some.table("steps")[column].tolist() == pytest.approx(whole.table("steps")[column].tolist()[3:6])
+    occurrences = some.table("op_stats").query("op_type == 'MatMul'")["occurrences"]
+    assert occurrences.sum() == 10 * 3
+    assert some.content_id != whole.content_id
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in ALL_RUNS if not name.startswith("jax_conv") and name != "jax_elementwise"]
+)
+def test_the_range_of_all_steps_has_the_steps_of_the_whole_profile(name: str) -> None:
+    whole, every = loaded_run(name), tfc.load(run_path(name), steps="1:")
+    columns = ["host", "step", "start_us", "duration_us", "host_span_us", "device_span_us", *STEP_PARTS]
+    pd.testing.assert_frame_equal(every.table("steps")[columns], whole.table("steps")[columns])
+    ours, theirs = (run.table("kernel_stats")["occurrences"].sum() for run in (whole, every))
+    assert 0.9 * ours <= theirs <= ours
+
+
+# On the command line
+
+
+def test_diff_names_the_slowest_host_and_the_time_between_steps_in_its_first_lines(tfcompare) -> None:
+    _, out, _ = tfcompare("diff", str(FOLDER / "workers_even"), str(FOLDER / "workers_uneven"))
+    assert out.splitlines()[1].startswith("Slowest host: worker1, 9.52 ms more than the others per step")
+    _, out, _ = tfcompare("diff", str(FOLDER / "no_sleep"), str(FOLDER / "sleep_between_10ms"))
+    assert out.splitlines()[1].startswith("Between steps: 9.20 ms (86.6 %)")
+
+
+@pytest.mark.parametrize("command", ["diff", "check"])
+def test_commands_take_a_range_of_steps(tfcompare, command: str) -> None:
+    places = [str(FOLDER / name) for name in ("no_sleep", "sleep_between_10ms")]
+    status, out, _ = tfcompare(
+        command, *places, "--steps", "2:11", *(["--format", "json"] if command == "check" else [])
+    )
+    assert status == 0
+    assert out
+    status, _, err = tfcompare(command, *places, "--steps", "20:30")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "no step is in the range 20:30; it has 12" in err
+
+
+def test_check_mentions_time_between_steps_whatever_it_was_asked(tfcompare) -> None:
+    places = [str(FOLDER / name) for name in ("no_sleep", "sleep_between_10ms")]
+    _, out, _ = tfcompare("check", *places, "--fail-if", "step_time>+100%")
+    assert "note: Between steps: 9.20 ms (86.6 %)" in out

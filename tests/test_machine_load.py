@@ -1,0 +1,77 @@
+"""The machine's load beside a run: stored, read, and part of the verdict."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import SAMPLE_RUNS
+from tfcompare import machine_load
+from tfcompare.machine_load import FILE_NAME, MachineLoad, read_load, recorded_load, write_load
+
+BUSY = '{"cores": 2, "before": 4.5, "after": 1.0}'
+
+
+def copied(name: str, to: Path, load: str = "") -> tfc.Run:
+    """A sample run that was recorded with this load."""
+    shutil.copytree(SAMPLE_RUNS[name], to)
+    folder = next(to.rglob("*.xplane.pb")).parent
+    if load:
+        (folder / FILE_NAME).write_text(load, encoding="utf-8")
+    return tfc.load(to)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_busy"), [(0.1, 1.9, False), (2.0, 2.0, False), (2.1, 0.0, True), (0.0, 6.0, True)]
+)
+def test_a_machine_is_busy_where_more_threads_want_to_run_than_it_has_cores(before, after, is_busy) -> None:
+    assert MachineLoad(2, before, after).is_busy is is_busy
+
+
+def test_what_is_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_load.os, "getloadavg", lambda: (3.0, 2.0, 1.0))
+    monkeypatch.setattr(machine_load.os, "cpu_count", lambda: 8)
+    write_load(tmp_path, 0.25)
+    assert read_load(tmp_path) == MachineLoad(8, 0.25, 3.0)
+
+
+def test_without_a_load_average_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(machine_load.os, "getloadavg")
+    write_load(tmp_path, machine_load.load_average())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_around_a_recording_only_its_own_profiles_get_the_load(tmp_path: Path) -> None:
+    old, new = (tmp_path / "plugins" / "profile" / name for name in ("old", "new"))
+    old.mkdir(parents=True)
+    (old / "vm.xplane.pb").touch()
+    with recorded_load(tmp_path):
+        new.mkdir()
+        (new / "vm.xplane.pb").touch()
+    assert read_load(old) is None
+    assert isinstance(read_load(new), MachineLoad)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"cores": "many"}', '{"cores": 2}', " " * 20_000])
+def test_a_damaged_file_is_no_load(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE_NAME).write_text(content, encoding="utf-8")
+    assert read_load(tmp_path) is None
+
+
+def test_a_run_under_load_says_so_and_the_assumed_variation_is_wider(tmp_path: Path) -> None:
+    baseline = tfc.load(SAMPLE_RUNS["filters_512_128"])
+    quiet = copied("filters_16_8", tmp_path / "quiet", BUSY.replace("4.5", "0.5"))
+    busy = copied("filters_16_8", tmp_path / "busy", BUSY)
+    assert quiet.remarks == ()
+    assert busy.remarks == (
+        "recorded under load (load average 4.5 before and 1.0 after, 2 cores): step times vary more",
+    )
+    assert busy.content_id == quiet.content_id
+    (usual,), (wider,) = (tfc.compare(baseline, run).verdict.values() for run in (quiet, busy))
+    assert wider.low < usual.low < usual.high < wider.high
+    assert wider.reason.endswith("25 % and 52 % (CPU default for steps this short, widened for captures under load)")
+    (mirrored,) = tfc.compare(busy, baseline).verdict.values()
+    assert (mirrored.low, mirrored.high) == pytest.approx((1 / wider.high, 1 / wider.low))

@@ -1,0 +1,74 @@
+"""Figures of runs without steps: per device that computed, or per occurrence of an op."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare.compare.diff import largest_change_first, ratio
+from tfcompare.compare.places import UNTYPED
+from tfcompare.errors import TfcompareError
+from tfcompare.schema import Table
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+_COUNT = "occurrences"
+_PER_OCCURRENCE = "_per_occurrence"
+
+
+def computing_devices(run: Run, host: str | None = None) -> int:
+    """How many devices of a run have ops that are more than copies; of a run without such devices all, at least 1."""
+    busy = [device for device in run.devices if not _only_copies(run.table("op_stats", host=host, device=device))]
+    return max(len(busy or run.devices), 1)
+
+
+def _only_copies(ops: pd.DataFrame) -> bool:
+    return bool(ops["op_type"].isin(UNTYPED).all())
+
+
+def devices_note(baseline: Run, candidates: tuple[Run, ...], host: str | None, per: str) -> str:
+    """A sentence on how many devices each run computed on, empty where that is the same number for all."""
+    counts = {run.name: computing_devices(run, host if run is baseline else None) for run in (baseline, *candidates)}
+    if len(set(counts.values())) < 2:
+        return ""
+    devices = ", ".join(f"{name} on {count}" for name, count in counts.items())
+    if per == "device":
+        return f"Figures are divided by the number of devices that computed: {devices}."
+    return (
+        f"The runs computed on different numbers of devices: {devices}. Compare per device or per occurrence instead."
+    )
+
+
+def per_occurrence(diff: pd.DataFrame, table: Table) -> pd.DataFrame:
+    """A diff whose sums are divided by the row's occurrences: they are named `<metric>_per_occurrence`.
+
+    The largest change of the headline metric comes first. Raises `TfcompareError` for a table without occurrences.
+    """
+    if _COUNT not in table.column_names:
+        raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
+    counts = next(name for name in (_COUNT, f"{_COUNT}_per_step", f"{_COUNT}_per_device") if f"{name}_delta" in diff)
+    suffix = counts.removeprefix(_COUNT)
+    for metric in table.metrics:
+        if metric.kind == "sum" and metric.name != _COUNT:
+            diff = _divided(diff, f"{metric.name}{suffix}", counts, f"{metric.name}{_PER_OCCURRENCE}")
+    keys = [key for key in table.keys if key in diff]
+    in_order = [
+        largest_change_first(rows, f"{table.headline}{_PER_OCCURRENCE}", keys)
+        for _, rows in diff.groupby("candidate", sort=False)
+    ]
+    return pd.concat(in_order, ignore_index=True) if in_order else diff
+
+
+def _divided(diff: pd.DataFrame, metric: str, counts: str, name: str) -> pd.DataFrame:
+    ours, theirs = (
+        diff[f"{metric}_{side}"].astype("float64")
+        / diff[f"{counts}_{side}"].astype("float64").replace(0.0, float("nan"))
+        for side in ("baseline", "candidate")
+    )
+    ends = ("baseline", "candidate", "delta", "ratio")
+    values = dict(zip(ends, (ours, theirs, theirs - ours, ratio(ours, theirs)), strict=True))
+    return diff.assign(**{f"{metric}_{end}": values[end] for end in ends}).rename(
+        columns={f"{metric}_{end}": f"{name}_{end}" for end in ends}
+    )

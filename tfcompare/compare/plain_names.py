@@ -1,0 +1,55 @@
+"""Names without what frameworks add to them: scopes that only wrap a program, and numbers of traced functions.
+
+StatefulPartitionedCall/model/dense/MatMul      model/dense/MatMul
+jit(step)/jit(main)/dense/dot_general           dense/dot_general
+while/body/_12/model/dense/MatMul               model/dense/MatMul
+__inference_step_701                            __inference_step
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+
+_FUNCTION_NUMBER = re.compile(r"(__(?:inference|forward|backward)_\w*?)_\d+(?=\W|__|$)")
+_WRAPPER = re.compile(
+    r"(?:(?:StatefulPartitionedCall|PartitionedCall)(?:_\d+)?/"  # a tf.function that is called by another one
+    r"|(?:[^/]+/)*?while(?:_\d+)?/body/_\d+/"  # the body of a loop
+    r"|jit\([^()/]*\)/"  # a function that JAX compiled, and its `main`
+    r"|compile_loss/)"  # Keras' loss in `fit`
+)
+_GRADIENTS = re.compile(r"(?:gradient_tape|gradients(?:_\d+)?)/")
+
+
+@lru_cache(maxsize=100_000)
+def plain_type(op_type: str) -> str:
+    """An op type without the number of a traced function."""
+    return _FUNCTION_NUMBER.sub(r"\1", op_type) if "__" in op_type else op_type
+
+
+@lru_cache(maxsize=100_000)
+def plain_name(name: str) -> str:
+    """A name without wrapping scopes at its beginning, gradient scope aside, and without numbers of functions."""
+    plain = plain_type(name)
+    gradients = ""
+    while True:
+        if wrapper := _WRAPPER.match(plain):
+            plain = plain[wrapper.end() :]
+        elif not gradients and (found := _GRADIENTS.match(plain)):
+            gradients, plain = found[0], plain[found.end() :]
+        else:
+            return gradients + plain
+
+
+def plain_paths(*sides: Iterable[str]) -> dict[str, str]:
+    """The plain name of each name of both sides; names of a side that would become one stay as they are."""
+    names = [set(side) for side in sides]
+    taken = [Counter(plain_name(name) for name in side) for side in names]
+    ambiguous = {plain for counts in taken for plain, count in counts.items() if count > 1}
+    return {
+        name: name if plain_name(name) in ambiguous or not plain_name(name) else plain_name(name)
+        for side in names
+        for name in side
+    }

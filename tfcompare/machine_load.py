@@ -1,0 +1,76 @@
+"""The load of a machine while a profile was recorded, in a small file beside the profile.
+
+The standard library is enough for it, so that a training program can use it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FILE_NAME = "tfcompare_load.json"
+
+_LARGEST_FILE_BYTES = 10_000
+_PROFILES = ("*.xplane.pb", "*.xplane.pb.gz")
+
+
+@dataclass(frozen=True)
+class MachineLoad:
+    """The load average over a minute before and after a recording, and the number of cores."""
+
+    cores: int
+    before: float
+    after: float
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether more threads wanted to run, before or after, than there are cores."""
+        return max(self.before, self.after) > self.cores
+
+    def __str__(self) -> str:
+        return f"load average {self.before:.1f} before and {self.after:.1f} after, {self.cores} cores"
+
+
+def load_average() -> float | None:
+    """The load average over the last minute; None where the system has none (Windows)."""
+    try:
+        return os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+def write_load(folder: Path, before: float | None) -> None:
+    """Write the load beside the profile in `folder`; `before` is the load average before the recording."""
+    after = load_average()
+    if before is not None and after is not None:
+        load = MachineLoad(os.cpu_count() or 1, round(before, 2), round(after, 2))
+        (folder / FILE_NAME).write_text(json.dumps(asdict(load)) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def recorded_load(logdir: str | Path) -> Iterator[None]:
+    """Around a recording into `logdir`: write the machine's load beside each profile that was recorded meanwhile."""
+    there, before = _run_folders(Path(logdir)), load_average()
+    yield
+    for folder in _run_folders(Path(logdir)) - there:
+        write_load(folder, before)
+
+
+def _run_folders(logdir: Path) -> set[Path]:
+    return {file.parent for pattern in _PROFILES for file in logdir.rglob(pattern)}
+
+
+def read_load(folder: Path) -> MachineLoad | None:
+    """The load written beside the profile in `folder`; None without such a file, or where it holds something else."""
+    path = folder / FILE_NAME
+    try:
+        if path.stat().st_size > _LARGEST_FILE_BYTES:
+            return None
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return MachineLoad(int(content["cores"]), float(content["before"]), float(content["after"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
