@@ -14,6 +14,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
+from tfcompare.frames.idle_gaps import with_names
 from tfcompare.frames.input_pipeline import input_pipeline
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.op_evidence import OpEvidence, op_evidence
@@ -31,7 +32,7 @@ _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.steps,
-    "idle_gaps": lambda h: h.idle_gaps,
+    "idle_gaps": lambda h: with_names(h.idle_gaps),
     "kernel_stats": lambda h: h.kernels.stats,
     "kernel_steps": lambda h: h.kernels.steps(),
     "copies": lambda h: h.copies,

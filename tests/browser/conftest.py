@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, ViewportSize, expect, sync_playwright
 
+from tests.browser.proxy import in_front_of
 from tests.profiles import SAMPLES
 from tfcompare.commands.serve import command_line
 
@@ -39,6 +40,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 Serve = Callable[..., str]
 Start = Callable[..., AbstractContextManager[str]]
+Secrets = Callable[[str], str]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,9 +69,18 @@ def browser(chromium_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Starts a server on the given places (none: the sample runs); `secrets` makes its secrets of its address."""
+    """Starts a server on the given places (none: the sample runs); `secrets` makes its secrets of its address.
+
+    With `behind_proxy`, its address is that of a proxy, so that browsers are on another machine as far as it knows.
+    """
     request.getfixturevalue("chromium_path")  # nothing is started in vain
-    return lambda *places, secrets=None: _server(places, tmp_path_factory.mktemp("server"), secrets)
+
+    def start(
+        *places: str | Path, secrets: Secrets | None = None, behind_proxy: bool = False
+    ) -> AbstractContextManager[str]:
+        return _server(places, tmp_path_factory.mktemp("server"), secrets, behind_proxy=behind_proxy)
+
+    return start
 
 
 @pytest.fixture
@@ -99,11 +110,23 @@ def autoencoder_url(shared: Serve) -> str:
 
 
 @contextmanager
-def _server(places: tuple[str | Path, ...], folder: Path, secrets: Callable[[str], str] | None) -> Iterator[str]:
+def _server(
+    places: tuple[str | Path, ...], folder: Path, secrets: Secrets | None, *, behind_proxy: bool
+) -> Iterator[str]:
     """The app as a user starts it, from another folder and with an empty home."""
-    store, places = (str(places[1]), places[2:]) if places[:1] == ("--store",) else (None, places)
     port = _free_port()
-    url = f"http://localhost:{port}"
+    with (
+        in_front_of(port) if behind_proxy else nullcontext(port) as public_port,
+        _served(places, folder, port, f"http://localhost:{public_port}", secrets) as url,
+    ):
+        yield url
+
+
+@contextmanager
+def _served(
+    places: tuple[str | Path, ...], folder: Path, port: int, url: str, secrets: Secrets | None
+) -> Iterator[str]:
+    store, places = (str(places[1]), places[2:]) if places[:1] == ("--store",) else (None, places)
     if secrets is not None:
         (folder / ".streamlit").mkdir()
         (folder / ".streamlit" / "secrets.toml").write_text(secrets(url), encoding="utf-8")
@@ -115,7 +138,7 @@ def _server(places: tuple[str | Path, ...], folder: Path, secrets: Callable[[str
             command_line(places, port, store=store), cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
         )
     try:
-        _wait_until_up(f"{url}/_stcore/health", process, log)
+        _wait_until_up(f"http://localhost:{port}/_stcore/health", process, log)
         yield url
     finally:
         process.kill()  # it has nothing to lose, and takes seconds to close politely

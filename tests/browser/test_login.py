@@ -27,8 +27,8 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture
 def people(browser: Browser) -> Iterator[list[BrowserContext]]:
-    """Browsers of their own, elsewhere."""
-    made = [browser.new_context(extra_http_headers={"X-Forwarded-For": "10.0.0.7"}) for _ in range(2)]
+    """Browsers of their own."""
+    made = [browser.new_context() for _ in range(2)]
     yield made
     for context in made:
         context.close()
@@ -37,7 +37,7 @@ def people(browser: Browser) -> Iterator[list[BrowserContext]]:
 def test_who_logs_in_gets_to_the_page_that_was_asked_for_and_sees_what_is_theirs(
     people: list[BrowserContext], start: Start, provider: Provider
 ) -> None:
-    with start(SAMPLES / "autoencoder", secrets=provider.secrets) as url:
+    with start(SAMPLES / "autoencoder", secrets=provider.secrets, behind_proxy=True) as url:
         page = people[0].new_page()
         page.goto(f"{url}/Kernel_stats?{urlencode(PAIR)}")
         expect(page.get_by_text("This dashboard is for people who are logged in.")).to_be_visible()

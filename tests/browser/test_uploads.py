@@ -24,6 +24,12 @@ def url(start: Start) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture
+def proxied(start: Start) -> Iterator[str]:
+    with start(SAMPLES / "autoencoder", behind_proxy=True) as address:
+        yield address
+
+
 def send(page: Page, field: int, *files: Path) -> None:
     """Chooses files, or a folder, in one of the two fields."""
     settled(page).locator("input[type=file]").nth(field).set_input_files(list(files) if len(files) > 1 else files[0])
@@ -95,19 +101,19 @@ def test_every_way_in_leads_to_a_run_that_is_listed_at_once_and_compared(page: P
 
 
 def test_behind_a_proxy_each_session_has_its_own_uploads_and_paths_and_recording_are_off(
-    browser: Browser, url: str, tmp_path: Path
+    browser: Browser, proxied: str, tmp_path: Path
 ) -> None:
-    first, second = (browser.new_context(extra_http_headers={"X-Forwarded-For": "10.0.0.7"}) for _ in range(2))
-    page = opened(first.new_page(), url)
+    first, second = (browser.new_context() for _ in range(2))
+    page = opened(first.new_page(), proxied)
     expect(page.get_by_text("Paths can be named here only in a browser on the machine")).to_be_visible()
     send(page, 1, written(tmp_path, "mine.xplane.pb", PROFILE))
     said(page, "mine was added")
-    other = opened(second.new_page(), url)
+    other = opened(second.new_page(), proxied)
     expect(other.get_by_role("heading", name="Upload")).to_be_visible()
     assert "mine" not in settled(other).locator("[data-testid=stMain]").inner_text()
-    opened(other, f"{url}/?dir={SAMPLES}")
+    opened(other, f"{proxied}/?dir={SAMPLES}")
     expect(other.get_by_text("Paths in a link are opened only for a browser on the machine")).to_be_visible()
-    opened(other, f"{url}/Capture")
+    opened(other, f"{proxied}/Capture")
     expect(other.get_by_role("button", name="Record", exact=True)).to_have_count(0)
     for context in (first, second):
         context.close()

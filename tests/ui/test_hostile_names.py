@@ -98,9 +98,9 @@ def test_a_broken_run_leaves_the_others_usable(places: Path) -> None:
         runs["remarks"][broken]
     )
     assert runs["baseline"][broken] == ""
-    assert "times as" in "\n".join(markdown_of(home))
+    assert "2.0× slower" in "\n".join(markdown_of(home))
     overview = opened("pages/1_Overview.py")
-    assert "times as" in "\n".join(markdown_of(overview))
+    assert "2.0× slower" in "\n".join(markdown_of(overview))
     with pytest.raises(TfcompareError, match="breaks off"):
         load(places / "broken")
 

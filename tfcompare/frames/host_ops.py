@@ -62,11 +62,13 @@ def _can_be_eager(ops: list[Op]) -> Bools:
 
 
 def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
-    """(part of each metadata entry, −1 where it names no op; the op of each part): one part for each name."""
+    """(part of each metadata entry, −1 where it names no op or has no events; the op of each part): one part for each
+    name."""
     parts: dict[str, int] = {}
     ops: list[Op] = []
     out = np.full(len(space.metadata_names), -1, np.int32)
-    for row, full_name in enumerate(space.metadata_names):
+    for row in np.flatnonzero(space.has_events).tolist():
+        full_name = space.metadata_names[row]
         op = parse_op(full_name) or eager_op(full_name)
         if op is None:
             continue

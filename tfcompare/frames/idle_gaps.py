@@ -20,27 +20,34 @@ Int64 = npt.NDArray[np.int64]
 def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
     """Columns of `schema.IDLE_GAPS` for one host: of its devices together where these ran any op, else of its threads.
 
-    No rows where nothing marks steps.
+    The ops are categories, so that a long name takes its room once. No rows where nothing marks steps.
     """
     if not steps.has_markers:
         return IDLE_GAPS.empty()
     side = DEVICE if any(plane.host_or_device == DEVICE for plane in ops) else HOST
     planes = [plane for plane in ops if plane.host_or_device == side]
     since, length, before, after = _longest_gaps(*_events_of_steps(space, steps, planes), steps)
-    names = np.array([*(name for plane in planes for name in plane.parts["op_name"]), ""], np.object_)  # the last: none
-    return IDLE_GAPS.conform(
-        pd.DataFrame(
-            {
-                "host": host,
-                "step": steps.number,
-                "host_or_device": side,
-                "start_us": (steps.start_ps + since) / PS_PER_US,
-                "duration_us": length / PS_PER_US,
-                "op_before": names[before],
-                "op_after": names[after],
-            }
-        )
+    codes, names = pd.factorize(pd.Index([*(name for plane in planes for name in plane.parts["op_name"]), ""]))
+    return pd.DataFrame(
+        {
+            "host": host,
+            "step": steps.number,
+            "host_or_device": side,
+            "start_us": (steps.start_ps + since) / PS_PER_US,
+            "duration_us": length / PS_PER_US,
+            "op_before": pd.Categorical.from_codes(codes[before], names),  # −1, no op, is the last: ""
+            "op_after": pd.Categorical.from_codes(codes[after], names),
+        }
     )
+
+
+def with_names(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.IDLE_GAPS`, the ops as texts."""
+    if gaps.empty:
+        return IDLE_GAPS.empty()
+    ops = {name: gaps[name].cat for name in ("op_before", "op_after")}
+    texts = {name: op.categories.astype("str").take(op.codes) for name, op in ops.items()}  # astype: 4 times the room
+    return IDLE_GAPS.conform(gaps.assign(**texts))
 
 
 def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) -> tuple[Int64, Int64, Int64, Int64]:

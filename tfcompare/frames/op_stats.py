@@ -23,8 +23,9 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) 
     """
     ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
     ops = pd.concat([ops, sums_of_ops], axis=1)
-    wall = named_wall(parts).groupby(_OP)["wall_time_us"].sum().reset_index()
-    ops = ops.merge(wall, on=_OP, how="left", validate="one_to_one")
+    every, wall = _wall_by_op(parts)
+    every = every.assign(wall_time_us=wall.groupby("op")["wall_time_us"].sum())
+    ops = ops.merge(every, on=_OP, how="left", validate="one_to_one")
     ops["wall_time_us"] = ops["wall_time_us"].fillna(0.0) if has_steps else np.nan
     rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
     rows = rows.assign(total_time_us=rows["total_time_ps"] / PS_PER_US, self_time_us=rows["self_time_ps"] / PS_PER_US)
@@ -37,13 +38,23 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) 
 def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFrame:
     """Columns of `schema.OP_STEPS`, by op and step. An op may have wall time in a step that it did not begin in: it
     then has no occurrence there. Without steps there are no wall times."""
-    keys = [*_OP, "step"]
-    rows = cells.frame().rename(columns={"time_us": "self_time_us"})
-    wall = named_wall(parts).groupby(keys)["wall_time_us"].sum().reset_index()
-    rows = rows.merge(wall, on=keys, how="outer", validate="one_to_one")
+    ops, wall = _wall_by_op(parts)
+    op_of_row = cells.keys[_OP].merge(ops.reset_index(names="op"), on=_OP, how="left", validate="one_to_one")["op"]
+    rows = cells.cells.assign(op=op_of_row.to_numpy()[cells.cells["row"]])
+    rows = rows.merge(wall, on=["op", "step"], how="outer", validate="one_to_one")
+    rows = rows.rename(columns={"time_us": "self_time_us"})
     rows = rows.fillna({"occurrences": 0, "self_time_us": 0.0, "wall_time_us": 0.0 if has_steps else np.nan})
     host = cells.keys["host"].iloc[0] if len(cells.keys) else ""
-    return schema.OP_STEPS.conform(rows.assign(host=host))
+    names = ops.iloc[rows["op"].to_numpy()].reset_index(drop=True)
+    return schema.OP_STEPS.conform(pd.concat([names, rows], axis=1).assign(host=host))
+
+
+def _wall_by_op(parts: OpParts) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(the ops by side, type and name, in order; wall_time_us of each `op`, a position there, in each step)."""
+    op_of_part = parts.parts.groupby(_OP).ngroup().to_numpy()
+    ops = parts.parts[_OP].assign(op=op_of_part).drop_duplicates("op").set_index("op").sort_index()
+    wall = parts.wall.assign(op=op_of_part[parts.wall["part"]], wall_time_us=parts.wall["wall_time_ps"] / PS_PER_US)
+    return ops, wall.groupby(["op", "step"], as_index=False)["wall_time_us"].sum()
 
 
 def named_wall(parts: OpParts) -> pd.DataFrame:

@@ -87,11 +87,14 @@ def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunct
 
 
 def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
-    """(which event metadata entries name an iterator; which of those one that works ahead)."""
-    ops = [parse_op(name) for name in space.metadata_names]
-    is_iterator = np.array([op is not None and op.type == DATASET for op in ops], np.bool_)
-    is_ahead = np.array([name.rpartition(_SEPARATOR)[2].startswith(RUNS_AHEAD) for name in space.metadata_names])
-    return is_iterator, is_iterator & is_ahead
+    """(which event metadata entries with events name an iterator; which of those one that works ahead)."""
+    is_iterator, is_ahead = (np.zeros(len(space.metadata_names), np.bool_) for _ in range(2))
+    for row in np.flatnonzero(space.has_events).tolist():
+        name = space.metadata_names[row]
+        op = parse_op(name)
+        is_iterator[row] = op is not None and op.type == DATASET
+        is_ahead[row] = is_iterator[row] and name.rpartition(_SEPARATOR)[2].startswith(RUNS_AHEAD)
+    return is_iterator, is_ahead
 
 
 def _callers(space: XSpace, calls: Int64, around: Int32, is_iterator: Bools) -> Int64:
