@@ -54,7 +54,7 @@ def _wall_by_op(parts: OpParts) -> tuple[pd.DataFrame, pd.DataFrame]:
     op_of_part = parts.parts.groupby(_OP).ngroup().to_numpy()
     ops = parts.parts[_OP].assign(op=op_of_part).drop_duplicates("op").set_index("op").sort_index()
     wall = parts.wall.assign(op=op_of_part[parts.wall["part"]], wall_time_us=parts.wall["wall_time_ps"] / PS_PER_US)
-    return ops, wall.groupby(["op", "step"], as_index=False)["wall_time_us"].sum()
+    return ops, wall.groupby(["op", "step"])["wall_time_us"].sum().reset_index()
 
 
 def named_wall(parts: OpParts) -> pd.DataFrame:
