@@ -1,6 +1,6 @@
 """Home: choose a baseline and the runs to compare with it."""
 
 from tfcompare import ui
-from tfcompare.ui import home
+from tfcompare.ui.pages import home
 
 home.show(ui.setup("Compare profile runs", needs="runs"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.compare.estimates import (
+from tfcompare.compare.stats.estimates import (
     FEWEST_REPEATS,
     LEVEL,
     Sides,
@@ -23,7 +23,7 @@ from tfcompare.compare.estimates import (
     plain_sides,
     robust_sides,
 )
-from tfcompare.compare.verdict import FASTER, SLOWER, claimed_together, words
+from tfcompare.compare.stats.verdict import FASTER, SLOWER, claimed_together, words
 
 Floats = npt.NDArray[np.float64]
 

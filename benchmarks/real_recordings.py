@@ -21,7 +21,7 @@ import numpy as np
 import tfcompare as tfc
 from benchmarks.calibration import PAGE
 from benchmarks.machine import description
-from tfcompare.compare.verdict import FASTER, SLOWER
+from tfcompare.compare.stats.verdict import FASTER, SLOWER
 
 RECORD = Path(__file__).resolve().parent.parent / "sample_logs" / "autoencoder" / "record.py"
 VARIANTS = ("filters_16_8", "filters_512_128")

@@ -26,11 +26,11 @@ from tfcompare.compare import compare
 from tfcompare.ingest.cluster import IN_HAND, Cluster
 from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
-from tfcompare.listing import listing
 from tfcompare.run import load
 from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
 from tfcompare.store.index import read_index
 from tfcompare.store.stored import Store, StoredRun, named
+from tfcompare.tools.listing import listing
 from tfcompare.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent

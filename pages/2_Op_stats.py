@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from tfcompare import ui
-from tfcompare.ui import by_hand, op_stats
-from tfcompare.ui.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.pages import op_stats
+from tfcompare.ui.widgets import manual as by_hand
 
 view = ui.setup("Op stats", needs="pair")
 comparison = comparison_of(view)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui import by_hand, kernel_stats, kernel_table
-from tfcompare.ui.copies import copies
-from tfcompare.ui.no_kernels import explain_missing
-from tfcompare.ui.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.pages import kernel_stats, kernel_table
+from tfcompare.ui.pages.no_kernels import explain_missing
+from tfcompare.ui.widgets import manual as by_hand
+from tfcompare.ui.widgets.copies import copies
 
 view = ui.setup("Kernel stats", needs="pair")
 comparison = comparison_of(view)

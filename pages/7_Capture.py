@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui import capture
+from tfcompare.ui.pages import capture
 
 capture.show(ui.setup("Capture", needs="runs"))

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui import query
+from tfcompare.ui.pages import query
 
 query.show(ui.setup("Query", needs="runs"))

@@ -280,7 +280,7 @@ def test_an_interrupt_ends_with_status_130(tfcompare, monkeypatch: pytest.Monkey
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tfcompare.logdir.find_runs", interrupted)
+    monkeypatch.setattr("tfcompare.sources.logdir.find_runs", interrupted)
     assert tfcompare("runs", BASELINE)[0] == 130
 
 
@@ -394,9 +394,9 @@ def test_serve_looks_at_the_port_of_the_address_that_it_will_listen_on(
 def test_the_server_imports_what_pages_need_before_anybody_comes() -> None:
     script = (
         "import runpy, sys; server = runpy.run_path(sys.argv[1]); server['import_all']();"
-        "named = {'pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.overview', 'duckdb', 'xprof'};"
+        "named = {'pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.overview', 'duckdb', 'xprof'};"
         "print(sorted(named & set(sys.modules)))"
     )
     words = serve.command_line([], None)
     done = subprocess.run([sys.executable, "-c", script, words[2]], capture_output=True, text=True, timeout=120)
-    assert done.stdout.splitlines()[-1] == "['pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.overview']"
+    assert done.stdout.splitlines()[-1] == "['pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.overview']"

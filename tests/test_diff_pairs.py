@@ -10,8 +10,8 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tfcompare.cli import main
-from tfcompare.compare.by_hand import Choice
-from tfcompare.compare.by_hand_text import OfRuns, to_file
+from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual_text import OfRuns, to_file
 
 RUNS = [str(SAMPLE_RUNS[name]) for name in ("filters_512_128", "filters_16_8")]
 NAME = "autoencoder_1/image_1/convolution"

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.generate import KINDS, generate
 from tests import xprof_oracle
-from tfcompare.frames.steps import DEVICE_LINE
+from tfcompare.frames.steps.steps import DEVICE_LINE
 from tfcompare.run import Run, load
 from tfcompare.xspace import XSpace, read
 

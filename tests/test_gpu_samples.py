@@ -20,10 +20,10 @@ from tests.frames.tables import kernel_stats
 from tests.published import PUBLISHED
 from tfcompare import schema
 from tfcompare.compare import compare
-from tfcompare.frames import groups as grouping
-from tfcompare.frames.launches import stream_events
+from tfcompare.frames.ops.launches import stream_events
 from tfcompare.frames.planes import device_planes, host_plane
-from tfcompare.frames.steps import find_steps
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.steps import find_steps
 from tfcompare.run import Run, load
 from tfcompare.xspace import read
 

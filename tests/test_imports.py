@@ -38,7 +38,7 @@ def test_the_pages_load_neither_scipy_nor_xprof_nor_a_database() -> None:
 
 def test_an_interval_takes_the_functions_of_scipy_and_not_its_distributions() -> None:
     script = (
-        "import numpy as np\nfrom tfcompare.compare.estimates import _student\n"
+        "import numpy as np\nfrom tfcompare.compare.stats.estimates import _student\n"
         "quantile, p = _student(np.array([4.0, np.inf]), np.array([2.776445105, 0.0]))\n"
         "assert np.allclose(quantile, [2.776445105, 1.959963985]) and np.allclose(p, [0.05, 1.0])"
     )

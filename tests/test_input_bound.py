@@ -9,8 +9,17 @@ import pytest
 
 from tests.input_runs import MARKED, UNMARKED, pipelines, steps
 from tests.profiles import loaded_run
-from tfcompare.input_bound import InputWait, calls_of, headline, in_time, input_wait, level_of, wait_by_calls, words
-from tfcompare.step_series import on_slowest_host
+from tfcompare.tools.input_bound import (
+    InputWait,
+    calls_of,
+    headline,
+    in_time,
+    input_wait,
+    level_of,
+    wait_by_calls,
+    words,
+)
+from tfcompare.tools.step_series import on_slowest_host
 
 MODULE = SimpleNamespace(has_steps=True, step_source="XLA module jit_f")
 

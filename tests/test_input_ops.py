@@ -10,7 +10,8 @@ import pytest
 from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import compare
-from tfcompare.input_ops import (
+from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
+from tfcompare.tools.input_ops import (
     ADVICE,
     OTHER_PREPARING,
     PARALLEL_ALREADY,
@@ -22,7 +23,6 @@ from tfcompare.input_ops import (
     longest_op,
     with_shares,
 )
-from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 
 ENQUEUED = "infeed enqueuing_to_the_device 5 30 30\nstage other 1 10 10"
 

@@ -9,11 +9,11 @@ import pytest
 from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
-from tfcompare.compare.call_verdicts import on_calls, on_slowest_calls
 from tfcompare.compare.conditions import check, parse_condition
-from tfcompare.input_bound import input_wait
-from tfcompare.input_verdicts import on_waiting
-from tfcompare.step_series import on_slowest_host
+from tfcompare.compare.tf_data.call_verdicts import on_calls, on_slowest_calls
+from tfcompare.tools.input_bound import input_wait
+from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.step_series import on_slowest_host
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),

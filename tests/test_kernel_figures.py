@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from tests.charts.kernel_samples import copies_diff, kernel_diff
-from tfcompare.kernel_figures import (
+from tfcompare.tools.kernel_stats import (
     USES,
     kernel_figures,
     kernel_sentence,

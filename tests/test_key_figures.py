@@ -12,11 +12,11 @@ from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, OPS
 from tests.profiles import loaded_run
 from tfcompare import schema
-from tfcompare.compare.verdict import Verdict
-from tfcompare.environment import environment
-from tfcompare.frames.steps import WHOLE_PROFILE
-from tfcompare.key_figures import NEITHER_TOLD, KeyFigure, better_by, key_figures
+from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.run import RunInfo
+from tfcompare.tools.environment import environment
+from tfcompare.tools.key_figures import NEITHER_TOLD, KeyFigure, better_by, key_figures
 from tfcompare.units import MISSING
 
 

@@ -11,14 +11,14 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, loaded_run, run_path
-from tfcompare.between_steps import window_of
 from tfcompare.compare import Comparison
+from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.compare.straggler import own_time_us, straggler
 from tfcompare.run import Run
 from tfcompare.schema import STEP_PARTS
-from tfcompare.step_attribution import Attribution, Within, attribution, within
-from tfcompare.straggler import own_time_us, straggler
-from tfcompare.throughput import batch_size, between_steps_sentence, window_figures
+from tfcompare.tools.step_attribution import Attribution, Within, attribution, within
+from tfcompare.tools.throughput import batch_size, between_steps_sentence, window_figures
 
 FOLDER = Path(__file__).parent / "known_truth"
 NAMES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
-from tfcompare.logdir import check_file, find_run, find_runs
-from tfcompare.logdir.files import host_of, text_of
-from tfcompare.logdir.naming import Address, display_names, stamp_time
+from tfcompare.sources.logdir import check_file, find_run, find_runs
+from tfcompare.sources.logdir.files import host_of, text_of
+from tfcompare.sources.logdir.naming import Address, display_names, stamp_time
 
 PLANE = b"\x0a\x0b\x12\x09/host:CPU"
 PROFILE = PLANE + b"\x0a\x13\x12\x11Task Environment_" + b"\x22\x02vm"

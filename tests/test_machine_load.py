@@ -9,8 +9,8 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import SAMPLE_RUNS
-from tfcompare import machine_load
-from tfcompare.machine_load import FILE_NAME, MachineLoad, read_load, recorded_load, write_load
+from tfcompare.sources import machine_load
+from tfcompare.sources.machine_load import FILE_NAME, MachineLoad, read_load, recorded_load, write_load
 
 BUSY = '{"cores": 2, "before": 4.5, "after": 1.0}'
 

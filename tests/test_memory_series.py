@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import ALL_RUNS, loaded_run
-from tfcompare import memory_series
-from tfcompare.memory_series import Memory, drawn, peak_of, step_positions, thinned, timeline_parts
 from tfcompare.run import Run
+from tfcompare.tools import memory_timeline as memory_series
+from tfcompare.tools.memory_timeline import Memory, drawn, peak_of, step_positions, thinned, timeline_parts
 
 GPU = Memory("vm", "gpu")
 

@@ -11,9 +11,9 @@ import pytest
 from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import compare
-from tfcompare.compare.matching import pair_hosts
-from tfcompare.memory_series import Memory
-from tfcompare.memory_sides import (
+from tfcompare.compare.matching.matching import pair_hosts
+from tfcompare.run import Run
+from tfcompare.tools.memory import (
     BOTH,
     MemoryPair,
     by_peak,
@@ -25,7 +25,7 @@ from tfcompare.memory_sides import (
     peak_tree,
     verdict_on_peak,
 )
-from tfcompare.run import Run
+from tfcompare.tools.memory_timeline import Memory
 
 A, B = Memory("vm", "a"), Memory("vm", "b")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import SAMPLES
-from tfcompare.logdir import FoundRun, HostFile, find_runs
-from tfcompare.recording_names import is_copy, program_names, suggest
+from tfcompare.sources.logdir import FoundRun, HostFile, find_runs
+from tfcompare.sources.replicates import is_copy, program_names, suggest
 
 STAMPS = ("2026_11_20_10_17_24", "2026_11_20_10_19_00", "2026_11_21_08_00_01")
 

@@ -6,9 +6,9 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, compared_runs, loaded_run
-from tfcompare.frames.tf_data_functions import runs_ahead
+from tfcompare.frames.tf_data.tf_data_functions import runs_ahead
 from tfcompare.schema import STEP_PARTS
-from tfcompare.step_attribution import Attribution, Within, attributed_steps, attribution, within
+from tfcompare.tools.step_attribution import Attribution, Within, attributed_steps, attribution, within
 
 
 def looked_into(one: str, other: str, part: str | None = None) -> tuple[Attribution, Within]:

@@ -8,8 +8,8 @@ import pandas as pd
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
-from tfcompare.frames.step_times import run_steps
-from tfcompare.step_series import on_slowest_host, op_by_step, sixteen_bit_share, with_host
+from tfcompare.frames.steps.step_times import run_steps
+from tfcompare.tools.step_series import on_slowest_host, op_by_step, sixteen_bit_share, with_host
 
 OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
 

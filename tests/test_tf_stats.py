@@ -12,9 +12,10 @@ from tests import xprof_oracle
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, SLOW
 from tests.profiles import run_path
-from tfcompare import schema, tf_stats
+from tfcompare import schema
 from tfcompare.compare.movers import group_diff
-from tfcompare.tf_stats import OTHER, main_side, op_table, own_side_shares, side_by_side, time_shares, with_words
+from tfcompare.tools import op_stats as tf_stats
+from tfcompare.tools.op_stats import OTHER, main_side, op_table, own_side_shares, side_by_side, time_shares, with_words
 
 XPROF = {
     "avg_time": "avg_time_us",

@@ -16,8 +16,8 @@ from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison, compare
-    from tfcompare.logdir import FoundRun, find_runs
     from tfcompare.run import Run, load
+    from tfcompare.sources.logdir import FoundRun, find_runs
 
 __version__ = "0.1.0"
 __all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_runs", "load"]
@@ -25,8 +25,8 @@ __all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_r
 _HOME = {
     "Comparison": "tfcompare.compare",
     "compare": "tfcompare.compare",
-    "FoundRun": "tfcompare.logdir",
-    "find_runs": "tfcompare.logdir",
+    "FoundRun": "tfcompare.sources.logdir",
+    "find_runs": "tfcompare.sources.logdir",
     "Run": "tfcompare.run",
     "load": "tfcompare.run",
 }

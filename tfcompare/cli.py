@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from tfcompare import __version__
 from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.near_names import did_you_mean, near_names
+from tfcompare.text import did_you_mean, near_names
 
 BAD_INPUT = 2
 INTERRUPTED = 130

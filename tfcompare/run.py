@@ -14,19 +14,19 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
-from tfcompare.frames.idle_gaps import with_names
-from tfcompare.frames.input_pipeline import input_pipeline
 from tfcompare.frames.memory import memory_timeline
-from tfcompare.frames.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.op_parts import of_hosts
-from tfcompare.frames.op_stats import named_wall, op_cells, op_stats, op_steps
-from tfcompare.frames.step_cells import StepCells, below_one_another
-from tfcompare.frames.step_times import run_steps
-from tfcompare.frames.steps import WHOLE_PROFILE
-from tfcompare.logdir import FoundRun, find_run
-from tfcompare.machine_load import MachineLoad, read_load
-from tfcompare.reading import HostReader, Progress, kept_here, read_hosts
-from tfcompare.step_choice import OWN_STEPS, StepChoice, step_choice
+from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
+from tfcompare.frames.ops.op_parts import of_hosts
+from tfcompare.frames.ops.op_stats import named_wall, op_cells, op_stats, op_steps
+from tfcompare.frames.steps.idle_gaps import with_names
+from tfcompare.frames.steps.step_cells import StepCells, below_one_another
+from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice, step_choice
+from tfcompare.frames.steps.step_times import run_steps
+from tfcompare.frames.steps.steps import WHOLE_PROFILE
+from tfcompare.frames.tf_data.input_pipeline import input_pipeline
+from tfcompare.sources.logdir import FoundRun, find_run
+from tfcompare.sources.machine_load import MachineLoad, read_load
+from tfcompare.store.reading import HostReader, Progress, kept_here, read_hosts
 
 _US_PER_MS = 1000.0
 

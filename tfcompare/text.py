@@ -1,6 +1,9 @@
-"""Names from disks, buckets and profiles as text that can be shown."""
+"""Names as text: from disks, buckets and profiles so that they can be shown, and those that somebody misspelt."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
 
 
 def text_of(name: str) -> str:
@@ -13,3 +16,15 @@ def _escaped(character: str) -> str:
     if 0xDC80 <= code <= 0xDCFF:  # where os.fsdecode puts a byte that it cannot decode
         return f"\\x{code - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
+
+
+def near_names(wanted: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """Those of `known` that are spelt most like `wanted`, the nearest first; upper and lower case count as equal."""
+    by_folded = {name.casefold(): name for name in known}
+    return [by_folded[near] for near in difflib.get_close_matches(wanted.casefold(), by_folded, most)]
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """`; did you mean 'a', 'b' or 'c'?`, to end a sentence with; nothing without a name."""
+    listed = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), *map(repr, names[-1:])]))
+    return f"; did you mean {listed}?" if listed else ""

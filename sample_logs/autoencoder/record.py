@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.machine_load import load_average, write_load
+from tfcompare.sources.machine_load import load_average, write_load
 
 if TYPE_CHECKING:
     import keras

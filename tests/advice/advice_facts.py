@@ -11,14 +11,14 @@ import pandas as pd
 from tests.input_runs import input_ops, pipelines
 from tests.tf_data_runs import execution
 from tfcompare import schema
-from tfcompare.advice import Facts
-from tfcompare.advice.facts import busy_threads, cores_of
-from tfcompare.advice.gaps import Gap
-from tfcompare.between_steps import window
-from tfcompare.compare.tf_data_change import analyse
-from tfcompare.frames.op_names import DATASET
-from tfcompare.input_bound import input_wait, wait_by_calls
-from tfcompare.part_times import HostSteps
+from tfcompare.compare.between_steps import window
+from tfcompare.compare.tf_data.tf_data_change import analyse
+from tfcompare.frames.ops.op_names import DATASET
+from tfcompare.tools.advice import Facts
+from tfcompare.tools.advice.facts import busy_threads, cores_of
+from tfcompare.tools.advice.gaps import Gap
+from tfcompare.tools.input_bound import input_wait, wait_by_calls
+from tfcompare.tools.part_times import HostSteps
 
 STEPS = 20
 STEP_US = 10_000.0

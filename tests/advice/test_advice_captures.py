@@ -9,9 +9,9 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, loaded_run
-from tfcompare.advice import Advice, Facts, advise_on, facts_of
-from tfcompare.part_times import eager_share
 from tfcompare.run import Run
+from tfcompare.tools.advice import Advice, Facts, advise_on, facts_of
+from tfcompare.tools.part_times import eager_share
 
 KNOWN_TRUTH = Path(__file__).parent.parent / "known_truth"
 

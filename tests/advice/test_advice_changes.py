@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.advice.advice_facts import facts, kernels, memory, ops
-from tfcompare.advice import Facts, advise_on
-from tfcompare.advice.changes import changes
+from tfcompare.tools.advice import Facts, advise_on
+from tfcompare.tools.advice.changes import changes
 
 
 def texts(baseline: Facts, candidate: Facts) -> tuple[list[str], list[str]]:

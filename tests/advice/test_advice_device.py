@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.advice.advice_facts import copies, facts, kernels, memory, ops
-from tfcompare.advice import device_rules, memory_rules
+from tfcompare.tools.advice import device_rules, memory_rules
 
 BUSY = {"device_compute": 8000.0}
 TWO = {"/device:GPU:0": 100_000.0, "/device:GPU:1": 5_000.0}

@@ -6,7 +6,7 @@ import pytest
 
 from tests.frames.tables import run_of
 from tests.xspace_builder import Plane, event, line, plane, space
-from tfcompare.advice import facts_of
+from tfcompare.tools.advice import facts_of
 
 
 def gpu(number: int) -> Plane:

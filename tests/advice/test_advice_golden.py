@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import loaded_run
-from tfcompare.advice import Findings, advise, input_rules
+from tfcompare.tools.advice import Findings, advise, input_rules
 
 GOLDEN = Path(__file__).parent / "golden"
 PAIRS = {

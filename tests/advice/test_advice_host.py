@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.advice.advice_facts import NAIVE, facts, ops
-from tfcompare.advice import host_rules
+from tfcompare.tools.advice import host_rules
 
 CORES = {"Root": {"settings": "threadpool_size=2"}}
 

@@ -7,9 +7,9 @@ import pytest
 from tests.advice.advice_facts import BETTER, NAIVE, STEP_US, facts, ops
 from tests.input_runs import NAIVE as NAIVE_OPS
 from tests.input_runs import input_ops
-from tfcompare.advice import input_rules
-from tfcompare.advice.model import Rule
-from tfcompare.compare.tf_data_advice import advice as bottleneck_advice
+from tfcompare.compare.tf_data.tf_data_advice import advice as bottleneck_advice
+from tfcompare.tools.advice import input_rules
+from tfcompare.tools.advice.model import Rule
 
 WAITING = {"input": 6000.0}
 

@@ -11,10 +11,10 @@ import pytest
 
 from tests.advice.advice_facts import NAIVE, facts, kernels, memory, ops
 from tests.profiles import ALL_RUNS, loaded_run
-from tfcompare.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
-from tfcompare.advice.advise import RULES
-from tfcompare.advice.changes import changes
-from tfcompare.step_series import on_slowest_host
+from tfcompare.tools.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
+from tfcompare.tools.advice.advise import RULES
+from tfcompare.tools.advice.changes import changes
+from tfcompare.tools.step_series import on_slowest_host
 
 _CODE = re.compile(r"`[^`]*`")
 _NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")

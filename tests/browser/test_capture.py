@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Start, opened, query, settled, table_texts
 from tests.profiles import SAMPLES
-from tfcompare.logdir import find_runs
+from tfcompare.sources.logdir import find_runs
 
 AUTOENCODER = SAMPLES / "autoencoder"
 IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Serve, click_table, opened, query, settled, table_texts
 from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tfcompare.logdir import find_runs
+from tfcompare.sources.logdir import find_runs
 
 AUTOENCODER = SAMPLES / "autoencoder"
 IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}

@@ -21,8 +21,9 @@ from tests.browser.conftest import (
     too_wide,
 )
 from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, loaded_run, run_path
-from tfcompare import compare, input_ops
-from tfcompare.logdir import find_runs
+from tfcompare import compare
+from tfcompare.sources.logdir import find_runs
+from tfcompare.tools import input_ops
 
 LEFT_END = 18
 OPS = 1

@@ -26,7 +26,7 @@ from tests.profiles import CORPUS, SAMPLES, SIMULATED_RUNS, run_path
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
 from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.logdir import find_runs
+from tfcompare.sources.logdir import find_runs
 
 HEADERS = 2
 LEFT_END, BASELINE = 18, 420

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, expect
 from tests.browser.conftest import Start, opened, query, settled
 from tests.browser.provider import Provider, login_provider
 from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tfcompare.logdir import find_runs
+from tfcompare.sources.logdir import find_runs
 
 IDS = {run.name: run.id for run in find_runs(SAMPLES / "autoencoder")}
 PAIR = {"baseline": IDS["filters_512_128"], "candidate": IDS["filters_16_8_better_input"]}

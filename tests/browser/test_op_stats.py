@@ -25,7 +25,7 @@ from tests.browser.conftest import (
 from tests.browser.op_stats_page import BASELINE, CONVOLUTION, LEFT_END, OP, click
 from tests.profiles import CORPUS, loaded_run, run_path
 from tfcompare import compare
-from tfcompare.ui.narrow import NARROW_PIXELS
+from tfcompare.ui.frame.narrow import NARROW_PIXELS
 
 
 @pytest.fixture(scope="module")

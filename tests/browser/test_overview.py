@@ -13,7 +13,7 @@ from playwright.sync_api import FloatRect, Locator, Page, ViewportSize, expect
 from tests.browser.conftest import NARROW, WIDE, Serve, opened, query, settled, table_texts
 from tests.profiles import CORPUS, SAMPLES, run_path
 from tfcompare import compare, load
-from tfcompare.logdir import find_runs
+from tfcompare.sources.logdir import find_runs
 from tfcompare.units import format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}

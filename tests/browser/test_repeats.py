@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import opened, query, settled
 from tests.profiles import SAMPLES
-from tfcompare.logdir import find_runs
+from tfcompare.sources.logdir import find_runs
 
 IDS = {run.name: run.id for run in find_runs(SAMPLES / "autoencoder")}
 LARGE, SMALL, AGAIN = (IDS[f"filters_{name}"] for name in ("512_128", "16_8", "16_8_again"))

@@ -12,8 +12,8 @@ from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, Serve, downloaded, op
 from tests.profiles import SAMPLE_RUNS, loaded_run
 from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
 from tfcompare import compare
-from tfcompare.logdir import find_runs
 from tfcompare.run import Run
+from tfcompare.sources.logdir import find_runs
 
 GRAPHS = ".js-plotly-plot:has-text('xecution')"
 NAMES = ("filters_16_8", "filters_16_8_better_input")

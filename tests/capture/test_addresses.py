@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from tests.capture.workers import free_ports
-from tfcompare.capture import Address, BadAddress, parse_address, parse_addresses
-from tfcompare.capture.addresses import silent
+from tfcompare.sources.capture import Address, BadAddress, parse_address, parse_addresses
+from tfcompare.sources.capture.addresses import silent
 
 SETTINGS_FRAME = b"\0\0\0\x04\0\0\0\0\0"
 

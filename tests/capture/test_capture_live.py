@@ -11,8 +11,8 @@ import pytest
 
 from tests.capture.workers import free_ports
 from tfcompare import cli, load
-from tfcompare.capture import LONGEST_MS, MOST_RETRIES
-from tfcompare.logdir import find_runs
+from tfcompare.sources.capture import LONGEST_MS, MOST_RETRIES
+from tfcompare.sources.logdir import find_runs
 
 Workers = tuple[str, str]
 PATIENCE_S = 300

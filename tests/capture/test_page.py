@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from tests.capture.workers import free_ports
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tfcompare import settings
-from tfcompare.remote.places import RemotePath
 from tfcompare.settings import Settings, app_folder
-from tfcompare.ui import captures
-from tfcompare.ui.search import look_again
+from tfcompare.sources.remote.places import RemotePath
+from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.pages import captures
 
 HERE = {"Host": "localhost:8501"}
 PROXY = {"Host": "localhost:8501", "X-Forwarded-For": "127.0.0.1"}
@@ -75,7 +75,7 @@ def test_from_elsewhere_the_page_says_why_not_and_nothing_else(page: AppTest, br
 @pytest.mark.parametrize("headers", [PROXY, FOREIGN])
 def test_the_button_asks_once_more(page: AppTest, browser: Asking, tmp_path: Path, headers, monkeypatch) -> None:
     started: list[object] = []
-    monkeypatch.setattr("tfcompare.ui.capture.BackgroundRecording", lambda *words: started.append(words))
+    monkeypatch.setattr("tfcompare.ui.pages.capture.BackgroundRecording", lambda *words: started.append(words))
     page.run()
     button = record_button(page)
     browser.headers = headers
@@ -119,7 +119,7 @@ def test_a_link_fills_the_form_and_records_nothing(page: AppTest, tmp_path: Path
     [
         ("address", "localhost", "localhost: has no port; expected host:port"),
         ("address", "http://localhost:6009", "is no scheme of a profiler service"),
-        ("tfcompare.capture.name", "../elsewhere", "'../elsewhere' cannot be the name of a run"),
+        ("tfcompare.sources.capture.name", "../elsewhere", "'../elsewhere' cannot be the name of a run"),
     ],
 )
 def test_slips_are_told(page: AppTest, field: str, value: str, message: str, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_one_that_cannot_be_deleted_says_why(page: AppTest, captured: list[Path]
     def refuse(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tfcompare.uploads.leftovers.delete", refuse)
+    monkeypatch.setattr("tfcompare.sources.uploads.leftovers.delete", refuse)
     press(press(page.run(), "Delete"), "Delete for good")
     assert said(page) == f"`captures/before/{STAMPS[0]}` cannot be deleted: Permission denied."
     assert all(run.exists() for run in captured)

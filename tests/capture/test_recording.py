@@ -10,13 +10,22 @@ from typing import Any
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tfcompare.capture import NothingRecorded, Progress, Recorded, Request, Stopped, check_name, parse_addresses, record
 from tfcompare.errors import TfcompareError
-from tfcompare.logdir import find_runs
-from tfcompare.machine_load import MachineLoad, read_load
-from tfcompare.recording_names import is_one_program
-from tfcompare.uploads.leftovers import ARRIVING, this_process
-from tfcompare.xprof_process import Ended
+from tfcompare.sources.capture import (
+    NothingRecorded,
+    Progress,
+    Recorded,
+    Request,
+    Stopped,
+    check_name,
+    parse_addresses,
+    record,
+)
+from tfcompare.sources.capture.xprof_process import Ended
+from tfcompare.sources.logdir import find_runs
+from tfcompare.sources.machine_load import MachineLoad, read_load
+from tfcompare.sources.replicates import is_one_program
+from tfcompare.sources.uploads.leftovers import ARRIVING, this_process
 
 PROFILE = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
 NO_EVENTS = "UNAVAILABLE: No trace event was collected because there were no responses from clients"
@@ -77,11 +86,11 @@ class Calls:
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Records with these outcomes of each address; returns what `record` does."""
-    monkeypatch.setattr("tfcompare.capture.recording.silent", lambda _: {})
+    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
 
     def run(outcomes: Mapping[str, list[Outcome]], name: str = "", **wish: Any) -> Recorded:
         run.calls = Calls(outcomes)  # type: ignore[attr-defined]
-        monkeypatch.setattr("tfcompare.capture.recording.Call", run.calls)  # type: ignore[attr-defined]
+        monkeypatch.setattr("tfcompare.sources.capture.recording.Call", run.calls)  # type: ignore[attr-defined]
         wish = {"duration_ms": 1, "grace_s": 0.1, "retries": 0} | wish
         return record(Request(parse_addresses(outcomes), **wish), tmp_path / "logs", name)
 
@@ -109,8 +118,8 @@ def test_the_load_of_this_machine_is_stored_beside_its_own_programs_only(recorde
 
 
 def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.capture.recording.silent", lambda _: {})
-    monkeypatch.setattr("tfcompare.capture.recording.Call", Calls({"localhost:1": [good]}))
+    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
+    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", Calls({"localhost:1": [good]}))
     status, out, _ = tfcompare("capture", "localhost:1", str(tmp_path / "logs"), "--repeat", "3", "--name", "before")
     folder = tmp_path / "logs" / "before"
     assert (status, out) == (0, f"{folder}\n")
@@ -191,9 +200,9 @@ def test_what_a_killed_process_left_is_removed_and_what_another_makes_is_not(rec
 
 
 def test_a_stopped_recording_ends_soon_and_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("tfcompare.capture.recording.silent", lambda _: {})
+    monkeypatch.setattr("tfcompare.sources.capture.recording.silent", lambda _: {})
     stop, told = threading.Event(), []
-    monkeypatch.setattr("tfcompare.capture.recording.Call", Calls({"a:1": [hanging]}))
+    monkeypatch.setattr("tfcompare.sources.capture.recording.Call", Calls({"a:1": [hanging]}))
 
     def tell(progress: Progress) -> None:
         told.append(progress.sentence)
@@ -207,7 +216,7 @@ def test_a_stopped_recording_ends_soon_and_leaves_nothing(tmp_path: Path, monkey
 
 
 def test_without_xprof_it_is_told_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.capture.recording.is_installed", lambda: False)
+    monkeypatch.setattr("tfcompare.sources.capture.recording.is_installed", lambda: False)
     with pytest.raises(TfcompareError, match="pip install 'xprof>="):
         record(Request(parse_addresses(["a:1"])), tmp_path / "logs")
 

@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff, steps
+from tfcompare.charts.downsampling import MOST_MARKERS
 from tfcompare.charts.input_pipeline import category_times, input_shares, step_times
 from tfcompare.charts.style import Side
-from tfcompare.charts.thinning import MOST_MARKERS
-from tfcompare.input_bound import share_by_step
-from tfcompare.input_ops import category_times as categories_of
+from tfcompare.tools.input_bound import share_by_step
+from tfcompare.tools.input_ops import category_times as categories_of
 
 SLOW, FAST = Side("before", 0), Side("after <b>", 1)
 

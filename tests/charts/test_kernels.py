@@ -9,8 +9,8 @@ from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.style import Side
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.compare.movers import largest_changes
-from tfcompare.kernel_figures import tensor_core_use
-from tfcompare.tf_stats import time_shares
+from tfcompare.tools.kernel_stats import tensor_core_use
+from tfcompare.tools.op_stats import time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
 

@@ -10,7 +10,7 @@ from tests.charts.chart_samples import FAST, METRIC, OPS, SLOW
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Side
 from tfcompare.compare.movers import group_diff, largest_changes
-from tfcompare.tf_stats import op_table, own_side_shares, time_shares
+from tfcompare.tools.op_stats import op_table, own_side_shares, time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
 

@@ -14,15 +14,16 @@ import pytest
 from tests.charts import chart_samples as samples
 from tests.charts.test_memory import line
 from tfcompare import schema
-from tfcompare.charts import input_pipeline, memory, ops, scopes, step_parts, steps, thinning
+from tfcompare.charts import downsampling as thinning
+from tfcompare.charts import input_pipeline, memory, ops, scopes, step_parts, steps
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import Side
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.movers import group_diff, largest_changes
 from tfcompare.compare.tree import scope_tree
-from tfcompare.input_bound import share_by_step
-from tfcompare.memory_series import thinned
-from tfcompare.tf_stats import op_table, own_side_shares, time_shares, with_shares
+from tfcompare.tools.input_bound import share_by_step
+from tfcompare.tools.memory_timeline import thinned
+from tfcompare.tools.op_stats import op_table, own_side_shares, time_shares, with_shares
 
 SIDES = (Side("a_run_with_a_long_name/of/the/slow/one", 0), Side("a_run_with_a_long_name/of/the/fast/one", 1))
 STEPS, OPS, EVENTS = 10_000, 20_000, 200_000

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import steps
+from tfcompare.charts.downsampling import MOST_MARKERS
 from tfcompare.charts.step_parts import PALE, PART_COLOURS, average_steps, parts_of_steps
 from tfcompare.charts.style import Side
-from tfcompare.charts.thinning import MOST_MARKERS
 from tfcompare.compare.attribution import part_means
 from tfcompare.schema import STEP_PARTS
 

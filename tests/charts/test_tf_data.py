@@ -12,7 +12,7 @@ from tfcompare import schema
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
 from tfcompare.charts.tf_data import pipeline_graphs
-from tfcompare.compare.tf_data_graph import MOST_NODES, Graph, graphs
+from tfcompare.compare.tf_data.tf_data_graph import MOST_NODES, Graph, graphs
 
 SIDES = (Side("before", 0), Side("after", 1))
 BEFORE = "Root 1 critical\n BatchV2 2 critical\n  Map 90 critical blamed\n   TFRecord 5"

@@ -9,7 +9,7 @@ import pytest
 
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import SIGNS, colour_of, colours_of_change, step_time_intervals, text_of, word_of
-from tfcompare.compare.verdict import IDENTICAL, Verdict
+from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 
 FASTER = Verdict("faster", "20 steps", 0.5, 0.4, 0.6)
 UNCLEAR = Verdict("unclear", "<b>20</b> steps", 1.05, 0.9, 1.2)

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.op_evidence import OpEvidence
-from tfcompare.frames.step_cells import StepCells
-from tfcompare.frames.step_times import run_steps
+from tfcompare.frames.ops.op_evidence import OpEvidence
+from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.frames.steps.step_times import run_steps
 
 
 def ops(text: str) -> pd.DataFrame:

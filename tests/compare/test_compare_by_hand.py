@@ -11,8 +11,8 @@ from test_compare_tiers import table
 
 from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare import compare
-from tfcompare.compare.by_hand import Choice, effective, told_apart
 from tfcompare.compare.kernel_groups import group_kernels
+from tfcompare.compare.matching.manual import Choice, effective, told_apart
 from tfcompare.compare.movers import group_diff
 from tfcompare.compare.tree import scope_tree
 from tfcompare.errors import Unknown

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcompare.compare.by_hand import Choice, effective
-from tfcompare.compare.by_hand_text import (
+from tfcompare.compare.matching.manual import Choice, effective
+from tfcompare.compare.matching.manual_text import (
     ELSEWHERE,
     MOST_CHOICES,
     Kept,

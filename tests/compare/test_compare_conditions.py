@@ -13,9 +13,9 @@ from tests.compare import compare_runs
 from tfcompare import schema
 from tfcompare.compare.condition_metrics import COUNT, METRICS, TIME, Level, Measured
 from tfcompare.compare.conditions import OPERATORS, UNITS, Condition, check, forms, outcome, parse_condition
-from tfcompare.compare.verdict import SLOWER, Verdict
+from tfcompare.compare.stats.verdict import SLOWER, Verdict
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.frames.step_cells import StepCells
+from tfcompare.frames.steps.step_cells import StepCells
 
 # --- reading
 

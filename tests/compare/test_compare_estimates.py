@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from tfcompare.compare.estimates import changes, changes_of_family, levels, plain_sides, robust_sides, typical
-from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
+from tfcompare.compare.stats.estimates import changes, changes_of_family, levels, plain_sides, robust_sides, typical
+from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
 
 RNG = np.random.default_rng(7)
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from compare_runs import named, ops
 
-from tfcompare.compare.matching import pair_rows
-from tfcompare.frames.op_evidence import OpEvidence
+from tfcompare.compare.matching.matching import pair_rows
+from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import OP_STATS
 
 Shapes = Mapping[str, str]

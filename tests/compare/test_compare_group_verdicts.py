@@ -12,10 +12,10 @@ from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.kernel_groups import KEYS, group_kernels
 from tfcompare.compare.movers import group_diff
-from tfcompare.compare.row_verdicts import verdicts_on_rows
-from tfcompare.compare.series_verdict import Spread
+from tfcompare.compare.stats.row_verdicts import verdicts_on_rows
+from tfcompare.compare.stats.series_verdict import Spread
 from tfcompare.compare.tree import scope_tree
-from tfcompare.frames.step_cells import StepCells
+from tfcompare.frames.steps.step_cells import StepCells
 
 STEPS = 20
 SPREAD = 0.002

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcompare.compare.guesses import MARGIN, assign, names_apart
+from tfcompare.compare.matching.guesses import MARGIN, assign, names_apart
 
 LIMIT = 0.5
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws import law
-from tfcompare.compare import iterators
-from tfcompare.compare.iterator_tree import Iterator, branch, parent_name, transformation, tree_of, whereabouts
-from tfcompare.compare.iterators import align_iterators, likeness, pair_iterators
+from tfcompare.compare.tf_data import iterators
+from tfcompare.compare.tf_data.iterator_tree import Iterator, branch, parent_name, transformation, tree_of, whereabouts
+from tfcompare.compare.tf_data.iterators import align_iterators, likeness, pair_iterators
 
 Pairs = set[tuple[str, str, str]]
 

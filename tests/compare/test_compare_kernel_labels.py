@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.profiles import loaded_run
-from tfcompare.compare.kernel_labels import MOST_SHOWN, kernel_label, kernel_labels
-from tfcompare.compare.kernel_names import split_top_level
+from tfcompare.compare.matching.kernel_labels import MOST_SHOWN, kernel_label, kernel_labels
+from tfcompare.compare.matching.kernel_names import split_top_level
 
 MAP = "Eigen::TensorMap<Eigen::Tensor<{}, 1, 1, long>, 16, Eigen::MakePointer>"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfcompare.compare.kernel_names import KernelName, canonical_kernel, kernel_name
+from tfcompare.compare.matching.kernel_names import KernelName, canonical_kernel, kernel_name
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfcompare.compare.name_tree import family
-from tfcompare.compare.names import align_names
+from tfcompare.compare.matching.name_tree import family
+from tfcompare.compare.matching.names import align_names
 
 
 def aligned(baseline: list[str], candidate: list[str], op_type: str = "MatMul") -> dict[str, str]:

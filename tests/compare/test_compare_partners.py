@@ -6,7 +6,7 @@ from compare_runs import op_stats, run
 from test_compare_tiers import diff, table
 
 from tfcompare.compare import compare
-from tfcompare.compare.partners import free_names, most_alike_first
+from tfcompare.compare.matching.partners import free_names, most_alike_first
 
 BEFORE = op_stats([("Host", "MatMul", "net/query/MatMul", 1, 10.0), ("Host", "Relu", "act", 1, 5.0)])
 AFTER = op_stats(

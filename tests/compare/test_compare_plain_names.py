@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.compare.names import align_names
-from tfcompare.compare.plain_names import plain_name, plain_paths, plain_type
+from tfcompare.compare.matching.names import align_names
+from tfcompare.compare.matching.plain_names import plain_name, plain_paths, plain_type
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfcompare.compare.row_verdicts import identical_rows, step_series, verdicts_on_rows
-from tfcompare.compare.series_verdict import OF_HOSTS, Spread
-from tfcompare.frames.step_cells import StepCells, below_one_another
+from tfcompare.compare.stats.row_verdicts import identical_rows, step_series, verdicts_on_rows
+from tfcompare.compare.stats.series_verdict import OF_HOSTS, Spread
+from tfcompare.frames.steps.step_cells import StepCells, below_one_another
 
 CELLS = StepCells(
     pd.DataFrame({"host": "all", "op_name": ["a", "b", "b"]}),

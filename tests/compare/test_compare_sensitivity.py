@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.calibration import claim_share, simulated
-from tfcompare.compare.sensitivity import Sensitivity
-from tfcompare.compare.series_verdict import Spread, verdict_on_series
+from tfcompare.compare.stats.sensitivity import Sensitivity
+from tfcompare.compare.stats.series_verdict import Spread, verdict_on_series
 
 SPREAD = 0.03
 STEPS = 20

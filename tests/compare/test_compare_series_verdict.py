@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from tfcompare.compare.series_verdict import DECLARED_SPREAD, Spread, declared_spread, verdict_on_series
+from tfcompare.compare.stats.series_verdict import DECLARED_SPREAD, Spread, declared_spread, verdict_on_series
 
 RNG = np.random.default_rng(3)
 QUIET = Spread(0.0, "set for this test")

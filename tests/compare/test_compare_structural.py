@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests.laws import law
 from tests.profiles import loaded_run
 from tfcompare.compare import compare
-from tfcompare.compare.matching import pair_rows
-from tfcompare.compare.sequences import agreed_alignment
-from tfcompare.compare.tiers import PROBABLE, STRUCTURAL
+from tfcompare.compare.matching.matching import pair_rows
+from tfcompare.compare.matching.sequences import agreed_alignment
+from tfcompare.compare.matching.tiers import PROBABLE, STRUCTURAL
 from tfcompare.schema import IDLE, OP_STATS
 
 LAYERS = ["encoder_outer_1", "encoder_inner_1", "decoder_inner_1", "decoder_outer_1", "image_1"]

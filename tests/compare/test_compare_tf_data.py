@@ -12,12 +12,12 @@ from tests.tf_data_runs import STEPS, execution, plain, prefetched, write, zippe
 from tfcompare import compare, load
 from tfcompare.commands.diff_text import as_text
 from tfcompare.compare.comparison import Comparison
-from tfcompare.compare.pipelines import pair_pipelines
-from tfcompare.compare.tf_data_advice import advice
-from tfcompare.compare.tf_data_change import Analysis, analyse, change
-from tfcompare.input_bound import wait_of
+from tfcompare.compare.tf_data.pipelines import pair_pipelines
+from tfcompare.compare.tf_data.tf_data_advice import advice
+from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, change
 from tfcompare.run import Run
 from tfcompare.schema import TF_DATA
+from tfcompare.tools.input_bound import wait_of
 
 
 def analysis(run: Run) -> Analysis | None:

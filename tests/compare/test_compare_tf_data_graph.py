@@ -6,7 +6,7 @@ import pandas as pd
 
 from tests.tf_data_runs import execution
 from tfcompare import schema
-from tfcompare.compare.tf_data_graph import changed_settings, graphs
+from tfcompare.compare.tf_data.tf_data_graph import changed_settings, graphs
 
 BEFORE = """
 Root 1 critical

@@ -14,9 +14,9 @@ from tests.compare.compare_runs import run, steps
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.compare import compare
 from tfcompare.compare.conditions import check, parse_condition
-from tfcompare.key_figures import key_figures
-from tfcompare.many_runs import runs_table
 from tfcompare.run import Run
+from tfcompare.tools.key_figures import key_figures
+from tfcompare.tools.many_runs import runs_table
 from tfcompare.units import format_time_us
 
 

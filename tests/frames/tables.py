@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.kernel_stats import kernels_of
-from tfcompare.frames.steps import Steps
+from tfcompare.frames.ops.kernel_stats import kernels_of
+from tfcompare.frames.steps.steps import Steps
 from tfcompare.run import Run, load
 from tfcompare.xspace import XSpace
 

@@ -8,7 +8,7 @@ import pytest
 from tests import xprof_oracle
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, loaded_run
 from tfcompare import schema
-from tfcompare.frames.op_names import EAGER_EXECUTION
+from tfcompare.frames.ops.op_names import EAGER_EXECUTION
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.run import Run
 from tfcompare.xspace import read

@@ -9,7 +9,7 @@ import pytest
 
 from tests.profiles import run_path
 from tests.xspace_builder import Event, Plane, Ref, Stats, event, line, plane, space
-from tfcompare.frames.copies import copies
+from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.planes import device_planes, recorded_lines
 from tfcompare.schema.kernels import COPIES
 from tfcompare.xspace import XSpace, parse, read

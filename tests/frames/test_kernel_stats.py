@@ -12,7 +12,7 @@ from tests.frames.gpu_kernels import gpu, kernel, stream, xprof_kernels
 from tests.frames.tables import kernel_stats
 from tests.profiles import run_path
 from tests.xspace_builder import Plane, Value, chunk, event, line, meta, plane, space
-from tfcompare.frames.kernel_details import KernelDetails, parse_kernel_details
+from tfcompare.frames.ops.kernel_details import KernelDetails, parse_kernel_details
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.schema.kernels import KERNEL_STATS
 from tfcompare.xspace import read

@@ -21,7 +21,7 @@ from tests.frames.memory_oracle import (
 )
 from tests.profiles import ALL_RUNS, run_path
 from tfcompare.frames.memory import STACK, UNEXPLAINED, memory_peak, memory_summary, memory_timeline
-from tfcompare.logdir import find_run
+from tfcompare.sources.logdir import find_run
 from tfcompare.xspace import XSpace, read
 
 XPROF_SNAPSHOTS = 1000

@@ -7,8 +7,8 @@ import pandas as pd
 
 from tests.model_family.family import recorded
 from tests.profiles import loaded_run
-from tfcompare.frames.op_evidence import op_evidence
-from tfcompare.frames.op_parts import OpEvents
+from tfcompare.frames.ops.op_evidence import op_evidence
+from tfcompare.frames.ops.op_parts import OpEvents
 
 _PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": ""}, dtype="str")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.frames.tables import lines
-from tfcompare.frames.op_names import parse_op
+from tfcompare.frames.ops.op_names import parse_op
 
 EXPECTED = """
     1  MemcpyHToD                                    MemcpyHToD                         MemcpyHToD

@@ -9,9 +9,9 @@ from tests.frames.tables import run_of
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.xspace_builder import Event, Value, chunk, event, integer, line, meta, plane, space
 from tfcompare import schema
-from tfcompare.frames.activities import Activity
-from tfcompare.frames.device_activities import device_activities
-from tfcompare.frames.precision import NOT_TOLD, SIXTEEN_BIT, THIRTY_TWO_BIT, of_instruction, of_kernel
+from tfcompare.frames.ops.precision import NOT_TOLD, SIXTEEN_BIT, THIRTY_TWO_BIT, of_instruction, of_kernel
+from tfcompare.frames.steps.activities import Activity
+from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.xspace import read
 
 COLUMNS = ["device_compute_us", *schema.STEP_PRECISIONS]

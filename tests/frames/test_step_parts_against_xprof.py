@@ -12,12 +12,12 @@ from tests import xprof_oracle
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
 from tests.published import PUBLISHED
 from tfcompare import schema
-from tfcompare.frames import groups as grouping
-from tfcompare.frames.activities import Activity
-from tfcompare.frames.device_activities import device_activities
 from tfcompare.frames.spans import NOTHING
-from tfcompare.frames.step_parts import activity_times
-from tfcompare.frames.steps import Steps, find_steps
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.activities import Activity
+from tfcompare.frames.steps.device_activities import device_activities
+from tfcompare.frames.steps.step_parts import activity_times
+from tfcompare.frames.steps.steps import Steps, find_steps
 from tfcompare.xspace import XSpace, read
 
 ON_CPU = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *SAMPLE_RUNS]

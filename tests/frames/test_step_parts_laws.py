@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.xspace_builder import Line, Value, event, line, plane, space
 from tfcompare import schema
-from tfcompare.frames import groups as grouping
-from tfcompare.frames.activities import Activity
-from tfcompare.frames.device_activities import device_activities
-from tfcompare.frames.host_activities import host_activities, timed_host_events
-from tfcompare.frames.step_parts import activity_times, step_parts
-from tfcompare.frames.steps import Steps, find_steps
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.activities import Activity
+from tfcompare.frames.steps.device_activities import device_activities
+from tfcompare.frames.steps.host_activities import host_activities, timed_host_events
+from tfcompare.frames.steps.step_parts import activity_times, step_parts
+from tfcompare.frames.steps.steps import Steps, find_steps
 from tfcompare.xspace import XSpace, read
 from tfcompare.xspace.reader import parse
 

@@ -9,7 +9,7 @@ import pandas as pd
 from tests.frames.gpu_kernels import gpu, kernel, stream, xprof_kernels
 from tests.frames.tables import kernel_stats
 from tests.xspace_builder import space
-from tfcompare.frames.tensor_cores import is_eligible, uses_tensor_cores
+from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores
 from tfcompare.xspace import read
 
 TENSOR_CORE_KERNELS = {

@@ -7,7 +7,7 @@ import pytest
 
 from tests.frames.tf_data_calls import ROOT, A, B, C, D, as_text, call, consume, of_threads, produce
 from tests.xspace_builder import U64, Event, Ref, Value, event, line, plane, space
-from tfcompare.frames.tf_data import TfData, tf_data
+from tfcompare.frames.tf_data.tf_data import TfData, tf_data
 from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
 from tfcompare.xspace import parse
 

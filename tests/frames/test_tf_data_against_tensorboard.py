@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from tests.profiles import ALL_RUNS, CORPUS, run_path
-from tfcompare.frames.tf_data import TfData, tf_data
-from tfcompare.logdir import find_run
+from tfcompare.frames.tf_data.tf_data import TfData, tf_data
+from tfcompare.sources.logdir import find_run
 from tfcompare.xspace import read
 
 ORACLE = CORPUS.parent / "oracle"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.frames.tf_data_calls import ROOT, A, B, C, D, E, as_text, call, consume, of_threads, produce
 from tests.xspace_builder import U64, Event, event
-from tfcompare.frames.tf_data import TfData
+from tfcompare.frames.tf_data.tf_data import TfData
 
 TIMES = "execution,iterator,parent_id,calls,start_us,total_duration_us,self_time_us,on_critical_path,is_bottleneck"
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.frames.tf_data_calls import of_threads
 from tests.laws import law
 from tests.xspace_builder import U64, Event, Value, event
-from tfcompare.frames.tf_data import TfData
-from tfcompare.frames.tf_data_executions import MOST_ROWS
+from tfcompare.frames.tf_data.tf_data import TfData
+from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
 from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
 
 NAMES = ("Iterator::Root", "Iterator::Root::Prefetch", "Iterator::Root::Prefetch::Map", "Iterator::Prefetch::Generator")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from tests.xspace_builder import Event, Value, event, line, plane, space
-from tfcompare.frames.tf_data import TfData, tf_data
-from tfcompare.frames.tf_data_executions import MOST_ROWS
+from tfcompare.frames.tf_data.tf_data import TfData, tf_data
+from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
 from tfcompare.xspace import parse
 
 ROOT, A, B, C, D, E = 1, 2, 3, 4, 5, 6

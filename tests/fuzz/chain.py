@@ -16,17 +16,17 @@ import pandas as pd
 
 from tests.xspace import fuzz_inputs
 from tfcompare import schema
-from tfcompare.advice import advise
 from tfcompare.charts.ops import movers, top_ops
 from tfcompare.charts.style import Side
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
-from tfcompare.key_figures import key_figures
-from tfcompare.logdir import FoundRun, HostFile, check_file
 from tfcompare.run import Run, load
-from tfcompare.tf_stats import op_table, own_side_shares
+from tfcompare.sources.logdir import FoundRun, HostFile, check_file
+from tfcompare.tools.advice import advise
+from tfcompare.tools.key_figures import key_figures
+from tfcompare.tools.op_stats import op_table, own_side_shares
 
 SECONDS_ALLOWED = 10
 BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 400

@@ -16,13 +16,13 @@ from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.remote.conftest import cache_folder, s3, s3_for_all
 from tests.remote.servers import S3
 from tests.store.runs_in_stores import assert_same, copied, put, stored
-from tfcompare import reading
 from tfcompare.errors import TfcompareError
 from tfcompare.ingest import tasks
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
-from tfcompare.store import kept_frames, stored_frames
+from tfcompare.store import cached_frames as kept_frames
+from tfcompare.store import reading, stored_frames
 from tfcompare.store.stored import Store
 
 __all__ = ["cache_folder", "s3", "s3_for_all"]

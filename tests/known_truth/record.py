@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.machine_load import load_average, write_load
+from tfcompare.sources.machine_load import load_average, write_load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

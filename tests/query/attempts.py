@@ -10,7 +10,7 @@ import sys
 
 import pyarrow as pa
 
-from tfcompare import query_process
+from tfcompare.query import process as query_process
 
 secret_frame = pa.table({"word": ["variable-secret"]})
 """What a query would find if it could read Python's variables."""

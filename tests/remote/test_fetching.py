@@ -19,11 +19,11 @@ import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLE_RUNS
 from tests.remote.servers import Web
 from tfcompare.errors import NotFetched
-from tfcompare.logdir import FoundRun, find_run, remote_cache
-from tfcompare.logdir.found import HostFile
-from tfcompare.remote import downloading
-from tfcompare.remote.fetching import Cache
-from tfcompare.remote.files import RemoteFile
+from tfcompare.sources.logdir import FoundRun, find_run, remote_cache
+from tfcompare.sources.logdir.found import HostFile
+from tfcompare.sources.remote import downloading
+from tfcompare.sources.remote.fetching import Cache
+from tfcompare.sources.remote.files import RemoteFile
 
 (PROFILE,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
 DATA = PROFILE.read_bytes()
@@ -113,8 +113,8 @@ def test_a_part_that_is_too_long_is_dropped(memory: Any, cache_folder: Path) -> 
 
 FETCH = """
 import sys
-from tfcompare.logdir import find_run, remote_cache
-from tfcompare.remote import stores
+from tfcompare.sources.logdir import find_run, remote_cache
+from tfcompare.sources.remote import stores
 stores._PIECE_BYTES = 100_000
 (file,) = find_run(sys.argv[1]).files
 with remote_cache().held(file.source) as copy:

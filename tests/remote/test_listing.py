@@ -11,9 +11,9 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
-from tfcompare.logdir import find_run, find_runs
-from tfcompare.logdir.places import open_places
-from tfcompare.logdir.runs import survey
+from tfcompare.sources.logdir import find_run, find_runs
+from tfcompare.sources.logdir.places import open_places
+from tfcompare.sources.logdir.runs import survey
 
 STAMP = "2026_11_20_10_17_24"
 LATER = "2026_11_20_10_18_00"
@@ -153,7 +153,7 @@ def test_a_driver_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, url:
 
 
 def test_http_without_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "tfcompare.remote.web", raising=False)
+    monkeypatch.delitem(sys.modules, "tfcompare.sources.remote.web", raising=False)
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(NoSuchPlace, match=r"needs the package aiohttp, .* pip install aiohttp"):
         find_runs("http://127.0.0.1:1/logs")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tfcompare.errors import NoSuchPlace
-from tfcompare.logdir import find_runs
-from tfcompare.logdir.places import is_same, lies_in, open_places
-from tfcompare.remote.places import RemotePath, below, is_url, parse, shown
+from tfcompare.sources.logdir import find_runs
+from tfcompare.sources.logdir.places import is_same, lies_in, open_places
+from tfcompare.sources.remote.places import RemotePath, below, is_url, parse, shown
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import tfcompare as tfc
 from tests.profiles import SAMPLE_RUNS
 from tests.remote.servers import S3
 from tfcompare.errors import NoSuchPlace, NotFetched
-from tfcompare.logdir import find_run, find_runs
-from tfcompare.remote import stores
-from tfcompare.remote.failures import ANSWER_S
+from tfcompare.sources.logdir import find_run, find_runs
+from tfcompare.sources.remote import stores
+from tfcompare.sources.remote.failures import ANSWER_S
 
 RUN = SAMPLE_RUNS["filters_16_8"]
 

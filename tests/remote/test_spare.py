@@ -17,9 +17,9 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLE_RUNS
 from tfcompare.errors import NotFetched
-from tfcompare.logdir import find_run, remote_cache
-from tfcompare.remote import fetching, spare
-from tfcompare.remote.fetching import Cache
+from tfcompare.sources.logdir import find_run, remote_cache
+from tfcompare.sources.remote import fetching, spare
+from tfcompare.sources.remote.fetching import Cache
 
 (PROFILE,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
 DATA = PROFILE.read_bytes()
@@ -201,7 +201,7 @@ def test_a_folder_that_was_cleared_away_is_made_anew(temporary: Path) -> None:
 
 FETCH = """
 import os, sys, fsspec
-from tfcompare.logdir import find_run, remote_cache
+from tfcompare.sources.logdir import find_run, remote_cache
 fsspec.filesystem("memory").pipe_file("/b/vm.xplane.pb", open(sys.argv[1], "rb").read())
 (file,) = find_run("memory://b/vm.xplane.pb").files
 with remote_cache().held(file.source) as copy:

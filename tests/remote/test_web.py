@@ -12,7 +12,7 @@ import tfcompare as tfc
 from tests.profiles import SAMPLE_RUNS
 from tests.remote.servers import Web
 from tfcompare.errors import NoSuchPlace, NotFetched
-from tfcompare.logdir import find_run, find_runs
+from tfcompare.sources.logdir import find_run, find_runs
 
 RUN = SAMPLE_RUNS["filters_16_8"]
 (PROFILE,) = RUN.rglob("*.xplane.pb")
@@ -80,7 +80,7 @@ def test_index_pages_without_end_are_given_up(web: Web, monkeypatch: pytest.Monk
         NoSuchPlace, match="there is too much below it to be looked through; name a folder further down"
     ):
         find_runs(web.url)
-    monkeypatch.setattr("tfcompare.remote.web.MOST_FOLDERS", 3)
+    monkeypatch.setattr("tfcompare.sources.remote.web.MOST_FOLDERS", 3)
     for name in "abcd":
         put(web, f"wide/{name}/vm.xplane.pb")
     with pytest.raises(NoSuchPlace, match="there is too much below it"):
@@ -138,7 +138,7 @@ def test_a_server_that_is_not_there() -> None:
 def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     import aiohttp
 
-    from tfcompare.remote import web
+    from tfcompare.sources.remote import web
 
     times = (web._TIMES.connect, web._TIMES.sock_connect, web._TIMES.sock_read)
     assert sum(filter(None, times[1:])) < 20

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tfcompare import reading
 from tfcompare.run import Run, load
-from tfcompare.store import kept_frames
-from tfcompare.store.kept_frames import KeptFrames
+from tfcompare.store import cached_frames as kept_frames
+from tfcompare.store import reading
+from tfcompare.store.cached_frames import KeptFrames
 from tfcompare.store.local_files import LocalFiles
 
 RUN = SAMPLE_RUNS["filters_16_8"]

@@ -11,7 +11,7 @@ from tests.profiles import run_path
 from tests.store.runs_in_stores import assert_same, copied, put, stored
 from tfcompare.errors import NoOtherSteps
 from tfcompare.run import load
-from tfcompare.store import kept_frames
+from tfcompare.store import cached_frames as kept_frames
 
 MARKER = "PjitFunction(forward_3d_conv)"
 

@@ -14,17 +14,17 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS, run_path
 from tests.store.runs_in_stores import assert_same, assert_same_comparison, copied, put, stored
-from tfcompare import reading
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.ingest import ingesting, plan, tasks
-from tfcompare.listing import listing
-from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.run import load
 from tfcompare.settings import STORE_VARIABLE
-from tfcompare.store import index, kept_frames, records
+from tfcompare.sources.logdir import FoundRun, find_runs
+from tfcompare.store import cached_frames as kept_frames
+from tfcompare.store import index, reading, records
 from tfcompare.store import stored as stored_module
 from tfcompare.store.index import Row, add_to_index
 from tfcompare.store.stored import MARK, Store, StoredRun, named, one_of
+from tfcompare.tools.listing import listing
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"
 KINDS = ["tf_cpu_base", "tf_gpu", "jax_conv_08", "jax_tpu"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.ui import figures
+from tfcompare.ui.widgets import figures
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tfcompare.logdir import FoundRun, HostFile
+from tfcompare.sources.logdir import FoundRun, HostFile
 
 
 def found(run_id: str, *, folder: str = "/logs", readable: bool = True) -> FoundRun:

@@ -11,12 +11,12 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import ROOT, SAMPLES
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import settings
-from tfcompare.compare.by_hand import Choice
-from tfcompare.compare.by_hand_text import ELSEWHERE, OfRuns, to_address
-from tfcompare.logdir import find_runs
+from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.manual_text import ELSEWHERE, OfRuns, to_address
 from tfcompare.settings import Settings
-from tfcompare.ui.kernel_table import _address
-from tfcompare.ui.selection import Selection, from_query
+from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame.selection import Selection, from_query
+from tfcompare.ui.pages.kernel_table import _address
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 BEFORE, AFTER = IDS["filters_512_128"], IDS["filters_16_8"]

@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from tfcompare.key_figures import KeyFigure
-from tfcompare.ui.cards import _change
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.ui.widgets.cards import _change
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from tfcompare.compare import Comparison
 from tfcompare.run import Run
-from tfcompare.ui.comparisons import MOST, Comparisons
+from tfcompare.ui.frame.comparisons import MOST, Comparisons
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.profiles import ROOT
 from tfcompare.charts import style
-from tfcompare.ui.figure_theme import AXIS_PIXELS, LABELS_PIXELS, sent
+from tfcompare.ui.widgets.figure_theme import AXIS_PIXELS, LABELS_PIXELS, sent
 
 
 def figure(*traces: Any, **layout: Any) -> go.Figure:
@@ -46,7 +46,7 @@ def test_what_the_figure_says_wins_over_the_theme() -> None:
 def test_the_page_s_own_colours_are_taken_from_where_the_page_has_them(
     theme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tfcompare.ui.figure_theme.st.get_option", lambda name: name)
+    monkeypatch.setattr("tfcompare.ui.widgets.figure_theme.st.get_option", lambda name: name)
     layout = sent(figure(lines()), theme)["layout"]
     assert layout["paper_bgcolor"] == layout["hoverlabel"]["bgcolor"] == f"theme.{theme}.backgroundColor"
     assert f"[theme.{theme}]" in (ROOT / ".streamlit" / "config.toml").read_text()

@@ -12,11 +12,11 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import ROOT, SAMPLES
 from tfcompare import compare, load, settings
 from tfcompare.compare import Comparison
-from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
-from tfcompare.ui import figures
-from tfcompare.ui.figure_theme import AXIS_PIXELS
-from tfcompare.ui.pair import Pair
+from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.widgets import figures
+from tfcompare.ui.widgets.figure_theme import AXIS_PIXELS
 
 RUNS = list(find_runs(SAMPLES / "autoencoder"))[:3]
 VIEWS: list[tuple[str, dict[str, str]]] = [

@@ -17,18 +17,19 @@ from tests.ui.found_runs import found
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.settings import Settings, app_folder
-from tfcompare.ui import narrow, runs_table
-from tfcompare.ui.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
-from tfcompare.ui.search import Search
-from tfcompare.ui.table_layout import NARROW_PAGE_PIXELS
+from tfcompare.sources.logdir import FoundRun, find_runs
+from tfcompare.ui.frame import narrow
+from tfcompare.ui.frame.search import Search
+from tfcompare.ui.pages import runs_table
+from tfcompare.ui.pages.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
+from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app on the recorded samples, for a browser on the same machine."""
-    monkeypatch.setattr("tfcompare.ui.same_machine.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.frame.same_machine.is_same_machine", lambda _: True)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
@@ -149,7 +150,7 @@ def test_a_link_with_places_works(bare_home: AppTest) -> None:
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.ui.same_machine.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.frame.same_machine.is_same_machine", lambda _: False)
     home.query_params["dir"] = str(SAMPLES / "autoencoder")
     home.run()
     assert "only for a browser on the machine" in home.error[0].value
@@ -196,8 +197,8 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 
-    monkeypatch.setattr("tfcompare.ui.search._remembered", lambda places, _: Search(places, runs, ()))
-    monkeypatch.setattr("tfcompare.ui.loading.load", refuse)
+    monkeypatch.setattr("tfcompare.ui.frame.search._remembered", lambda places, _: Search(places, runs, ()))
+    monkeypatch.setattr("tfcompare.ui.frame.loading.load", refuse)
     with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
         home.run()
     assert not home.exception

@@ -14,14 +14,14 @@ from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tfcompare import compare, settings
 from tfcompare.charts.verdicts import word_of
-from tfcompare.compare.call_verdicts import on_slowest_calls
-from tfcompare.input_bound import InputWait, headline, input_wait, words
-from tfcompare.input_verdicts import on_waiting
-from tfcompare.logdir import find_runs
+from tfcompare.compare.tf_data.call_verdicts import on_slowest_calls
 from tfcompare.run import Run
 from tfcompare.settings import Settings
-from tfcompare.step_series import on_slowest_host
-from tfcompare.ui.input_table import row_name
+from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.input_bound import InputWait, headline, input_wait, words
+from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.step_series import on_slowest_host
+from tfcompare.ui.pages.input_table import row_name
 from tfcompare.units import format_time_us
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
@@ -207,7 +207,7 @@ def test_one_side_without_input_is_named_and_the_other_shown(page):
 
 
 def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(page, monkeypatch):
-    monkeypatch.setattr("tfcompare.input_bound.why_unknown", lambda _: "it has no step markers")
+    monkeypatch.setattr("tfcompare.tools.input_bound.why_unknown", lambda _: "it has no step markers")
     assert "is highly input bound: calls to tf.data took" in markdown(shown(page))
     assert "No step of either run tells" in infos(page)
 

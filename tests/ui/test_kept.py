@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLE_RUNS
 from tfcompare import settings
-from tfcompare.reading import kept_here
 from tfcompare.settings import Settings
-from tfcompare.ui.loading import _run_cache
+from tfcompare.store.reading import kept_here
+from tfcompare.ui.frame.loading import _run_cache
 
 
 def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(

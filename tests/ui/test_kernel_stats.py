@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import CORPUS, ROOT, SAMPLES, SIMULATED_RUNS, loaded_run, run_path
 from tfcompare import compare, settings
 from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
-from tfcompare.ui.kernel_table import row_name
+from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.pages.kernel_table import row_name
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")

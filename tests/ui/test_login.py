@@ -14,8 +14,9 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import ROOT, SAMPLES
 from tfcompare import settings
 from tfcompare.settings import Settings
-from tfcompare.ui import login, same_machine, uploads
-from tfcompare.uploads import Arrival, Uploads
+from tfcompare.sources.uploads import Arrival, Uploads
+from tfcompare.ui.frame import login, same_machine
+from tfcompare.ui.pages import uploads
 
 AUTH = {"redirect_uri": "http://localhost/oauth2callback", "cookie_secret": "s", "client_id": "c"}
 PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("[0-9]*.py"))]

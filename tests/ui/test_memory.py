@@ -17,7 +17,7 @@ from tests.xspace_builder import Event
 from tfcompare import compare, settings
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
-from tfcompare.ui.memory import ONE_OF_EACH, _timeline_csv
+from tfcompare.ui.pages.memory import ONE_OF_EACH, _timeline_csv
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]
 HELD = [allocate(10, 300, 300, 0x1, tf_op="m/conv"), free(120, 0, 300, 0x1)]

@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLE_RUNS
 from tfcompare import settings
-from tfcompare.logdir import find_run
 from tfcompare.settings import Settings
-from tfcompare.ui.on_disk import state_of
-from tfcompare.ui.search import look_again
+from tfcompare.sources.logdir import find_run
+from tfcompare.ui.frame.on_disk import state_of
+from tfcompare.ui.frame.search import look_again
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import compare, settings
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.movers import group_diff
-from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings
-from tfcompare.ui import narrow
-from tfcompare.ui.changes import NOTHING_TESTED
-from tfcompare.ui.tables import PAGE_ROWS
+from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame import narrow
+from tfcompare.ui.widgets.changes import NOTHING_TESTED
+from tfcompare.ui.widgets.tables import PAGE_ROWS
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}

@@ -11,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
-from tfcompare.logdir import find_runs
-from tfcompare.outlying import in_words, outlying
 from tfcompare.settings import Settings
-from tfcompare.ui.overview import first_sentence
+from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.outliers import in_words, outlying
+from tfcompare.ui.pages.overview import first_sentence
 from tfcompare.units import format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}

@@ -12,15 +12,15 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS
 from tests.ui.found_runs import found
 from tfcompare import settings
-from tfcompare.logdir import find_runs
 from tfcompare.settings import Settings, app_folder
-from tfcompare.ui.replicates import MOST_AT_ONCE, ungrouped, with_replicates
-from tfcompare.ui.selection import Selection
+from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame.replicates import MOST_AT_ONCE, ungrouped, with_replicates
+from tfcompare.ui.frame.selection import Selection
 
 PAGE = """
 import streamlit as st
 from tfcompare import ui
-from tfcompare.ui.pair import choose_pair
+from tfcompare.ui.frame.pair import choose_pair
 
 view = ui.setup("A page", needs="pair")
 pair = choose_pair(view.comparison)

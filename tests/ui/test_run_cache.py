@@ -12,10 +12,10 @@ import pytest
 
 from tests.ui.found_runs import found
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.logdir import FoundRun
+from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
 from tfcompare.run import Run
-from tfcompare.step_choice import OWN_STEPS, StepChoice
-from tfcompare.ui.run_cache import TRY_AGAIN_S, RunCache, outcome
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.ui.frame.run_cache import TRY_AGAIN_S, RunCache, outcome
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def test_what_cannot_be_read_is_remembered_as_its_error() -> None:
 
 def test_what_could_not_be_fetched_is_asked_for_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("tfcompare.ui.run_cache.monotonic", lambda: now[0])
+    monkeypatch.setattr("tfcompare.ui.frame.run_cache.monotonic", lambda: now[0])
     loader = Loader()
     cache = RunCache(100, loader)
     for when in (0, TRY_AGAIN_S - 1):

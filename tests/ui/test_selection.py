@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.ui.found_runs import found
-from tfcompare.ui.selection import Selection, default_pair, from_query, settle
+from tfcompare.ui.frame.selection import Selection, default_pair, from_query, settle
 
 CHOSEN = Selection("a", ("b", "c"), "run", "host-1", ("/logs",), step_marker="train_step", step_range="5:25")
 

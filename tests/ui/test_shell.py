@@ -14,10 +14,10 @@ from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
 from tests.store.runs_in_stores import copied, put
 from tests.ui.found_runs import found
 from tfcompare import settings
-from tfcompare.logdir import FoundRun, find_runs
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
-from tfcompare.ui.loading import reading_sentence
+from tfcompare.sources.logdir import FoundRun, find_runs
+from tfcompare.ui.frame.loading import reading_sentence
 
 PAGE = """
 import streamlit as st
@@ -239,7 +239,7 @@ def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monke
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")
 
-    monkeypatch.setattr("tfcompare.ui.loading.load", slowly)
+    monkeypatch.setattr("tfcompare.ui.frame.loading.load", slowly)
     monkeypatch.setattr("streamlit.delta_generator.DeltaGenerator.progress", record)
     with settings.override(
         Settings(places=(AUTOENCODER,), cache_bytes=54_321)

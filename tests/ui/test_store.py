@@ -13,12 +13,12 @@ from tests.store.runs_in_stores import copied, put, stored
 from tfcompare import settings as settings_module
 from tfcompare.commands.serve import command_line
 from tfcompare.errors import TfcompareError
-from tfcompare.recording_names import is_copy
 from tfcompare.settings import Settings
+from tfcompare.sources.replicates import is_copy
 from tfcompare.store.stored import StoredRun
-from tfcompare.ui import search
-from tfcompare.ui.on_disk import state_of
-from tfcompare.ui.typed_paths import without_ways_out
+from tfcompare.ui.frame import search
+from tfcompare.ui.frame.on_disk import state_of
+from tfcompare.ui.frame.typed_paths import without_ways_out
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"
 

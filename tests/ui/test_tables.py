@@ -13,10 +13,10 @@ from tfcompare import schema
 from tfcompare.charts import style
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
-from tfcompare.tf_stats import side_by_side
-from tfcompare.ui import tables
-from tfcompare.ui.downloads import file_stem
-from tfcompare.ui.table_layout import (
+from tfcompare.tools.op_stats import side_by_side
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.downloads import file_stem
+from tfcompare.ui.widgets.table_layout import (
     NARROW_PAGE_PIXELS,
     PAGE_PIXELS,
     config,
@@ -25,8 +25,8 @@ from tfcompare.ui.table_layout import (
     layout,
     narrow_layout,
 )
-from tfcompare.ui.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
-from tfcompare.ui.text_pixels import text_pixels
+from tfcompare.ui.widgets.tables import FEWEST_PAGE_ROWS, PAGE_LETTERS, PAGE_ROWS, Order, _rows_on_page, shown, styled
+from tfcompare.ui.widgets.text_pixels import text_pixels
 
 ROWS = side_by_side(samples.diff(), idle=True)
 DEFAULT = [

@@ -17,10 +17,10 @@ from tests.tf_data_runs import STEP_US, STEPS, plain, prefetched, write, zipped
 from tests.xspace_builder import Event
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import word_of
-from tfcompare.compare.call_verdicts import on_calls
-from tfcompare.input_bound import wait_of
-from tfcompare.logdir import find_runs
+from tfcompare.compare.tf_data.call_verdicts import on_calls
 from tfcompare.settings import Settings
+from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.input_bound import wait_of
 from tfcompare.units import format_ratio
 
 SURE = "Confidence intervals of the mean call"

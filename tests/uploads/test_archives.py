@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.uploads.hostile import HOSTILE, lying_size, special, tarred, zipped
-from tfcompare.uploads.archives import is_archive, list_archive, unpack
-from tfcompare.uploads.limits import BadUpload, Limits
+from tfcompare.sources.uploads.archives import is_archive, list_archive, unpack
+from tfcompare.sources.uploads.limits import BadUpload, Limits
 
 RUN = "logs/plugins/profile/2026_01_01_00_00_00"
 GOOD = (

@@ -15,9 +15,9 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
 from tests.uploads.hostile import HOSTILE, tarred, zipped
-from tfcompare.uploads.kept import ABOUT, Arrival, Upload, Uploads
-from tfcompare.uploads.leftovers import clean, session_owner, this_process
-from tfcompare.uploads.limits import BadUpload, Limits
+from tfcompare.sources.uploads.kept import ABOUT, Arrival, Upload, Uploads
+from tfcompare.sources.uploads.leftovers import clean, session_owner, this_process
+from tfcompare.sources.uploads.limits import BadUpload, Limits
 
 PROFILE = next((SAMPLES / "autoencoder" / "filters_16_8").rglob("*.xplane.pb")).read_bytes()
 OTHER = next((SAMPLES / "autoencoder" / "filters_512_128").rglob("*.xplane.pb")).read_bytes()
@@ -149,7 +149,7 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
     code = textwrap.dedent("""
         import io, sys, time
         from pathlib import Path
-        from tfcompare.uploads.kept import Arrival, Uploads
+        from tfcompare.sources.uploads.kept import Arrival, Uploads
         def stall(_):
             print("half", flush=True)
             time.sleep(60)

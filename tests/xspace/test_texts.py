@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.frames.tables import run_of
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import Ref, event, line, plane, space
-from tfcompare.frames.op_names import parse_op
+from tfcompare.frames.ops.op_names import parse_op
 from tfcompare.xspace import parse
 from tfcompare.xspace.hlo import instructions
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import style, thinning
+from tfcompare.charts import downsampling as thinning
+from tfcompare.charts import style
+from tfcompare.charts.downsampling import MOST_MARKERS
 from tfcompare.charts.steps import EXCLUDED_NOTE, Series
 from tfcompare.charts.style import Side
-from tfcompare.charts.thinning import MOST_MARKERS
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:

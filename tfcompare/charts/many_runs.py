@@ -12,7 +12,7 @@ from tfcompare.charts import style
 from tfcompare.charts.scopes import CLIP, COLOURS, log_ratio
 from tfcompare.charts.verdicts import SIGNS, colour_of, text_of
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
-from tfcompare.compare.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED
+from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:

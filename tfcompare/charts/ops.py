@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity, Side
-from tfcompare.compare.verdict import FASTER, SINGLE, SLOWER
+from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
 from tfcompare.units import (
     format_delta,
     format_percent,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import thinning
-from tfcompare.compare.typical_steps import outlying_steps
+from tfcompare.charts import downsampling as thinning
+from tfcompare.compare.stats.typical_steps import outlying_steps
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:

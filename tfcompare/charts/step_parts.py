@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import outliers, style, thinning
+from tfcompare.charts import downsampling as thinning
+from tfcompare.charts import outliers, style
 from tfcompare.charts.style import Side
 from tfcompare.schema import STEP_PARTS, STEPS
 from tfcompare.units import MISSING, format_percent, format_time_us, middle_ellipsis

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import outliers, style, thinning
+from tfcompare.charts import downsampling as thinning
+from tfcompare.charts import outliers, style
 from tfcompare.charts.style import Side
-from tfcompare.compare.estimates import typical
+from tfcompare.compare.stats.estimates import typical
 from tfcompare.units import format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:

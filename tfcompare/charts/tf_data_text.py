@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tfcompare.charts import style
-from tfcompare.compare.iterator_tree import display_name
+from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.units import MINUS, format_bytes, format_count, format_time_us, middle_ellipsis
 
 MOST_LINES = 4

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import Side
-from tfcompare.compare.verdict import (
+from tfcompare.compare.stats.verdict import (
     FASTER,
     SAME,
     SINGLE,

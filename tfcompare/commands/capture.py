@@ -21,7 +21,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 
 if TYPE_CHECKING:
-    from tfcompare.capture import Progress, Request
+    from tfcompare.sources.capture import Progress, Request
 
 MOST_REPEATS = 100
 SUMMARY = "record a run from programs that are running"
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record, read what was recorded, and print its folder."""
-    from tfcompare import capture
+    from tfcompare.sources import capture
 
     request = capture.Request(
         capture.parse_addresses(arguments.addresses),
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _recorded(request: Request, folder: Path, name: str) -> Path:
     """The folder of a run that is recorded now."""
-    from tfcompare import capture
+    from tfcompare.sources import capture
 
     recorded = capture.record(request, folder, name, tell=_tell)
     for missing in recorded.left_out:
@@ -113,7 +113,7 @@ def _recorded(request: Request, folder: Path, name: str) -> Path:
 
 def _folder(text: str) -> Path:
     """Where to record; an address or URL in the place of the folder is a slip."""
-    from tfcompare import capture
+    from tfcompare.sources import capture
 
     path = Path(text)
     if "://" in text:

@@ -31,7 +31,7 @@ from tfcompare.commands.check_output import as_json, as_markdown, as_text, writt
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
 from tfcompare.errors import TfcompareError
-from tfcompare.remote.places import shown
+from tfcompare.sources.remote.places import shown
 
 SUMMARY = "fail where a change made things worse, for CI"
 EXAMPLES = """examples:

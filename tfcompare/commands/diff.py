@@ -130,8 +130,8 @@ def preamble(comparison: Comparison, name: str, per: str = "") -> list[str]:
 
 def _headlines(comparison: Comparison, candidate: Run) -> list[str]:
     """What is said of a candidate before any table: its step time, its slowest host, and what is in no step."""
-    from tfcompare.step_attribution import host_sentence
-    from tfcompare.throughput import between_steps_sentence, dispatch_sentence
+    from tfcompare.tools.step_attribution import host_sentence
+    from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 
     sentences = [f"{comparison.headline(candidate.id)} {comparison.doubt(candidate.id)}".rstrip()]
     sentences += [of(comparison, candidate) for of in (host_sentence, between_steps_sentence, dispatch_sentence)]

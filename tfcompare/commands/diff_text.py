@@ -35,7 +35,7 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
 
 def _verdicts(frame: pd.DataFrame) -> list[str]:
     """The verdict on each row in words, empty without one."""
-    from tfcompare.compare.verdict import wording
+    from tfcompare.compare.stats.verdict import wording
 
     pairs = zip(frame["verdict"], frame["evidence"], strict=True)
     return [wording(word, evidence) if isinstance(word, str) else "" for word, evidence in pairs]

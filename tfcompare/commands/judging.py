@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.output import note
 from tfcompare.commands.reading import chosen_steps, load_with, stored_runs
 from tfcompare.errors import TfcompareError
-from tfcompare.remote.places import shown
-from tfcompare.step_choice import StepChoice
+from tfcompare.frames.steps.step_choice import StepChoice
+from tfcompare.sources.remote.places import shown
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -56,7 +56,7 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
     the first candidate. Raises `TfcompareError` where a PATH holds no run that can be read.
     """
     from tfcompare.compare.repeats import vetted
-    from tfcompare.logdir.places import is_same
+    from tfcompare.sources.logdir.places import is_same
 
     repeats = {run.id: list(beside) for run, *beside in groups}
     for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
@@ -69,7 +69,7 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
 
 
 def _load_all(places: Sequence[str], store: str | None, choice: StepChoice) -> list[Run]:
-    from tfcompare.logdir import find_runs
+    from tfcompare.sources.logdir import find_runs
 
     if not places:
         return []

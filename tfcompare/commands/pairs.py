@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
-    from tfcompare.compare.by_hand import ByHand
+    from tfcompare.compare.matching.manual import ByHand
     from tfcompare.run import Run
 
 
@@ -29,7 +29,7 @@ def read_pairs(arguments: argparse.Namespace, candidates: Sequence[Run]) -> ByHa
 
     Raises `TfcompareError` for a file that cannot be read, and for several candidates.
     """
-    from tfcompare.compare.by_hand_text import from_file
+    from tfcompare.compare.matching.manual_text import from_file
 
     if arguments.pairs is None:
         return {}

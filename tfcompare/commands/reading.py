@@ -13,13 +13,13 @@ from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.text_table import printable
 from tfcompare.errors import NoRuns
-from tfcompare.remote.places import shown
-from tfcompare.step_choice import StepChoice, step_choice
+from tfcompare.frames.steps.step_choice import StepChoice, step_choice
+from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
-    from tfcompare.logdir import FoundRun
     from tfcompare.run import Run
+    from tfcompare.sources.logdir import FoundRun
     from tfcompare.store.stored import StoredRun
 
 
@@ -53,7 +53,7 @@ def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoic
     Raises `TfcompareError` where there is none, or several, or it cannot be read. All places are looked at before the
     first is read: a misspelt one is told at once.
     """
-    from tfcompare.logdir import find_run
+    from tfcompare.sources.logdir import find_run
 
     if store is None:
         return _load([find_run(place) for place in places], store, choice)
@@ -76,8 +76,8 @@ def load_replicates(
 
 def _captures_at(place: str) -> list[FoundRun]:
     """The run at a place, or all captures of one program; raises as `find_run` does."""
-    from tfcompare.logdir import find_run, find_runs
-    from tfcompare.recording_names import is_one_program
+    from tfcompare.sources.logdir import find_run, find_runs
+    from tfcompare.sources.replicates import is_one_program
 
     found = find_runs(place)
     if len(found) < 2 or not is_one_program(found):
@@ -93,7 +93,7 @@ def load_runs_below(places: Sequence[str], store: str | None = None, choice: Ste
     With a store, a place that is no run's id or name stands for the runs whose ids are below it. A run that lies in
     several places has the first of them; what cannot be read is told and left out, unless nothing else is there.
     """
-    from tfcompare.logdir import find_runs
+    from tfcompare.sources.logdir import find_runs
 
     stored = None if store is None else stored_runs(store)
     found: dict[PurePath | str, FoundRun] = {}
@@ -174,7 +174,7 @@ def is_at_or_below(run: str, place: str) -> bool:
 
 def tell_of_kept_frames() -> None:
     """Say what is wrong with the frames that are kept on this machine: nothing else tells of it."""
-    from tfcompare.reading import kept_here
+    from tfcompare.store.reading import kept_here
 
     if (kept := kept_here()) is not None:
         kept.flush()

@@ -27,8 +27,8 @@ from tfcompare.units import format_bytes
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.logdir import FoundRun
     from tfcompare.run import Run
+    from tfcompare.sources.logdir import FoundRun
 
 _MOST_NAMED = 6
 
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List the runs; raises `TfcompareError` where none of them can be read."""
-    from tfcompare.listing import READ, listing
-    from tfcompare.logdir import find_runs
+    from tfcompare.sources.logdir import find_runs
+    from tfcompare.tools.listing import READ, listing
 
     found: list[FoundRun] = []
     if arguments.store is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, TfcompareError
-from tfcompare.remote.places import is_url, parse
+from tfcompare.sources.remote.places import is_url, parse
 
 SUMMARY = "open the dashboard"
 FIRST_PORT, LAST_PORT = 8501, 65535
@@ -79,7 +79,7 @@ def command_line(
 ) -> list[str]:
     """The words that start Streamlit on the app; it finds `.streamlit/config.toml` beside `app.py` by itself."""
     # -P: a module in the folder that the user happens to stand in must not shadow one of ours.
-    server = Path(__file__).parents[1] / "ui" / "server.py"
+    server = Path(__file__).parents[1] / "ui" / "frame" / "server.py"
     words = [sys.executable, "-P", str(server), "run", str(settings.app_folder() / "app.py")]
     if port is not None:
         words += ["--server.port", str(port)]

@@ -12,7 +12,7 @@ import json
 from tfcompare import settings
 from tfcompare.commands.ingest import own_store
 from tfcompare.commands.output import note
-from tfcompare.remote.places import shown
+from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
 
 SUMMARY = "tell what a store holds, or clear it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHERS, Waterfall
-from tfcompare.frames.op_names import DATASET, UNKNOWN
+from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
 from tfcompare.units import format_delta, format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.matching import host_counterparts
+from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.errors import Unknown
 
 if TYPE_CHECKING:

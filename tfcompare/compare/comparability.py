@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.estimates import FEWEST_STEPS
+from tfcompare.compare.stats.estimates import FEWEST_STEPS
 from tfcompare.schema import DEVICE, IDLE
 
 if TYPE_CHECKING:

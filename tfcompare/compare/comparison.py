@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare import coverage as coverage_of
-from tfcompare.compare.by_hand import ByHand, Choice, those_there
-from tfcompare.compare.call_verdicts import on_calls
 from tfcompare.compare.chosen_host import counterparts_of_host
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
-from tfcompare.compare.estimates import plain_sides
 from tfcompare.compare.headline import doubt, has_steps, step_time_headline
-from tfcompare.compare.matching import with_hosts_of
-from tfcompare.compare.normalised import normalised_names
+from tfcompare.compare.matching import coverage as coverage_of
+from tfcompare.compare.matching.manual import ByHand, Choice, those_there
+from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.matching.normalised import normalised_names
+from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
-from tfcompare.compare.pipelines import HostPipeline, pair_pipelines, slowest_executions
-from tfcompare.compare.run_verdicts import Judge, caveat
-from tfcompare.compare.run_verdicts import Side as Recordings
+from tfcompare.compare.stats.estimates import plain_sides
+from tfcompare.compare.stats.run_verdicts import Judge, caveat
+from tfcompare.compare.stats.run_verdicts import Side as Recordings
+from tfcompare.compare.stats.timed import Floats, verdict_on_times
+from tfcompare.compare.stats.typical_steps import typical_step_us
+from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.sums import Groups
-from tfcompare.compare.tiers import NAMINGS
-from tfcompare.compare.timed import Floats, verdict_on_times
-from tfcompare.compare.typical_steps import typical_step_us
-from tfcompare.compare.verdict import Verdict
+from tfcompare.compare.tf_data.call_verdicts import on_calls
+from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.frames.op_evidence import OpEvidence
+from tfcompare.frames.ops.op_evidence import OpEvidence
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

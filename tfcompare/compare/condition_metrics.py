@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.between_steps import window_of
-from tfcompare.compare.estimates import FEWEST_STEPS, Sides, levels, plain_sides, robust_sides
-from tfcompare.compare.row_verdicts import step_series
-from tfcompare.compare.run_verdicts import NO_STEPS, Judge, Side
-from tfcompare.compare.series_verdict import Spread, level_basis
-from tfcompare.compare.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
-from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED, Verdict
-from tfcompare.frames.step_cells import StepCells
-from tfcompare.near_names import did_you_mean, near_names
+from tfcompare.compare.between_steps import window_of
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Sides, levels, plain_sides, robust_sides
+from tfcompare.compare.stats.row_verdicts import step_series
+from tfcompare.compare.stats.run_verdicts import NO_STEPS, Judge, Side
+from tfcompare.compare.stats.series_verdict import Spread, level_basis
+from tfcompare.compare.stats.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
+from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
+from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.text import did_you_mean, near_names
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.between_steps import in_words, window_of
+from tfcompare.compare.between_steps import in_words, window_of
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
-from tfcompare.compare.matching import host_counterparts
-from tfcompare.compare.run_verdicts import Judge, caveat
-from tfcompare.compare.sensitivity import USUAL_MARGIN
-from tfcompare.compare.verdict import UNCLEAR, UNTESTED
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.stats.run_verdicts import Judge, caveat
+from tfcompare.compare.stats.sensitivity import USUAL_MARGIN
+from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 from tfcompare.errors import TfcompareError, Unknown
 
 if TYPE_CHECKING:

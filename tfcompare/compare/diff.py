@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.by_hand import Choice
-from tfcompare.compare.matching import Pairing, pair_rows, with_hosts_of
-from tfcompare.compare.pipelines import Counterparts, with_pipelines_of
-from tfcompare.compare.tiers import NAMINGS
-from tfcompare.compare.verdict import LESS, MORE, SAME, UNTESTED
-from tfcompare.frames.op_evidence import OpEvidence
+from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_of
+from tfcompare.compare.matching.tiers import NAMINGS
+from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED
+from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
+from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import STEP_TABLES, Column, Table
 
 MATCHED = "matched"

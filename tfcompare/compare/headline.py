@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.verdict import IDENTICAL, SAME, SINGLE, UNCLEAR, UNTESTED
+from tfcompare.compare.stats.verdict import IDENTICAL, SAME, SINGLE, UNCLEAR, UNTESTED
 from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
-    from tfcompare.compare.verdict import Verdict
+    from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import RunInfo
 
 _IN_MULTIPLES_FROM = 1.5

@@ -7,10 +7,10 @@ from typing import Literal
 
 import pandas as pd
 
-from tfcompare.compare.by_hand import OF_CANDIDATE, Choice, counterparts, parted, told_apart
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
-from tfcompare.compare.kernel_names import plain_kernel
-from tfcompare.compare.matching import op_counterparts
+from tfcompare.compare.matching.kernel_names import plain_kernel
+from tfcompare.compare.matching.manual import OF_CANDIDATE, Choice, counterparts, parted, told_apart
+from tfcompare.compare.matching.matching import op_counterparts
 from tfcompare.compare.movers import metric_in
 from tfcompare.compare.sums import SIDES, GroupJudge, Judged, Part, add_up, compared, in_order, of_side
 from tfcompare.errors import Unknown

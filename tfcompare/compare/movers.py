@@ -6,10 +6,10 @@ from typing import Literal
 
 import pandas as pd
 
-from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import change
+from tfcompare.compare.matching.coverage import without_idle
+from tfcompare.compare.matching.tiers import BY_HAND, CANONICAL, PROBABLE, STRUCTURAL
 from tfcompare.compare.sums import SIDES, GroupJudge, Judged, add_up, candidates_in_order, in_order
-from tfcompare.compare.tiers import BY_HAND, CANONICAL, PROBABLE, STRUCTURAL
 from tfcompare.errors import Unknown
 from tfcompare.schema import IDLE, OP_STATS
 

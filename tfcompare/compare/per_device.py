@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.diff import largest_change_first, ratio
-from tfcompare.compare.places import UNTYPED
+from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import Table
 

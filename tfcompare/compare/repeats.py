@@ -12,10 +12,10 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.comparability import mismatches
-from tfcompare.compare.estimates import FEWEST_STEPS
-from tfcompare.compare.matching import pair_rows, with_hosts_of
-from tfcompare.compare.tiers import PROBABLE
-from tfcompare.frames.step_cells import StepCells
+from tfcompare.compare.matching.matching import pair_rows, with_hosts_of
+from tfcompare.compare.matching.tiers import PROBABLE
+from tfcompare.compare.stats.estimates import FEWEST_STEPS
+from tfcompare.frames.steps.step_cells import StepCells
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

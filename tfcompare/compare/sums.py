@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, largest_change_first, ratio
-from tfcompare.compare.tiers import CANONICAL, EXACT
-from tfcompare.compare.verdict import SAME, UNTESTED
+from tfcompare.compare.matching.tiers import CANONICAL, EXACT
+from tfcompare.compare.stats.verdict import SAME, UNTESTED
 
 Part = Literal["sum", "whole_sum", "min", "max", "any"]
 """How the cells of a group become one: a `whole_sum` is missing as soon as one of them is; `any` is for flags."""

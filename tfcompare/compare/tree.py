@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.coverage import without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
+from tfcompare.compare.matching.coverage import without_idle
+from tfcompare.compare.matching.name_tree import MAX_DEPTH
 from tfcompare.compare.movers import metric_in
-from tfcompare.compare.name_tree import MAX_DEPTH
 from tfcompare.compare.sums import SIDES, GroupJudge, Judged, of_side, with_verdicts
 from tfcompare.schema import OP_STATS
 

@@ -9,26 +9,26 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps
-from tfcompare.frames import groups as grouping
-from tfcompare.frames.copies import copies
-from tfcompare.frames.gpu_ops import gpu_ops
-from tfcompare.frames.host_ops import host_ops
-from tfcompare.frames.idle_gaps import idle_gaps
-from tfcompare.frames.kernel_stats import Kernels, kernels_of
-from tfcompare.frames.likely_markers import likely_markers
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
-from tfcompare.frames.op_evidence import with_shapes
-from tfcompare.frames.op_parts import OpEvents, OpParts, frame_bytes, together
+from tfcompare.frames.ops.copies import copies
+from tfcompare.frames.ops.gpu_ops import gpu_ops
+from tfcompare.frames.ops.host_ops import host_ops
+from tfcompare.frames.ops.kernel_stats import Kernels, kernels_of
+from tfcompare.frames.ops.op_evidence import with_shapes
+from tfcompare.frames.ops.op_parts import OpEvents, OpParts, frame_bytes, together
+from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
-from tfcompare.frames.steps import Steps, find_steps, in_range, steps_frame
-from tfcompare.frames.tf_data import TfData, tf_data
-from tfcompare.frames.tf_data_functions import tf_data_functions
-from tfcompare.frames.tpu_ops import tpu_ops
-from tfcompare.frames.wall_times import op_wall_times, wall_of_parts
-from tfcompare.step_choice import OWN_STEPS, StepChoice
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.idle_gaps import idle_gaps
+from tfcompare.frames.steps.likely_markers import likely_markers
+from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
+from tfcompare.frames.steps.steps import Steps, find_steps, in_range, steps_frame
+from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
+from tfcompare.frames.tf_data.tf_data import TfData, tf_data
+from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.xspace import XSpace
 
 Bools = npt.NDArray[np.bool_]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
-from tfcompare.frames.op_parts import sums
+from tfcompare.frames.ops.op_parts import sums
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace.space import PS_PER_US
 

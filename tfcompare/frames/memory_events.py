@@ -10,9 +10,9 @@ import pandas as pd
 
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.data_types import data_type_name
-from tfcompare.frames.op_parts import distinct
+from tfcompare.frames.ops.op_parts import distinct
 from tfcompare.frames.planes import host_plane
-from tfcompare.frames.steps import Steps
+from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, lookup, wire
 from tfcompare.xspace.compilation import Array, compiled
 

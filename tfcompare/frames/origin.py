@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane
-from tfcompare.frames.steps import profile_span_ps
+from tfcompare.frames.steps.steps import profile_span_ps
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 

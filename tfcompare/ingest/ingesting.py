@@ -11,7 +11,7 @@ from time import monotonic
 from tfcompare.ingest.plan import Plan, plan
 from tfcompare.ingest.pools import Answer, Job, Killed, Pool, Queue
 from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
-from tfcompare.logdir import HostFile
+from tfcompare.sources.logdir import HostFile
 from tfcompare.store.files import full_address
 from tfcompare.store.index import Row
 from tfcompare.store.records import StoredHost

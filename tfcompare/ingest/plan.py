@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tfcompare.errors import NoRuns, TfcompareError
-from tfcompare.logdir import HostFile
-from tfcompare.logdir.finds import Find
-from tfcompare.logdir.places import open_places
-from tfcompare.logdir.runs import survey
+from tfcompare.sources.logdir import HostFile
+from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.logdir.places import open_places
+from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Index
 from tfcompare.store.packing import Damaged

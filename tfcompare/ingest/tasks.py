@@ -7,20 +7,20 @@ from datetime import UTC, datetime
 
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.frames import HostBrief, HostFrames
-from tfcompare.frames.op_parts import frame_bytes
-from tfcompare.listing import told_of
-from tfcompare.logdir import FoundRun, HostFile
-from tfcompare.reading import HostReader, kept_here
+from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.frames.steps.step_choice import OWN_STEPS
 from tfcompare.run import read_by
-from tfcompare.step_choice import OWN_STEPS
+from tfcompare.sources.logdir import FoundRun, HostFile
+from tfcompare.store.cached_frames import pack_name
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
-from tfcompare.store.kept_frames import pack_name
 from tfcompare.store.packing import pack
+from tfcompare.store.reading import HostReader, kept_here
 from tfcompare.store.records import Record
 from tfcompare.store.stored import Store, StoredRun
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
+from tfcompare.tools.listing import told_of
 
 UNLIKE = "a worker has another version of tfcompare"
 _BRIEF_BYTES = 100_000

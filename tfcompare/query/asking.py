@@ -1,4 +1,4 @@
-"""A query to a process of its own (`tfcompare.query_process`), and what it answers."""
+"""A query to a process of its own (`tfcompare.query.process`), and what it answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tfcompare.query.tables import RunTables
 AT_ONCE = 2
 """Queries that run at the same time; others wait for their turn."""
 
-_PROCESS = "tfcompare.query_process"
+_PROCESS = "tfcompare.query.process"
 _TURN_S = 0.1
 _MOST_DIGITS = 18
 _MOST_DIGITS_OF_FLOATS = 15

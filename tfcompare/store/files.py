@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from tfcompare import settings
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.remote.places import is_url, parse
+from tfcompare.sources.remote.places import is_url, parse
 from tfcompare.store.local_files import LocalFiles, is_whole
 from tfcompare.text import text_of
 

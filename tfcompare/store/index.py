@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tfcompare.logdir import Told
+from tfcompare.sources.logdir import Told
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.packing import Damaged
 from tfcompare.store.records import Record

@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tfcompare.frames import HostFrames
-from tfcompare.frames.kernel_stats import Kernels
 from tfcompare.frames.memory_events import MemoryEvents, Texts
-from tfcompare.frames.op_parts import OpParts, frame_bytes
+from tfcompare.frames.ops.kernel_stats import Kernels
+from tfcompare.frames.ops.op_parts import OpParts, frame_bytes
 from tfcompare.frames.origin import Origin
-from tfcompare.frames.tf_data import TfData
+from tfcompare.frames.tf_data.tf_data import TfData
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,11 +12,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tfcompare.logdir import HostFile, StoredPack, Told, remote_cache
-from tfcompare.logdir.finds import Find
-from tfcompare.remote.files import RemoteFile
-from tfcompare.remote.places import is_url, parse
-from tfcompare.store.kept_frames import stamp_of
+from tfcompare.sources.logdir import HostFile, StoredPack, Told, remote_cache
+from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.remote.files import RemoteFile
+from tfcompare.sources.remote.places import is_url, parse
+from tfcompare.store.cached_frames import stamp_of
 from tfcompare.store.packing import Damaged
 from tfcompare.store.version import reader_version
 

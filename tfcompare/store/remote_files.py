@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
-from tfcompare.remote.failures import ANSWER_S, sentence
-from tfcompare.remote.files import remote_file
-from tfcompare.remote.places import WEB, RemotePlace
-from tfcompare.remote.stores import LISTING_S, Objects, connect, forget_connections
+from tfcompare.sources.remote.failures import ANSWER_S, sentence
+from tfcompare.sources.remote.files import remote_file
+from tfcompare.sources.remote.places import WEB, RemotePlace
+from tfcompare.sources.remote.stores import LISTING_S, Objects, connect, forget_connections
 from tfcompare.store.files import Kept
 
 _TRANSFER_S = 300

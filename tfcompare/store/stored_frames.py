@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostFrames
-from tfcompare.logdir import HostFile
-from tfcompare.remote.places import shown
+from tfcompare.sources.logdir import HostFile
+from tfcompare.sources.remote.places import shown
+from tfcompare.store.cached_frames import KeptFrames, pack_name
 from tfcompare.store.files import StoreFiles, is_own, store_files
-from tfcompare.store.kept_frames import KeptFrames, pack_name
 from tfcompare.store.packing import Damaged, pack, unpack
 from tfcompare.text import text_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from tfcompare.errors import NoSuchPlace, NotAProfile
-from tfcompare.logdir.files import cannot_be_opened, open_untouched, text_of
+from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.compilation import Array, Int, compiled
 from tfcompare.xspace.gzipped import expand, is_gzipped

@@ -1,0 +1,92 @@
+"""Time between steps: what lies from the first to the last step of a profile and is in no step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.units import format_percent, format_time_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.run import Run
+
+Floats = npt.NDArray[np.float64]
+
+WORTH_SAYING = 0.1
+"""Of the window: where more of it lies between steps, that is mentioned whether or not it changed."""
+
+_US_PER_S = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Window:
+    """From the start of the first step to the end of the last: all steps of one host, those that do not count included.
+
+    `gaps_us`: the time in no step between each step and the next, an element for each step but the last; steps may
+    overlap, so it is the time in none of them.
+    """
+
+    length_us: float
+    steps: int
+    gaps_us: Floats
+
+    @property
+    def between_us(self) -> float:
+        """Time between steps, per step."""
+        return float(self.gaps_us.sum()) / self.steps
+
+    @property
+    def share(self) -> float:
+        """The part of the window that is in no step."""
+        return float(self.gaps_us.sum()) / self.length_us if self.length_us > 0 else math.nan
+
+    @property
+    def series_us(self) -> Floats:
+        """The single gaps, scaled so that their mean is the time between steps per step: n steps have n − 1 gaps."""
+        return self.gaps_us * (len(self.gaps_us) / self.steps)
+
+    @property
+    def steps_per_s(self) -> float:
+        """Throughput: steps in each second of the window."""
+        return self.steps / self.length_us * _US_PER_S if self.length_us > 0 else math.nan
+
+
+def window(steps: pd.DataFrame) -> Window | None:
+    """The window of the steps of one host (columns `start_us`, `duration_us`); None for fewer than two."""
+    if len(steps) < 2:
+        return None
+    in_time = steps.sort_values("start_us", kind="stable")
+    start = in_time["start_us"].to_numpy(np.float64)
+    reach = np.maximum.accumulate(start + in_time["duration_us"].to_numpy(np.float64))
+    gaps = np.maximum(start[1:] - reach[:-1], 0.0)
+    return Window(float(reach[-1] - start[0]), len(steps), gaps)
+
+
+def window_of(run: Run, host: str | None = None) -> Window | None:
+    """The window of a run, on one host or, of several, on the one that holds the others up."""
+    return window(steps_of_straggler(run.table("steps", host=host))) if run.info.has_steps else None
+
+
+def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:
+    """A sentence on the time between steps: where it is more than `WORTH_SAYING` of either window, or `has_changed`.
+
+    Empty where there is nothing to mention.
+    """
+    known = [found for found in (baseline, candidate) if found is not None]
+    if not (has_changed or any(found.share > WORTH_SAYING for found in known)):
+        return ""
+    if baseline is None or candidate is None:
+        side = "candidate" if baseline is None else "baseline"
+        return f"Time between steps in the {side}: {_amount(known[0])} per step, in no step time."
+    return f"Between steps: {_amount(candidate)}, baseline {_amount(baseline)}, per step. This time is in no step time."
+
+
+def _amount(found: Window) -> str:
+    return f"{format_time_us(found.between_us)} ({format_percent(found.share)})"

@@ -1,0 +1,47 @@
+"""How much of two runs' time a diff has paired up."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.matching.tiers import EXACT
+from tfcompare.schema import IDLE
+
+SHARES = ["matched_share", "exact_share"]
+COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in ("baseline", "candidate") for share in SHARES)]
+
+
+def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataFrame:
+    """Shares (0 to 1) of a metric that stand in matched rows, and in rows matched exactly; one row a candidate.
+
+    Columns: `candidate`; `matched_share` and `exact_share` of what both sides hold together; the same two of either
+    side alone (`…_baseline`, `…_candidate`). IDLE rows are left out. A share of nothing is NaN.
+    """
+    busy = without_idle(diff)
+    rows = [
+        {"candidate": candidate, **_shares(busy[busy["candidate"] == candidate], metric)} for candidate in candidates
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS).astype({"candidate": "str"})
+
+
+def without_idle(diff: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a diff in which something ran."""
+    return diff[diff["op_type"] != IDLE] if "op_type" in diff.columns else diff
+
+
+def _shares(diff: pd.DataFrame, metric: str) -> dict[str, float]:
+    sides = {side: diff[f"{metric}_{side}"].astype("float64").fillna(0.0) for side in ("baseline", "candidate")}
+    shares: dict[str, float] = {}
+    for name, chosen in zip(SHARES, (diff["status"] == MATCHED, diff["match"] == EXACT), strict=True):
+        parts = {side: (float(values[chosen].sum()), float(values.sum())) for side, values in sides.items()}
+        (ours, our_total), (theirs, their_total) = parts.values()
+        shares[name] = _share(ours + theirs, our_total + their_total)
+        shares |= {f"{name}_{side}": _share(part, total) for side, (part, total) in parts.items()}
+    return shares
+
+
+def _share(part: float, total: float) -> float:
+    return part / total if total > 0 else math.nan

@@ -1,0 +1,149 @@
+"""Counterparts that are likely and no more: what names, contents and times together say, where nothing settles it.
+
+Siblings below a pair of scopes, and then single ops of one type, are assigned so that the sum of their differences is
+least. A pair counts if its own difference is small and no other assignment of its two members is nearly as good.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.compare.matching.name_tree import Node, Pair, kinds_below, weight_below
+
+MOST_ASSIGNED = 300
+"""Of more candidates for a pair on a side than this, none is guessed."""
+
+MARGIN = 0.05
+"""By so much the next best assignment must be worse."""
+
+LEAST_IN_COMMON = 0.8
+"""The share of its ops, by type, that a scope must have in common with its counterpart."""
+
+MOST_APART_SCOPES = 0.5
+MOST_APART_OPS = 0.35
+_FORBIDDEN = 1e3
+_ROUNDING = 1e-9
+_TENFOLD = math.log(10)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+d\b")
+
+Differences = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is looked at of ops of one type: their names, how often they ran, and how long each time.
+
+    Counts and times are relative to the run's, so that a longer run or a slower machine makes no difference. `scopes`
+    are the innermost ones that have a counterpart, by the baseline's name, empty where none has.
+    """
+
+    names: Sequence[str]
+    scopes: Sequence[str]
+    occurrences: Differences
+    times: Differences
+
+
+def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float]) -> list[Pair]:
+    """Likely pairs among scopes that are siblings; `totals` are the weights of either run."""
+    scopes, others = ([node for node in side if node.children] for side in (ours, theirs))
+    if not scopes or not others or max(len(scopes), len(others)) > MOST_ASSIGNED:
+        return []
+    in_common = _in_common([kinds_below(n) for n in scopes], [kinds_below(n) for n in others])
+    labels = [node.label for node in scopes], [node.label for node in others]
+    shares = [
+        np.array([weight_below(node) for node in side]) / (total or 1.0)
+        for side, total in zip((scopes, others), totals, strict=True)
+    ]
+    apart = 0.5 * (1 - in_common) + 0.2 * names_apart(*labels) + 0.3 * _times_apart(*shares)
+    apart[in_common < LEAST_IN_COMMON] = _FORBIDDEN
+    return [(scopes[i], others[j]) for i, j in assign(apart, labels, MOST_APART_SCOPES)]
+
+
+def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
+    """Likely pairs of ops of one type, by their places; no two have one in common, and none is across two scopes that
+    are paired, but not with each other."""
+    if not ours.names or not theirs.names or max(len(ours.names), len(theirs.names)) > MOST_ASSIGNED:
+        return []
+    apart = (
+        0.6 * names_apart(ours.names, theirs.names)
+        + 0.2 * _times_apart(ours.occurrences, theirs.occurrences)
+        + 0.2 * _times_apart(ours.times, theirs.times)
+    )
+    scopes, others = np.array(ours.scopes, np.object_)[:, None], np.array(theirs.scopes, np.object_)[None, :]
+    apart[(scopes != others) & (scopes != "") & (others != "")] = _FORBIDDEN
+    return assign(apart, (ours.names, theirs.names), MOST_APART_OPS)
+
+
+def assign(apart: Differences, names: tuple[Sequence[str], Sequence[str]], most_apart: float) -> list[tuple[int, int]]:
+    """The pairs of the assignment of least difference that are sure enough, the same whichever side is the first."""
+    from scipy.optimize import linear_sum_assignment
+
+    if sorted(names[1]) < sorted(names[0]):
+        return [(i, j) for j, i in assign(apart.T, names[::-1], most_apart)]
+    rows, columns = (np.array(sorted(range(len(side)), key=lambda k: side[k]), dtype=np.intp) for side in names)
+    apart = apart[np.ix_(rows, columns)]
+    apart = np.where(apart <= most_apart, apart, _FORBIDDEN)
+    i, j = linear_sum_assignment(apart)
+    is_sure = (apart[i, j] <= most_apart) & (_next_best(apart, i, j) >= MARGIN - _ROUNDING)
+    return [(int(rows[a]), int(columns[b])) for a, b in zip(i[is_sure], j[is_sure], strict=True)]
+
+
+def _next_best(apart: Differences, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Differences:
+    """For each assigned pair by how much the total grows at least if its two members are parted.
+
+    Members then change over in a circle: the row of one pair takes the column of the next, and so on. The last node
+    stands for the rows or columns that are left over.
+    """
+    own, left = apart[i, j], len(i)
+    growth = np.full((left + 1, left + 1), np.inf)
+    growth[:left, :left] = apart[np.ix_(i, j)] - own[:, None]
+    free_rows, free_columns = (np.setdiff1d(np.arange(n), used) for n, used in zip(apart.shape, (i, j), strict=True))
+    if len(free_columns):
+        growth[:left, left], growth[left, :left] = apart[np.ix_(i, free_columns)].min(axis=1) - own, 0.0
+    if len(free_rows):
+        growth[left, :left], growth[:left, left] = apart[np.ix_(free_rows, j)].min(axis=0), -own
+    np.fill_diagonal(growth, np.inf)
+    for k in range(left + 1):
+        np.minimum(growth, growth[:, k, None] + growth[None, k, :], out=growth)
+    return growth.diagonal()[:left].copy()
+
+
+def names_apart(ours: Sequence[str], theirs: Sequence[str]) -> Differences:
+    """For each two names how few words they share: 0 all, 1 none; numbers aside."""
+    return 1 - _in_common([dict.fromkeys(_words(n), 1) for n in ours], [dict.fromkeys(_words(n), 1) for n in theirs])
+
+
+@lru_cache(maxsize=100_000)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(sorted({word.lower() for word in _WORDS.findall(name)}))
+
+
+def _in_common(ours: Sequence[Mapping[Any, int]], theirs: Sequence[Mapping[Any, int]]) -> Differences:
+    """For each two bags the share of what they hold that both do, 0 to 1."""
+    things = {thing: k for k, thing in enumerate(sorted({t for side in (ours, theirs) for bag in side for t in bag}))}
+    first, second = (_counts(side, things) for side in (ours, theirs))
+    both = np.array([np.minimum(row, second).sum(axis=1) for row in first])
+    sizes = first.sum(axis=1)[:, None] + second.sum(axis=1)[None, :]
+    return np.asarray(2 * both / np.maximum(sizes, 1))
+
+
+def _counts(bags: Sequence[Mapping[Any, int]], things: Mapping[Any, int]) -> Differences:
+    counts = np.zeros((len(bags), len(things)))
+    for row, bag in enumerate(bags):
+        for thing, count in bag.items():
+            counts[row, things[thing]] = count
+    return counts
+
+
+def _times_apart(ours: Differences, theirs: Differences) -> Differences:
+    """For each two positive figures how far they are from each other: 0 equal, 1 tenfold or more."""
+    first, second = (np.log(np.maximum(side, 1e-12)) for side in (ours, theirs))
+    return np.asarray(np.minimum(np.abs(first[:, None] - second[None, :]) / _TENFOLD, 1.0))

@@ -1,0 +1,152 @@
+"""Choices made by hand as text: in the address of a page, and in a small file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from tfcompare.compare.matching.manual import LEVELS, Choice, Name, effective
+from tfcompare.errors import TfcompareError
+
+MOST_CHOICES, MOST_LETTERS = 50, 4000
+"""What an address holds: longer ones are cut by programs that pass them on."""
+
+ELSEWHERE = "kept by the session"
+"""Stands in an address for choices that it cannot hold."""
+
+MOST_IN_A_FILE = 10_000
+_FORMAT = "tfcompare pairs"
+_PAIR, _PART = "pair", "part"
+_SIGNS = {"=": True, "!": False}
+
+
+class OfRuns(NamedTuple):
+    """The choices for two runs, by their ids. Where the two have changed places, they hold the other way round."""
+
+    baseline: str
+    candidate: str
+    choices: tuple[Choice, ...]
+
+
+Kept = tuple[OfRuns, ...]
+"""All choices of a session."""
+
+
+def of_runs(kept: Kept, baseline: str | None, candidate: str) -> tuple[Choice, ...]:
+    """What is said of these two runs."""
+    found: list[Choice] = []
+    for ours, theirs, choices in kept:
+        if (ours, theirs) == (baseline, candidate):
+            found += choices
+        elif (theirs, ours) == (baseline, candidate):
+            found += [choice.mirrored for choice in choices]
+    return effective(found)
+
+
+def with_choices(kept: Kept, baseline: str, candidate: str, choices: Iterable[Choice]) -> Kept:
+    """`kept`, and of these two runs just `choices`."""
+    others = [runs for runs in kept if {runs.baseline, runs.candidate} != {baseline, candidate}]
+    holding = effective(choices)
+    return (*others, OfRuns(baseline, candidate, holding)) if holding else tuple(others)
+
+
+def to_address(kept: Kept) -> list[str]:
+    """The values of the query parameter that says this, one for each two runs; `ELSEWHERE` where it is too much."""
+    values = [
+        json.dumps([baseline, candidate, *map(_as_list, choices)], ensure_ascii=False, separators=(",", ":"))
+        for baseline, candidate, choices in kept
+    ]
+    return values if fits_an_address(kept, values) else [ELSEWHERE]
+
+
+def fits_an_address(kept: Kept, values: Sequence[str] | None = None) -> bool:
+    """Whether a link can hold all choices."""
+    if values is None:
+        return to_address(kept) != [ELSEWHERE]
+    few = sum(len(runs.choices) for runs in kept) <= MOST_CHOICES
+    return few and sum(len(quote(value)) for value in values) <= MOST_LETTERS
+
+
+def from_address(values: Sequence[str]) -> Kept | None:
+    """As `to_address` has it; None where the address says that it does not hold them, or holds what is none of this."""
+    if len("".join(values)) > MOST_LETTERS:
+        return None
+    kept: Kept = ()
+    for value in values:
+        try:
+            content = json.loads(value)
+            json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text
+            match content:
+                case [str(baseline), str(candidate), *choices]:
+                    kept = (*kept, OfRuns(baseline, candidate, effective([_of_list(choice) for choice in choices])))
+                case _:
+                    return None
+        except (ValueError, RecursionError):
+            return None
+    return kept
+
+
+def to_file(runs: OfRuns) -> str:
+    """The choices for two runs as JSON; the runs' ids tell a reader which side is which."""
+    choices = [
+        {
+            "choice": _PAIR if choice.is_pair else _PART,
+            **dict(zip(("baseline_op", "baseline_kernel"), choice.baseline, strict=False)),
+            **dict(zip(("candidate_op", "candidate_kernel"), choice.candidate, strict=False)),
+        }
+        for choice in runs.choices
+    ]
+    content = {"format": _FORMAT, "baseline": runs.baseline, "candidate": runs.candidate, "choices": choices}
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def from_file(text: str, where: str) -> OfRuns:
+    """As `to_file` has it; raises `TfcompareError`, which names `where` and the choice that is none."""
+    try:
+        content = json.loads(text)
+        json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text
+    except (ValueError, RecursionError) as error:
+        raise TfcompareError(f"{where}: expected JSON as tfcompare saves pairs, found none: {error}") from None
+    match content:
+        case {"format": "tfcompare pairs", "baseline": str(baseline), "candidate": str(candidate), "choices": [*found]}:
+            pass
+        case _:
+            raise TfcompareError(
+                f'{where}: expected {{"format": "{_FORMAT}", "baseline": …, "candidate": …, "choices": […]}}, as '
+                "tfcompare saves pairs"
+            )
+    if len(found) > MOST_IN_A_FILE:
+        raise TfcompareError(f"{where}: holds {len(found):,} choices; at most {MOST_IN_A_FILE:,} are read")
+    choices = [_of_object(choice, f"{where}: choice {number}") for number, choice in enumerate(found, 1)]
+    return OfRuns(baseline, candidate, effective(choices))
+
+
+def _of_object(choice: Any, where: str) -> Choice:
+    names: list[Name] = []
+    if isinstance(choice, dict) and choice.get("choice") in (_PAIR, _PART):
+        for side in ("baseline", "candidate"):
+            parts = [choice[key] for key in (f"{side}_op", f"{side}_kernel") if key in choice]
+            names.append(tuple(parts) if all(isinstance(part, str) for part in parts) else ())
+    if len(names) != 2 or not names[0] or len(names[0]) != len(names[1]):
+        raise TfcompareError(
+            f'{where}: expected "choice" ("{_PAIR}" or "{_PART}"), "baseline_op" and "candidate_op", and for a kernel '
+            'also "baseline_kernel" and "candidate_kernel", all of them text'
+        )
+    return Choice(choice["choice"] == _PAIR, names[0], names[1])
+
+
+def _as_list(choice: Choice) -> list[str]:
+    sign = next(sign for sign, is_pair in _SIGNS.items() if is_pair == choice.is_pair)
+    return [sign, *choice.baseline, *choice.candidate]
+
+
+def _of_list(choice: Any) -> Choice:
+    """Raises `ValueError` for what is no choice."""
+    match choice:
+        case [("=" | "!") as sign, *names] if all(isinstance(name, str) for name in names):
+            half = len(names) // 2
+            if len(names) == 2 * half and half in map(len, LEVELS):
+                return Choice(_SIGNS[sign], tuple(names[:half]), tuple(names[half:]))
+    raise ValueError(f"not a choice: {choice!r}")

@@ -1,0 +1,293 @@
+"""Which row of the candidate stands beside which row of the baseline.
+
+Tiers are applied in order, each to what the ones before it left unpaired; a row is labelled with the tier that paired
+it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` and `kernel_names.py`
+find, or for one node of the graph that runs as another op type on either side; `structural` for one place in the
+program: a layer of another name that holds the same ops (`places.py`), an op's kernel launched with another grid, its
+memory in another shape, an iterator of tf.data below one that was added; `probable` is a guess (`guesses.py`) or an
+equal name that shapes, order or numbers make doubtful (`families.py`). Steps, and the one row of `run_info`, pair by
+position. Hosts pair by name, and those left over by their order where both sides
+have equally many; pipelines and iterators as `pipelines.py` and `iterators.py` have it.
+
+Before all tiers, what the user says of names holds (`by_hand.py`): rows of names that are paired by hand stand beside
+nothing else, in as far as they agree in `Naming.by_hand`; a pair that the tiers made of two parted names is undone, and
+every other pair stays as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.matching.counterparts import by_likeness, by_place
+from tfcompare.compare.matching.kernel_names import canonical_kernel
+from tfcompare.compare.matching.likely_rows import likely_rows
+from tfcompare.compare.matching.manual import LEVELS, Choice, counterparts, effective, of_pairs, parted, without_parted
+from tfcompare.compare.matching.name_tree import Ops, types_of_names
+from tfcompare.compare.matching.names import Names, align_ops
+from tfcompare.compare.matching.plain_names import plain_type
+from tfcompare.compare.matching.tiers import BY_HAND, EXACT, KERNELS_BY_HAND, NAMINGS, POSITION, PROBABLE, Naming, Tier
+from tfcompare.compare.tf_data.iterators import align_iterators
+from tfcompare.compare.tf_data.pipelines import pair_executions
+from tfcompare.frames.ops.op_evidence import OpEvidence
+from tfcompare.schema import Table
+
+Evidence = tuple[OpEvidence, OpEvidence]
+"""What tells the ops of baseline and candidate apart beside their names."""
+
+NO_EVIDENCE: Evidence = (OpEvidence(), OpEvidence())
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Row positions side by side, -1 where a side has no such row, and the tier of each pair (None without one)."""
+
+    baseline: npt.NDArray[np.intp]
+    candidate: npt.NDArray[np.intp]
+    match: npt.NDArray[np.object_]
+
+
+def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
+    """The baseline's host for each of the candidate's hosts that has a counterpart.
+
+    By name; hosts left over by the order of their numbers, where both sides have equally many or share no name at all.
+    """
+    ours, theirs = set(baseline), set(candidate)
+    pairs = {host: host for host in ours & theirs}
+    if len(ours) == len(theirs) or not pairs:
+        left = zip(sorted(ours - theirs, key=_by_number), sorted(theirs - ours, key=_by_number), strict=False)
+        pairs.update({their_host: our_host for our_host, their_host in left})
+    return pairs
+
+
+def host_counterparts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
+    """The candidate's host for each of the baseline's that has a counterpart: `pair_hosts` the other way round."""
+    return {ours: theirs for theirs, ours in pair_hosts(baseline, candidate).items()}
+
+
+def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
+    """The candidate's rows under the baseline's names for their hosts; a host without counterpart keeps its own."""
+    hosts = pair_hosts(baseline["host"].unique(), candidate["host"].unique())
+    return candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
+
+
+def pair_rows(
+    table: Table,
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    by_hand: Sequence[Choice] = (),
+    evidence: Evidence = NO_EVIDENCE,
+) -> Pairing:
+    """Pair the rows of a table's two frames, in both of which hosts have the baseline's names.
+
+    `by_hand` is what the user says of names; of choices that contradict each other the last one counts. Each row is in
+    the result once, but for steps that are set aside (`included` is False), which are in it not at all.
+    """
+    baseline, candidate = baseline.reset_index(drop=True), candidate.reset_index(drop=True)
+    if table.name == "run_info":
+        return Pairing(np.array([0]), np.array([0]), np.array([POSITION], dtype=object))
+    if table.name == "steps":
+        return _pair_steps(baseline[baseline["included"]], candidate[candidate["included"]])
+    if table.name == "tf_data":
+        return _pair_iterators(baseline, candidate)
+    naming = NAMINGS.get(table.name)
+    if naming is None:
+        parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
+    else:
+        parts = _pair_named(naming, baseline, candidate, effective(by_hand), evidence)
+    paired = pd.concat(parts, ignore_index=True)
+    return _with_the_rest(parts, _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
+
+
+def _pair_named(
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice], evidence: Evidence
+) -> list[pd.DataFrame]:
+    """The pairs of rows of a table whose names a framework may change, those made by hand first."""
+    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _ops_by_hand(choices), evidence)
+    levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
+    parts: list[pd.DataFrame] = []
+    for level, columns in enumerate(levels):
+        pairs = counterparts(choices, len(columns))
+        named = of_pairs(ours, columns, {name: name for name in pairs.values()}), of_pairs(theirs, columns, pairs)
+        keys = naming.by_hand if len(columns) == 1 else KERNELS_BY_HAND
+        found = _in_tiers([Tier(BY_HAND, by) for by in keys], *named)
+        parts += [without_parted(pairs_found, levels[:level], whole, choices) for pairs_found in found]
+        ours, theirs = ours.drop(index=named[0].index), theirs.drop(index=named[1].index)
+    found = _in_tiers(naming.tiers, ours, theirs, guesses=whole if naming.guesses else None)
+    return parts + [without_parted(pairs_found, levels, whole, choices) for pairs_found in found]
+
+
+def _pair_iterators(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+    pairs = pair_executions(baseline, candidate)
+    paired = pd.DataFrame({"baseline": pairs.baseline, "candidate": pairs.candidate, "match": pairs.match})
+    return _with_the_rest([paired], _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
+
+
+def _in_tiers(
+    tiers: Sequence[Tier],
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    *,
+    guesses: tuple[pd.DataFrame, pd.DataFrame] | None = None,
+) -> list[pd.DataFrame]:
+    """The pairs of each tier; with `guesses`, all rows of either side, what is left is paired by likeness last."""
+    parts: list[pd.DataFrame] = []
+    for tier in tiers:
+        pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
+        parts.append(pairs.assign(match=tier.name))
+        baseline, candidate = _without(baseline, pairs["baseline"]), _without(candidate, pairs["candidate"])
+    if guesses is not None:
+        parts.append(likely_rows(baseline, candidate, guesses, pd.concat(parts)).assign(match=PROBABLE))
+    return parts
+
+
+def _with_the_rest(parts: list[pd.DataFrame], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+    """The pairs of these parts, and what they left of either side without one."""
+    parts = list(parts)
+    parts.append(pd.DataFrame({"baseline": baseline.index, "candidate": -1, "match": None}))
+    parts.append(pd.DataFrame({"baseline": -1, "candidate": candidate.index, "match": None}))
+    return Pairing(
+        np.concatenate([p["baseline"].to_numpy(np.intp) for p in parts]),
+        np.concatenate([p["candidate"].to_numpy(np.intp) for p in parts]),
+        np.concatenate([p["match"].to_numpy(object) for p in parts]),
+    )
+
+
+def _without(side: pd.DataFrame, paired: pd.Series) -> pd.DataFrame:
+    return side.loc[side.index.difference(pd.Index(paired))]
+
+
+def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Pairs of rows that agree in the keys, where just one row a side has them."""
+    if baseline.empty or candidate.empty:
+        return pd.DataFrame({"baseline": [], "candidate": []}, dtype=np.intp)
+    ours, theirs = (
+        side[keys].drop_duplicates(keep=False).rename_axis("row").reset_index() for side in (baseline, candidate)
+    )
+    both = ours.merge(theirs, on=keys, suffixes=("_baseline", "_candidate"))
+    return pd.DataFrame({"baseline": both["row_baseline"], "candidate": both["row_candidate"]})
+
+
+def op_counterparts(
+    table: str,
+    baseline: pd.DataFrame,
+    candidate: pd.DataFrame,
+    by_hand: Sequence[Choice],
+    evidence: Evidence = NO_EVIDENCE,
+) -> Names:
+    """The baseline's name for each of the candidate's ops that has one, as the rows of `table` were paired by.
+
+    The frames have the table's names and, where it is aligned by place, its weight. Ops that are parted have none.
+    """
+    found: Names = {}
+    for names in _found_names(NAMINGS[table], baseline, candidate, _ops_by_hand(by_hand), evidence):
+        found |= names
+    apart = parted(by_hand, 1)
+    return {theirs: ours for theirs, ours in found.items() if ((ours,), (theirs,)) not in apart}
+
+
+def _ops_by_hand(choices: Sequence[Choice]) -> Names:
+    return {theirs[0]: ours[0] for theirs, ours in counterparts(choices, 1).items()}
+
+
+def _found_names(
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
+) -> list[Names]:
+    """The baseline's name for each of the candidate's that has one: by name and by hand, by place, by likeness."""
+    there = set(baseline[naming.name]), set(candidate[naming.name])
+    chosen = {c: b for c, b in by_hand.items() if b in there[0] and c in there[1]}
+    if naming.weight is None:
+        aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
+        return [_beside(by_hand, aligned) | chosen]
+    ours, theirs = _ops_of_sides(naming, (baseline, candidate), naming.weight, evidence)
+    found = align_ops(ours, theirs)
+    known, doubtful = _beside(by_hand, found.sure) | chosen, _beside(by_hand, found.doubtful)
+    placed = by_place(ours, theirs, known | doubtful)
+    return [known, placed, doubtful | by_likeness(ours, theirs, known | doubtful | placed)]
+
+
+def _beside(by_hand: Names, found: Names) -> Names:
+    """What was found of names of which nothing is said by hand."""
+    partners = set(by_hand.values())
+    return {c: b for c, b in found.items() if c not in by_hand and b not in partners}
+
+
+def _with_aligned_names(
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both sides with the columns that `Tier` names; `by_hand` is the baseline's name for each that is paired so."""
+    sides = [baseline, candidate]
+    names = _found_names(naming, baseline, candidate, by_hand, evidence)
+    for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
+        sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
+    return _described(sides[0], naming.name), _described(sides[1], naming.name)
+
+
+def _described(side: pd.DataFrame, name: str) -> pd.DataFrame:
+    side = side.assign(leaf=_leaf(side[name]))
+    if "op_type" in side:
+        side = side.assign(plain_type=side["op_type"].map(plain_type).astype("str"))
+    if "kernel_name" in side:
+        side = side.assign(canonical=side["kernel_name"].map(canonical_kernel).astype("str"))
+    return side
+
+
+def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict[str, str]) -> pd.DataFrame:
+    aligned = candidate[name].map(lambda own: counterparts.get(own, f"{own} has no counterpart\0"))
+    return candidate.assign(**{column: aligned.astype("str")})
+
+
+def _ops_of_sides(
+    naming: Naming, sides: tuple[pd.DataFrame, pd.DataFrame], weight: str, evidence: Evidence
+) -> tuple[Ops, Ops]:
+    """The ops of both sides, those that are in other tables only included, so that all tables pair names alike.
+
+    Their shapes are what was allocated if both sides have that, else how kernels were launched.
+    """
+    have_shapes = all(of_side.shapes for of_side in evidence)
+    ours, theirs = (
+        Ops(
+            {name: {""} for name in of_side.names}
+            | types_of_names((name, plain_type(op_type)) for name, op_type in _named(naming, side)),
+            dict(side.groupby(naming.name)[weight].sum().astype("float64")),
+            shapes=of_side.shapes if have_shapes else of_side.launches,
+            places=of_side.places,
+        )
+        for side, of_side in zip(sides, evidence, strict=True)
+    )
+    return ours, theirs
+
+
+def _named(naming: Naming, side: pd.DataFrame) -> list[tuple[str, str]]:
+    """The name and type of the op of each row."""
+    types = side[naming.op_type] if naming.op_type is not None else [""] * len(side)
+    return list(zip(side[naming.name], types, strict=True))
+
+
+def _leaf(names: pd.Series) -> pd.Series:
+    return pd.Series([name.rpartition("/")[2] for name in names], index=names.index, dtype="str")
+
+
+def _pair_steps(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
+    ours, theirs = (
+        side.sort_values(["host", "start_us", "step"])
+        .assign(place=lambda rows: rows.groupby("host").cumcount())[["host", "place"]]
+        .rename_axis("row")
+        .reset_index()
+        for side in (baseline, candidate)
+    )
+    both = ours.merge(theirs, on=["host", "place"], how="outer", suffixes=("_baseline", "_candidate"))
+    positions = both[["row_baseline", "row_candidate"]].fillna(-1).to_numpy(np.intp)
+    match = np.full(len(both), None, dtype=object)
+    match[(positions >= 0).all(axis=1)] = POSITION
+    return Pairing(positions[:, 0], positions[:, 1], match)
+
+
+def _by_number(host: str) -> list[tuple[str, int]]:
+    """A sort key by which `worker-10` comes after `worker-2`."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", host)]

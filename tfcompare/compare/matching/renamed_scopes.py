@@ -1,0 +1,161 @@
+"""Siblings that hold the same ops under other names: layers that were renamed.
+
+What lies below two scopes (and in the scopes of their gradients) is the same where it agrees in paths and types,
+numbers aside, or at least in types and nesting. Two siblings pair where no other sibling of either side holds the same.
+Numbered siblings (`dense`, `dense_1`) against numbered ones of another name pair in the order of their numbers, around
+what one side has more; scopes of any name in the order in which they run, where that is the same in all steps. What has
+the same shapes too goes first, and what has no shape in common does not pair. Where there are several equally good
+ways, nothing is paired.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from tfcompare.compare.matching.name_tree import (
+    Node,
+    Pair,
+    Place,
+    families,
+    family,
+    kinds_below,
+    paths_below,
+    shapes_below,
+)
+from tfcompare.compare.matching.sequences import agreed_alignment
+from tfcompare.schema import IDLE
+
+MOST_ALIGNED = 10_000
+"""Families are laid beside each other up to so many members of one times members of the other."""
+
+UNTYPED = frozenset({"", "Unknown", "Dataset", IDLE})
+"""Op types that do not tell what an op does: kernels without an op, and iterators, which have rules of their own."""
+
+
+class Siblings(NamedTuple):
+    """What is left unpaired below a pair of scopes."""
+
+    ours: list[Node]
+    theirs: list[Node]
+
+
+def pair_alike(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]:
+    """Pairs of siblings below `parent` with the same ops, as the module's docstring tells."""
+    rest = Siblings(*([node for node in side if _tells(node, parent)] for side in (ours, theirs)))
+    pairs: list[Pair] = []
+    for key_of in (_shaped, _labelled, _nested):
+        for rule in (_in_order, _the_only_ones, _as_they_run):
+            found = [pair for pair in rule(rest, _keys(rest, key_of)) if not _contradict(*pair)]
+            pairs += found
+            rest = without(rest, found)
+    return pairs
+
+
+def _contradict(b: Node, c: Node) -> bool:
+    """Whether the shapes of both are known, and they have none in common."""
+    ours, theirs = shapes_below(b), shapes_below(c)
+    return bool(ours and theirs) and not ours & theirs
+
+
+def without(siblings: Siblings, pairs: list[Pair]) -> Siblings:
+    """The siblings that are in none of the pairs."""
+    paired = {id(node) for pair in pairs for node in pair}
+    return Siblings(*([node for node in side if id(node) not in paired] for side in siblings))
+
+
+def _tells(node: Node, parent: Pair) -> bool:
+    """Whether what the node holds tells it apart: at the top, where anything may be, one op does not."""
+    if not node.children and node.types <= UNTYPED:
+        return False
+    at_the_top = not parent[0].label
+    return not at_the_top or kinds_below(node).total() > 1
+
+
+def _keys(siblings: Siblings, key_of: Callable[[Node, dict[Hashable, int]], Hashable]) -> dict[int, Hashable]:
+    numbers: dict[Hashable, int] = {}
+    return {id(node): key_of(node, numbers) for side in siblings for node in side}
+
+
+def _shaped(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+    shapes = shapes_below(node)
+    return (_labelled(node, numbers), frozenset(shapes.items())) if shapes else id(node)
+
+
+def _labelled(node: Node, _: dict[Hashable, int]) -> Hashable:
+    echoes = Counter(frozenset(paths_below(echo).items()) for echo in node.echoes)
+    return frozenset(paths_below(node).items()), frozenset(echoes.items())
+
+
+def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
+    """A number that nodes share whose ops agree in type and nesting, whatever the names on the way are."""
+
+    def number(of: Node) -> int:
+        below = tuple(sorted(number(child) for child in of.children.values()))
+        return numbers.setdefault((of.kinds, below), len(numbers))
+
+    return number(node), tuple(sorted(number(echo) for echo in node.echoes))
+
+
+def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+    """Families that share their contents with one family of the other side only, in the order of their numbers."""
+    ours, theirs = (list(families(side).values()) for side in siblings)
+    related = [_related(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
+    pairs: list[Pair] = []
+    for i, found in enumerate(related[0]):
+        if len(found) == 1 and len(related[1][found[0]]) == 1:
+            pairs += _aligned(ours[i], theirs[found[0]], keys)
+    return pairs
+
+
+def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+    """Scopes in the order in which they run."""
+    ours, theirs = (sorted((n for n in side if n.children and n.place), key=_place) for side in siblings)
+    if not ours or not theirs or not (_one_by_one(ours) and _one_by_one(theirs)):
+        return []
+    return _aligned(ours, theirs, keys)
+
+
+def _place(node: Node) -> Place:
+    return node.place or (0, 0)
+
+
+def _one_by_one(nodes: list[Node]) -> bool:
+    """Whether each of them always ends before the next one does."""
+    return all(_place(before)[1] < _place(after)[0] for before, after in pairwise(nodes))
+
+
+def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:
+    """For each family of a side the families of the other (two at most) with a member that holds the same."""
+    holders: dict[Hashable, list[int]] = {}
+    for j, members in enumerate(other):
+        for key in {keys[id(node)] for node in members}:
+            holders.setdefault(key, []).append(j)
+    shared = [{keys[id(node)] for node in members} for members in side]
+    return [sorted({j for key in found for j in holders.get(key, [])[:2]})[:2] for found in shared]
+
+
+def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) -> list[Pair]:
+    if len(ours) * len(theirs) > MOST_ALIGNED or any(family(node.label)[2] for node in ours + theirs):
+        return []
+    gains = np.array([[keys[id(b)] == keys[id(c)] for c in theirs] for b in ours], dtype=np.int64)
+    return [(ours[i], theirs[j]) for i, j in agreed_alignment(gains)]
+
+
+def _the_only_ones(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
+    """The siblings that alone hold what they hold, on both sides."""
+    ours, theirs = (_grouped(side, keys) for side in siblings)
+    return [
+        (nodes[0], theirs[key][0]) for key, nodes in ours.items() if len(nodes) == 1 and len(theirs.get(key, [])) == 1
+    ]
+
+
+def _grouped(nodes: list[Node], keys: dict[int, Hashable]) -> dict[Hashable, list[Node]]:
+    groups: dict[Hashable, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(keys[id(node)], []).append(node)
+    return groups

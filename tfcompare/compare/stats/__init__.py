@@ -1,0 +1,1 @@
+"""Is a change real: confidence intervals and verdicts."""

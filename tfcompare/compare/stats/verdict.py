@@ -1,0 +1,125 @@
+"""Whether a difference is real, in a word and, in one phrase, why."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.compare.stats.estimates import FEWEST_REPLICATES, Changes, Floats, detectable_log
+from tfcompare.compare.stats.sensitivity import Sensitivity
+
+SAME = "same"
+UNTESTED = "untested"
+UNCLEAR = "unclear"
+FASTER = "faster"
+SLOWER = "slower"
+LESS = "less"
+MORE = "more"
+
+SINGLE = "single"
+"""Evidence of too few captures a side for a plain claim: how much captures differ is assumed, or hardly known."""
+REPLICATES = "replicates"
+"""Evidence of `FEWEST_REPLICATES` captures a side or more."""
+
+SMALLEST_EFFECT = 0.02
+"""With single recordings no smaller change is claimed, and a difference that surely is smaller is `same`."""
+_CLEAR_OF_NOTHING = 0.01
+"""With single recordings the interval must keep so far from no change; else +1 % would be claimed too often."""
+FALSE_DISCOVERIES = 0.04
+"""Share of false claims that is aimed at among the ops that are claimed to have changed."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A word and, in one phrase, why or what it rests on; candidate ÷ baseline with its interval, NaN without one.
+
+    `evidence`: `single` or `replicates`, empty where nothing was tested; `sensitivity`: how small a change could have
+    been detected, None where nothing was tested. `caveat`: why it is no verdict on the program; empty where it is one.
+    """
+
+    word: str
+    reason: str
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    caveat: str = ""
+    evidence: str = ""
+    sensitivity: Sensitivity | None = None
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the ratio could be estimated."""
+        return not math.isnan(self.low)
+
+    @property
+    def is_claim(self) -> bool:
+        """Whether it states a change, so that a sentence or colour may: significant for times, exact for bytes."""
+        return self.word in (FASTER, SLOWER, LESS, MORE)
+
+    @property
+    def text(self) -> str:
+        """The verdict in words: `likely faster`, `faster`, `inconclusive`."""
+        return wording(self.word, self.evidence)
+
+
+IDENTICAL = Verdict(SAME, "identical file")
+
+_TEXTS = {UNCLEAR: "inconclusive", UNTESTED: "not tested"}
+
+
+def evidence_of(captures: tuple[int, int]) -> str:
+    """What so many captures of baseline and candidate are as evidence."""
+    return REPLICATES if min(captures) >= FEWEST_REPLICATES else SINGLE
+
+
+def wording(word: str, evidence: str) -> str:
+    """A verdict in words; a claim from single captures is `likely`."""
+    likely = "likely " if evidence == SINGLE and word in (FASTER, SLOWER) else ""
+    return likely + _TEXTS.get(word, word)
+
+
+def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_EFFECT) -> npt.NDArray[np.object_]:
+    """`faster`, `slower`, `same` or `unclear` for each row, by its interval; `untested` for a row without one.
+
+    `measured_spread`: the spread between recordings was measured on both sides, so that changes below
+    `SMALLEST_EFFECT` can be claimed. `margin`: differences within it count as none.
+    """
+    with np.errstate(divide="ignore"):  # a ratio of 0: one of several captures does not have the row at all
+        low, high, effect = (np.log(x) for x in (changes.low, changes.high, changes.ratio))
+    clear, least = _margins(measured_spread)
+    within = np.log1p(margin)
+    conditions = [
+        np.isnan(low) | np.isnan(high),
+        (low > clear) & (effect > least),
+        (high < -clear) & (effect < -least),
+        (low >= -within) & (high <= within),
+    ]
+    return np.select(conditions, [UNTESTED, SLOWER, FASTER, SAME], UNCLEAR).astype(object)
+
+
+def smallest_change(changes: Changes, *, measured_spread: bool) -> Floats:
+    """For each row the smallest slowdown, as a share, that `words` claims with a chance of 80 %."""
+    clear, least = _margins(measured_spread)
+    needed = detectable_log(changes.error, changes.freedom, clear)
+    with np.errstate(over="ignore"):
+        found: Floats = np.expm1(np.maximum(needed, least))
+    return found
+
+
+def _margins(measured_spread: bool) -> tuple[float, float]:
+    """Logarithms: how far a claim's interval keeps clear of no change, and the smallest effect that is claimed."""
+    return (0.0, 0.0) if measured_spread else (math.log1p(_CLEAR_OF_NOTHING), math.log1p(SMALLEST_EFFECT))
+
+
+def claimed_together(p: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which of many claims hold when at most `FALSE_DISCOVERIES` of them shall be false (Benjamini and Hochberg 1995);
+    a claim whose `p` is NaN does not."""
+    order = np.argsort(p, kind="stable")  # NaN last
+    allowed = FALSE_DISCOVERIES * np.arange(1, len(p) + 1) / max(len(p), 1)
+    holds = np.flatnonzero(p[order] <= allowed)
+    claimed = np.zeros(len(p), np.bool_)
+    claimed[order[: holds[-1] + 1 if holds.size else 0]] = True
+    return claimed

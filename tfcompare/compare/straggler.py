@@ -1,0 +1,96 @@
+"""Which host of a run holds the others up: its steps are the longest without what they wait for other hosts.
+
+In synchronous training every host's step ends when the slowest host is done, the others wait for it in a collective. So
+step times tell nothing of who is slow; step times less the waiting do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfcompare.frames.steps.step_times import aligned
+from tfcompare.units import format_time_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLLECTIVE_PARTS = ("host_collectives_us", "device_collectives_us")
+"""Parts of a step in which a host waits for the others, besides the exchange itself."""
+
+CONSISTENT = 0.75
+"""A straggler is the slowest host in this share of the steps, or more."""
+
+
+@dataclass(frozen=True)
+class Straggler:
+    """The host with the longest mean step without collectives, over the steps that count.
+
+    `excess_us`: how much longer than the median of the other hosts; `slowest_share`: in how many of the steps it was
+    the slowest. Both are of steps without collectives.
+    """
+
+    host: str
+    excess_us: float
+    slowest_share: float
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether it is the same host that is the slowest in most steps."""
+        return self.slowest_share >= CONSISTENT and self.excess_us > 0
+
+
+def own_time_us(steps: pd.DataFrame) -> pd.Series:
+    """How long each step of `schema.STEPS` takes without waiting in collectives."""
+    return steps["duration_us"] - steps[list(COLLECTIVE_PARTS)].sum(axis=1)
+
+
+def straggler(steps: pd.DataFrame) -> Straggler | None:
+    """The host that holds the others up; None for fewer than two hosts with steps that count.
+
+    `steps` is the table of all hosts.
+    """
+    if steps["host"].nunique() < 2:
+        return None
+    counted = steps.assign(place=aligned(steps), own_us=own_time_us(steps))
+    counted = counted[counted["included"].astype(bool)]
+    by_host = counted.pivot(index="place", columns="host", values="own_us").dropna()
+    if by_host.empty or len(by_host.columns) < 2:
+        return None
+    means = by_host.mean()
+    host = str(means.idxmax())
+    others = by_host.drop(columns=host)
+    return Straggler(
+        host=host,
+        excess_us=float(means[host] - others.mean().median()),
+        slowest_share=float((by_host[host] > others.max(axis=1)).mean()),
+    )
+
+
+def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
+    """The steps of one host, in order: of the one that holds the others up, or the first. `steps` is the table of all
+    hosts, or of one."""
+    found = straggler(steps)
+    host = steps["host"].min() if found is None else found.host
+    return steps.loc[steps["host"] == host].reset_index(drop=True)
+
+
+def in_words(candidate: Straggler, baseline: Straggler | None) -> str:
+    """A sentence, in Markdown, on the candidate's slowest host and whether it was the baseline's as well."""
+    if not candidate.is_consistent:
+        return f"No host is the slowest in most steps; parts and ops below are those of {_code(candidate.host)}."
+    sentence = f"Slowest host: {_code(candidate.host)}, {_more(candidate)} per step"
+    if baseline is None:
+        return f"{sentence}."
+    if not baseline.is_consistent:
+        return f"{sentence}; no host of the baseline is the slowest in most steps."
+    same = "also " if baseline.host == candidate.host else f"{_code(baseline.host)}, "
+    return f"{sentence} (baseline: {same}{_more(baseline)})."
+
+
+def _more(found: Straggler) -> str:
+    return f"{format_time_us(found.excess_us)} more than the others"
+
+
+def _code(host: str) -> str:
+    return f"`{host.replace('`', chr(39))}`"

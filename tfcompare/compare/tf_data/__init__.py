@@ -1,0 +1,1 @@
+"""Two tf.data pipelines side by side."""

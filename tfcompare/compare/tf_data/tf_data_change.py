@@ -1,0 +1,190 @@
+"""The bottleneck analysis of the TensorFlow guide for one run, and the input of two runs in a sentence.
+
+The guide's five steps: the most input-bound host, its slowest execution, the graph of that, the critical path through
+it, the slowest transformation on that path (https://www.tensorflow.org/guide/data_performance_analysis). One slow call
+may be an exception, so sentences and advice name the iterator that all calls together waited for the longest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+
+from tfcompare.compare.tf_data.iterator_tree import display_name
+from tfcompare.compare.tf_data.iterators import pair_iterators
+from tfcompare.compare.tf_data.pipelines import iterators_of
+from tfcompare.units import format_time_us
+
+_OF_FILE_OR_EPOCH = re.compile(r"((?:Repeat|FlatMap|Interleave)\w*)\[\d+\]")
+"""What numbers iterators that do the same for one file, or in one epoch, after the other."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The five steps for one run.
+
+    `feeds_device_only`: the run has only pipelines that take elements to a device. `hosts` are those with pipelines of
+    tf.data, `host` the most input-bound of them, or the one that was asked for, like `pipeline` and `rank`. `calls`,
+    `slow_calls`, `mean_us` and `longest_us` are the pipeline's, `latency_us` the execution's. `iterators` are its rows
+    of `tf_data`, none where it was not kept. `usual_bottleneck` is the iterator with the largest self time on the
+    critical paths of all executions that are kept: a row of `tf_data` whose `self_time_us` is the mean of an execution;
+    None where there is none.
+    """
+
+    feeds_device_only: bool
+    hosts: tuple[str, ...]
+    host: str
+    pipeline: str
+    rank: int
+    calls: int
+    slow_calls: int
+    mean_us: float
+    longest_us: float
+    latency_us: float
+    iterators: pd.DataFrame
+    usual_bottleneck: pd.Series | None
+
+    @property
+    def critical_path(self) -> pd.DataFrame:
+        """The iterators that the execution waited for, from the pipeline's own one down."""
+        return self.iterators[self.iterators["on_critical_path"]]
+
+    @property
+    def bottleneck(self) -> pd.Series | None:
+        """The slowest of these, or None."""
+        found = self.iterators[self.iterators["is_bottleneck"]]
+        return None if found.empty else found.iloc[0]
+
+    @property
+    def exceeds_call(self) -> bool:
+        """Whether some iterator took longer than the whole execution: its calls overlap, or began before it."""
+        times = self.iterators[["self_time_us", "total_duration_us"]]
+        return bool((times > self.latency_us).any(axis=None))
+
+
+def analyse(
+    pipelines: pd.DataFrame, executions: pd.DataFrame, *, host: str = "", pipeline: str = "", rank: int = 0
+) -> Analysis | None:
+    """The analysis of a run with these `tf_data_pipelines` and `tf_data`; None where it has no pipeline of that name.
+
+    Without a host that of the longest call, without a pipeline the one that it was a call of. Pipelines that only take
+    elements to a device are looked at where there is no other.
+    """
+    own = pipelines[~pipelines["feeds_device"].astype(bool)]
+    asked = pipelines if pipeline else pipelines if own.empty else own
+    for column, wanted in (("host", host), ("pipeline", pipeline)):
+        asked = asked[asked[column] == wanted] if wanted else asked
+    if asked.empty:
+        return None
+    row = asked.sort_values("max_latency_us", ascending=False, kind="stable").iloc[0]
+    every = executions[(executions["host"] == row["host"]) & (executions["pipeline"] == row["pipeline"])]
+    rows = every[every["execution"] == rank].reset_index(drop=True)
+    return Analysis(
+        feeds_device_only=own.empty,
+        hosts=tuple(pipelines["host"].unique()),
+        host=row["host"],
+        pipeline=row["pipeline"],
+        rank=rank,
+        calls=int(row["calls"]),
+        slow_calls=int(row["slow_calls"]),
+        mean_us=float(row["mean_latency_us"]),
+        longest_us=float(row["max_latency_us"]),
+        latency_us=float(rows.loc[rows["parent_id"] == "", "total_duration_us"].max()),
+        iterators=rows,
+        usual_bottleneck=None if row["feeds_device"] else _usual_bottleneck(every),
+    )
+
+
+def _usual_bottleneck(executions: pd.DataFrame) -> pd.Series | None:
+    waited_for = executions[executions["on_critical_path"].astype(bool)]
+    stage = stages(waited_for["long_name"])
+    times = waited_for["self_time_us"].groupby(stage).sum()
+    if times.empty or not times.max() > 0:
+        return None
+    row = waited_for[stage == times.idxmax()].sort_values("execution", kind="stable").iloc[0].copy()
+    row["self_time_us"] = times.max() / executions["execution"].nunique()
+    return row
+
+
+def stages(long_names: pd.Series) -> pd.Series:
+    """The long names without the numbers of files and epochs, so that iterators that do the same share one."""
+    return long_names.str.replace(_OF_FILE_OR_EPOCH, r"\1", regex=True)
+
+
+def change(
+    baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool], *, identical: bool
+) -> str:
+    """What the input of two runs waits for, in a sentence or two of plain text; `None` is a run without calls of
+    tf.data. `are_bound`: whether each run is input bound; one that is not has no bottleneck."""
+    if baseline is None or candidate is None:
+        return _without_tf_data(baseline, candidate, are_bound)
+    if identical:
+        return f"Both are the same recording: {_finding(candidate, are_bound[1])}."
+    if baseline.feeds_device_only or candidate.feeds_device_only:
+        return _to_devices_only(baseline, candidate, are_bound)
+    mean = f"Mean call: {format_time_us(candidate.mean_us)}, baseline {format_time_us(baseline.mean_us)}."
+    if are_bound == (True, True):
+        return f"{_bottlenecks(baseline, candidate)} {mean}"
+    if are_bound == (False, False):
+        return f"Neither run is input bound. {mean}"
+    if are_bound[1]:
+        return f"The candidate is input bound{_blamed(candidate)}; the baseline is not. {mean}"
+    return f"The candidate is not input bound; the baseline is{_blamed(baseline)}. {mean}"
+
+
+def _without_tf_data(baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool]) -> str:
+    there = baseline or candidate
+    if there is None:
+        return "Neither profile holds calls of tf.data."
+    missing, other = ("candidate", "baseline") if candidate is None else ("baseline", "candidate")
+    is_bound = are_bound[baseline is None]
+    return f"The {missing}'s profile holds no calls of tf.data. In the {other}, {_finding(there, is_bound)}."
+
+
+def _to_devices_only(baseline: Analysis, candidate: Analysis, are_bound: tuple[bool, bool]) -> str:
+    sides = {"baseline": baseline, "candidate": candidate}
+    only = [role for role, side in sides.items() if side.feeds_device_only]
+    others = [
+        f" In the {role}, {_finding(side, is_bound)}."
+        for (role, side), is_bound in zip(sides.items(), are_bound, strict=True)
+        if role not in only
+    ]
+    who = "Both profiles hold" if len(only) == 2 else f"The {only[0]}'s profile holds"
+    return f"{who} only pipelines that hand elements to a device, not the ones that make them.{''.join(others)}"
+
+
+def _finding(analysis: Analysis, is_bound: bool) -> str:
+    """`the mean call took 8.22 ms, with Map the bottleneck`."""
+    return f"the mean call took {format_time_us(analysis.mean_us)}{_blamed(analysis) if is_bound else ''}"
+
+
+def _blamed(analysis: Analysis) -> str:
+    bottleneck = analysis.usual_bottleneck
+    return "" if bottleneck is None else f", with {display_name(bottleneck['iterator'])} the bottleneck"
+
+
+def _bottlenecks(baseline: Analysis, candidate: Analysis) -> str:
+    """Where the bottlenecks are in two runs that are both input bound."""
+    ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
+    if ours is None or theirs is None:
+        return "Both runs are input bound."
+    was, now = display_name(ours["iterator"]), display_name(theirs["iterator"])
+    if _is_paired(baseline, candidate, ours, theirs):
+        return f"Bottleneck of both runs: {now}." if was == now else f"Bottleneck: {now}, baseline {was} (same step)."
+    own, of_baseline = (f" ({side.pipeline})" for side in (candidate, baseline))
+    if baseline.pipeline == candidate.pipeline:
+        own, of_baseline = "", " (another step)" if was == now else ""
+    return f"Bottleneck: {now}{own}, baseline {was}{of_baseline}."
+
+
+def _is_paired(baseline: Analysis, candidate: Analysis, ours: pd.Series, theirs: pd.Series) -> bool:
+    """Whether the two bottlenecks stand at the same place."""
+    sides = baseline.iterators, candidate.iterators
+    pairs = pair_iterators(*(iterators_of(side) for side in sides))
+    names = [side["long_name"].tolist() for side in sides]
+    return any(
+        names[0][pair.baseline] == ours["long_name"] and names[1][pair.candidate] == theirs["long_name"]
+        for pair in pairs
+    )

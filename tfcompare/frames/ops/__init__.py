@@ -1,0 +1,1 @@
+"""Ops and kernels of a profile."""

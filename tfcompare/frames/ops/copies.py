@@ -1,0 +1,149 @@
+"""`copies`: what one host's GPUs copied between and within memories, and what they set to a value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.frames.ops.kernel_details import is_kernel
+from tfcompare.frames.ops.launches import stream_events
+from tfcompare.frames.planes import device_kind, device_planes
+from tfcompare.schema import kernels as schema
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import PS_PER_US
+
+Int64 = npt.NDArray[np.int64]
+
+_COPYING = "memcpy_details"
+_SETTINGS = ("memset_details", "Memset_details")
+
+KINDS = [
+    schema.HOST_TO_DEVICE,
+    schema.DEVICE_TO_HOST,
+    schema.DEVICE_TO_DEVICE,
+    schema.PEER_TO_PEER,
+    schema.HOST_TO_HOST,
+    schema.MEMORY_SET,
+    schema.OTHER_COPY,
+]
+_KIND_OF_PLACES = {
+    "hd": schema.HOST_TO_DEVICE,
+    "dh": schema.DEVICE_TO_HOST,
+    "dd": schema.DEVICE_TO_DEVICE,
+    "pp": schema.PEER_TO_PEER,
+    "hh": schema.HOST_TO_HOST,
+}
+_PLACE_OF_MEMORY = {"pageable": "h", "pinned": "h", "device": "d", "device_static": "d", "array": "d"}
+
+_PLACE = "(h|d|p|host|device|peer)"
+_COPY = re.compile(rf"(?:cpy|copy)[ _]?{_PLACE}_?(?:to|2)_?{_PLACE}(?![a-z])", re.I)
+_SET = re.compile(r"memset|fillbuffer", re.I)
+_MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
+_SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
+_UNKNOWN = -1
+
+_PS_PER_S = 1e12
+
+
+def copies(space: XSpace, host: str) -> pd.DataFrame:
+    """Columns of `schema.COPIES`, by device, the longest first; no rows where no GPU recorded any.
+
+    The kind is told by the copy's name, else by the memories in its details, else by its stream's name. What was copied
+    by a kernel (AMD's `__amd_rocclr_copyBuffer`) is in `kernel_stats` instead.
+    """
+    if device_kind(space) != "GPU":
+        return schema.COPIES.empty()
+    rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
+    rows = rows[~is_kernel(space)[rows]]
+    kind, size = copy_kinds(space)[rows], _sizes(space)[rows]
+    rows, kind, size = rows[kind >= 0], kind[kind >= 0], size[kind >= 0]
+    duration = space.events.duration_ps[rows]
+    is_timed = (size != _UNKNOWN) & (duration > 0)
+    every = pd.DataFrame(
+        {
+            "plane": space.plane_of_event[rows],
+            "kind": kind,
+            "size_bytes": size,
+            "has_size": size != _UNKNOWN,
+            "ps": duration,
+            "timed_bytes": np.where(is_timed, size, 0),
+            "timed_ps": np.where(is_timed, duration, 0),
+        }
+    )
+    return _table(every, [plane.name for plane in space.planes], host)
+
+
+def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
+    """One row for each kind on each device, from one for each copy."""
+    rows = every.groupby(["plane", "kind"], as_index=False).agg(
+        occurrences=("ps", "size"),
+        size_bytes=("size_bytes", "sum"),
+        has_size=("has_size", "all"),
+        ps=("ps", "sum"),
+        timed_bytes=("timed_bytes", "sum"),
+        timed_ps=("timed_ps", "sum"),
+    )
+    timed_ps = rows["timed_ps"].astype("Float64")
+    rows = rows.assign(
+        host=host,
+        device=[planes[i] for i in rows["plane"]],
+        kind=[KINDS[i] for i in rows["kind"]],
+        size_bytes=rows["size_bytes"].astype("Int64").where(rows["has_size"]),
+        duration_us=rows["ps"] / PS_PER_US,
+        bandwidth_bytes_per_s=rows["timed_bytes"] / timed_ps.where(timed_ps > 0) * _PS_PER_S,
+    )
+    order = rows.sort_values(["plane", "ps", "kind"], ascending=[True, False, True])
+    return schema.COPIES.conform(order.reset_index(drop=True))
+
+
+def copy_kinds(space: XSpace) -> Int64:
+    """The kind of each event, a position in `KINDS`, −1 for what is no copy."""
+    details = space.strings(_COPYING)
+    told = details.spread(len(space.events))
+    set_to = np.logical_or.reduce([space.has(name) for name in _SETTINGS])
+    finders = [
+        np.where(set_to, KINDS.index(schema.MEMORY_SET), -1),
+        _codes(_kind_of_name, space.metadata_names)[space.events.metadata],
+        _codes(_kind_of_memories, details.labels)[told],
+        _codes(_kind_of_name, space.lines.name)[space.events.line],
+        np.where(told >= 0, KINDS.index(schema.OTHER_COPY), -1),
+    ]
+    return np.select([found >= 0 for found in finders], finders, -1)
+
+
+def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int64:
+    """The kind in each text as a position in `KINDS`, and a last −1 for no text."""
+    kinds = {text: kind_of(text) for text in dict.fromkeys(texts)}
+    code = {text: KINDS.index(kind) if kind is not None else -1 for text, kind in kinds.items()}
+    return np.array([*(code[text] for text in texts), -1], np.int64)
+
+
+def _kind_of_name(name: str) -> str | None:
+    """The kind in the name of an event or stream; None where it names none, or several."""
+    found = {f"{source[0]}{target[0]}".lower() for source, target in _COPY.findall(name)}
+    kinds = {_KIND_OF_PLACES.get(places, schema.OTHER_COPY) for places in found}
+    if _SET.search(name):
+        kinds.add(schema.MEMORY_SET)
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind_of_memories(details: str) -> str | None:
+    """The kind by the memories in NVIDIA's newer details, where each lies for certain on host or device."""
+    found = _MEMORIES.search(details)
+    places = [_PLACE_OF_MEMORY.get(memory, "?") for memory in found.groups()] if found else []
+    return _KIND_OF_PLACES.get("".join(places))
+
+
+def _sizes(space: XSpace) -> Int64:
+    """The bytes that each event copied or set, `_UNKNOWN` where it does not tell."""
+    out = np.full(len(space.events), _UNKNOWN)
+    for name in (_COPYING, *_SETTINGS):
+        details = space.strings(name)
+        sizes = [_SIZE.search(label) for label in details.labels]
+        of_label = np.array([int(size[1]) if size else _UNKNOWN for size in sizes], np.int64)
+        out[details.owners] = of_label[details.codes]
+    return out

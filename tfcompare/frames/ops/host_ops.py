@@ -1,0 +1,98 @@
+"""Ops that ran on host threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
+from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, Op, eager_op, parse_op
+from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.planes import host_plane, recorded_on
+from tfcompare.xspace import XSpace, lookup
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
+    """The ops of the host plane: events named as ops, eager executions of single ops, and stages of the input
+    pipeline. None without a host plane."""
+    host = host_plane(space)
+    if host is None:
+        return None
+    part_of_metadata, ops = _ops_by_name(space)
+    line, start, duration = space.events.line, space.events.start_ps, space.events.duration_ps
+    part = space.events.metadata.copy()
+    lookup.replace(part, part_of_metadata)
+    _add_stages(space, part, ops)
+    is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_are_executions(space))
+    rows = np.flatnonzero(is_op).astype(np.int32)
+    order_by_start(line, start, duration, rows)
+    self_ps = self_times(line, start, duration, rows)
+    return OpEvents(
+        device=host.name,
+        host_or_device=schema.HOST,
+        rows=rows,
+        parts=pd.DataFrame(
+            {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": ""}, dtype="str"
+        ),
+        part=part.take(rows),
+        step=step.take(rows),
+        occurrences=np.broadcast_to(np.int64(1), len(rows)),
+        total_ps=duration.take(rows),
+        self_ps=self_ps,
+        is_eager=is_eager.take(rows) & _can_be_eager(ops).take(part.take(rows)),
+        idle_ps=int(idle_by_line(line, start, duration, rows, self_ps)),
+    )
+
+
+def _are_executions(space: XSpace) -> Bools:
+    """Which events run what Python called: an op, or a whole function."""
+    named = np.array([name.startswith(EAGER_EXECUTION) for name in space.metadata_names], np.bool_)
+    return named[space.events.metadata]
+
+
+def _can_be_eager(ops: list[Op]) -> Bools:
+    """Iterators of tf.data run neither eagerly nor in a function."""
+    return np.array([op.type != DATASET for op in ops], np.bool_)
+
+
+def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
+    """(part of each metadata entry, −1 where it names no op or has no events; the op of each part): one part for each
+    name."""
+    parts: dict[str, int] = {}
+    ops: list[Op] = []
+    out = np.full(len(space.metadata_names), -1, np.int32)
+    for row in np.flatnonzero(space.has_events).tolist():
+        full_name = space.metadata_names[row]
+        op = parse_op(full_name) or eager_op(full_name)
+        if op is None:
+            continue
+        if op.name not in parts:
+            parts[op.name] = len(ops)
+            ops.append(op)
+        elif not ops[parts[op.name]].type:
+            ops[parts[op.name]] = op
+        out[row] = parts[op.name]
+    return out, ops
+
+
+def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
+    """Input pipeline stages that a program marks itself: named by the event, of their category, kept apart by id."""
+    if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
+        return
+    ids, categories = space.number_of_each("_ipl_stage_id", -1), space.strings("_ipl_stage_cat")
+    category = categories.spread(len(space.events))
+    rows = np.flatnonzero((category >= 0) & space.has("_ipl_stage_id"))
+    stages: dict[tuple[int, str], int] = {}
+    for row in rows.tolist():
+        name = str(space.metadata_names[space.events.metadata[row]])
+        key = (int(ids[row]), name)
+        if key not in stages:
+            stages[key] = len(ops)
+            ops.append(Op(name, categories.labels[category[row]]))
+        part[row] = stages[key]

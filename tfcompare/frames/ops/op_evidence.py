@@ -1,0 +1,77 @@
+"""What tells ops apart beside their names: the shapes that they allocate, how they launch kernels, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.memory_events import MemoryEvents
+from tfcompare.frames.ops.op_parts import OpParts
+
+Place = tuple[int, int]
+
+_LAUNCH = ["grid_dim", "block_dim"]
+
+
+@dataclass(frozen=True, eq=False)
+class OpEvidence:
+    """What is known of the ops of some hosts beside their types.
+
+    `names` are those of all ops. By op name: `shapes`, the distinct shapes of what it allocated; `launches`, the grids
+    and blocks of its kernels; `places`, the first and the last position that it had in the order in which the ops of a
+    step began, on the devices where there are any, else on the host.
+    """
+
+    names: frozenset[str] = frozenset()
+    shapes: Mapping[str, str] = field(default_factory=dict)
+    launches: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict)
+
+
+def op_evidence(parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame]) -> OpEvidence:
+    """The evidence of some hosts: of each the parts of `OpParts`, and `kernel_stats`."""
+    ops = pd.concat(parts, ignore_index=True)
+    ordered = ops[ops["earliest"] >= 0]
+    on_device = ordered["host_or_device"] == schema.DEVICE
+    places = (
+        (ordered[on_device] if on_device.any() else ordered)
+        .groupby("op_name")
+        .agg(earliest=("earliest", "min"), latest=("latest", "max"))
+    )
+    shapes = ops[ops["shapes"] != ""].drop_duplicates("op_name")
+    launched = pd.concat(kernels, ignore_index=True)[["op_name", *_LAUNCH]].drop_duplicates()
+    launches = (launched["grid_dim"] + "/" + launched["block_dim"]).groupby(launched["op_name"])
+    return OpEvidence(
+        frozenset(ops["op_name"]),
+        dict(zip(shapes["op_name"], shapes["shapes"], strict=True)),
+        {str(name): " ".join(sorted(texts)) for name, texts in launches if name},
+        dict(zip(places.index, zip(places["earliest"].tolist(), places["latest"].tolist(), strict=True), strict=True)),
+    )
+
+
+def with_shapes(parts: OpParts, memory: MemoryEvents) -> OpParts:
+    """The parts with a column `shapes`: the distinct shapes that ops of the name allocated, in order, else empty."""
+    shapes = _allocated_shapes(memory)
+    names = parts.parts["op_name"]
+    column = pd.Series([shapes.get(name, "") for name in names], index=names.index, dtype="str")
+    return OpParts(parts.parts.assign(shapes=column), parts.cells, parts.wall)
+
+
+def _allocated_shapes(memory: MemoryEvents) -> dict[str, str]:
+    ops, shapes = memory.op_name, memory.shape
+    allocated = memory.is_allocation & (ops.code >= 0) & (shapes.code >= 0)
+    pairs = np.unique(ops.code[allocated] * len(shapes.labels) + shapes.code[allocated])
+    found: dict[str, set[str]] = {}
+    for op, shape in zip(*_positions(pairs, len(shapes.labels)), strict=True):
+        if ops.labels[op] and shapes.labels[shape]:
+            found.setdefault(ops.labels[op], set()).add(shapes.labels[shape])
+    return {name: " ".join(sorted(texts)) for name, texts in found.items()}
+
+
+def _positions(pairs: npt.NDArray[np.int64], width: int) -> tuple[list[int], list[int]]:
+    return (pairs // width).tolist(), (pairs % width).tolist()

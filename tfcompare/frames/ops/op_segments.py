@@ -1,0 +1,223 @@
+"""Stretches of time in which an op is the innermost one running on its thread or stream: what shares a step's time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.nesting import order_by_start
+from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.steps.activities import NONE, Activity
+from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
+from tfcompare.schema import HOST
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.compilation import Array, Int, compiled
+
+if TYPE_CHECKING:
+    from tfcompare.frames.steps.steps import Steps
+
+Int8 = npt.NDArray[np.int8]
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+PIECES_PER_SEGMENT = 4
+PIECES_AT_LEAST = 100_000
+"""Segments of tf.data are cut at the steps that they reach into. Where that would make more than so many pieces, those
+that reach into the most steps are left out. No real profile comes near."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpSegments:
+    """One element each: `op` (its position among the op rows of all planes), `start_ps`, `end_ps`, `step` (whose time
+    it may share), `activity` (`Activity`), `is_waiting` (it shares only time in which nothing of its activity that is
+    not waiting runs) and `stage` (the op row of the tf.data iterator that it works for, −1 for none)."""
+
+    op: Int64
+    start_ps: Int64
+    end_ps: Int64
+    step: Int64
+    activity: Int8
+    is_waiting: Bools
+    stage: Int64
+
+    def take(self, chosen: Int64) -> OpSegments:
+        """Those segments."""
+        return OpSegments(*(getattr(self, f.name)[chosen] for f in fields(self)))
+
+
+_NOTHING = np.zeros(0, np.int64)
+NO_SEGMENTS = OpSegments(
+    op=_NOTHING, start_ps=_NOTHING, end_ps=_NOTHING, step=_NOTHING, activity=np.zeros(0, np.int8),
+    is_waiting=np.zeros(0, np.bool_), stage=_NOTHING,
+)  # fmt: skip
+
+
+def op_segments(
+    space: XSpace, steps: Steps, ops: Sequence[OpEvents], activity: Int8, functions: TfDataFunctions
+) -> OpSegments:
+    """The segments of all ops that may share the time of a step, cut to it.
+
+    `activity`: of every event, `NONE` for what explains no time. A segment shares the time of the step that led to it;
+    what tf.data does, whenever it does it.
+    """
+    first = 0
+    found = []
+    for plane in ops:
+        if plane.host_or_device == HOST:
+            of_plane = _on_host(space, steps, plane, activity, functions)
+        else:
+            of_plane = [_of_own_step(space, steps, plane, activity)]
+        for segments in of_plane:
+            segments.op[:] += first
+            segments.stage[segments.stage >= 0] += first
+        found += of_plane
+        first += len(plane.parts)
+    return _concat(found)
+
+
+def _of_own_step(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
+    at, start, end = innermost(space, ops.rows)
+    row = ops.rows[at]
+    segments = OpSegments(
+        op=ops.part[at].astype(np.int64),
+        start_ps=start,
+        end_ps=end,
+        step=steps.of_event[row].astype(np.int64),
+        activity=activity[row],
+        is_waiting=np.zeros(len(at), np.bool_),
+        stage=np.full(len(at), -1),
+    )
+    return _cut(segments, steps)
+
+
+def _on_host(
+    space: XSpace, steps: Steps, ops: OpEvents, activity: Int8, functions: TfDataFunctions
+) -> list[OpSegments]:
+    """Those of host ops: of all but tf.data, in their own step; of tf.data, in every step that they reach into."""
+    op_of_event = np.full(len(space.events) + 1, -1, np.int64)  # the spare last element answers for −1
+    op_of_event[ops.rows] = ops.part
+    op_of_event[functions.calls] = op_of_event[functions.caller]  # in a call, the iterator waits for its function
+    calls = functions.calls[op_of_event[functions.calls] >= 0]
+    rows = _merged(space, ops.rows, calls)
+    at, start, end = innermost(space, rows)
+    row = rows[at].astype(np.int64)
+    function = functions.part_around(space, row)
+    caller = np.append(functions.part_caller, -1)[function]
+    is_tf_data = functions.is_iterator[row] | functions.is_waiting[row] | (function >= 0)
+    own = np.where(_are_eager(space, ops)[row] & (activity[row] == NONE), np.int8(Activity.HOST_COMPUTE), activity[row])
+    waits_for_it = (own == Activity.WAIT_FOR_INPUT) & ~is_tf_data
+    is_input = is_tf_data | waits_for_it
+    segments = OpSegments(
+        op=op_of_event[row],
+        start_ps=start,
+        end_ps=end,
+        step=steps.of_event[row].astype(np.int64),
+        activity=np.where(is_input, np.int8(Activity.WAIT_FOR_INPUT), own),
+        is_waiting=functions.is_waiting[row] | waits_for_it,
+        stage=np.where(functions.is_iterator[row], -1, op_of_event[caller]),
+    )
+    of_input = _in_every_step(segments.take(np.flatnonzero(is_input)), steps)
+    return [_cut(segments, steps, ~is_input), _cut(of_input, steps)]
+
+
+def _are_eager(space: XSpace, ops: OpEvents) -> Bools:
+    """Which events are ops that ran eagerly: the host computes in them, though they explain no part of a step."""
+    out = np.zeros(len(space.events), np.bool_)
+    out[ops.rows] = ops.is_eager
+    return out
+
+
+def _merged(space: XSpace, rows: Int32, more: Int64) -> Int32:
+    """The rows of both in the order that nesting needs: by line, start and length."""
+    if not len(more):
+        return rows
+    every = np.sort(np.concatenate([rows, more]).astype(np.int32))  # file order is line by line
+    order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, every)
+    return every
+
+
+def _in_every_step(segments: OpSegments, steps: Steps) -> OpSegments:
+    """The segments once for each step whose time they reach into."""
+    if not len(steps.number):
+        return segments.take(np.zeros(0, np.int64))
+    in_order = np.argsort(steps.start_ps, kind="stable")
+    start, reach = steps.start_ps[in_order], np.maximum.accumulate(steps.end_ps[in_order])
+    low = np.searchsorted(reach, segments.start_ps, side="right")
+    count = np.maximum(np.searchsorted(start, segments.end_ps, side="left") - low, 0)
+    fewest_first = np.argsort(count, kind="stable")
+    most = PIECES_PER_SEGMENT * len(count) + PIECES_AT_LEAST
+    kept = np.sort(fewest_first[np.cumsum(count[fewest_first]) <= most])
+    low, count = low[kept], count[kept]
+    piece = np.repeat(kept, count)
+    position = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+    out = segments.take(piece)
+    out.step[:] = in_order[position]
+    return out
+
+
+def _cut(segments: OpSegments, steps: Steps, among: Bools | None = None) -> OpSegments:
+    """What lies within the segments' steps and can explain any of their time; only those `among` these, if given."""
+    start = np.maximum(segments.start_ps, steps.start_ps[segments.step])
+    end = np.minimum(segments.end_ps, steps.end_ps[segments.step])
+    inside = (segments.step >= 0) & (segments.activity != NONE) & (end > start)
+    if among is not None:
+        inside &= among
+    return replace(segments, start_ps=start, end_ps=end).take(np.flatnonzero(inside))
+
+
+def _concat(several: Sequence[OpSegments]) -> OpSegments:
+    if len(several) < 2:
+        return several[0] if several else NO_SEGMENTS
+    return OpSegments(*(np.concatenate([getattr(s, f.name) for s in several]) for f in fields(OpSegments)))
+
+
+def innermost(space: XSpace, rows: Int32) -> tuple[Int64, Int64, Int64]:
+    """(position in `rows`, start, end) of each stretch in which none of the other events within an event runs.
+
+    `rows` are sorted as by `nesting.order_by_start`.
+    """
+    most = 2 * len(rows)
+    at, start, end = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    stack, since = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    events = space.events
+    count = _find_innermost(events.line, events.start_ps, events.duration_ps, rows, stack, since, at, start, end)
+    return at[:count], start[:count], end[:count]
+
+
+@compiled
+def _find_innermost(
+    line: Array, start: Array, duration: Array, order: Array, stack: Array, since: Array, at: Array, begins: Array,
+    ends: Array
+) -> Int:  # fmt: skip
+    """`stack`: places in `order` of the events that are open; `since`: from when on each of them is the innermost."""
+    count, depth = np.int64(0), 0
+    for i in range(order.size + 1 if order.size else 0):
+        is_last = i == order.size
+        row = order[0] if is_last else order[i]
+        until = start[row] + duration[row]
+        while depth > 0:
+            top = order[stack[depth - 1]]
+            top_end = start[top] + duration[top]
+            if not is_last and line[top] == line[row] and until <= top_end:
+                break
+            if top_end > since[depth - 1]:
+                at[count], begins[count], ends[count] = stack[depth - 1], since[depth - 1], top_end
+                count += 1
+            depth -= 1
+            if depth > 0:
+                since[depth - 1] = max(since[depth - 1], top_end)
+        if is_last:
+            break
+        if depth > 0:
+            if start[row] > since[depth - 1]:
+                at[count], begins[count], ends[count] = stack[depth - 1], since[depth - 1], start[row]
+                count += 1
+            since[depth - 1] = max(since[depth - 1], start[row])
+        stack[depth], since[depth] = i, start[row]
+        depth += 1
+    return count

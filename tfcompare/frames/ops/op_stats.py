@@ -1,0 +1,137 @@
+"""`op_stats` and `op_steps`, summed from op parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.ops.op_parts import ADDED, NO_STEP, OpParts, any_of, distinct, largest, sums
+from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.xspace.space import PS_PER_US
+
+Int64 = npt.NDArray[np.int64]
+
+_OP = ["host_or_device", "op_type", "op_name"]
+
+
+def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) -> pd.DataFrame:
+    """Columns of `schema.OP_STATS`: device before host, self time descending, then name; an IDLE row a side.
+
+    `idle` has the columns device, host_or_device, idle_ps. Without steps there are no wall times.
+    """
+    ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
+    ops = pd.concat([ops, sums_of_ops], axis=1)
+    every, wall = _wall_by_op(parts)
+    every = every.assign(wall_time_us=wall.groupby("op")["wall_time_us"].sum())
+    ops = ops.merge(every, on=_OP, how="left", validate="one_to_one")
+    ops["wall_time_us"] = ops["wall_time_us"].fillna(0.0) if has_steps else np.nan
+    rows = pd.concat([ops, _idle_rows(idle)], ignore_index=True).assign(host=host)
+    rows = rows.assign(total_time_us=rows["total_time_ps"] / PS_PER_US, self_time_us=rows["self_time_ps"] / PS_PER_US)
+    order = rows.sort_values(
+        ["host_or_device", "self_time_ps", "op_name", "op_type"], ascending=[True, False, True, True], kind="stable"
+    )
+    return schema.OP_STATS.conform(order.reset_index(drop=True))
+
+
+def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFrame:
+    """Columns of `schema.OP_STEPS`, by op and step. An op may have wall time in a step that it did not begin in: it
+    then has no occurrence there. Without steps there are no wall times."""
+    ops, wall = _wall_by_op(parts)
+    op_of_row = cells.keys[_OP].merge(ops.reset_index(names="op"), on=_OP, how="left", validate="one_to_one")["op"]
+    rows = cells.cells.assign(op=op_of_row.to_numpy()[cells.cells["row"]])
+    rows = rows.merge(wall, on=["op", "step"], how="outer", validate="one_to_one")
+    rows = rows.rename(columns={"time_us": "self_time_us"})
+    rows = rows.fillna({"occurrences": 0, "self_time_us": 0.0, "wall_time_us": 0.0 if has_steps else np.nan})
+    host = cells.keys["host"].iloc[0] if len(cells.keys) else ""
+    names = ops.iloc[rows["op"].to_numpy()].reset_index(drop=True)
+    return schema.OP_STEPS.conform(pd.concat([names, rows], axis=1).assign(host=host))
+
+
+def _wall_by_op(parts: OpParts) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(the ops by side, type and name, in order; wall_time_us of each `op`, a position there, in each step)."""
+    op_of_part = parts.parts.groupby(_OP).ngroup().to_numpy()
+    ops = parts.parts[_OP].assign(op=op_of_part).drop_duplicates("op").set_index("op").sort_index()
+    wall = parts.wall.assign(op=op_of_part[parts.wall["part"]], wall_time_us=parts.wall["wall_time_ps"] / PS_PER_US)
+    return ops, wall.groupby(["op", "step"])["wall_time_us"].sum().reset_index()
+
+
+def named_wall(parts: OpParts) -> pd.DataFrame:
+    """The wall times of `parts` by op: host_or_device, op_type, op_name, step, step_part (its name), stage (the name of
+    the tf.data iterator that the op worked for, empty for none), wall_time_us."""
+    wall, ops = parts.wall, parts.parts
+    names = ops[_OP].iloc[wall["part"]].reset_index(drop=True)
+    stages = pd.Series([*ops["op_name"], ""], dtype="str")
+    step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)
+    return names.assign(
+        step=wall["step"].to_numpy(),
+        step_part=pd.Series(step_parts[wall["step_part"]], dtype="str"),
+        stage=stages.iloc[wall["stage"]].to_numpy(),
+        wall_time_us=wall["wall_time_ps"].to_numpy() / PS_PER_US,
+    )
+
+
+def op_cells(parts: OpParts, host: str) -> StepCells:
+    """The self time of each op in each step; ordered by side, type, name and step."""
+    every = parts.cells
+    inside = OpParts(parts.parts, every[every["step"] != NO_STEP], parts.wall)
+    number = inside.cells["step"].to_numpy()
+    low = int(number.min()) if len(number) else 0
+    numbers, step = distinct(number - low, int(number.max()) - low + 1 if len(number) else 0)
+    ops, found = _by_op(inside, step, len(numbers))
+    cells = pd.DataFrame(
+        {
+            "row": found["op"],
+            "step": (numbers + low)[found["step"]],
+            "occurrences": found["occurrences"],
+            "time_us": found["self_time_ps"] / PS_PER_US,
+        }
+    )
+    return StepCells(ops.assign(host=host), cells)
+
+
+def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """(the ops by side, type and name; one row for each `op`, a position there, in each step, in order).
+
+    There are so many steps; that of each cell is given. Parts of the same name add up first; of these, times add up and
+    occurrences are the largest.
+    """
+    named = parts.parts.assign(rank=parts.parts.groupby([*_OP, "part"]).ngroup())
+    steps = max(steps, 1)
+    part_of_cell = named["rank"].to_numpy()[parts.cells["part"]]
+    of_part, code = distinct(part_of_cell * steps + step, len(named) * steps)
+    occurrences, total, own = (sums(code, parts.cells[name].to_numpy(), len(of_part)) for name in ADDED)
+    is_eager = any_of(code, parts.cells["is_eager"].to_numpy(), len(of_part))
+
+    named = named.drop_duplicates("rank").sort_values("rank")
+    op_of_part = named.groupby(_OP).ngroup().to_numpy()
+    of_op, code = distinct(op_of_part[of_part // steps] * steps + of_part % steps, len(named) * steps)
+    present, op = distinct(of_op // steps, len(named))
+    found = pd.DataFrame(
+        {
+            "op": op,
+            "step": of_op % steps,
+            "occurrences": largest(code, occurrences, len(of_op)),
+            "total_time_ps": sums(code, total, len(of_op)),
+            "self_time_ps": sums(code, own, len(of_op)),
+            "is_eager": any_of(code, is_eager, len(of_op)),
+        }
+    )
+    return named[_OP].drop_duplicates().iloc[present].reset_index(drop=True), found
+
+
+def _idle_rows(idle: pd.DataFrame) -> pd.DataFrame:
+    """An IDLE row for each side there is."""
+    of_side = idle.astype({"idle_ps": "float64"}).groupby("host_or_device", as_index=False)["idle_ps"].sum()
+    return pd.DataFrame(
+        {
+            "host_or_device": of_side["host_or_device"].astype("str"),
+            "op_type": pd.Series(schema.IDLE, index=of_side.index, dtype="str"),
+            "op_name": pd.Series(schema.IDLE, index=of_side.index, dtype="str"),
+            "occurrences": 0,
+            "total_time_ps": of_side["idle_ps"],
+            "self_time_ps": of_side["idle_ps"],
+            "is_eager": False,
+        }
+    )

@@ -1,0 +1,147 @@
+"""What the host's threads do, event by event."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.combinations import combinations
+from tfcompare.frames.nesting import count_begun, order_by_start, parents_in_time
+from tfcompare.frames.ops.op_names import DATASET, parse_op
+from tfcompare.frames.planes import device_kind, host_plane, recorded_on
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.activities import NONE, Activity
+from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions, tf_data_functions
+from tfcompare.xspace import XSpace, lookup
+
+Int8 = npt.NDArray[np.int8]
+Int32 = npt.NDArray[np.int32]
+Bools = npt.NDArray[np.bool_]
+
+_NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
+_GET_NEXT = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
+_COLLECTIVE = re.compile(r"(Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast))")
+_COMPILING = re.compile(
+    r"(TSL:)?Xla(Compil|Pass|Autotun|MemoryScheduler|BufferAssignment|CreateGpuExecutable)"
+    r"|(\$[^ ]* )?(backend_compile|compile_or_get_cached)"
+    r"|[^$]*(Compiler|Client|CompilationCache)::\w*Compile(?!d)"
+    r"|[^$]*:_XlaCompile"
+)
+_LAUNCHING = re.compile(r"(cuda|cu|hip)\w*Launch(Kernel|CooperativeKernel|Grid|HostFunc)|LaunchKernel")
+_SYNCHRONIZING = re.compile(r".*Synchronize", re.DOTALL)
+_EXECUTING = re.compile(
+    r"ExecutorState::Process|PJRT_LoadedExecutable_Execute|(Scheduled )?\w*LoadedExecutable::E(xecute|nqueue)"
+    r"|GpuExecutable::Execute|tpu::System::Execute$|Thunks::",
+    re.I,
+)
+
+
+def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | None = None) -> Int8:
+    """The activity of each of these host events, `NONE` for what only stands around others, for step markers, and for
+    what runs in a function that tf.data calls: the step waits for those, which is what explains it. `functions`: those
+    of tf.data, if they are at hand."""
+    has_device = device_kind(space) != "CPU"
+    metadata = space.events.metadata.take(rows)
+    of_name = np.full(len(space.metadata_names), NONE, np.int8)
+    for row in lookup.used(metadata, len(of_name)).tolist():
+        of_name[row] = _of_host_name(str(space.metadata_names[row]), has_device)
+    out = of_name.take(metadata)
+    out[_root_stages(space, rows)] = Activity.WAIT_FOR_INPUT
+    if has_device:
+        launches = _launch_calls(space, rows)
+        ops = np.flatnonzero(out == Activity.HOST_OP)
+        out[ops[_any_within(space, rows[launches], rows[ops])]] = Activity.LAUNCHING_OP
+        out[launches] = Activity.LAUNCH_CALL
+    is_marker = grouping.are_marker_names(space).take(metadata)
+    is_marker |= space.has("step_name").take(rows)
+    in_functions = (functions or tf_data_functions(space)).part_around(space, rows) >= 0
+    out[is_marker | in_functions] = NONE
+    return out
+
+
+def are_collectives(space: XSpace) -> Bools:
+    """Whether each event is an op in which hosts exchange data. A thread of its own runs it, which nothing leads to."""
+    named = np.array([_COLLECTIVE.match(name.partition(":")[2]) is not None for name in space.metadata_names], np.bool_)
+    return named[space.events.metadata]
+
+
+def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
+    """The rows of the events on the host's recorded threads that took time, thread by thread; only those `among`
+    these (of all events), if given."""
+    host = host_plane(space)
+    if host is None:
+        return np.zeros(0, np.int32)
+    counts = recorded_on(space, host)
+    counts &= space.events.duration_ps > 0
+    if among is not None:
+        counts &= among
+    return np.flatnonzero(counts).astype(np.int32)
+
+
+def _of_host_name(name: str, has_device: bool) -> int:
+    """By the event's name alone. Only where there is a device, handing out its work differs from computing."""
+    if name.startswith(_NO_ACTIVITY):
+        return NONE
+    op = parse_op(name)
+    op_type = op.type if op else ""
+    if op_type.startswith("InfeedEnqueue") or op_type.lower().startswith("memcpyhtod"):
+        return Activity.ENQUEUE_INPUT
+    if op_type.lower().startswith("memcpyhtoh"):
+        return Activity.HOST_COPY
+    if name.lower().startswith("iteratorgetnext") or op_type.startswith(_GET_NEXT):
+        return Activity.WAIT_FOR_INPUT
+    if _COMPILING.match(name):
+        return Activity.COMPILE
+    if _COLLECTIVE.match(op_type):
+        return Activity.HOST_COLLECTIVE
+    if has_device and _EXECUTING.match(name):
+        return Activity.EXECUTOR
+    return Activity.HOST_OP if op and op.type != DATASET else Activity.HOST_COMPUTE
+
+
+def _launch_calls(space: XSpace, rows: Int32) -> Bools:
+    """Calls that give a kernel or a copy to the device: what the device's events refer to. Older files name them after
+    the kernel."""
+    metadata = space.events.metadata[rows]
+    launch = space.has("correlation_id")[rows] & ~grouping.names_matching(space, _SYNCHRONIZING)[metadata]
+    named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
+    return launch | named[metadata]
+
+
+def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
+    """Whether any of the events `inner` begins within each of `outer`, on its line."""
+    line, start = space.events.line, space.events.start_ps
+    inner = inner[np.lexsort((start[inner], line[inner]))]
+    before = start[outer] - 1
+    until = before + space.events.duration_ps[outer]
+    begun = [count_begun(line[inner], start[inner], line[outer], times) for times in (before, until)]
+    found: Bools = begun[1] > begun[0]
+    return found
+
+
+def _root_stages(space: XSpace, rows: Int32) -> Bools:
+    """Stages of an input pipeline that a program marks itself which no other stage is around or led to: what takes
+    their result waits for input."""
+    out = np.zeros(len(rows), np.bool_)
+    if "_ipl_stage_name" not in space.stat_names and "_ipl_stage_id" not in space.stat_names:
+        return out
+    events = space.events
+    is_stage = (space.has("_ipl_stage_name") | space.has("_ipl_stage_id"))[rows]
+    stages = rows[is_stage]
+    order_by_start(events.line, events.start_ps, events.duration_ps, stages)
+    parent = np.full(len(events), -1, np.int32)
+    parents_in_time(events.line, events.start_ps, events.duration_ps, stages, parent)
+    root = np.zeros(len(events), np.bool_)
+    root[stages] = (parent[stages] < 0) & ~_handed_over(space, stages)
+    return root[rows]
+
+
+def _handed_over(space: XSpace, rows: Int32) -> Bools:
+    """Whether each event takes what another one of the profile handed over (`_ct`, `_c` as a `_pt`, `_p`)."""
+    made = np.flatnonzero(space.has("_pt") & space.has("_p"))
+    kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", rows, -1)])
+    ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", rows, -1)])
+    codes = combinations(kinds, ids)[1]
+    return np.isin(codes[len(made) :], codes[: len(made)]) & space.have("_ct", rows) & space.have("_c", rows)

@@ -1,0 +1,90 @@
+"""`idle_gaps`: the longest stretch of each step in which none of its ops runs, and the ops before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema import DEVICE, HOST, IDLE_GAPS
+from tfcompare.xspace import XSpace
+from tfcompare.xspace.space import PS_PER_US
+
+Int64 = npt.NDArray[np.int64]
+
+
+def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
+    """Columns of `schema.IDLE_GAPS` for one host: of its devices together where these ran any op, else of its threads.
+
+    The ops are categories, so that a long name takes its room once. No rows where nothing marks steps.
+    """
+    if not steps.has_markers:
+        return IDLE_GAPS.empty()
+    side = DEVICE if any(plane.host_or_device == DEVICE for plane in ops) else HOST
+    planes = [plane for plane in ops if plane.host_or_device == side]
+    since, length, before, after = _longest_gaps(*_events_of_steps(space, steps, planes), steps)
+    codes, names = pd.factorize(pd.Index([*(name for plane in planes for name in plane.parts["op_name"]), ""]))
+    return pd.DataFrame(
+        {
+            "host": host,
+            "step": steps.number,
+            "host_or_device": side,
+            "start_us": (steps.start_ps + since) / PS_PER_US,
+            "duration_us": length / PS_PER_US,
+            "op_before": pd.Categorical.from_codes(codes[before], names),  # −1, no op, is the last: ""
+            "op_after": pd.Categorical.from_codes(codes[after], names),
+        }
+    )
+
+
+def with_names(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.IDLE_GAPS`, the ops as texts."""
+    if gaps.empty:
+        return IDLE_GAPS.empty()
+    ops = {name: gaps[name].cat for name in ("op_before", "op_after")}
+    texts = {name: op.categories.astype("str").take(op.codes.to_numpy()) for name, op in ops.items()}
+    return IDLE_GAPS.conform(gaps.assign(**texts))
+
+
+def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) -> tuple[Int64, Int64, Int64, Int64]:
+    """Step (its position), start and end since the step's start, and op (its position among those of all planes) of
+    what steps led to, cut to their steps. The end of each step is among them, as an op of position −1."""
+    events, first, every = space.events, 0, np.arange(len(steps.number))
+    length = steps.end_ps - steps.start_ps
+    found = [(every, length, length, np.full(len(every), -1))]
+    for plane in planes:
+        chosen = np.flatnonzero(plane.step >= 0)
+        row, step = plane.rows[chosen], plane.step[chosen].astype(np.int64)
+        start = events.start_ps[row] - steps.start_ps[step]
+        end = np.minimum(start + events.duration_ps[row], length[step])
+        inside = np.flatnonzero(end > np.maximum(start, 0))
+        op = first + plane.part[chosen].astype(np.int64)
+        found.append((step[inside], np.maximum(start, 0)[inside], end[inside], op[inside]))
+        first += len(plane.parts)
+    step, start, end, op = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return step, start, end, op
+
+
+def _longest_gaps(step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps) -> tuple[Int64, Int64, Int64, Int64]:
+    """Of each step: when its longest gap begins, since the step's start, how long it is, the ops before and after it.
+
+    The steps are laid out on one line, one after the other, so that one pass finds how far the ops before reach.
+    """
+    origin = steps.origin_ps[step]
+    order = np.argsort(origin + start, kind="stable")
+    step, origin, op = step[order], origin[order], op[order]
+    begins, ends = origin + start[order], origin + end[order]
+    reach = np.maximum.accumulate(ends)
+    longest_lasting = np.maximum.accumulate(np.where(ends == reach, np.arange(len(ends)), 0))
+    since = np.maximum(np.append(0, reach[:-1]), origin)
+    is_first = np.append(0, reach[:-1]) <= origin
+    before = np.where(is_first, -1, op[np.append(0, longest_lasting[:-1])])
+    gap = begins - since
+    longest = np.maximum.reduceat(gap, np.searchsorted(step, np.arange(len(steps.number))))
+    at = np.flatnonzero(gap == longest[step])
+    at = at[np.searchsorted(step[at], np.arange(len(steps.number)))]
+    return (since - origin)[at], gap[at], before[at], op[at]

@@ -1,0 +1,125 @@
+"""What a step spans on its host and on its devices, and which of the two is the step.
+
+The rule is that of xprof's `StepDetails::StepTime` (xprof/utils/event_span.cc): where the host span includes the device
+span, the program waits for the device within the step, and the host span is the step. Otherwise the host only hands out
+work, and the device span is the step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.ops.copies import KINDS, copy_kinds
+from tfcompare.frames.planes import device_kind, device_planes, events_of_lines, recorded_lines
+from tfcompare.schema.kernels import HOST_TO_DEVICE
+from tfcompare.xspace import Plane, XSpace
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+_TPU_LINES = ("XLA Ops", "XLA Modules")
+
+
+@dataclass(frozen=True, eq=False)
+class StepSpans:
+    """A span for each step, in picoseconds since the XSpace's origin; a step that has none ends before it starts."""
+
+    start_ps: Int64
+    end_ps: Int64
+
+    @property
+    def exist(self) -> Bools:
+        """Which steps have a span."""
+        found: Bools = self.end_ps >= self.start_ps
+        return found
+
+    def take(self, steps: Int64) -> StepSpans:
+        """The spans of those steps."""
+        return StepSpans(self.start_ps[steps], self.end_ps[steps])
+
+    @property
+    def length_ps(self) -> Floats:
+        """How long each span is, NaN where there is none."""
+        return np.where(self.exist, (self.end_ps - self.start_ps).astype(np.float64), np.nan)
+
+    @property
+    def first_start_ps(self) -> Floats:
+        """Where each span starts, NaN where there is none."""
+        return np.where(self.exist, self.start_ps.astype(np.float64), np.nan)
+
+
+def no_spans(count: int) -> StepSpans:
+    """For so many steps no span."""
+    return StepSpans(np.zeros(count, np.int64), np.full(count, -1, np.int64))
+
+
+def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
+    """From the first to the last device event of each of `count` steps, on the device where that takes longest.
+
+    `step_of_event`: the step that launched each event, −1 for none. An input copy that runs while the device still
+    works on an earlier step was made ahead of time: it does not begin its step.
+    """
+    longest = no_spans(count)
+    is_input = copy_kinds(space) == KINDS.index(HOST_TO_DEVICE) if device_kind(space) == "GPU" else None
+    for plane in device_planes(space):
+        rows = device_events(space, plane)
+        rows = rows[step_of_event[rows] >= 0]
+        if not len(rows):
+            continue
+        step, start = step_of_event[rows], space.events.start_ps[rows]
+        end = start + space.events.duration_ps[rows]
+        input_here = np.zeros(len(rows), np.bool_) if is_input is None else is_input[rows]
+        counts = ~_made_ahead(step, start, end, input_here, count)
+        span = _spans(step[counts], start[counts], end[counts], count)
+        is_longer = span.end_ps - span.start_ps > longest.end_ps - longest.start_ps
+        longest = StepSpans(
+            np.where(is_longer, span.start_ps, longest.start_ps), np.where(is_longer, span.end_ps, longest.end_ps)
+        )
+    return longest
+
+
+def device_events(space: XSpace, plane: Plane) -> Int32:
+    """The rows of what ran on a device: all recorded streams of a GPU, ops and modules of a TPU."""
+    recorded = recorded_lines(space)
+    is_tpu = device_kind(space) == "TPU"
+    lines = [i for i in plane.lines if (space.lines.name[i] in _TPU_LINES if is_tpu else recorded[i])]
+    return events_of_lines(space, lines)
+
+
+def step_of(host: StepSpans, device: StepSpans) -> StepSpans:
+    """The host span of each step, or its device span where there is one that the host span does not include.
+
+    Both are in the order of the host. Of a host span, the time in which the device still works on earlier steps is left
+    to those: a program that waits for the device in every tenth step waits for ten steps there.
+    """
+    is_host = ~device.exist | ((host.start_ps <= device.start_ps) & (device.end_ps <= host.end_ps))
+    done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(device.end_ps)[:-1])
+    waited_until = np.where(device.exist, np.minimum(done, device.start_ps), host.start_ps)
+    return StepSpans(
+        np.where(is_host, np.maximum(host.start_ps, waited_until), device.start_ps),
+        np.where(is_host, host.end_ps, device.end_ps),
+    )
+
+
+def _spans(step: Int32, start: Int64, end: Int64, count: int) -> StepSpans:
+    """From the first start to the last end of each step's events."""
+    limit = np.iinfo(np.int64)
+    first, last = np.full(count, limit.max), np.full(count, limit.min)
+    np.minimum.at(first, step, start)
+    np.maximum.at(last, step, end)
+    has_any = last >= first
+    return StepSpans(np.where(has_any, first, 0), np.where(has_any, last, -1))
+
+
+def _made_ahead(step: Int32, start: Int64, end: Int64, is_input: Bools, count: int) -> Bools:
+    """Which events are input copies that start before all work of the steps before theirs is done."""
+    last = np.full(count, np.iinfo(np.int64).min)
+    np.maximum.at(last, step[~is_input], end[~is_input])
+    done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(last)[:-1])
+    ahead: Bools = is_input & (start < done[step])
+    return ahead

@@ -1,0 +1,58 @@
+"""`input_pipeline`: host ops that read, prepare and hand over the input, by what they do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.ops.op_names import DATASET
+from tfcompare.frames.ops.op_parts import OpParts
+from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_PIPELINE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
+from tfcompare.xspace.space import PS_PER_US
+
+_ENQUEUE, _COPY_TO_DEVICE = "InfeedEnqueue", "memcpyhtod"
+_FILE_READERS = tuple(
+    f"::{name}" for name in ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
+)
+_READS_AHEAD = tuple(f"::{name}" for name in ("MemoryReader", "MemoryWriter", "Interleave", "Prefetch", "ParallelMap"))
+_OF_STAGE = {"enqueue": ENQUEUING, "read": ON_DEMAND, "preprocessing": PREPROCESSING, "unknown": OTHER_INPUT}
+
+
+def category(op_name: str, op_type: str) -> str | None:
+    """One of `INPUT_CATEGORIES`; None for an op that is no input op.
+
+    The rules are those of xprof (`docs/numbers.md`, "Input pipeline"). `IteratorGetNext` is none: it waits for input.
+    Whether an op is one, its type alone tells.
+    """
+    if op_type.startswith(_ENQUEUE) or op_type.lower().startswith(_COPY_TO_DEVICE):
+        return ENQUEUING
+    if op_type != DATASET:
+        return _OF_STAGE.get(op_type.lower())
+    if not op_name.endswith(_FILE_READERS):
+        return PREPROCESSING
+    return IN_ADVANCE if any(part in op_name for part in _READS_AHEAD) else ON_DEMAND
+
+
+def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
+    """Columns of `schema.INPUT_PIPELINE` for the ops of one host: self time descending, then name."""
+    ops = parts.parts
+    type_of_part, types = pd.factorize(ops["op_type"])
+    may_be_input = np.array([category("", kind) is not None for kind in types], np.bool_)
+    named = ops[(ops["host_or_device"] == schema.HOST) & may_be_input[type_of_part]]
+    found = [category(name, kind) for name, kind in zip(named["op_name"], named["op_type"], strict=True)]
+    of_part = named[["op_name"]].assign(category=pd.Series(found, index=named.index, dtype="object"))
+    is_input = np.zeros(len(ops), np.bool_)
+    is_input[of_part.index] = True
+    cells = parts.cells[is_input[parts.cells["part"]]].merge(of_part, left_on="part", right_index=True)
+    rows = cells.groupby(["op_name", "category"], as_index=False)[
+        ["occurrences", "total_time_ps", "self_time_ps"]
+    ].sum()
+    rows = rows.sort_values(["self_time_ps", "op_name", "category"], ascending=[False, True, True], kind="stable")
+    return INPUT_PIPELINE.conform(
+        rows.reset_index(drop=True).assign(
+            host=host,
+            total_time_us=lambda r: r["total_time_ps"] / PS_PER_US,
+            self_time_us=lambda r: r["self_time_ps"] / PS_PER_US,
+        )
+    )

@@ -1,0 +1,187 @@
+"""Pipelines of tf.data, their executions, and what each iterator did in each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.ops.op_parts import any_of, sums
+from tfcompare.frames.tf_data.tf_data_calls import Calls, find_calls
+from tfcompare.xspace import XSpace
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+MOST_ROWS = 50_000
+"""Rows of iterators kept for one host. Beyond it the slowest executions of each pipeline are kept."""
+
+_TO_DEVICE = ("Iterator::Prefetch::Generator", "Iterator::Root::Prefetch::Generator")
+_AHEAD_OF_DEVICE = "Iterator::Root::Prefetch"
+
+
+@dataclass(frozen=True, eq=False)
+class Pipelines:
+    """Pipelines in order of their first call, one element each: the code of its `iterator`; whether it only takes what
+    another one made to a device."""
+
+    iterator: Int64
+    feeds_device: Bools
+
+    def names(self) -> list[str]:
+        """`Host:0`, `Device:0` and so on, each kind counted by itself."""
+        number = np.where(self.feeds_device, np.cumsum(self.feeds_device), np.cumsum(~self.feeds_device)) - 1
+        return [f"{'Device' if d else 'Host'}:{n}" for d, n in zip(self.feeds_device, number, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Executions:
+    """Executions of pipelines, in order of their start: the `call` that each is, its `pipeline` (a place), its `rank`
+    in that (0 the slowest), how long it took, and whether its iterators are kept."""
+
+    call: Int64
+    pipeline: Int64
+    rank: Int64
+    latency_ps: Int64
+    is_kept: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class IteratorRows:
+    """What one iterator did in one execution that is kept, one element each.
+
+    `first`: its call nearest to the root, the earliest of these; `caller`: the code of the iterator that led to that,
+    −1 for none; `of_call`: the element of every call, −1 for those in no execution that is kept.
+    """
+
+    execution: Int64
+    iterator: Int64
+    first: Int64
+    caller: Int64
+    calls: Int64
+    start_ps: Int64
+    total_ps: Int64
+    self_ps: Int64
+    is_waited_for: Bools
+    is_bottleneck: Bools
+    of_call: Int64
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """All that is known of tf.data on one host."""
+
+    calls: Calls
+    pipelines: Pipelines
+    executions: Executions
+    rows: IteratorRows
+
+
+def analyse(space: XSpace, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> Analysis | None:
+    """What tf.data did; None where no pipeline was called. At most `most_rows` rows are kept; `around` is for
+    `find_calls`."""
+    calls = find_calls(space, around)
+    if calls is None or not len(calls.roots):
+        return None
+    pipelines = find_pipelines(space, calls)
+    executions = find_executions(calls, pipelines, most_rows)
+    return Analysis(calls, pipelines, executions, find_rows(calls, pipelines, executions))
+
+
+def find_pipelines(space: XSpace, calls: Calls) -> Pipelines:
+    """The pipelines that were called within the profile."""
+    of_root = calls.iterator[calls.roots]
+    iterators, first = np.unique(of_root, return_index=True)
+    iterators = iterators[np.argsort(first)]
+    return Pipelines(iterators, np.isin(calls.ids[iterators], _fed_to_devices(space, calls)))
+
+
+def find_executions(calls: Calls, pipelines: Pipelines, most_rows: int = MOST_ROWS) -> Executions:
+    """Every execution; the slowest are kept, the same number of each pipeline, as far as `most_rows` rows go."""
+    roots = calls.roots
+    place = np.zeros(len(calls.ids), np.int64)
+    place[pipelines.iterator] = np.arange(len(pipelines.iterator))
+    pipeline = place[calls.iterator[roots]]
+    latency = calls.end_ps[roots] - calls.start_ps[roots]
+    slowest_first = np.lexsort((-latency, pipeline))
+    sorted_pipeline = pipeline[slowest_first]
+    rank = np.empty(len(roots), np.int64)
+    rank[slowest_first] = np.arange(len(roots)) - np.searchsorted(sorted_pipeline, sorted_pipeline)
+    order = np.lexsort((-latency, rank))
+    kept = order[np.cumsum(_rows_of_each(calls, roots)[order]) <= most_rows]
+    is_kept = np.zeros(len(roots), np.bool_)
+    is_kept[kept] = True
+    return Executions(roots, pipeline, rank, latency, is_kept)
+
+
+def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> IteratorRows:
+    """The rows of all executions that are kept, execution by execution."""
+    execution_of_call = _execution_of_each(calls, executions.call)
+    counted = np.flatnonzero((execution_of_call >= 0) & executions.is_kept[execution_of_call])
+    counted = counted[np.argsort(calls.depth[counted], kind="stable")]
+    keys = execution_of_call[counted] * len(calls.ids) + calls.iterator[counted]
+    distinct, at, code = np.unique(keys, return_index=True, return_inverse=True)
+    first, size = counted[at], len(distinct)
+    execution = distinct // len(calls.ids)
+    start = np.full(size, np.iinfo(np.int64).max)
+    np.minimum.at(start, code, calls.start_ps[counted])
+    own = sums(code, calls.self_ps[counted], size)
+    is_waited_for = any_of(code, calls.is_waited_for[counted], size)
+    of_call = np.full(len(calls.row), -1, np.int64)
+    of_call[counted] = code
+    return IteratorRows(
+        execution=execution,
+        iterator=distinct % len(calls.ids),
+        first=first,
+        caller=np.where(calls.depth[first] > 0, calls.iterator[calls.above[first]], -1),
+        calls=np.bincount(code, minlength=size),
+        start_ps=start,
+        total_ps=sums(code, (calls.end_ps - calls.start_ps)[counted], size),
+        self_ps=own,
+        is_waited_for=is_waited_for,
+        is_bottleneck=_bottlenecks(
+            execution, own, is_waited_for & ~pipelines.feeds_device[executions.pipeline[execution]]
+        ),
+        of_call=of_call,
+    )
+
+
+def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
+    """Ids of the pipelines that take to a device what others made: the generator in them asks those for elements."""
+    is_generator = space.named(*_TO_DEVICE)[calls.row]
+    if not is_generator.any():
+        return np.zeros(0, np.int64)
+
+    def parents_of(rows: Int64) -> Int64:
+        parents, are_known = space.numbers_of("parent_id", rows)
+        return np.unique(parents[are_known])
+
+    above = parents_of(calls.row[is_generator])
+    ahead = np.isin(calls.ids[calls.iterator], above) & space.named(_AHEAD_OF_DEVICE)[calls.row]
+    return np.concatenate([above, parents_of(calls.row[ahead])])
+
+
+def _execution_of_each(calls: Calls, roots: Int64) -> Int64:
+    """The place among `roots` of each call's root, −1 for calls without one."""
+    place = np.full(len(calls.row) + 1, -1, np.int64)  # the spare last element answers for −1
+    place[roots] = np.arange(len(roots))
+    return place[calls.root]
+
+
+def _rows_of_each(calls: Calls, roots: Int64) -> Int64:
+    """How many iterators each execution has."""
+    execution = _execution_of_each(calls, roots)
+    inside = np.flatnonzero(execution >= 0)
+    pairs = np.unique(execution[inside] * len(calls.ids) + calls.iterator[inside])
+    return np.bincount(pairs // len(calls.ids), minlength=len(roots))
+
+
+def _bottlenecks(execution: Int64, self_ps: Int64, can_be: Bools) -> Bools:
+    """For each execution the one with the largest self time of those that can be; none if all took no time."""
+    out = np.zeros(len(execution), np.bool_)
+    able = np.flatnonzero(can_be & (self_ps > 0))
+    able = able[np.lexsort((-self_ps[able], execution[able]))]
+    out[able[np.unique(execution[able], return_index=True)[1]]] = True
+    return out

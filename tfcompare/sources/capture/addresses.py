@@ -1,0 +1,139 @@
+"""Addresses of profiler services: how they are written, and whether anybody answers there."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tfcompare.errors import TfcompareError
+from tfcompare.sources.logdir.files import text_of
+
+PATIENCE_S = 3.0
+"""How long an address may take to be found, to be connected to, and to answer."""
+
+HOW_TO_START = "start it in the program: tf.profiler.experimental.server.start(6009) or jax.profiler.start_server(6009)"
+
+_SCHEME = "grpc://"
+_FORM = "expected host:port or grpc://host:port, such as localhost:6009"
+_HOST = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?")
+_IPV6 = re.compile(r"\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%\w+)?\]")
+_HIGHEST_PORT = 65535
+_MOST_CHARACTERS = 300
+_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
+"""What a client of gRPC says first: the preface of HTTP/2 and its settings, none."""
+_HEADER_BYTES, _TYPE_AT, _SETTINGS = 9, 3, 4
+"""What a server of gRPC answers with begins like this: the header of a frame with its settings."""
+
+
+class BadAddress(TfcompareError):
+    """What was given is no address of a profiler service."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a profiler service listens. `host` is a name or a number, one of IPv6 in brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is known to be on this machine."""
+        return self.host in ("localhost", "127.0.0.1", "[::1]", socket.gethostname().lower())
+
+    @property
+    def file_name(self) -> str:
+        """The name of its host file: with the port, as TensorFlow's own, since a machine may have several workers."""
+        return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', self.host.strip('[]'))}_{self.port}.xplane.pb"
+
+
+def parse_addresses(texts: Iterable[str]) -> tuple[Address, ...]:
+    """The addresses in `texts`, where commas or line breaks may part several; each once.
+
+    Raises `BadAddress` for what is none, or where there are none.
+    """
+    parts = [part.strip() for text in texts for part in re.split(r"[,\n]", text)]
+    addresses = tuple(dict.fromkeys(parse_address(part) for part in parts if part))
+    if not addresses:
+        raise BadAddress(f"no address was given: {_FORM}")
+    return addresses
+
+
+def parse_address(text: str) -> Address:
+    """The address that `text` says, `grpc://` before it or not. Raises `BadAddress`, which tells what is wrong."""
+    shown = text_of(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…")
+    rest = text[len(_SCHEME) :] if text.lower().startswith(_SCHEME) else text
+    if "://" in rest:
+        raise BadAddress(f"{shown}: {rest.partition('://')[0]}:// is no scheme of a profiler service; {_FORM}")
+    if any(character.isspace() for character in rest):
+        raise BadAddress(f"{shown!r}: has a space in it; {_FORM}, several with commas between them")
+    if "/" in rest:
+        raise BadAddress(f"{shown}: has a path ('/') in it; {_FORM}")
+    host, colon, port = rest.rpartition(":")
+    if not colon or (rest.startswith("[") and rest.endswith("]")):
+        raise BadAddress(f"{shown}: has no port; {_FORM}")
+    if not (_HOST.fullmatch(host) or _IPV6.fullmatch(host)):
+        hint = "a number of IPv6 stands in brackets, as in [::1]:6009" if ":" in host else _FORM
+        raise BadAddress(f"{shown}: {host!r} is no name of a machine; {hint}")
+    if not (re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= _HIGHEST_PORT):
+        raise BadAddress(f"{shown}: {port!r} is no port; {_FORM}, with a port from 1 to {_HIGHEST_PORT}")
+    return Address(host.lower(), int(port))
+
+
+def silent(addresses: Sequence[Address], patience_s: float = PATIENCE_S) -> dict[Address, str]:
+    """Of `addresses` those where no profiler service answers, each with the reason; all are tried at once.
+
+    A reason is the rest of a sentence that begins with the address.
+    """
+    longest_s = 2 * patience_s
+    reasons = dict.fromkeys(addresses, f"could not be reached within {longest_s:g} s; check the address")
+
+    def ask(address: Address) -> None:
+        reasons[address] = _why_silent(address, patience_s)
+
+    # Looking up a name cannot be given a time limit, so the threads are left to themselves after theirs.
+    threads = [threading.Thread(target=ask, args=(address,), daemon=True) for address in addresses]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + longest_s
+    for thread in threads:
+        thread.join(max(0.0, until - time.monotonic()))
+    return {address: reason for address, reason in dict(reasons).items() if reason}
+
+
+def _why_silent(address: Address, patience_s: float) -> str:
+    """Why no profiler service answers there; empty where one does."""
+    try:
+        connection = socket.create_connection((address.host.strip("[]"), address.port), patience_s)
+    except socket.gaierror:
+        return "is the name of no machine that can be found; check its spelling"
+    except ConnectionRefusedError:
+        return f"has no profiler server listening; {HOW_TO_START}"
+    except TimeoutError:
+        return f"did not take the connection within {patience_s:g} s; check the address and the firewall"
+    except OSError as error:
+        return f"cannot be reached ({error.strerror or error})"
+    with connection:
+        return _why_no_service(connection, patience_s)
+
+
+def _why_no_service(connection: socket.socket, patience_s: float) -> str:
+    answer = b""
+    try:
+        connection.sendall(_HELLO)
+        while len(answer) < _HEADER_BYTES and (more := connection.recv(_HEADER_BYTES - len(answer))):
+            answer += more
+    except TimeoutError:
+        return f"took the connection, but said nothing for {patience_s:g} s; has the program been stopped?"
+    except OSError as error:
+        return f"took the connection and broke it off ({error.strerror or error}); it is no profiler service"
+    if len(answer) < _HEADER_BYTES or answer[_TYPE_AT] != _SETTINGS:
+        return "is no profiler service: something else answers there; check the port"
+    return ""

@@ -1,0 +1,212 @@
+"""Recording a run at live profiler services: a call to xprof for each worker, their files put together to one run.
+
+xprof can record several workers in one call, but then one that hangs keeps the profiles of all others for a minute, and
+one of several that fails is told on stderr only. Here each has a process of its own, and all begin at one time.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from tempfile import mkdtemp
+
+from tfcompare.errors import TfcompareError
+from tfcompare.sources.capture.addresses import Address, silent
+from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
+from tfcompare.sources.capture.xprof_process import Call, Ended, is_installed
+from tfcompare.sources.logdir import check_file
+from tfcompare.sources.machine_load import load_average, write_load
+from tfcompare.sources.uploads.leftovers import ARRIVING, remove_left, this_process
+
+TOGETHER_S = 1.0
+"""Several workers begin to record this long after they were asked, so that all do at the same time."""
+
+HOW_TO_INSTALL = "recording needs xprof, which is not installed: pip install 'xprof>=2.24,<3'"
+
+_MOST_NAMED = 4
+_POLL_S = 0.05
+_SETTLE_S = 0.5
+"""A process needs about as long to start, and a small profile to arrive; nothing is said of that."""
+_REASON = re.compile(r" returned ([A-Z_]+): (.*)")
+_UNSPEAKABLE = "UNIMPLEMENTED"
+_EMPTY = "No trace event was collected"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is being done, as a sentence without its full stop, and how long that takes; 0: not known."""
+
+    sentence: str
+    seconds: float = 0.0
+
+
+Tell = Callable[[Progress], None]
+
+
+def record(
+    request: Request, logdir: Path, name: str = "", *, tell: Tell = lambda _: None, stop: threading.Event | None = None
+) -> Recorded:
+    """Record into `logdir/plugins/profile/<stamp>`, with a name into `logdir/name/plugins/profile/<stamp>`.
+
+    The machine's load is written beside the profiles of programs on this machine. The run is there as a whole or not at
+    all. Raises `NothingRecorded` where no address gave a profile, `Stopped` soon
+    after `stop` was set, `TfcompareError` where xprof is missing, `OSError` where `logdir` cannot be written.
+    """
+    if not is_installed():
+        raise TfcompareError(HOW_TO_INSTALL)
+    load_before = load_average()
+    tell(Progress("Looking who answers"))
+    reasons = silent(request.addresses)
+    deaf = tuple(LeftOut(address, reasons[address]) for address in request.addresses if address in reasons)
+    there = tuple(address for address in request.addresses if address not in reasons)
+    if not there:
+        raise NothingRecorded(deaf)
+    is_new = not logdir.exists()
+    logdir.mkdir(parents=True, exist_ok=True)
+    remove_left(logdir)
+    folder = Path(mkdtemp(prefix=f"{ARRIVING}{this_process()}-", dir=logdir))
+    try:
+        files, failed = _attempts(replace(request, addresses=there), folder, tell, stop or threading.Event())
+        run = _run_folder(files, folder)
+        if all(address.is_local for address in files):
+            write_load(run, load_before)
+        path = _in_place(run, logdir / name if name else logdir)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if is_new:
+            with suppress(OSError):  # holds a run
+                logdir.rmdir()
+    return Recorded(path, tuple(files), (*deaf, *failed))
+
+
+def _attempts(
+    request: Request, folder: Path, tell: Tell, stop: threading.Event
+) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
+    """(the host files of the first attempt that gives any, who is missing); raises `NothingRecorded`."""
+    failed: tuple[LeftOut, ...] = ()
+    for attempt in range(1 + request.retries):
+        here = folder / str(attempt)
+        here.mkdir()
+        files, failed = _attempt(request, here, f" (attempt {attempt + 1})" if attempt else "", tell, stop)
+        if files:
+            return files, failed
+    raise NothingRecorded(failed)
+
+
+def _attempt(
+    request: Request, folder: Path, which: str, tell: Tell, stop: threading.Event
+) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
+    delay_s = max(request.delay_ms / 1000, TOGETHER_S if len(request.addresses) > 1 else 0)
+    start_ns = time.time_ns() + round(delay_s * 1e9)
+    window_s = delay_s + request.duration_ms / 1000
+    calls: dict[Address, Call] = {}
+    try:
+        for number, address in enumerate(request.addresses):
+            calls[address] = _call(request, address, folder / str(number), start_ns if delay_s else 0)
+        tell(Progress(f"Recording {_listed(request.addresses)}{which}", window_s))
+        _wait(calls, time.monotonic() + window_s + _SETTLE_S, stop)
+        if late := [address for address, call in calls.items() if call.is_running]:
+            tell(Progress(f"Waiting for the profile of {_listed(late)}{which}"))
+            _wait(calls, time.monotonic() + request.grace_s, stop)
+    finally:
+        ended = {address: call.end() for address, call in calls.items()}
+    files, failed = dict[Address, Path](), []
+    for number, address in enumerate(request.addresses):
+        file, why = _outcome(ended[address], folder / str(number), request)
+        if file is None:
+            failed.append(LeftOut(address, why))
+        else:
+            files[address] = file
+    return files, tuple(failed)
+
+
+def _call(request: Request, address: Address, folder: Path, start_ns: int) -> Call:
+    return Call(
+        "trace",
+        {
+            "address": str(address),
+            "logdir": str(folder.absolute()),
+            "duration_ms": request.duration_ms,
+            "start_ns": start_ns,
+            "host_level": request.host_level,
+            "device_level": request.device_level,
+            "python_level": request.python_level,
+        },
+    )
+
+
+def _wait(calls: dict[Address, Call], until: float, stop: threading.Event) -> None:
+    while any(call.is_running for call in calls.values()) and time.monotonic() < until:
+        if stop.wait(_POLL_S):
+            raise Stopped
+
+
+def _outcome(ended: Ended, folder: Path, request: Request) -> tuple[Path | None, str]:
+    """(the host file, or None; why there is none). xprof leaves a file without events where nothing ran."""
+    files = sorted(folder.rglob("*.xplane.pb"))
+    if ended.status == 0 and not ended.error and len(files) == 1 and check_file(files[0]) is None:
+        return files[0], ""
+    return None, _reason(ended, request)
+
+
+def _reason(ended: Ended, request: Request) -> str:
+    """Why a worker gave no profile: the rest of a sentence that begins with its address."""
+    if ended.status is None:
+        return f"did not hand its profile over within {request.grace_s:g} s; record for a shorter time"
+    if ended.status < 0:
+        return f"could not be recorded: xprof was ended by {signal.Signals(-ended.status).name}; try again"
+    if "profiling session" in ended.log:
+        return "is being profiled already; wait until that has ended"
+    if answers := _REASON.findall(ended.log):
+        code, message = answers[-1]
+        if code == _UNSPEAKABLE:
+            return "is no profiler service: another service of gRPC answers there; check the port"
+        return f"broke off: {message or code}"
+    if _EMPTY in ended.error:
+        lowest = " and a higher host tracer level" if request.host_level < 1 else ""
+        return (
+            f"did nothing that could be recorded within {request.duration_ms / 1000:g} s; record while it works, with "
+            f"a longer duration or more retries{lowest}"
+        )
+    return f"gave no profile: {ended.error or f'xprof ended with status {ended.status} and wrote no file'}"
+
+
+def _run_folder(files: dict[Address, Path], folder: Path) -> Path:
+    """A folder with the host files under their names."""
+    run = folder / "run"
+    run.mkdir()
+    for address, file in files.items():
+        file.rename(run / address.file_name)
+    return run
+
+
+def _in_place(run: Path, logdir: Path) -> Path:
+    """Moves the run's folder to its place in `logdir`, which is returned."""
+    runs = logdir / "plugins" / "profile"
+    runs.mkdir(parents=True, exist_ok=True)
+    stamp = datetime.now().astimezone().strftime("%Y_%m_%d_%H_%M_%S")
+    for number in range(1, 1000):
+        path = runs / (stamp if number == 1 else f"{stamp}_{number}")
+        try:
+            run.rename(path)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
+        else:
+            return path
+    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(runs / stamp))
+
+
+def _listed(addresses: Sequence[Address]) -> str:
+    more = len(addresses) - _MOST_NAMED
+    return ", ".join(map(str, addresses[:_MOST_NAMED])) + (f" and {more} more" if more > 0 else "")

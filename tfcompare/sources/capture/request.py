@@ -1,0 +1,92 @@
+"""What a user asks to be recorded, and what came of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tfcompare.errors import TfcompareError
+from tfcompare.sources.capture.addresses import Address
+from tfcompare.sources.logdir.files import text_of
+
+LONGEST_MS = 600_000
+MOST_RETRIES = 100
+HOST_LEVELS, DEVICE_LEVELS, PYTHON_LEVELS = range(4), range(2), range(2)
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to record. `retries`: further attempts while nothing was recorded; `delay_ms`: pause before each attempt.
+
+    `grace_s`: how long after the recording's end a worker may take to hand its profile over. Raises `TfcompareError`
+    for a figure that is out of range.
+    """
+
+    addresses: tuple[Address, ...]
+    duration_ms: int = 2_000
+    host_level: int = 2
+    device_level: int = 1
+    python_level: int = 0
+    retries: int = 3
+    delay_ms: int = 0
+    grace_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        for what, value, allowed in (
+            ("the duration in ms", self.duration_ms, range(1, LONGEST_MS + 1)),
+            ("the host tracer level", self.host_level, HOST_LEVELS),
+            ("the device tracer level", self.device_level, DEVICE_LEVELS),
+            ("the Python tracer level", self.python_level, PYTHON_LEVELS),
+            ("the number of retries", self.retries, range(MOST_RETRIES + 1)),
+            ("the delay in ms", self.delay_ms, range(LONGEST_MS + 1)),
+        ):
+            if value not in allowed:
+                raise TfcompareError(f"{what} must be from {allowed[0]:,} to {allowed[-1]:,}; not {value:,}")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """An address that is missing in what was recorded; `why` is the rest of a sentence that begins with it."""
+
+    address: Address
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.address} {self.why}"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run that was recorded: its folder, whose profiles are in it, and whose are not."""
+
+    path: Path
+    addresses: tuple[Address, ...]
+    left_out: tuple[LeftOut, ...] = ()
+
+
+class NothingRecorded(TfcompareError):
+    """No address gave a profile; nothing was kept."""
+
+    def __init__(self, left_out: tuple[LeftOut, ...]) -> None:
+        self.left_out = left_out
+        super().__init__("nothing was recorded: " + "; ".join(map(str, left_out)))
+
+
+class Stopped(TfcompareError):
+    """The user stopped the recording; nothing was kept."""
+
+    def __init__(self) -> None:
+        super().__init__("the recording was stopped, and nothing was kept")
+
+
+def check_name(name: str) -> str:
+    """`name`, which can be that of a folder everywhere; raises `TfcompareError` for one that cannot."""
+    name = name.strip()
+    if not re.fullmatch(r"\w[\w .+-]*", name) or name.endswith(".") or len(name) > _LONGEST_NAME:
+        raise TfcompareError(
+            f"{text_of(name[: 2 * _LONGEST_NAME])!r} cannot be the name of a run: letters, digits, blanks and . _ + - "
+            f"are possible, with a letter or digit first, {_LONGEST_NAME} of them at most"
+        )
+    return name

@@ -1,0 +1,111 @@
+"""A look at a file's outline: enough to notice one that is empty, cut short or no profile at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from tfcompare.errors import NotAProfile
+from tfcompare.sources.logdir import explain
+from tfcompare.sources.logdir.files import cannot_be_opened, no_status, open_untouched, text_of
+
+_MOST_FIELDS = 64
+_LONGEST_HEADER = 20  # a tag and a length, as varints of at most ten bytes each
+_XSPACE_FIELDS = (1, 2, 3, 4)  # planes, errors, warnings, hostnames: all length-delimited
+_VARINT = 0
+_LENGTH_DELIMITED = 2
+_FIXED_BYTES = {1: 8, 5: 4}
+_GZIP = b"\x1f\x8b"
+
+
+def check_file(path: str | Path) -> str | None:
+    """Why the file at `path` cannot be a whole profile, as one sentence; None where nothing speaks against it.
+
+    Reads at most 64 headers of some bytes each, by seeking, so None is no promise: a gzip file is not unpacked, and
+    the inside of a plane is not looked at.
+    """
+    path = Path(path)
+    try:
+        status = path.stat()
+    except OSError as error:
+        return no_status(path, error)
+    return check_status(path, status) or check_outline(path)
+
+
+def check_status(path: Path, status: os.stat_result) -> str | None:
+    """What is wrong with a file as far as its size and type tell; None where nothing is."""
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
+        return f"{text_of(str(path))}: is {kind} where a profile file was expected; copy the profile into a plain file"
+    if status.st_size == 0:
+        return explain.empty(path)
+    return None
+
+
+def check_outline(path: Path) -> str | None:
+    """What is wrong with the bytes of a file, as far as its outermost fields tell; None where nothing is."""
+    try:
+        descriptor = open_untouched(path)
+    except OSError as error:
+        return cannot_be_opened(path, error)
+    try:
+        _walk_fields(Path(text_of(str(path))), descriptor, os.fstat(descriptor).st_size)
+    except NotAProfile as error:
+        return str(error)
+    except OSError as error:
+        return cannot_be_opened(path, error)
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _walk_fields(path: Path, descriptor: int, size: int) -> None:
+    """Raises `NotAProfile` where the outermost fields of the file do not follow one another to its end."""
+    offset = 0
+    for _ in range(_MOST_FIELDS):
+        if offset >= size:
+            return
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        header = os.read(descriptor, _LONGEST_HEADER)
+        if offset == 0:
+            if header.startswith(_GZIP):
+                return
+            if path.suffix == ".gz":
+                raise NotAProfile(path, 0, "gzip data (1f 8b)", header[:2].hex(" "))
+        try:
+            offset = _end_of_field(path, offset, header, size)
+        except ValueError:
+            raise NotAProfile(path, offset, "a field's tag and length", f"bytes {header.hex(' ')}") from None
+
+
+def _end_of_field(path: Path, offset: int, header: bytes, size: int) -> int:
+    start = f"bytes {header[:4].hex(' ')}"
+    tag, at = _varint(header, 0)
+    field, wire_type = tag >> 3, tag & 7
+    is_known = field in _XSPACE_FIELDS
+    if (is_known and wire_type != _LENGTH_DELIMITED) or (not is_known and offset == 0):
+        raise NotAProfile(path, offset, "a plane, error, warning or host name", start)
+    if wire_type == _LENGTH_DELIMITED:
+        length, at = _varint(header, at)
+    elif wire_type == _VARINT:
+        length, (_, at) = 0, _varint(header, at)
+    elif wire_type in _FIXED_BYTES:
+        length = _FIXED_BYTES[wire_type]
+    else:
+        raise NotAProfile(path, offset, "the next field of a profile", start)
+    end = offset + at + length
+    if end > size:
+        found = f"{max(0, size - offset - at):,}: the file breaks off at byte {size:,}"
+        raise NotAProfile(path, offset, f"a field of {length:,} bytes", found)
+    return end
+
+
+def _varint(header: bytes, at: int) -> tuple[int, int]:
+    """A number and where it ends; raises ValueError for one without an end."""
+    value = 0
+    for shift, byte in enumerate(header[at : at + 10]):
+        value |= (byte & 0x7F) << (7 * shift)
+        if byte < 0x80:
+            return value, at + shift + 1
+    raise ValueError("a number without an end")

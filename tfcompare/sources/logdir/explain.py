@@ -1,0 +1,95 @@
+"""What to say of places, folders and files that hold no profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from tfcompare.sources.logdir.files import is_derived_file, is_event_file, is_tool_file, is_trace_file, text_of
+from tfcompare.sources.logdir.walk import Folder
+
+_MOST_NAMED = 3
+_HOW_TO_RECORD = "record a run with tf.profiler.experimental.start, or name the folder that holds plugins/profile"
+
+
+def is_run_folder(path: PurePath) -> bool:
+    """Whether a folder lies where profilers put a run's."""
+    return path.parts[-3:-1] == ("plugins", "profile")
+
+
+def run_folder_without_profile(folder: Folder) -> str:
+    """Why a folder that holds no profile is listed as a run all the same; empty for one that is no run."""
+    path = text_of(str(folder.path))
+    is_where_runs_are = is_run_folder(folder.path)
+    tools = [n for n in folder.files if is_tool_file(n) or (is_where_runs_are and is_trace_file(n))]
+    if tools:
+        return (
+            f"{path}: holds only tool files of an older profiler ({_some(tools)}); tfcompare reads .xplane.pb: "
+            "record the run again with TensorFlow 2.3 or later"
+        )
+    if not is_where_runs_are or folder.has_folders:
+        return ""
+    if not folder.files:
+        return f"{path}: is empty where a .xplane.pb was expected; record the run again"
+    if any(is_derived_file(name) for name in folder.files):
+        return (
+            f"{path}: holds only what xprof made of a profile ({_some(folder.files)}) and not the .xplane.pb itself; "
+            "copy that file here anew or record the run again"
+        )
+    return f"{path}: holds no .xplane.pb, only {_some(folder.files)}; copy the profile here or record the run again"
+
+
+def other_file(path: PurePath) -> str:
+    """Why a file that was named by itself cannot be a profile, as far as its name tells; empty where it can."""
+    if is_tool_file(path.name) or is_trace_file(path.name):
+        kind = "a tool file of an older profiler"
+    elif is_derived_file(path.name):
+        kind = "what xprof made of a profile"
+    else:
+        return ""
+    return f"{text_of(str(path))}: is {kind}; tfcompare reads .xplane.pb: name that file or its folder"
+
+
+def event_file(path: PurePath) -> str:
+    """What to say of a TensorBoard event file that was named by itself."""
+    return f"{text_of(str(path))}: is a TensorBoard event file, which holds no profile; {_HOW_TO_RECORD}"
+
+
+def empty(path: PurePath) -> str:
+    """What to say of a file without a byte in it."""
+    return (
+        f"{text_of(str(path))}: is empty (0 bytes) where a profile was expected; "
+        "record the profile again or copy the file anew"
+    )
+
+
+def same_host(path: PurePath, read: PurePath) -> str:
+    """What to say of a second file of one host."""
+    return f"{text_of(str(path))}: is passed over, since {text_of(read.name)} is of the same host; remove one of them"
+
+
+def no_runs(path: PurePath, folders: Sequence[Folder]) -> str:
+    """What was looked for in a place and what was found there instead."""
+    files = [name for folder in folders for name in folder.files]
+    events = sum(is_event_file(name) for name in files)
+    others = len(files) - events
+    if events:
+        found = f"{_count(events, 'TensorBoard event file')} but no profile"
+    elif others:
+        found = f"{_count(others, 'other file')}"
+    else:
+        found = "no file at all"
+    below = f" and {_count(len(folders) - 1, 'folder')} below it" if len(folders) > 1 else ""
+    return (
+        f"{text_of(str(path))}: no profile run here: looked for .xplane.pb and .xplane.pb.gz files in this folder"
+        f"{below}, found {found}; {_HOW_TO_RECORD}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _some(names: Sequence[str]) -> str:
+    named = ", ".join(text_of(name) for name in names[:_MOST_NAMED])
+    return f"{named} and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else named

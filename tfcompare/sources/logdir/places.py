@@ -1,0 +1,131 @@
+"""The places that a user names, and what each is called in the identities of the runs found there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from tfcompare.errors import NoSuchPlace
+from tfcompare.sources.logdir.files import cannot_be_opened, no_status, open_untouched, text_of
+from tfcompare.sources.logdir.walk import Identity, identity_of
+from tfcompare.sources.remote.places import PACKAGES, RemotePath, RemotePlace, is_url, parse
+
+_NEARLY_A_URL = re.compile(r"([a-z][a-z0-9+]+):/(.*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or folder to look into. `prefix` is its short name: its last parts, as many as tell it apart.
+
+    A place with a `remote` lies on another machine: whether it is there, and a folder, only a listing tells.
+    """
+
+    path: PurePath
+    prefix: str
+    is_folder: bool
+    remote: RemotePlace | None = None
+
+    @property
+    def address(self) -> str:
+        """What to open it by another time: may hold a signature, so that it is not to be shown."""
+        return str(self.path) if self.remote is None else self.remote.address
+
+
+def open_places(typed: Iterable[str | Path]) -> list[Place]:
+    """Each place once, in the order given. Nothing is asked of the network.
+
+    Raises `NoSuchPlace` for a path that is missing or cannot be opened, and for a URL of a kind that is not opened.
+    """
+    distinct: dict[Identity | str, Path | RemotePlace] = {}
+    for place in typed:
+        if is_url(place):
+            remote = parse(str(place))
+            distinct.setdefault(remote.address, remote)
+        else:
+            identity, path = _open(place)
+            distinct.setdefault(identity, path)
+    prefixes = _prefixes([_names(found) for found in distinct.values()])
+    return [_place(found, prefix) for found, prefix in zip(distinct.values(), prefixes, strict=True)]
+
+
+def lies_in(path: PurePath, place: PurePath) -> bool:
+    """Whether a run or place lies at or below another one; links are followed."""
+    ours, theirs = (p.expanduser().resolve() if isinstance(p, Path) else p for p in (path, place))
+    return isinstance(ours, RemotePath) == isinstance(theirs, RemotePath) and ours.is_relative_to(theirs)
+
+
+def is_same(path: PurePath, other: PurePath) -> bool:
+    """Whether both lead to one place; links are followed."""
+    return lies_in(path, other) and lies_in(other, path)
+
+
+def _place(found: Path | RemotePlace, prefix: str) -> Place:
+    if isinstance(found, RemotePlace):
+        return Place(found.path, prefix, is_folder=True, remote=found)
+    return Place(found, prefix, found.is_dir())
+
+
+def _open(place: str | Path) -> tuple[Identity, Path]:
+    shown = text_of(str(place))
+    if not shown:
+        raise NoSuchPlace("no path was given: name a profile file, a run folder or a logdir")
+    path = Path(place)
+    try:
+        path = _absolute(path)
+        identity = identity_of(path)
+        if path.is_dir():
+            os.scandir(path).close()
+        elif path.is_file():
+            os.close(open_untouched(path))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if (match := _NEARLY_A_URL.fullmatch(shown)) and match[1].lower() in PACKAGES:
+            url = f"{match[1]}://{match[2].lstrip('/')}"
+            raise NoSuchPlace(f"{shown}: there is no such file or folder; a URL has two slashes: {url}") from None
+        if path.is_symlink():
+            raise NoSuchPlace(no_status(path, error)) from None
+        where = text_of(str(path))
+        raise NoSuchPlace(f"{shown}: there is no such file or folder; check the spelling of {where}") from None
+    except OSError as error:
+        raise NoSuchPlace(cannot_be_opened(place, error)) from error
+    except (ValueError, RuntimeError) as error:  # a null character; links in a circle
+        raise NoSuchPlace(f"{shown!r}: is not the name of a file or folder ({error}); check its spelling") from error
+    return identity, path
+
+
+def _absolute(path: Path) -> Path:
+    with suppress(RuntimeError):  # no such user: then the tilde is a folder's
+        path = path.expanduser()
+    return path.resolve() if ".." in path.parts else path.absolute()
+
+
+def _names(place: Path | RemotePlace) -> tuple[str, ...]:
+    if isinstance(place, RemotePlace):
+        return tuple(text_of(part) for part in (place.path.protocol, *place.path.parts[1:]))
+    return tuple(text_of(part) for part in place.parts if part != place.anchor)
+
+
+def _prefixes(places: list[tuple[str, ...]]) -> list[str]:
+    """The last parts of each place, enough that none is another's or begins another's.
+
+    Depends on nothing but the places, so that a run keeps its identity whatever else is found.
+    """
+    lengths = [min(1, len(names)) for names in places]
+    while True:
+        short = [names[len(names) - length :] for names, length in zip(places, lengths, strict=True)]
+        count = Counter(short)
+        begun = Counter(names[:end] for names in short for end in range(1, len(names)))
+        clashes = [
+            i
+            for i, names in enumerate(short)
+            if count[names] > 1 or begun[names] or any(count[names[:end]] for end in range(1, len(names)))
+        ]
+        longer = [i for i in clashes if lengths[i] < len(places[i])]
+        if not longer:
+            return ["/".join(names) for names in short]
+        for i in longer:
+            lengths[i] += 1

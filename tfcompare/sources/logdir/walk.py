@@ -1,0 +1,134 @@
+"""The folders below a place, each with what it directly holds."""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from tfcompare.sources.logdir.files import cannot_be_opened, is_profile, no_status, open_untouched
+
+Identity = tuple[int, int]
+"""Device and inode: the same folder by whatever path."""
+
+PASSED_OVER = ("node_modules", "__pycache__")
+"""Folders that are not looked into, like all whose name begins with a dot."""
+
+_CAN_LIST_DESCRIPTORS = os.scandir in os.supports_fd
+
+
+@dataclass(frozen=True)
+class Folder:
+    """What a folder directly holds. `problem` says why it could not be listed."""
+
+    path: PurePath
+    identity: Identity | None
+    files: tuple[str, ...] = ()
+    has_folders: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class _Entries:
+    identity: Identity
+    files: list[str]
+    folders: list[str]
+    links: list[str]
+    lost: list[tuple[str, str]]
+
+
+def walk(root: Path, seen: set[Identity]) -> Iterator[Folder]:
+    """`root` and each folder below it that is not in `seen`, which grows by them.
+
+    Links to folders are followed after all else, so that a folder goes by its own path rather than by that of a link
+    to it; a link to a folder that `root` lies in is not followed.
+    """
+    above = {identity_of(parent) for parent in root.resolve().parents}
+    folders, links = [root], list[Path]()
+    while folders or links:
+        path = folders.pop() if folders else heapq.heappop(links)
+        try:
+            entries = _list(path, seen)
+        except OSError as error:
+            if (identity := _target(path)) not in seen:
+                seen.update([identity] if identity else [])
+                yield Folder(path, None, problem=cannot_be_opened(path, error))
+            continue
+        if entries is None:
+            continue
+        seen.add(entries.identity)
+        folders += [path / name for name in sorted(entries.folders, reverse=True)]
+        for link in (path / name for name in entries.links):
+            if _target(link) not in above:
+                heapq.heappush(links, link)
+        for name, problem in entries.lost:
+            yield Folder(path / name, None, problem=problem)
+        yield Folder(path, entries.identity, tuple(sorted(entries.files)), bool(entries.folders or entries.links))
+
+
+def identity_of(path: Path) -> Identity:
+    """What `path` is, however it is spelled."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _target(link: Path) -> Identity | None:
+    try:
+        return identity_of(link)
+    except OSError:  # gone since it was listed: following it tells
+        return None
+
+
+def _list(path: Path, seen: set[Identity]) -> _Entries | None:
+    """None for a folder in `seen`. Listed by a descriptor, so that the folder's access time stays as it is."""
+    if not _CAN_LIST_DESCRIPTORS:
+        identity = identity_of(path)
+        return None if identity in seen else _sort_entries(path, path, identity)
+    descriptor = open_untouched(path, os.O_DIRECTORY)
+    try:
+        status = os.fstat(descriptor)
+        identity = (status.st_dev, status.st_ino)
+        return None if identity in seen else _sort_entries(path, descriptor, identity)
+    finally:
+        os.close(descriptor)
+
+
+def _sort_entries(path: Path, listed: Path | int, identity: Identity) -> _Entries:
+    entries = _Entries(identity, [], [], [], [])
+    with os.scandir(listed) as found:
+        for entry in found:
+            name, is_link = entry.name, entry.is_symlink()
+            if _is_folder(entry):
+                if is_profile(name):
+                    entries.files.append(name)
+                if not name.startswith(".") and name not in PASSED_OVER:
+                    (entries.links if is_link else entries.folders).append(name)
+            elif is_link and _may_lead_to_runs(path, name) and (problem := _why_lost(path / name)):
+                entries.lost.append((name, problem))
+            else:
+                entries.files.append(name)
+    return entries
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, or into a folder that may not be entered
+        return False
+
+
+def _may_lead_to_runs(path: Path, name: str) -> bool:
+    """Whether a link that leads nowhere is worth a word: a hidden one is not, nor one named like a file."""
+    if name.startswith(".") or is_profile(name):
+        return False
+    return path.name == "profile" or not Path(name).suffix[1:].isalpha()
+
+
+def _why_lost(link: Path) -> str:
+    try:
+        link.stat()
+    except OSError as error:
+        return no_status(link, error)
+    return ""

@@ -1,0 +1,97 @@
+"""Downloading a remote file: going on where the connection broke, and finding out that the file has changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+
+from tfcompare.errors import NotFetched
+from tfcompare.sources.remote.failures import is_final, sentence
+from tfcompare.sources.remote.files import RemoteFile
+from tfcompare.sources.remote.places import RemotePlace
+from tfcompare.sources.remote.stores import Changed, StartAgain, connect, forget_connections
+from tfcompare.text import text_of
+from tfcompare.units import format_bytes
+
+_TRIES = 3
+_PAUSE_S = 0.5
+
+Progress = Callable[[int], None]
+"""Called with the bytes of a file that are here."""
+
+
+class Useless(NotFetched):
+    """What has arrived is of no use for another try."""
+
+
+def download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
+    """Writes what is missing; where the connection breaks, goes on from there, a few times.
+
+    Raises `NotFetched`, and OSError where the disk does not take it.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            _write_rest(file, descriptor, progress)
+        except Changed:
+            raise Useless(f"{shown(file)}: has changed since it was listed; look again") from None
+        except StartAgain:
+            os.ftruncate(descriptor, 0)
+        except _DiskError as error:
+            raise error.reason from None
+        except Useless:
+            raise
+        except Exception as error:  # drivers raise what they like
+            forget_connections()
+            if is_final(error):
+                raise Useless(sentence(file.path, error)) from error
+            if not tries_left:
+                raise _broken_off(file, os.fstat(descriptor).st_size, error) from error
+            time.sleep(_PAUSE_S)
+        else:
+            return
+    raise Useless(f"{shown(file)}: the server does not send it as a whole; try again, or copy the logdir here")
+
+
+def _write_rest(file: RemoteFile, descriptor: int, progress: Progress) -> None:
+    place = RemotePlace(file.path, file.address)
+    arrived = os.lseek(descriptor, 0, os.SEEK_END)
+    if file.size_bytes is not None and arrived >= file.size_bytes:  # nobody knows how: whole files have another name
+        raise StartAgain
+    for piece in connect(place).pieces(file, arrived):
+        _write(descriptor, piece)
+        arrived += len(piece)
+        progress(arrived)
+    if file.size_bytes is not None and arrived < file.size_bytes:
+        raise ConnectionError
+    if file.size_bytes is not None and arrived > file.size_bytes:
+        raise Changed
+
+
+class _DiskError(Exception):
+    def __init__(self, reason: OSError) -> None:
+        self.reason = reason
+
+
+def _write(descriptor: int, piece: bytes) -> None:
+    view = memoryview(piece)
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        raise _DiskError(error) from None
+
+
+def _broken_off(file: RemoteFile, arrived: int, error: Exception) -> NotFetched:
+    if not arrived:
+        return NotFetched(sentence(file.path, error))
+    of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
+    return NotFetched(
+        f"{shown(file)}: broke off after {format_bytes(arrived)}{of}; what has arrived is kept: try again to go on "
+        "from there"
+    )
+
+
+def shown(file: RemoteFile) -> str:
+    """The file's URL, for a sentence."""
+    return text_of(str(file.path))

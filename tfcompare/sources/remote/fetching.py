@@ -1,0 +1,194 @@
+"""Remote files brought to this machine, into a cache of bounded size, and held there while they are read.
+
+    <folder>/<digest>.xplane.pb          a whole file; the digest is that of its URL and version
+    <folder>/<digest>.xplane.pb.part     what has arrived of one
+
+A file has its name only once it is whole, so none is ever half-read, and a changed one has another name. Whoever
+fetches or reads a file holds a lock on it: others wait, and what makes room passes it over. A process that is killed
+leaves a `.part`, where the next one goes on. What the folder does not take goes into a temporary one, which goes with
+the process.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tfcompare.errors import NotFetched
+from tfcompare.sources.remote.downloading import Progress, Useless, download, shown
+from tfcompare.sources.remote.files import RemoteFile
+from tfcompare.sources.remote.locks import locked_to_read, locked_to_write
+from tfcompare.sources.remote.spare import remove_left, spare_folder
+from tfcompare.text import text_of
+from tfcompare.units import format_bytes
+
+PART = ".part"
+_OURS = re.compile(r"[0-9a-f]{32}(\.xplane\.pb)?(\.gz)?(\.part)?")
+_SUFFIXES = (".xplane.pb.gz", ".xplane.pb", ".gz")
+_POLL_S = 0.1
+_IS_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+_IS_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A whole file on this machine. `remark`: why it goes with this process, and what to do; empty where it is kept."""
+
+    path: Path
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The folder for what was fetched. What was not used for longest makes room where `max_bytes` would be exceeded."""
+
+    folder: Path
+    max_bytes: int
+
+    def path_of(self, file: RemoteFile) -> Path:
+        """Where the file lies, or will lie."""
+        suffix = next((s for s in _SUFFIXES if file.path.name.endswith(s)), "")
+        return self.folder / f"{file.digest}{suffix}"
+
+    @contextmanager
+    def held(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
+        """The whole file, fetched if need be; nobody removes it meanwhile.
+
+        Where the folder does not take it, it lies in a temporary one, and a remark says so. Raises `NotFetched` where
+        it cannot be had, has changed since it was listed, is larger than the whole cache, or no folder takes it.
+        """
+        remove_left()
+        with ExitStack() as held:
+            try:
+                self._wait_for(file, held, progress)
+                copy = Copy(self.path_of(file))
+            except OSError as error:
+                copy = self._spare_copy(file, held, progress, error)
+            yield copy
+
+    @contextmanager
+    def held_anew(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
+        """As `held`, but not what is kept, which turned out to be damaged."""
+        with ExitStack() as held:
+            try:
+                self.path_of(file).unlink(missing_ok=True)
+            except OSError as error:
+                copy = self._spare_copy(file, held, progress, error)
+            else:
+                copy = held.enter_context(self.held(file, progress))
+            yield copy
+
+    def make_room(self, needed_bytes: int = 0) -> None:
+        """Remove what was not used for longest, as much as is too much; what is held, or being fetched, stays."""
+        kept = []
+        for entry in os.scandir(self.folder):
+            with suppress(OSError):
+                if not _OURS.fullmatch(entry.name):
+                    continue
+                kept.append((entry.stat().st_mtime_ns, entry.stat().st_size, Path(entry.path)))
+        excess = sum(size for _, size, _ in kept) + needed_bytes - self.max_bytes
+        for _, size, path in sorted(kept):
+            if excess <= 0:
+                return
+            with suppress(OSError), locked_to_write(path, create=False) as descriptor:
+                if descriptor is not None:
+                    path.unlink()
+                    excess -= size
+
+    def _wait_for(self, file: RemoteFile, held: ExitStack, progress: Progress) -> None:
+        """Until the file is here, and its lock given to `held`. Raises OSError where the folder does not take it."""
+        while not self._is_had(file, held, progress):
+            progress(bytes_at_hand(self.path_of(file)))  # of another process, or thread, that fetches the same
+            time.sleep(_POLL_S)
+
+    def _spare_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
+        """One in the folder that goes with this process, which has the same bound."""
+        try:
+            spare = Cache(spare_folder(), self.max_bytes)
+            spare._wait_for(file, held, progress)
+        except OSError as error:
+            raise NotFetched(
+                f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
+                f"({error.strerror or error}); {_way_out(why)}"
+            ) from error
+        return Copy(
+            spare.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
+        )
+
+    def _refusal(self, why: OSError) -> str:
+        reason = "which is not a folder" if why.errno in _IS_NO_FOLDER else why.strerror or str(why)
+        return f"{text_of(str(self.folder))} ({reason})"
+
+    def _is_had(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
+        """Whether the file is here, or could be fetched, with its lock given to `held`; False while others fetch it."""
+        path = self.path_of(file)
+        part = path.with_name(path.name + PART)
+        with ExitStack() as locks:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = locks.enter_context(locked_to_read(path))
+            if descriptor is None or not _is_whole(descriptor, file):
+                descriptor = locks.enter_context(locked_to_write(part, create=True))
+                if descriptor is None or _is_whole_at(path, file):  # since it was looked for
+                    return False
+                self._fetch(file, descriptor, part, progress)
+            with suppress(OSError):
+                os.utime(path)  # the time of last use
+            progress(os.fstat(descriptor).st_size)
+            held.push(locks.pop_all())
+        return True
+
+    def _fetch(self, file: RemoteFile, descriptor: int, part: Path, progress: Progress) -> None:
+        """Fills the `.part`, which is locked, and gives it the name of a whole file."""
+        try:
+            self._check_size(file, file.size_bytes or 0)
+            self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
+            download(file, descriptor, partial(self._check_and_tell, file, progress))
+            os.fsync(descriptor)
+        except (Useless, OSError):
+            with suppress(OSError):
+                part.unlink()
+            raise
+        part.replace(self.path_of(file))
+        self.make_room()
+
+    def _check_and_tell(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
+        self._check_size(file, arrived)
+        progress(arrived)
+
+    def _check_size(self, file: RemoteFile, size: int) -> None:
+        if size > self.max_bytes:
+            raise Useless(
+                f"{shown(file)}: is larger than the {format_bytes(self.max_bytes)} that copies of remote files may "
+                "take; allow for more with TFCOMPARE_FETCHED_MB"
+            )
+
+
+def _way_out(why: OSError) -> str:
+    """What to do about a cache folder that does not take a copy."""
+    if why.errno in _IS_FULL:
+        return "make room there, or name another folder in TFCOMPARE_FETCHED"
+    return "name a folder that can be written in TFCOMPARE_FETCHED"
+
+
+def bytes_at_hand(path: Path) -> int:
+    """How much of a file that is fetched to `path` is here."""
+    for where in (path, path.with_name(path.name + PART)):
+        with suppress(OSError):
+            return where.stat().st_size
+    return 0
+
+
+def _is_whole(descriptor: int, file: RemoteFile) -> bool:
+    return file.size_bytes is None or os.fstat(descriptor).st_size == file.size_bytes
+
+
+def _is_whole_at(path: Path, file: RemoteFile) -> bool:
+    with locked_to_read(path) as descriptor:
+        return descriptor is not None and _is_whole(descriptor, file)

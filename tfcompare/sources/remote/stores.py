@@ -1,0 +1,213 @@
+"""One way to ask all drivers of fsspec: what lies there, and the bytes of a file from some byte on."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tfcompare.errors import NoSuchPlace
+from tfcompare.sources.remote.failures import ANSWER_S, has_no_credentials
+from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, remote_file
+from tfcompare.sources.remote.places import PACKAGES, WEB, RemotePlace, below
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+LISTING_S = 300
+"""A listing that takes longer is given up: its place holds millions of files."""
+
+_PIECE_BYTES = 8 << 20
+_PIECE_S = 120
+_CONNECT_S = 5
+_READ_S = 9
+_OPTIONS: dict[str, dict[str, Any]] = {
+    # Tries are counted twice there, by botocore and by s3fs: two in all, so that no answer is found out in 20 seconds.
+    "s3fs": {"config_kwargs": {"connect_timeout": _CONNECT_S, "read_timeout": _READ_S, "retries": {"max_attempts": 0}}},
+    "gcsfs": {"requests_timeout": _READ_S},
+    "paramiko": {"timeout": _CONNECT_S, "banner_timeout": _READ_S},
+}
+_TRIES = 2
+
+_TELLING = ("AWS_", "GOOGLE_", "GCE_", "STORAGE_EMULATOR_HOST", "AZURE_", "BOTO")
+"""Variables that tell drivers of servers and credentials."""
+_MOST_OPEN = 16
+_open: dict[tuple[str, str, tuple[tuple[str, str], ...]], Store] = {}
+_lock = Lock()
+
+PASSED_OVER = ("node_modules", "__pycache__")
+"""Folders that are not looked into, like all whose name begins with a dot."""
+
+
+class Changed(Exception):
+    """A file is not the one any more that was listed."""
+
+
+class StartAgain(Exception):
+    """The server has no bytes from the middle of a file."""
+
+
+class Store(Protocol):
+    """A server. What goes wrong is raised as its driver raises it; `failures.sentence` puts that into words."""
+
+    def look(self, place: RemotePlace) -> Listing:
+        """All that lies at and below a place; nothing is downloaded."""
+
+    def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
+        """The bytes of a file from `start` on. Raises `Changed`, at the latest in the end, for another version.
+
+        Raises `StartAgain`, at once, where the server does not begin in the middle.
+        """
+
+
+def connect(place: RemotePlace) -> Store:
+    """The store that serves `place`; raises `NoSuchPlace` where its driver is not installed.
+
+    The same one again for the same server and environment, since setting up a session takes long.
+    """
+    environment = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(_TELLING)))
+    server = (place.path.protocol, place.path.authority, environment)
+    with _lock:
+        store = _open.pop(server, None) or _new(place)
+        if isinstance(store, Objects) and not store.is_shareable:
+            return store
+        _open[server] = store
+        if len(_open) > _MOST_OPEN:
+            del _open[next(iter(_open))]
+        return store
+
+
+def forget_connections() -> None:
+    """Set up sessions anew from now on: a credentials file may have changed."""
+    with _lock:
+        _open.clear()
+
+
+def _new(place: RemotePlace) -> Store:
+    try:
+        if place.path.protocol in WEB:
+            from tfcompare.sources.remote.web import Web
+
+            return Web()
+        return Objects(place)
+    except ImportError:
+        package = PACKAGES[place.path.protocol]
+        raise NoSuchPlace(
+            f"{place.path}: {place.path.protocol}:// needs the package {package}, which is not installed here: "
+            f"pip install {package}"
+        ) from None
+
+
+class Objects:
+    """Buckets, containers and file servers, by their drivers.
+
+    Credentials are those that the driver finds in the environment; where S3's finds none, it asks without any, as for a
+    public bucket. Listing a bucket takes one request for every thousand objects, however many folders they lie in.
+    """
+
+    def __init__(self, place: RemotePlace) -> None:
+        from fsspec import get_filesystem_class
+
+        self._package = PACKAGES[place.path.protocol]
+        self._class = get_filesystem_class(place.path.protocol)
+        self._address = place.address
+        self._is_anonymous = False
+        self._system: AbstractFileSystem | None = None
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether several threads can use it at once."""
+        return bool(self._class.async_impl)
+
+    def look(self, place: RemotePlace) -> Listing:
+        """See `Store`. Raises FileNotFoundError where nothing lies there."""
+        root = self._class._strip_protocol(place.address)
+        if self._package != "s3fs":  # others may try for minutes
+            within(ANSWER_S, partial(self._any_answer, root))
+        told: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
+        if root in told:
+            file = remote_file(place.path, place.address, told[root], told[root]["size"])
+            return Listing(place.path, False, (as_listed(file),))
+        files = [
+            as_listed(remote_file(below(place.path, names), place.address + key[len(root) :], about, about.get("size")))
+            for key, about in told.items()
+            if about.get("type") != "directory"
+            and (names := tuple(key[len(root) :].removeprefix("/").split("/")))[-1]
+            and is_looked_into(names[:-1])
+        ]
+        if not told:
+            raise FileNotFoundError(place.address)
+        return Listing(place.path, True, tuple(files))
+
+    def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
+        """See `Store`."""
+        root = self._class._strip_protocol(file.address)
+        size = file.size_bytes or 0
+        while start < size:
+            end = min(start + _PIECE_BYTES, size)
+            piece = self._ask("cat_file", root, start=start, end=end, timeout_s=_PIECE_S)
+            if len(piece) != end - start:
+                raise Changed
+            yield piece
+            start = end
+        about = self._ask("info", root, timeout_s=ANSWER_S)
+        if not file.is_still(remote_file(file.path, file.address, about, about.get("size"))):
+            raise Changed
+
+    def key(self, address: str) -> str:
+        """What the driver calls the file of that address."""
+        key: str = self._class._strip_protocol(address)
+        return key
+
+    def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
+        """Let the driver do what it calls `name`, of a server that answers at all; raises what it raises."""
+        return self._ask(name, *args, timeout_s=timeout_s, **options)
+
+    def _any_answer(self, root: str) -> None:
+        with suppress(Exception):  # an answer, whatever it is: looking tells more
+            self._ask("info", root, timeout_s=ANSWER_S)
+
+    def _ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
+        try:
+            return self._call(name, *args, timeout_s=timeout_s, **options)
+        except Exception as error:
+            if self._package != "s3fs" or self._is_anonymous or not has_no_credentials(error):
+                raise
+        self._is_anonymous, self._system = True, None
+        return self._call(name, *args, timeout_s=timeout_s, **options)
+
+    def _call(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
+        from fsspec.asyn import sync
+
+        system = self._system = self._system or self._connect()
+        if self.is_shareable:
+            return sync(system.loop, getattr(system, f"_{name}"), *args, timeout=timeout_s, **options)
+        return getattr(system, name)(*args, **options)
+
+    def _connect(self) -> AbstractFileSystem:
+        logging.getLogger(self._package).addHandler(logging.NullHandler())  # what matters is raised
+        options = self._class._get_kwargs_from_urls(self._address) | _OPTIONS.get(self._package, {})
+        if self._is_anonymous:
+            options["anon"] = True
+        system = self._class(**options, use_listings_cache=False, skip_instance_cache=True)
+        if self._package == "s3fs":
+            system.retries = _TRIES
+        return system
+
+
+def within(seconds: float, work: Callable[[], None]) -> None:
+    """Do that; raises TimeoutError where it takes longer, and lets it end by itself."""
+    thread = Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError
+
+
+def is_looked_into(folders: tuple[str, ...]) -> bool:
+    """Whether files in such folders, the outermost first, may be runs."""
+    return not any(name.startswith(".") or name in PASSED_OVER for name in folders)

@@ -1,0 +1,165 @@
+"""Which runs are captures of one program, by the names of their folders, so that they can be grouped.
+
+Two runs go by one name where their paths, up to `plugins/profile`, differ only in the time of recording, in a word
+that says "once more" (`again`, `repeat_2`, `run3`), or in a counter at the end of one folder's name. A number is taken
+for a counter only where it can hardly be anything else (`_counts`). What names leave open is grouped by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.files import is_profile
+from tfcompare.sources.logdir.naming import without_stamp
+
+Parts = tuple[str, ...]
+_Place = tuple[Parts, Parts]
+"""The parts of a path before and behind one of them."""
+
+_ONCE_MORE = re.compile(
+    r"(?:^|[ _.-]+)(?:(?:again|rerun|rep(?:eat(?:ed)?)?)[ _.-]?\d*|run[ _.-]?\d+)$| ?\(\d{1,3}\)$", re.IGNORECASE
+)
+_COUNTER = re.compile(r"(?P<stem>.*[^ _.-])[ _.-]+(?P<number>\d{1,3})")
+_HOW_MANY = re.compile(
+    r"(?:^|[\W\d_])(?:v|ver|version|layers?|filters?|units?|depth|width|height|size|dims?|batch|bs|lr|rate|epochs?|"
+    r"steps?|heads?|blocks?|kernels?|strides?|gpus?|tpus?|cpus?|cores?|devices?|hosts?|workers?|threads?|nodes?|bits?|"
+    r"fp|int|level|stage|phase|part|trial|fold|dropout|seq|len|length|scale|factor|variant|config|exp|experiment)$",
+    re.IGNORECASE,
+)
+"""Ends of names after which a number says how many, or which of several programs."""
+
+
+def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For the ids of compared runs, the ids of further recordings of the same program, as their names tell.
+
+    Candidates of one name become repeats of the first of them. Where the baseline goes by a candidate's name, names do
+    not tell whose a recording is, and none of that name is suggested; nor is a copy of a run that is compared already.
+    """
+    runs = {run.id: run for run in found if run.is_readable}
+    compared = [run_id for run_id in dict.fromkeys((baseline, *candidates)) if run_id in runs]
+    names = program_names({run_id: _path(run) for run_id, run in runs.items()})
+    first: dict[Parts, str] = {}
+    for run_id in compared:
+        first.setdefault(names[run_id], run_id)
+    if baseline in runs and any(names[run_id] == names[baseline] for run_id in compared if run_id != baseline):
+        del first[names[baseline]]
+    groups: dict[str, list[str]] = defaultdict(list)
+    for run_id, name in names.items():
+        primary = first.get(name, run_id)
+        if primary == run_id:
+            continue
+        others = dict.fromkeys(i for i in (*compared, *groups[primary]) if i != run_id)
+        if not any(is_copy(runs[run_id], runs[other]) for other in others):
+            groups[primary].append(run_id)
+    return {primary: tuple(ids) for primary, ids in groups.items() if ids}
+
+
+def is_one_program(found: Sequence[FoundRun]) -> bool:
+    """Whether all of these runs go by one name."""
+    return len(set(program_names({run.id: _path(run) for run in found}).values())) == 1
+
+
+def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
+    """For each run its path without what tells recordings of one program apart; equal for those that go by one name.
+
+    `paths` holds the parts of each run's path without `plugins/profile`, with the name of a file where it is one.
+    """
+    plain = {run_id: _without_time_and_again(parts) for run_id, parts in paths.items()}
+    siblings: dict[_Place, set[str]] = defaultdict(set)
+    for parts in set(plain.values()):
+        for i, part in enumerate(parts):
+            siblings[parts[:i], parts[i + 1 :]].add(part)
+    counted = {place: found for place, names in siblings.items() if len(names) > 1 and (found := _counted(names))}
+    return {run_id: _without_counter(parts, counted) for run_id, parts in plain.items()}
+
+
+def is_copy(run: FoundRun, other: FoundRun) -> bool:
+    """Whether the files of both hold the same bytes; none is read where their sizes differ.
+
+    Of a run in a store it is known what its files held.
+    """
+    if run.is_stored or other.is_stored:
+        return run.content_id == other.content_id != ""
+    ours, theirs = (sorted(r.files, key=lambda file: file.host) for r in (run, other))
+    if [(f.host, f.size_bytes) for f in ours] != [(f.host, f.size_bytes) for f in theirs]:
+        return False
+    pairs = tuple((a.path, b.path) for a, b in zip(ours, theirs, strict=True))
+    return _hold_the_same(pairs, run.stat_key, other.stat_key)
+
+
+@lru_cache(maxsize=256)
+def _hold_the_same(pairs: tuple[tuple[Path, Path], ...], *_stat_keys: str) -> bool:
+    try:
+        return all(ours.read_bytes() == theirs.read_bytes() for ours, theirs in pairs)
+    except OSError:  # whoever loads the run is told
+        return False
+
+
+def _path(run: FoundRun) -> Parts:
+    parts = run.path.parts
+    for i in range(len(parts) - 1):
+        if parts[i : i + 2] == ("plugins", "profile"):
+            return parts[:i] + parts[i + 2 :]
+    return parts
+
+
+def _without_time_and_again(parts: Parts) -> Parts:
+    """A file is named after its host, whose number says which host it is: it stays as it is."""
+    plain = (part if is_profile(part) else _plain(part) for part in parts)
+    return tuple(part for part in plain if part)
+
+
+@lru_cache(maxsize=1 << 16)
+def _plain(name: str) -> str:
+    """A folder's name without what tells at its end when it was recorded, or that it was recorded once more."""
+    while (shorter := _ONCE_MORE.sub("", without_stamp(name))) != name:
+        name = shorter
+    return name
+
+
+def _without_counter(parts: Parts, counted: Mapping[_Place, Mapping[str, str]]) -> Parts:
+    """The path with `#` for a counter at the end of one of its parts, the last that has one."""
+    for i in reversed(range(len(parts))):
+        stem = counted.get((parts[:i], parts[i + 1 :]), {}).get(parts[i])
+        if stem is not None:
+            return (*parts[:i], f"{stem}#", *parts[i + 1 :])
+    return parts
+
+
+def _counted(names: Collection[str]) -> dict[str, str]:
+    """For each of these names beside one another that is one of several counted ones, what stands before the number."""
+    numbers: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in names:
+        if name.isdecimal():
+            numbers[""][name] = name
+        elif (match := _COUNTER.fullmatch(name)) and not is_profile(name):
+            numbers[match["stem"]][name] = match["number"]
+    found: dict[str, str] = {}
+    for stem, behind in numbers.items():
+        if _counts(stem, list(behind.values()), stem in names):
+            found |= dict.fromkeys(behind, stem)
+            if stem in names:
+                found.setdefault(stem, stem)
+    return found
+
+
+def _counts(stem: str, numbers: Sequence[str], is_there: bool) -> bool:
+    """Whether the numbers behind a stem count recordings.
+
+    They follow one another without a gap from 0 or 1 on, or from 2 where the stem alone is a name too; and the stem
+    neither holds a number (`filters_16`) nor ends in a word that a number goes with (`layers`). Where it does, or where
+    a folder's whole name is a number, numbers are believed that have leading zeros (`filters_16_8_01`).
+    """
+    values = sorted(map(int, numbers))
+    if len(values) + is_there < 2 or values[0] > 1 + is_there:
+        return False
+    if values != list(range(values[0], values[0] + len(values))):
+        return False
+    if stem and not any(c.isdecimal() for c in stem) and not _HOW_MANY.search(stem):
+        return True
+    return len({len(n) for n in numbers}) == 1 and any(n.startswith("0") and len(n) > 1 for n in numbers)

@@ -1,0 +1,243 @@
+"""What is in a zip or tar archive, told and checked before a byte of it is written; then the profiles of it, unpacked.
+
+An archive is refused as a whole for a member that no honest packer writes beside profiles: an absolute path, `..`, a
+link, a device, a name that is there twice or too long, members that share bytes, or more data than profiles expand to.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO
+
+from tfcompare.sources.logdir.files import is_profile, text_of
+from tfcompare.sources.uploads.limits import MOST_PATH_BYTES, BadUpload, Limits, check_distinct, safe_path
+
+Progress = Callable[[int], None]
+"""Told how many bytes more were written."""
+
+_CHUNK = 1 << 20
+_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_ENCRYPTED = 0x1
+_END_OF_ZIP, _END_OF_ZIP_BYTES, _MOST_COMMENT_BYTES = b"PK\5\6", 22, 65_535
+_BYTES_A_MEMBER = 46
+
+_DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile, OSError, ValueError,
+    NotImplementedError, RuntimeError, OverflowError, MemoryError, IndexError,
+)  # fmt: skip
+"""What the standard library raises on archives that are damaged or made up."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in an archive. `name` is as the archive has it, `path` where it goes."""
+
+    name: str
+    path: PurePosixPath
+    size_bytes: int
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether it is a host's profile; all else is listed and left."""
+        return is_profile(self.path.name) and not any(part == "__MACOSX" for part in self.path.parts)
+
+
+def is_archive(name: str, head: bytes) -> bool:
+    """Whether a file of that name, beginning with these bytes, is a zip or tar archive."""
+    if head.startswith((b"PK\3\4", _END_OF_ZIP)):
+        return True
+    is_tar_name = name.lower().endswith((".tar", ".tar.gz", ".tgz"))
+    return is_tar_name or head[257:262] == b"ustar"
+
+
+def list_archive(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
+    """The files in an archive, all of it checked.
+
+    Raises `BadUpload`, which names the member, for one that is refused, and for an archive that cannot be read.
+    """
+    with _damage_told(upload):
+        members = _zip_members(upload, file, limits) if _is_zip(file) else _tar_members(upload, file, limits)
+    check_distinct(upload, [member.path for member in members])
+    return members
+
+
+def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: Progress) -> None:
+    """Writes the profiles of an archive that `list_archive` let through below `folder`, which is there.
+
+    Raises `BadUpload` where the archive turns out damaged, `OSError` where the disk does not take it.
+    """
+    if _is_zip(file):
+        file.seek(0)
+        with _damage_told(upload), zipfile.ZipFile(file) as archive:
+            for entry in archive.infolist():
+                member = _zip_member(upload, entry)
+                if member is not None and member.is_profile:
+                    with archive.open(entry) as source:
+                        write(upload, source, member, folder, progress)
+        return
+    with _damage_told(upload), _tar(upload, file, limits) as archive:
+        for info in archive:
+            member = _tar_member(upload, info)
+            if member is not None and member.is_profile and (data := archive.extractfile(info)) is not None:
+                write(upload, data, member, folder, progress)
+
+
+def write(upload: str, source: IO[bytes], member: Member, folder: Path, progress: Progress) -> None:
+    """Copies one member, no further than the size it is said to have; raises `BadUpload` where it is shorter."""
+    place = folder.joinpath(*member.path.parts)
+    left = member.size_bytes
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("xb") as target:
+        while left and (piece := source.read(min(_CHUNK, left))):
+            target.write(piece)
+            left -= len(piece)
+            progress(len(piece))
+    if left:
+        raise BadUpload(f"{upload}: {member.name!r} breaks off {left:,} bytes before its end; upload the archive anew")
+
+
+@contextmanager
+def _damage_told(upload: str) -> Iterator[None]:
+    try:
+        yield
+    except BadUpload:
+        raise
+    except _DAMAGE as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the disk's, not the archive's
+        what = text_of(str(error)) or type(error).__name__
+        raise BadUpload(
+            f"{upload}: not an archive that can be read ({what}); upload a zip or tar.gz, or pack it anew"
+        ) from error
+
+
+def _is_zip(file: BinaryIO) -> bool:
+    file.seek(0)
+    return file.read(4) in (b"PK\3\4", _END_OF_ZIP)
+
+
+def _zip_members(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
+    packed = file.seek(0, io.SEEK_END)
+    limits.check_count(upload, _zip_count(file, packed))
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        limits.check_count(upload, len(entries))
+        members = [member for entry in entries if (member := _zip_member(upload, entry)) is not None]
+        _check_zip_places(upload, entries, packed)
+    for member in members:
+        limits.check_file(upload, member.name, member.size_bytes)
+    limits.check_expanded(upload, sum(member.size_bytes for member in members), packed)
+    return members
+
+
+def _zip_count(file: BinaryIO, packed: int) -> int:
+    """How many members at least the archive's directory has, if none has a longer name than allowed.
+
+    A directory of millions of entries would take gigabytes once it is read; its size is in the end record.
+    """
+    file.seek(max(packed - _MOST_COMMENT_BYTES - _END_OF_ZIP_BYTES, 0))
+    tail = file.read()
+    at = tail.rfind(_END_OF_ZIP)
+    if at < 0 or len(tail) < at + _END_OF_ZIP_BYTES:
+        return 0  # no zip, which the reader tells
+    directory_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if directory_bytes == 0xFFFF_FFFF:  # the figure is in the record of large archives
+        directory_bytes = packed
+    return min(directory_bytes, packed) // (_BYTES_A_MEMBER + MOST_PATH_BYTES)
+
+
+def _zip_member(upload: str, entry: zipfile.ZipInfo) -> Member | None:
+    """None for a folder."""
+    name = entry.orig_filename
+    path = safe_path(upload, name) if name.strip("/\\") else None
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise BadUpload(f"{upload}: {name!r} is {_kind(kind)}; nothing was unpacked: pack plain files only")
+    if entry.is_dir() or kind == stat.S_IFDIR or path is None:
+        return None
+    if entry.flag_bits & _ENCRYPTED:
+        raise BadUpload(f"{upload}: {name!r} is encrypted; pack it without a password")
+    if entry.compress_type not in _ZIP_METHODS:
+        raise BadUpload(f"{upload}: {name!r} is packed by method {entry.compress_type}; pack it as a plain zip")
+    return Member(name, path, entry.file_size)
+
+
+def _check_zip_places(upload: str, entries: list[zipfile.ZipInfo], packed: int) -> None:
+    """Members that share bytes make a small file expand without end."""
+    end, name = 0, ""
+    for entry in sorted(entries, key=lambda e: (e.header_offset, e.compress_size)):
+        if entry.header_offset < end:
+            raise BadUpload(f"{upload}: {entry.filename!r} and {name!r} share bytes, as no packer writes them")
+        end, name = entry.header_offset + 30 + len(entry.orig_filename.encode()) + entry.compress_size, entry.filename
+    if end > packed:
+        raise BadUpload(f"{upload}: {name!r} lies beyond the end of the archive; upload it anew")
+
+
+def _kind(kind: int) -> str:
+    return "a link" if kind == stat.S_IFLNK else "a device or pipe"
+
+
+def _tar_members(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
+    members: list[Member] = []
+    with _tar(upload, file, limits) as archive:
+        for count, info in enumerate(archive, 1):
+            limits.check_count(upload, count)
+            if (member := _tar_member(upload, info)) is not None:
+                limits.check_file(upload, member.name, member.size_bytes)
+                members.append(member)
+    return members
+
+
+def _tar_member(upload: str, info: tarfile.TarInfo) -> Member | None:
+    """None for a folder."""
+    path = safe_path(upload, info.name) if info.name.strip("/\\.") else None
+    if info.isdir() or path is None:
+        return None
+    if info.issym() or info.islnk():
+        raise BadUpload(f"{upload}: {info.name!r} is a link; nothing was unpacked: pack the files themselves")
+    if info.issparse():
+        raise BadUpload(f"{upload}: {info.name!r} is packed with holes; pack it without `--sparse`")
+    if not info.isreg():
+        raise BadUpload(f"{upload}: {info.name!r} is a device or pipe; nothing was unpacked: pack plain files only")
+    return Member(info.name, path, info.size)
+
+
+@contextmanager
+def _tar(upload: str, file: BinaryIO, limits: Limits) -> Iterator[tarfile.TarFile]:
+    """The archive, read from its beginning, of which no more is expanded than profiles expand to."""
+    packed = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    is_gzipped = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    plain = gzip.GzipFile(fileobj=file) if is_gzipped else file
+    bounded = _Bounded(plain, lambda expanded: limits.check_expanded(upload, expanded, packed))
+    with tarfile.open(fileobj=bounded, mode="r|", bufsize=_CHUNK) as archive:
+        yield archive
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that tells how much was read of it, piece by piece."""
+
+    def __init__(self, source: BinaryIO | gzip.GzipFile, told: Callable[[int], None]) -> None:
+        self._source, self._told, self._read = source, told, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """At most `size` bytes. Raises what `told` raises."""
+        piece = self._source.read(size)
+        self._read += len(piece)
+        self._told(self._read)
+        return piece

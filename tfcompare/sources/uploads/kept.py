@@ -1,0 +1,245 @@
+"""The uploads that are kept: each in a folder of its own, named by what it holds, and whole or not there at all.
+
+    <data>/uploads/<owner>/<digest>/about.json        name, when it arrived, what in it was no profile
+                                    <name>/…          the profiles, by their paths in the upload
+
+An upload is put together in a folder beside these and renamed in the end, so a process that is killed leaves nothing
+but that folder, which the next start removes. `owner` keeps apart whose uploads they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from tempfile import mkdtemp
+from typing import BinaryIO
+
+from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, text_of
+from tfcompare.sources.uploads.archives import Member, Progress, is_archive, list_archive, unpack, write
+from tfcompare.sources.uploads.leftovers import ARRIVING, delete, this_process
+from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
+
+ABOUT = "about.json"
+MOST_IGNORED = 200
+"""Names of files that are no profiles; more are counted only."""
+
+_CHUNK = 1 << 20
+_HEAD_BYTES = 512
+_TRIES = 100
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A file as the browser sends it. `name` is its path in the folder that was chosen, or its own name."""
+
+    name: str
+    file: BinaryIO
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Upload:
+    """An upload that is kept. `digest` is that of its profiles; `place` is the folder that holds them."""
+
+    digest: str
+    name: str
+    arrived: datetime
+    profiles: int
+    size_bytes: int
+    ignored: tuple[str, ...]
+    ignored_count: int
+    place: Path
+    is_known: bool = False
+    """Whether its content was there before."""
+
+
+class Uploads:
+    """The uploads of one owner below a data folder."""
+
+    def __init__(self, data: Path, owner: str, limits: Limits | None = None) -> None:
+        self._folder = data / "uploads" / _safe_owner(owner)
+        self._limits = limits or Limits()
+
+    def kept(self) -> list[Upload]:
+        """All uploads, the first to arrive first; what cannot be read is passed over."""
+        found = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            for entry in sorted(os.scandir(self._folder), key=lambda entry: entry.name):
+                if not entry.name.startswith("."):
+                    with suppress(OSError, ValueError, KeyError, TypeError):
+                        found.append(_read(Path(entry.path)))
+        return sorted(found, key=lambda upload: (upload.arrived, upload.digest))
+
+    def receive(self, arrivals: Sequence[Arrival], progress: Progress = lambda _: None) -> Upload:
+        """Keep what has arrived. Where just this content is kept already, that upload.
+
+        Several profiles without folders are runs of their own. Raises `BadUpload` where something is refused or there
+        is no profile in it, `OSError` where the disk does not take it; nothing is kept then.
+        """
+        top = _common_folder(arrivals)
+        listed = [_Listed.of(arrival, self._limits, top) for arrival in arrivals]
+        self._check(listed)
+        with self._arriving() as folder:
+            place = folder / self._name(listed)
+            place.mkdir()
+            for one in listed:
+                one.put(place, self._limits, progress)
+            return self._settle(folder, place, listed)
+
+    def delete(self, digest: str) -> None:
+        """Remove an upload; nothing happens where it is gone already."""
+        kept = self._folder / digest
+        if not re.fullmatch(r"[0-9a-f]{32}", digest) or not kept.is_dir():
+            return
+        delete(kept, self._folder)
+
+    def delete_all(self) -> None:
+        """Remove all uploads of this owner."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _check(self, listed: Sequence[_Listed]) -> None:
+        named = listed[0].arrival.name if len(listed) == 1 else f"{len(listed):,} files"
+        members = [member for one in listed for member in one.members]
+        self._limits.check_count(named, len(members))
+        if not any(member.is_profile for member in members):
+            what = ", ".join(text_of(str(m.path)) for m in members[:3]) or "nothing"
+            raise BadUpload(
+                f"{text_of(named)}: holds no profile (a file that ends in {' or '.join(PROFILE_SUFFIXES)}), but {what}"
+                f"{' and more' if len(members) > 3 else ''}; upload a logdir, a zip or tar.gz of one, or the profiles"
+            )
+        total = sum(member.size_bytes for member in members if member.is_profile)
+        self._limits.check_total(named, total)
+        check_distinct(named, [one.placed(member) for one in listed for member in one.members])
+
+    def _name(self, listed: Sequence[_Listed]) -> str:
+        """What the upload is called: after its archive, folder or file, and unlike the others that are kept."""
+        first = listed[0]
+        own = first.top or safe_path(first.arrival.name, first.arrival.name).name
+        name = re.sub(r"(\.(zip|tar|tgz|gz|pb|xplane))+$", "", own, flags=re.IGNORECASE)
+        name = re.sub(r"[^\w.+ -]", "_", name).strip(". ")[:80] or "upload"
+        taken = {upload.name for upload in self.kept()}
+        return next(n for n in (name, *(f"{name} {i}" for i in range(2, 10_000))) if n not in taken)
+
+    @contextmanager
+    def _arriving(self) -> Iterator[Path]:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = Path(mkdtemp(prefix=f"{ARRIVING}{this_process()}-", dir=self._folder))
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _settle(self, folder: Path, place: Path, listed: Sequence[_Listed]) -> Upload:
+        """Gives the folder its name, by which it is there; or finds that its content is there already."""
+        digest, size_bytes, profiles = _digest(place)
+        ignored = [text_of(str(one.placed(m))) for one in listed for m in one.members if not m.is_profile]
+        upload = Upload(
+            digest, place.name, datetime.now(UTC), profiles, size_bytes, tuple(ignored[:MOST_IGNORED]), len(ignored),
+            self._folder / digest / place.name,
+        )  # fmt: skip
+        about = {k: v for k, v in asdict(upload).items() if k not in ("digest", "place", "is_known")}
+        (folder / ABOUT).write_text(json.dumps(about | {"arrived": upload.arrived.isoformat()}), encoding="utf-8")
+        kept = self._folder / digest
+        for _ in range(_TRIES):
+            if (known := _known(kept)) is not None:
+                return known
+            with suppress(OSError):
+                folder.rename(kept)
+                return upload
+            shutil.rmtree(kept, ignore_errors=True)  # what is there is no upload
+        raise OSError(f"{kept}: cannot be written")
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """An arrival with the files in it: itself, or those of an archive. `top`: the folder that all arrivals lie in."""
+
+    arrival: Arrival
+    members: tuple[Member, ...]
+    is_archive: bool
+    top: str
+
+    @staticmethod
+    def of(arrival: Arrival, limits: Limits, top: str) -> _Listed:
+        arrival.file.seek(0)
+        path = safe_path(arrival.name, arrival.name)
+        if is_archive(arrival.name, arrival.file.read(_HEAD_BYTES)):
+            members = tuple(list_archive(text_of(arrival.name), arrival.file, limits))
+            return _Listed(arrival, members, is_archive=True, top="")
+        limits.check_file(text_of(arrival.name), path.name, arrival.size_bytes)
+        return _Listed(arrival, (Member(arrival.name, path, arrival.size_bytes),), is_archive=False, top=top)
+
+    def placed(self, member: Member) -> PurePosixPath:
+        """Where a member goes: a single profile into a folder of its own, which makes it a run of its own."""
+        if self.top:
+            return PurePosixPath(*member.path.parts[1:])
+        if self.is_archive or len(member.path.parts) > 1:
+            return member.path
+        return PurePosixPath(re.sub(r"\.xplane\.pb(\.gz)?$", "", member.path.name) or "profile") / member.path
+
+    def put(self, place: Path, limits: Limits, progress: Progress) -> None:
+        """Writes the profiles."""
+        self.arrival.file.seek(0)
+        if self.is_archive:
+            unpack(text_of(self.arrival.name), self.arrival.file, limits, place, progress)
+            return
+        (member,) = self.members
+        if member.is_profile:
+            placed = Member(member.name, self.placed(member), member.size_bytes)
+            write(text_of(self.arrival.name), self.arrival.file, placed, place, progress)
+
+
+def _common_folder(arrivals: Sequence[Arrival]) -> str:
+    """The folder that was chosen in the browser: all files lie in it. Empty where there is none."""
+    paths = [safe_path(arrival.name, arrival.name).parts for arrival in arrivals]
+    tops = {parts[0] for parts in paths}
+    is_folder = len(tops) == 1 and all(len(parts) > 1 for parts in paths)
+    return tops.pop() if is_folder and tops != {"plugins"} else ""
+
+
+def _known(folder: Path) -> Upload | None:
+    try:
+        return replace(_read(folder), is_known=True)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read(folder: Path) -> Upload:
+    about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    place = folder / PurePosixPath(str(about["name"])).name
+    if place.name != about["name"] or not place.is_dir():
+        raise FileNotFoundError(place)
+    return Upload(
+        digest=folder.name, name=str(about["name"]), arrived=datetime.fromisoformat(about["arrived"]),
+        profiles=int(about["profiles"]), size_bytes=int(about["size_bytes"]), ignored=tuple(map(str, about["ignored"])),
+        ignored_count=int(about["ignored_count"]), place=place,
+    )  # fmt: skip
+
+
+def _digest(place: Path) -> tuple[str, int, int]:
+    """(a digest of the profiles' paths and bytes, their size together, how many they are)."""
+    whole, size_bytes = hashlib.blake2b(digest_size=16), 0
+    files = sorted(path for path in place.rglob("*") if path.is_file())
+    for path in files:
+        of_file = hashlib.blake2b(digest_size=32)
+        with path.open("rb") as file:
+            while piece := file.read(_CHUNK):
+                of_file.update(piece)
+                size_bytes += len(piece)
+        whole.update(os.fsencode(path.relative_to(place)) + b"\0" + of_file.digest())
+    return whole.hexdigest(), size_bytes, len(files)
+
+
+def _safe_owner(owner: str) -> str:
+    """A folder's name for whoever uploads: readable for plain names, else a digest of it."""
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,127}", owner):
+        return owner
+    return "u-" + hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,0 +1,1 @@
+"""What one page or command shows, as plain frames."""

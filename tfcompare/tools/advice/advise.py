@@ -1,0 +1,71 @@
+"""Every rule asked about a candidate, and what changed since the baseline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcompare.tools.advice import (
+    device_rules,
+    host_rules,
+    input_rules,
+    kernel_rules,
+    memory_rules,
+    model_rules,
+    python_rules,
+)
+from tfcompare.tools.advice.changes import STEP, changes, unchanged
+from tfcompare.tools.advice.facts import FEWEST_STEPS, Facts, facts_of
+from tfcompare.tools.advice.model import WORTH_IT, Advice, Findings, Found, Rule, Side, evidence
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for family in (python_rules, input_rules, host_rules, device_rules, kernel_rules, model_rules, memory_rules)
+    for rule in family.RULES
+}
+"""Every rule by its name. Of advice that could save equally much, that of the first rule comes first."""
+
+
+def advise(baseline: Run, candidate: Run, hosts: tuple[str | None, str | None] = (None, None)) -> Findings:
+    """What to try next in the candidate, and what got better and worse since the baseline.
+
+    `hosts`: one host of baseline and candidate to look at, None for all. Raises `Unknown` for a host that is none.
+    """
+    return advise_on(facts_of(baseline, hosts[0]), facts_of(candidate, hosts[1]))
+
+
+def advise_on(baseline: Facts, candidate: Facts) -> Findings:
+    """The same from facts that are at hand."""
+    advice = [found for name, rule in RULES.items() if (found := _asked(name, rule, baseline, candidate))]
+    advice.sort(key=lambda found: -found.saves)
+    improvements, regressions = changes(baseline, candidate)
+    has_step_changed = any(change.figure == STEP for change in (*improvements, *regressions))
+    same = unchanged(baseline, candidate) if has_step_changed else ()
+    return Findings(tuple(advice), improvements, regressions, same, _caveat(candidate))
+
+
+def _caveat(candidate: Facts) -> str:
+    if candidate.has_enough_steps:
+        return ""
+    count = len(candidate.steps)
+    steps = f"{count} step{'s' if count != 1 else ''} that count{'s' if count == 1 else ''}"
+    return f"The candidate has {steps}: advice on times needs {FEWEST_STEPS}. Profile more steps."
+
+
+def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice | None:
+    found = _found(rule, candidate)
+    if found is None:
+        return None
+    side: Side = "candidate" if _found(rule, baseline) is None else "both"
+    seen = evidence(found.figures, candidate, baseline)
+    return Advice(name, found.title, found.text, seen, found.link, side, found.saves)
+
+
+def _found(rule: Rule, facts: Facts) -> Found | None:
+    """What a rule finds in a run, where that could save enough and, but for memory, enough steps show it."""
+    if rule not in memory_rules.RULES and not facts.has_enough_steps:
+        return None
+    found = rule(facts)
+    return None if found is None or 0 < found.saves < WORTH_IT else found

@@ -1,0 +1,198 @@
+"""Rules for devices that wait: for launches, for copies, for one another, or for nothing that the profile tells."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.headline import step_marker_call
+from tfcompare.schema import DEVICE
+from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
+from tfcompare.tools.advice.gaps import with_gap
+from tfcompare.tools.advice.host_rules import HOST_OPS_SHARE, UNEXPLAINED_SHARE
+from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code, ratio
+from tfcompare.tools.input_bound import MODERATELY_SHARE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tfcompare.tools.advice.facts import Facts
+
+LAUNCH_SHARE = 0.15
+"""Of the step: the share from which TensorBoard's overview calls a program highly bound by kernel launches."""
+COPY_SHARE = 0.1
+"""Of the step: below that, copies between host and device are the batch and the loss."""
+IDLE_SHARE = 0.2
+"""Of the step: a device that waits less than that is well used."""
+IDLE_PROFILE_SHARE = 0.5
+"""Of a profile without steps, which holds the program's beginning and end too."""
+UNUSED_DEVICE = 0.1
+"""Of the busiest device's time: one that does less takes no real part in the work."""
+
+LAUNCH_TIME = Figure("Kernel launch per step", "µs", lambda f: f.part_us("kernel_launch_us"))
+LAUNCH_OF_STEP = Figure("Share of the step time", SHARE, lambda f: f.part_share("kernel_launch_us"))
+KERNELS = Figure("Kernels", "", lambda f: f.per_step(float(f.kernels["occurrences"].sum(min_count=1))), summed=True)
+KERNEL_TIME = Figure("Average kernel", "µs", lambda f: ratio(f.kernel_us, float(f.kernels["occurrences"].sum())))
+
+
+def launch_bound(facts: Facts) -> Found | None:
+    """The devices wait for the host to launch kernels."""
+    if not LAUNCH_OF_STEP.of(facts) >= LAUNCH_SHARE:
+        return None
+    figures: tuple[Figure, ...] = (LAUNCH_OF_STEP, LAUNCH_TIME)
+    found = f"No device is busy for {LAUNCH_TIME.text(facts)} of each step because the host is still launching work."
+    if len(facts.kernels):
+        figures = (*figures, KERNELS, KERNEL_TIME)
+        found += f" A step has {KERNELS.text(facts)} kernels of {KERNEL_TIME.text(facts)} on average."
+    how = (
+        "Launch fewer and larger ones: put the whole step into one `jax.jit`, several steps into one `jax.lax.scan`, "
+        "and use larger batches where memory allows."
+        if facts.is_jax
+        else "Launch fewer and larger ones: let XLA fuse ops with `tf.function(jit_compile=True)` (Keras: "
+        "`model.compile(…, jit_compile=True)`), and use larger batches where memory allows. "
+        "`TF_GPU_THREAD_MODE=gpu_private` gives launching a thread of its own."
+    )
+    title = f"The device waits for kernel launches {LAUNCH_OF_STEP.text(facts)} of the step"
+    return Found(title, f"{found} {how}", figures, XLA_GUIDE, LAUNCH_OF_STEP.of(facts))
+
+
+def _copies(kind: str, column: str) -> Callable[[Facts], float]:
+    def take(facts: Facts) -> float:
+        """The sum, NaN without such copies and where one of them is not told."""
+        values = facts.copies.loc[facts.copies["kind"] == kind, column].astype("float64")
+        return facts.per_step(float(values.sum(min_count=max(len(values), 1))))
+
+    return take
+
+
+def _exposed_share(facts: Facts, kind: str) -> float:
+    """The share of step time in which copies of that kind keep the devices; without steps, of the devices' time."""
+    copying = _number(_copies(kind, "duration_us")(facts))
+    if not facts.has_parts:
+        return ratio(copying, sum(facts.device_us.values()))
+    waiting = facts.part_share("output_us" if kind == DEVICE_TO_HOST else "input_us")
+    return min(waiting, ratio(copying, facts.step_us * max(len(facts.device_us), 1)))
+
+
+def _number(value: float) -> float:
+    return 0.0 if math.isnan(value) else value
+
+
+def copies(facts: Facts) -> Found | None:
+    """Copying between host and devices takes a good part of the step."""
+    if not facts.has_device:
+        return None
+    shares = {kind: _exposed_share(facts, kind) for kind in (DEVICE_TO_HOST, HOST_TO_DEVICE)}
+    if not sum(shares.values()) >= COPY_SHARE:
+        return None
+    kind = max(shares, key=shares.__getitem__)
+    share = Figure(
+        "Share of the step time" if facts.has_parts else "Share of the devices' time",
+        SHARE,
+        lambda f: _exposed_share(f, DEVICE_TO_HOST) + _exposed_share(f, HOST_TO_DEVICE),
+    )
+    time = Figure(f"Copies {kind}", "µs", _copies(kind, "duration_us"), summed=True)
+    size = Figure(f"Copied {kind}", "bytes", _copies(kind, "size_bytes"), summed=True)
+    found = f"Copies from {kind} take {time.text(facts)} {facts.each}."
+    if not math.isnan(size.of(facts)):
+        found = f"Copies from {kind} take {time.text(facts)} {facts.each} for {size.text(facts)}."
+    how = _FETCH_LESS[facts.is_jax] if kind == DEVICE_TO_HOST else _SEND_LESS[facts.is_jax]
+    title = f"Copying between host and device takes {share.text(facts)} of the {'step' if facts.has_parts else 'time'}"
+    link = GPU_GUIDE if kind == DEVICE_TO_HOST else f"{DATA_GUIDE}#prefetching"
+    return Found(title, f"{found} {how}", (share, time, size), link, sum(shares.values()))
+
+
+_FETCH_LESS = {
+    False: "Fetch less and less often: `.numpy()`, printing and summaries every few steps, sums instead of whole "
+    "tensors. An op that only runs on the host fetches its arguments too: see `_HostRecv` and `_Recv` in Op stats.",
+    True: "Fetch less and less often: `np.asarray(…)`, printing and logging every few steps, sums instead of whole "
+    "arrays; keep the state on the device from step to step.",
+}
+_SEND_LESS = {
+    False: "Send narrow types (`uint8` images) and cast on the device, and send ahead of the step: end the pipeline "
+    "with `tf.data.experimental.prefetch_to_device('/GPU:0')`.",
+    True: "Send narrow types (`uint8` images) and cast on the device, and call `jax.device_put` for the next batch "
+    "before the step that uses this one; it does not wait.",
+}
+
+
+def uneven_devices(facts: Facts) -> Found | None:
+    """A device does next to nothing while another one works."""
+    if len(facts.device_us) < 2:
+        return None
+    busiest, least = (pick(facts.device_us, key=lambda d: facts.device_us[d]) for pick in (max, min))
+    if not facts.device_us[least] < UNUSED_DEVICE * facts.device_us[busiest]:
+        return None
+    most, little = (_time_of(device) for device in (busiest, least))
+    how = (
+        "Spread the batch over all devices (`jax.sharding`), or leave that one out (`CUDA_VISIBLE_DEVICES`)."
+        if facts.is_jax
+        else "Spread the batch over all devices with `tf.distribute.MirroredStrategy()`, or leave that one out: "
+        "`tf.config.set_visible_devices(…)`."
+    )
+    text = (
+        f"{code(least)} works {little.text(facts)} {facts.each}, {code(busiest)} {most.text(facts)}. {how} Where it "
+        "has another part to play (variables, a parameter server), that is as it should be."
+    )
+    return Found(f"{code(least)} idles while others work", text, (little, most), GPU_GUIDE)
+
+
+def _idle_us(facts: Facts) -> float:
+    return facts.idle_us.get(DEVICE, math.nan)
+
+
+def _time_of(device: str) -> Figure:
+    return Figure("Time of ops", "µs", lambda f: f.per_step(f.device_us.get(device, math.nan)), device, summed=True)
+
+
+DEVICE_IDLE = Figure("Idle time of the devices", "µs", lambda f: f.per_step(_idle_us(f)), summed=True)
+IDLE_OF_PROFILE = Figure(
+    "Share of the devices' time", SHARE, lambda f: ratio(_idle_us(f), _idle_us(f) + f.side_us(DEVICE))
+)
+IDLE_OF_STEP = Figure(
+    "Share of the step time", SHARE, lambda f: 1 - f.device_busy_share - _exposed_share(f, HOST_TO_DEVICE)
+)
+IDLE_TIME = Figure("No device busy, per step", "µs", lambda f: IDLE_OF_STEP.of(f) * f.step_us)
+
+
+def idle_device(facts: Facts) -> Found | None:
+    """The devices wait, and no other rule says for what."""
+    if not facts.has_device:
+        return None
+    if facts.has_parts:
+        return _idle_in_steps(facts)
+    if facts.info.has_steps or not IDLE_OF_PROFILE.of(facts) >= IDLE_PROFILE_SHARE:
+        return None
+    text = (
+        f"The devices do nothing for {DEVICE_IDLE.text(facts)} between their first and their last op, all of them "
+        "added up. The profile has no steps, so nothing tells what they wait for, or whether it was recorded while the "
+        f"program started. Record again with each step inside `{step_marker_call([facts.info])}`."
+    )
+    title = f"The devices idle {IDLE_OF_PROFILE.text(facts)} of the time"
+    return Found(title, text, (IDLE_OF_PROFILE, DEVICE_IDLE), GPU_GUIDE, IDLE_OF_PROFILE.of(facts))
+
+
+_TOLD_ELSEWHERE = {
+    "kernel_launch_us": LAUNCH_SHARE,
+    "host_compute_us": HOST_OPS_SHARE,
+    "other_us": UNEXPLAINED_SHARE,
+    "compile_us": WORTH_IT,
+    "input_us": MODERATELY_SHARE,
+}
+
+
+def _idle_in_steps(facts: Facts) -> Found | None:
+    if not IDLE_OF_STEP.of(facts) >= IDLE_SHARE:
+        return None
+    if any(facts.part_share(part) >= limit for part, limit in _TOLD_ELSEWHERE.items()):
+        return None
+    text = (
+        f"No device is busy for {IDLE_TIME.text(facts)} of each step, a little each for launches, input, host ops "
+        "and what nothing explains. Give the device more to do at a time: a larger batch, and fewer, larger kernels."
+    )
+    title = f"The device idles {IDLE_OF_STEP.text(facts)} of the step"
+    text, figures = with_gap(text, (IDLE_OF_STEP, IDLE_TIME), facts)
+    return Found(title, text, figures, GPU_GUIDE, IDLE_OF_STEP.of(facts))
+
+
+RULES = (launch_bound, copies, uneven_devices, idle_device)

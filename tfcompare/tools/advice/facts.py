@@ -1,0 +1,269 @@
+"""What the rules look at: one run's tables, and the few numbers that many rules need, computed once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare.compare.between_steps import Window, window_of
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.compare.tf_data.tf_data_advice import setting
+from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
+from tfcompare.frames.ops.op_names import DATASET
+from tfcompare.schema import DEVICE, HOST, IDLE
+from tfcompare.schema.kernels import MEMORY_SET
+from tfcompare.tools.advice.gaps import Gap, usual_gap
+from tfcompare.tools.advice.model import ratio
+from tfcompare.tools.input_bound import InputWait, input_wait, wait_of
+from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
+from tfcompare.xspace.space import PS_PER_US
+
+if TYPE_CHECKING:
+    from tfcompare.compare.stats.run_verdicts import Side as Recordings
+    from tfcompare.run import Run, RunInfo
+
+_BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
+
+FEWEST_STEPS = 3
+"""Steps that count: with fewer, one of them may be an exception, and no advice is given on how its time is spent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """One run, on one host or on all.
+
+    `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
+    sums are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops
+    by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None without
+    one. `host_steps`: what the average step of that host is made of, None without steps; `window`: from its first step
+    to its last, None for fewer than two; `gap`: as `gaps.usual_gap`;
+    `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on
+    the host, NaN where it is unknown.
+    `more_steps`: as `steps`, one for each further recording of the same program that tells its steps' parts.
+    """
+
+    content_id: str
+    info: RunInfo
+    steps: pd.DataFrame
+    step_count: int
+    wait: InputWait
+    pipeline: Analysis | None
+    host_steps: HostSteps | None
+    window: Window | None
+    gap: Gap | None
+    eager_share: float
+    cores: float
+    ops: pd.DataFrame
+    idle_us: Mapping[str, float]
+    device_us: Mapping[str, float]
+    kernels: pd.DataFrame
+    copies: pd.DataFrame
+    memory: pd.DataFrame
+    input_ops: pd.DataFrame
+    busy_threads: float = field(default=math.nan)
+    more_steps: tuple[pd.DataFrame, ...] = ()
+
+    @property
+    def is_jax(self) -> bool:
+        """Whether JAX recorded it."""
+        return self.info.framework == "JAX"
+
+    @property
+    def has_device(self) -> bool:
+        """Whether anything ran on a GPU or TPU."""
+        return bool(self.device_us)
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether it tells what its steps are made of."""
+        return self.wait.is_known
+
+    @property
+    def per(self) -> str:
+        """What a sum is of: `step` or `profile`."""
+        return "step" if self.info.has_steps else "profile"
+
+    @property
+    def each(self) -> str:
+        """What a sum is told by in a sentence: `a step`, or `in the profile` where there are none."""
+        return "a step" if self.info.has_steps else "in the profile"
+
+    @property
+    def step_us(self) -> float:
+        """The average step that counts."""
+        return self.wait.step_time_us.average
+
+    @property
+    def has_enough_steps(self) -> bool:
+        """Whether advice can rest on its steps; a run without any is judged as a whole."""
+        return not self.info.has_steps or len(self.steps) >= FEWEST_STEPS
+
+    @property
+    def waits_for_input(self) -> bool:
+        """Whether the run is input bound."""
+        return self.wait.is_bound
+
+    @property
+    def input_share(self) -> float:
+        """The share of step time that it waits for input, without steps of the profile; 0 where it is unknown."""
+        share = self.wait.share.average if self.wait.is_known else self.wait.of_profile
+        return 0.0 if math.isnan(share) else share
+
+    @property
+    def compute_share(self) -> float:
+        """The share of step time in which the device computes (without one, the host); 1 where steps tell no parts."""
+        return self.part_share("device_compute_us" if self.has_device else "host_compute_us") if self.has_parts else 1.0
+
+    @property
+    def device_busy_share(self) -> float:
+        """The share of step time in which a device does anything; input counts as copying to it where it copies."""
+        return sum(self.part_share(part) for part in _BUSY_PARTS)
+
+    @property
+    def bottleneck(self) -> pd.Series | None:
+        """The iterator that the calls waited for the longest (`usual_bottleneck`), None where there is none."""
+        return None if self.pipeline is None else self.pipeline.usual_bottleneck
+
+    def part_us(self, part: str) -> float:
+        """The average time of one of `schema.STEP_PARTS`."""
+        return float(self.steps[part].mean()) if self.has_parts else math.nan
+
+    def part_share(self, part: str) -> float:
+        """The share of step time in one of `schema.STEP_PARTS`."""
+        return ratio(self.part_us(part), self.step_us) if self.has_parts else math.nan
+
+    def iterator_us(self, iterators: Collection[str]) -> float:
+        """What these iterators of tf.data, by their long names, with the functions that they call, have of the waiting
+        of an average step; NaN without steps."""
+        if self.host_steps is None:
+            return math.nan
+        inside = self.host_steps.ops("input_us")
+        of_tf_data = inside[inside["op_type"] == DATASET]
+        chosen = stages(of_tf_data["op_name"]).isin(stages(pd.Series(list(iterators), dtype="str")))
+        return float(of_tf_data.loc[chosen, "time_us"].sum(min_count=1))
+
+    def per_step(self, total: float) -> float:
+        """A sum over the profile by the number of steps; as it is where there are none."""
+        return float(total) / self.step_count
+
+    def side_us(self, side: str) -> float:
+        """The self time of all ops of `Host` or `Device`, input and all."""
+        return float(self.ops.loc[self.ops["host_or_device"] == side, "self_time_us"].sum())
+
+    @property
+    def kernel_us(self) -> float:
+        """The time of all kernels."""
+        return float(self.kernels["total_duration_us"].sum())
+
+
+def longest(rows: pd.DataFrame, column: str = "self_time_us") -> pd.Series:
+    """The row with the largest value of a column; of equals the first. There is a row."""
+    return rows.iloc[int(rows[column].to_numpy(dtype=float).argmax())]
+
+
+def facts_of(run: Run, host: str | None = None) -> Facts:
+    """The facts of a run, of one of its hosts or of all; raises `Unknown` for a host that is none."""
+    tables = {name: run.table(name, host=host) for name in _TABLES}
+    steps = steps_of_straggler(tables["steps"])
+    counted = steps[steps["included"].astype(bool)]
+    op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
+    ops = op_stats[op_stats["op_type"] != IDLE].reset_index(drop=True)
+    idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
+    wait = wait_of(run, host)
+    analysis = analyse(pipelines, tables["tf_data"])
+    count = run.info.step_count if host is None else len(tables["steps"]) or run.info.step_count
+    copies = tables["copies"]
+    return Facts(
+        content_id=run.content_id,
+        info=run.info,
+        steps=counted,
+        step_count=max(count, 1) if run.info.has_steps else 1,
+        wait=wait,
+        pipeline=None if analysis is None or analysis.feeds_device_only else analysis,
+        host_steps=host_steps(run, str(steps["host"].iloc[0])) if run.info.has_steps and len(steps) else None,
+        window=window_of(run, host),
+        gap=_gap(run, counted),
+        eager_share=eager_share(run, host),
+        cores=cores_of(tables["tf_data"]),
+        ops=ops,
+        idle_us={str(side): float(us) for side, us in idle.items()},
+        device_us=_device_times(run, host),
+        kernels=tables["kernel_stats"],
+        copies=copies[copies["kind"] != MEMORY_SET],
+        memory=tables["memory_summary"],
+        input_ops=tables["input_pipeline"],
+        busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
+    )
+
+
+def _gap(run: Run, counted: pd.DataFrame) -> Gap | None:
+    """The usual gap of these steps, which are those of one host."""
+    if counted.empty:
+        return None
+    gaps = run.table("idle_gaps", host=str(counted["host"].iloc[0]))
+    return usual_gap(gaps[gaps["step"].isin(counted["step"])])
+
+
+def cores_of(iterators: pd.DataFrame) -> float:
+    """How many cores tf.data counts on the host, by the settings of its iterators (rows of `tf_data`); NaN where it is
+    unknown."""
+    for name in ("cpu_budget", "threadpool_size"):
+        values = [setting(row, name) for _, row in iterators.drop_duplicates("settings").iterrows()]
+        counts = [int(text) for text in values if text.isdecimal() and int(text) > 0]
+        if counts:
+            return float(max(counts))
+    return math.nan
+
+
+def with_repeats(facts: Facts, recordings: Recordings) -> Facts:
+    """`facts` of the first of these recordings of one program, with the steps of the others."""
+    more = []
+    for run, host in zip(recordings.runs[1:], recordings.hosts[1:], strict=True):
+        steps = steps_of_straggler(run.table("steps", host=host))
+        if input_wait(steps, run.info).is_known:
+            more.append(steps[steps["included"].astype(bool)])
+    return replace(facts, more_steps=tuple(more))
+
+
+_TABLES = (
+    "steps",
+    "op_stats",
+    "tf_data_pipelines",
+    "tf_data",
+    "kernel_stats",
+    "copies",
+    "memory_summary",
+    "input_pipeline",
+)
+_WAITING_OPS = (
+    "Dataset",
+    "IteratorGetNext",
+    "MultiDeviceIterator",
+    "Recv",
+    "_Recv",
+    "_HostRecv",
+    "PyFunc",
+    "EagerPyFunc",
+)
+"""Types of ops whose time may be waiting, for another thread or for Python's lock, and not work on a core."""
+
+
+def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
+    """How many threads of a host are within an op that computes, on average over the profile; NaN without any time."""
+    working = (ops["host_or_device"] == HOST) & ~ops["op_type"].str.startswith(_WAITING_OPS)
+    return ratio(float(ops.loc[working, "self_time_us"].sum()), duration_us * max(hosts, 1))
+
+
+def _device_times(run: Run, host: str | None) -> dict[str, float]:
+    """The time of all ops on each device that ran any."""
+    times: dict[str, float] = {}
+    for frames in (h for h in run.hosts if host in (None, h.host)):
+        parts, cells = frames.parts.parts, frames.parts.cells
+        device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
+        for name, own_ps in cells["self_time_ps"].groupby(device).sum().items():
+            times[str(name)] = times.get(str(name), 0.0) + float(own_ps) / PS_PER_US
+    return {device: times[device] for device in run.devices if device in times}

@@ -1,0 +1,84 @@
+"""Rules for Python functions that TensorFlow calls as ops (`py_function`), in the model and in the input."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.tf_data.iterator_tree import transformation
+from tfcompare.tools.advice.facts import longest
+from tfcompare.tools.advice.model import DATA_GUIDE, GUIDE, SHARE, WORTH_IT, Figure, Found, code, ratio
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.tools.advice.facts import Facts
+
+_PYTHON = r"(?:Eager)?PyFunc(?:Stateless)?"
+
+
+def _python(facts: Facts) -> pd.DataFrame:
+    return facts.ops[facts.ops["op_type"].str.fullmatch(_PYTHON)]
+
+
+def _calls(facts: Facts) -> float:
+    return facts.per_step(float(_python(facts)["occurrences"].sum()))
+
+
+def _step_share(facts: Facts) -> float:
+    """Of the typical step, but for waiting for input; NaN without steps."""
+    if facts.host_steps is None:
+        return math.nan
+    return facts.host_steps.typical_share(_python(facts)["op_name"].tolist())
+
+
+def _input_share(facts: Facts) -> float:
+    """Of the typical step; without steps, the ops' self time as a share of the profile, at most the input's."""
+    python = _python(facts)
+    if facts.host_steps is not None:
+        return facts.host_steps.typical_share(python["op_name"].tolist(), of_input=True)
+    return min(ratio(float(python["self_time_us"].sum()), facts.info.duration_ms * 1e3), facts.input_share)
+
+
+CALLS = Figure("Calls of Python functions", "", _calls, summed=True)
+STEP_SHARE = Figure("Python functions, of the step time", SHARE, _step_share)
+INPUT_SHARE = Figure("Waiting for Python functions of the input", SHARE, _input_share)
+
+
+def python_op(facts: Facts) -> Found | None:
+    """Python functions within the step keep it."""
+    if not STEP_SHARE.of(facts) >= WORTH_IT:
+        return None
+    name = code(longest(_python(facts), "wall_time_us")["op_name"])
+    text = (
+        f"Ops that call Python, {name} the longest, take {STEP_SHARE.text(facts)} of the step (calls: "
+        f"{CALLS.text(facts)} {facts.each}). Python runs on the host, one thread at a time, and XLA cannot compile it: "
+        "write the function in TensorFlow ops, call it every few steps only, or move it into the input pipeline, "
+        "which works ahead of the step."
+    )
+    title = f"Python functions take {STEP_SHARE.text(facts)} of the step"
+    return Found(title, text, (STEP_SHARE, CALLS), GUIDE, STEP_SHARE.of(facts))
+
+
+def python_input(facts: Facts) -> Found | None:
+    """Python makes the input."""
+    if not facts.waits_for_input or not INPUT_SHARE.of(facts) >= WORTH_IT:
+        return None
+    generator = facts.bottleneck is not None and transformation(str(facts.bottleneck["iterator"])) == "Generator"
+    how = (
+        "Write what `Dataset.from_generator` makes to TFRecord files once and read these"
+        if generator
+        else "Write the function in TensorFlow ops, or do it once and store the result"
+    )
+    text = (
+        f"Python makes the input, and the program waits for it for {INPUT_SHARE.text(facts)} of its time (calls: "
+        f"{CALLS.text(facts)} {facts.each}). {how}. Else let one call make a whole batch, or call it in parallel "
+        "(`num_parallel_calls`): that helps where the function waits or computes in NumPy, not where Python itself "
+        "computes, which one thread does at a time."
+    )
+    what = "`from_generator`" if generator else "`py_function`"
+    figures = (INPUT_SHARE, CALLS)
+    return Found(f"{what} makes the input", text, figures, DATA_GUIDE, INPUT_SHARE.of(facts))
+
+
+RULES = (python_op, python_input)

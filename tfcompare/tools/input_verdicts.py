@@ -1,0 +1,38 @@
+"""A verdict on how long the steps of two runs wait for their input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfcompare.compare.stats.timed import Floats
+from tfcompare.compare.stats.verdict import UNTESTED, Verdict
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.tools import input_bound
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+
+
+def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
+    """Whether the candidate's steps wait longer or shorter for their input: `input_us` of the steps that count.
+
+    Of several hosts the one that holds the others up counts, as in `input_bound.input_wait`, so the ratio is that of
+    the means there.
+    """
+    for role, run in (("baseline", comparison.baseline), ("candidate", candidate)):
+        if why := input_bound.why_unknown(run.info):
+            return Verdict(UNTESTED, f"how long the {role} waits is not known: {why}")
+    ours, theirs = (_waiting(comparison, run) for run in (comparison.baseline, candidate))
+    return comparison.on_host_times(candidate, (ours, theirs), "steps")
+
+
+def _waiting(comparison: Comparison, run: Run) -> list[Floats]:
+    recordings = comparison.recordings(run)
+    series = []
+    for recording, host in zip(recordings.runs, recordings.hosts, strict=True):
+        steps = steps_of_straggler(recording.table("steps", host=host))
+        series.append(steps.loc[steps["included"].astype(bool), "input_us"].to_numpy(np.float64))
+    return series

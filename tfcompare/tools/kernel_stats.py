@@ -1,0 +1,151 @@
+"""What to say of the kernels of two runs in a few numbers: key figures, a sentence, ranks and shares, tensor cores."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.movers import metric_in
+from tfcompare.compare.sums import of_side
+from tfcompare.schema.kernels import MEMORY_SET
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.tools.op_stats import ROLES, share_of_whole
+from tfcompare.units import format_count, format_percent_change, format_time_us
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+TIME, COUNT = "total_duration_us", "occurrences"
+USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
+
+USES = ("on tensor cores", "eligible, but not on tensor cores", "not eligible")
+"""What kernels do with tensor cores, in the order of `tensor_core_use`."""
+
+
+def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
+    """Kernel time, launches, average time, shares matched, on tensor cores and eligible; time and bytes of copies.
+
+    `diff` and `copies` are a pair's diffs of `kernel_stats` and of `copies`; sums are per step or per run as they are
+    there. Figures that neither side has are left out.
+    """
+    time, count = _totals(diff, TIME), _totals(diff, COUNT)
+    per = "step" if metric_in(diff, TIME) != TIME else "run"
+    average = tuple(_ratio(*side) for side in zip(time, count, strict=True))
+    used, eligible = (_flagged_shares(diff, flag) for flag in (USED, ELIGIBLE))
+    matched = sum(_without_nan(_totals(diff[diff["status"] == MATCHED], TIME)))
+    figures = [
+        KeyFigure(f"Kernel time per {per}", "µs", *time, "neither",
+                  "Time of all kernels added up, over all streams; those that ran at once count in full."),
+        KeyFigure(f"Kernel launches per {per}", "", *count, "lower", "How many kernels ran, on all devices."),
+        KeyFigure("Average kernel", "µs", average[0], average[1], "neither", "Kernel time ÷ launches."),
+        KeyFigure("Time matched", "share", math.nan, _ratio(matched, sum(_without_nan(time))), "neither",
+                  "Share of both runs' kernel time in kernels that stand beside their counterpart in the other run."),
+        KeyFigure("Time on tensor cores", "share", *used, "neither",
+                  "Share of the kernel time in kernels using tensor cores (AMD: matrix cores), judged by their names."),
+        KeyFigure("Time in eligible ops", "share", *eligible, "neither",
+                  "Share of the kernel time in ops that tensor cores could do, whether they did or not."),
+        *_copy_figures(copies, per),
+    ]  # fmt: skip
+    return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
+
+
+def _copy_figures(copies: pd.DataFrame, per: str) -> list[KeyFigure]:
+    copied = copies[copies["kind"] != MEMORY_SET]
+    sizes = metric_in(copied, "size_bytes")
+    told = [of_side(copied, role)[f"{sizes}_{role}"].notna().all() for role in ROLES]
+    size = _totals(copied, "size_bytes")
+    size = (size[0] if told[0] else math.nan, size[1] if told[1] else math.nan)
+    return [
+        KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
+                  "Time of all copies added up, over all devices; copies by kernels count as kernels."),
+        KeyFigure(f"Bytes copied per {per}", "bytes", *size, "lower",
+                  "Bytes of all copies; missing where a copy does not tell its size."),
+    ]  # fmt: skip
+
+
+def kernel_sentence(diff: pd.DataFrame) -> str:
+    """`Kernel time per step fell from 8.14 to 1.09 ms (−86.7 %), launches stayed at 285.`; empty without kernels.
+
+    `diff` is a pair's diff of `kernel_stats`.
+    """
+    time, count = _totals(diff, TIME), _totals(diff, COUNT)
+    if any(math.isnan(value) for value in time):
+        return ""
+    per = "step" if metric_in(diff, TIME) != TIME else "run"
+    moved = _moved(time, [format_time_us(value) for value in time])
+    launched = _moved(count, [format_count(value) for value in count])
+    return f"Kernel time per {per} {moved}; launches per {per} {launched}."
+
+
+def _moved(values: tuple[float, float], texts: list[str]) -> str:
+    before, after = values
+    if before == after:
+        return f"stayed at {texts[0]}"
+    change = f" ({format_percent_change(after / before)})" if before > 0 else ""
+    return f"{'fell' if after < before else 'rose'} from {texts[0]} to {texts[1]}{change}"
+
+
+def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of a pair's diff of kernels, or groups of them, with each side's place and share by total time.
+
+    Adds `time_rank_<role>` (1 is the longest; of equals the first), `time_share_<role>` and
+    `cumulative_time_share_<role>` (of this row and those that rank before it), missing where a side has no such row.
+    """
+    columns: dict[str, pd.Series] = {}
+    metric = metric_in(rows, TIME)
+    for role in ROLES:
+        times = rows[f"{metric}_{role}"].astype("float64").dropna().sort_values(ascending=False, kind="stable")
+        share = share_of_whole(np.asarray(times, dtype=np.float64))
+        ranked = pd.DataFrame(
+            {"rank": np.arange(1, len(times) + 1), "share": share, "sum": share.cumsum()}, times.index
+        )
+        ranked = ranked.reindex(rows.index)
+        columns[f"time_rank_{role}"] = ranked["rank"].astype("Int64")
+        columns[f"time_share_{role}"] = ranked["share"]
+        columns[f"cumulative_time_share_{role}"] = ranked["sum"]
+    return rows.assign(**columns)
+
+
+def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
+    """How much of each side's kernel time is on tensor cores, could be, or could not; a row for each of `USES`.
+
+    Columns as `tf_stats.time_shares` has them: `group`, `total_duration_us_<role>`, `share_<role>` (each side's add up
+    to 1), `is_absent_<role>` (the side has no kernels), `others` (0).
+    """
+    metric = metric_in(diff, TIME)
+    shares = pd.DataFrame({"group": pd.Series(USES, dtype="str"), "others": 0})
+    for role in ROLES:
+        rows = of_side(diff, role)
+        used, eligible = (rows[f"{flag}_{role}"].astype("bool") for flag in (USED, ELIGIBLE))
+        times = rows[f"{metric}_{role}"].astype("float64")
+        totals = np.array([times[chosen].sum() for chosen in (used, eligible & ~used, ~eligible & ~used)])
+        shares[f"{TIME}_{role}"] = totals
+        shares[f"share_{role}"] = share_of_whole(totals)
+        shares[f"is_absent_{role}"] = rows.empty
+    return shares
+
+
+def _totals(diff: pd.DataFrame, metric: str) -> tuple[float, float]:
+    """The sums of both sides; NaN for a side that has no rows."""
+    name = metric_in(diff, metric)
+    ours, theirs = (float(diff[f"{name}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
+    return ours, theirs
+
+
+def _flagged_shares(diff: pd.DataFrame, flag: str) -> tuple[float, float]:
+    flagged = [diff[diff[f"{flag}_{role}"].fillna(False).astype("bool")] for role in ROLES]
+    whole = _totals(diff, TIME)
+    ours, theirs = (_ratio(_without_nan(_totals(rows, TIME))[i], whole[i]) for i, rows in enumerate(flagged))
+    return ours, theirs
+
+
+def _without_nan(values: Sequence[float]) -> list[float]:
+    return [0.0 if math.isnan(value) else value for value in values]
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan

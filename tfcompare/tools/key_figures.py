@@ -1,0 +1,145 @@
+"""The few numbers that tell most about a pair of runs, for the top of the overview."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.movers import metric_in
+from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
+from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.schema import DEVICE, HOST, IDLE
+from tfcompare.tools.op_stats import ROLES, without_idle
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", "steps/s", "examples/s", ""]
+Better = Literal["lower", "neither"]
+NEITHER_TOLD = (math.nan, math.nan)
+STEP_TIME = "Step time (typical)"
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """One number of both sides. A `share` is a fraction of 1; a side that does not have the figure is NaN, as is the
+    `baseline` of a figure of the pair.
+
+    Shares are not judged: the share of what stays the same grows when the rest gets faster.
+    """
+
+    label: str
+    unit: Unit
+    baseline: float
+    candidate: float
+    better: Better
+    meaning: str
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether both sides have the figure."""
+        return not math.isnan(self.baseline)
+
+    @property
+    def judgement(self) -> Literal["better", "worse", "same", "neither"]:
+        """What the candidate is beside the baseline; `neither` where neither direction is better."""
+        if self.better == "neither" or math.isnan(self.baseline) or math.isnan(self.candidate):
+            return "neither"
+        if self.candidate == self.baseline:
+            return "same"
+        return "better" if self.candidate < self.baseline else "worse"
+
+
+def better_by(verdict: Verdict) -> Better:
+    """Only what a verdict claims counts as better or worse."""
+    return "lower" if verdict.is_claim else "neither"
+
+
+def key_figures(
+    diff: pd.DataFrame,
+    step_us: tuple[float, float],
+    sixteen_bit: tuple[float, float] = NEITHER_TOLD,
+    eager: tuple[float, float] = NEITHER_TOLD,
+    step_time: Better = "neither",
+) -> list[KeyFigure]:
+    """Step time, op time on host and device, shares of IDLE, 16-bit computing and eager ops, and of the time matched.
+
+    `diff` is the pair's diff of `op_stats`; its times are per step or per run, and so are the figures. Of baseline and
+    candidate, NaN where not known: `step_us`, their typical steps; `sixteen_bit`, the shares of their devices'
+    computing; and `eager`, the shares of eager ops. `step_time` is what a verdict says of the step time; sums of times
+    are not judged. Figures that a pair
+    does not have (a step time without steps, device time without a device) are left out.
+    """
+    metric = metric_in(diff, "self_time_us")
+    per = metric.partition("_per_")[2] or "run"
+    figures = [] if any(map(math.isnan, step_us)) else [_step_time(*step_us, step_time)]
+    sides = [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
+    figures += [_op_time(diff, metric, side, per) for side in sides]
+    figures += [_idle_share(diff, metric, side) for side in sides[:1]]
+    figures += [] if all(map(math.isnan, sixteen_bit)) else [_sixteen_bit(*sixteen_bit)]
+    figures += [] if all(map(math.isnan, eager)) else [_eager(*eager)]
+    return [*figures, _matched(diff, metric)] if sides else figures
+
+
+def _step_time(baseline_us: float, candidate_us: float, better: Better) -> KeyFigure:
+    return KeyFigure(STEP_TIME, "µs", baseline_us, candidate_us, better, TYPICAL)
+
+
+def _sixteen_bit(baseline: float, candidate: float) -> KeyFigure:
+    return KeyFigure(
+        "16-bit compute",
+        "share",
+        baseline,
+        candidate,
+        "neither",
+        "Time of steps in which a device computes with numbers of 16 bits (or fewer), as a share of that in which it "
+        "computes with numbers of a known width. It is known by the types of an op's inputs or the kernel's name; no "
+        "figure where the profile tells it of less than half of the computing.",
+    )
+
+
+def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:
+    ops = without_idle(diff)
+    here = ops[ops["host_or_device"] == side]
+    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
+    meaning = (
+        f"Self time of all {side.lower()} ops added up over all hosts, threads and streams, per {per}; without IDLE."
+    )
+    return KeyFigure(f"{side} op time per {per}", "µs", ours, theirs, "neither", meaning)
+
+
+def _idle_share(diff: pd.DataFrame, metric: str, side: str) -> KeyFigure:
+    here = diff[diff["host_or_device"] == side]
+    idle, whole = _sums(here[here["op_type"] == IDLE], metric), _sums(here, metric)
+    meaning = f"Time in which no op ran on {side.lower()}, as a share of it and all self times there."
+    return KeyFigure(f"{side} IDLE", "share", _ratio(idle[0], whole[0]), _ratio(idle[1], whole[1]), "neither", meaning)
+
+
+def _eager(baseline: float, candidate: float) -> KeyFigure:
+    return KeyFigure(
+        "Eager ops on host",
+        "share",
+        baseline,
+        candidate,
+        "neither",
+        "Ops that Python calls one by one, outside of any tf.function: their share of the typical step, without time "
+        "in which a device is busy. Without steps, their self time as a share of the profile.",
+    )
+
+
+def _matched(diff: pd.DataFrame, metric: str) -> KeyFigure:
+    ops = without_idle(diff)
+    part, whole = sum(_sums(ops[ops["status"] == MATCHED], metric)), sum(_sums(ops, metric))
+    meaning = "Share of both runs' self time in ops that stand beside their counterpart in the other run."
+    return KeyFigure("Time matched", "share", math.nan, _ratio(part, whole), "neither", meaning)
+
+
+def _sums(rows: pd.DataFrame, metric: str) -> tuple[float, float]:
+    ours, theirs = (float(rows[f"{metric}_{role}"].astype("float64").sum()) for role in ROLES)
+    return ours, theirs
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan

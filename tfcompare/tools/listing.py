@@ -1,0 +1,100 @@
+"""The table of contents: one row a run with what one chooses by, as far as it has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from tfcompare.errors import TfcompareError
+from tfcompare.sources.logdir.found import Told
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.run import Run
+    from tfcompare.sources.logdir import FoundRun
+
+READ = "read"
+UNREAD = "not read yet"
+UNREADABLE = "unreadable"
+
+COLUMNS = {
+    "run": "str",
+    "name": "str",
+    "state": "str",
+    "recorded": "datetime64[us, UTC]",
+    "recorded_source": "str",
+    "hosts": "int64",
+    "device": "str",
+    "device_name": "str",
+    "steps": "Int64",
+    "step_time_ms_median": "float64",
+    "step_times_ms": "object",
+    "size_bytes": "int64",
+    "remarks": "str",
+    "path": "str",
+}
+"""The listing's columns and their dtypes. What only a run that was read can tell is absent in the other rows."""
+
+
+def listing(found: Iterable[FoundRun], read: Mapping[str, Run | TfcompareError]) -> pd.DataFrame:
+    """One row for each found run, in the order given; `read` holds by run id what reading it gave, where it was tried.
+
+    `state` is `read`, `not read yet` or `unreadable`; `remarks` holds what is wrong or remarkable, separated by `; `.
+    """
+    import pandas as pd
+
+    rows = [_row(run, read.get(run.id)) for run in found]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+
+
+def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, object]:
+    row: dict[str, object] = {
+        "run": found.id,
+        "name": found.name,
+        "state": UNREAD if found.is_readable else UNREADABLE,
+        "recorded": found.recorded,
+        "recorded_source": found.recorded_source,
+        "hosts": len(found.host_names),
+        "size_bytes": found.size_bytes,
+        "remarks": "; ".join(found.problems),
+        "path": str(found.path),
+    }
+    if isinstance(outcome, TfcompareError):
+        return row | {"state": UNREADABLE, "remarks": "; ".join(dict.fromkeys([*found.problems, str(outcome)]))}
+    if outcome is None:
+        return row if found.told is None else row | {"state": READ} | asdict(found.told)
+    return row | _told_by(outcome)
+
+
+def told_of(run: Run) -> Told:
+    """What a listing tells of a run that was read."""
+    row = _told_by(run)
+    return Told(**{field.name: row[field.name] for field in fields(Told)})
+
+
+def _told_by(run: Run) -> dict[str, Any]:
+    info = run.info
+    return {
+        "state": READ,
+        "recorded": info.start_time,
+        "recorded_source": info.start_time_source,
+        "hosts": info.hosts,
+        "device": device_text(info.device_type, info.device_count),
+        "device_name": info.device_name,
+        "steps": info.step_count if info.has_steps else None,
+        "step_time_ms_median": info.step_time_ms_median if info.has_steps else None,
+        "step_times_ms": step_times_ms(run) if info.has_steps else None,
+        "remarks": "; ".join(run.remarks),
+    }
+
+
+def device_text(device_type: str, device_count: int) -> str:
+    """`CPU`, `8 × GPU`: what a run computed on, in few words."""
+    return f"{device_count} × {device_type}" if device_count > 1 else device_type
+
+
+def step_times_ms(run: Run) -> list[float]:
+    """The lengths of the included steps, in their order, each with the time of its slowest host."""
+    return [float(us) / 1e3 for us in run.steps.loc[run.steps["included"], "duration_us"]]

@@ -1,0 +1,183 @@
+"""One baseline against many candidates: a row for each run, and what the ops that moved most did in each of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED, change
+from tfcompare.compare.headline import has_steps
+from tfcompare.compare.matching.coverage import without_idle
+from tfcompare.compare.movers import group_diff, metric_in
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.errors import Unknown
+from tfcompare.tools.input_bound import input_wait
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+
+By = Literal["op_name", "op_type"]
+
+FEWEST_CANDIDATES = 2
+"""With fewer there are not many runs to look over."""
+ROWS = 20
+"""Ops, or op types, whose change is shown for all runs."""
+
+BASELINE = "baseline"
+CANDIDATE = "candidate"
+NEITHER = "neither"
+"""Status of an op that is on neither side of a pair: another candidate has it."""
+
+COLUMNS = (
+    "run",
+    "name",
+    "role",
+    "steps",
+    "step_time_us_typical",
+    "step_time_us_median",
+    "step_time_us_tenth",
+    "step_time_us_ninetieth",
+    "verdict",
+    "evidence",
+    "ratio",
+    "interval_low",
+    "interval_high",
+    "reason",
+    "caveat",
+    "peak_bytes",
+    "peak_bytes_delta",
+    "input_share",
+    "start_time",
+    "start_time_source",
+)
+"""The columns of `runs_table`."""
+
+_SPREAD = (0.1, 0.9)
+_OP = ["host_or_device", "op_type", "op_name", "is_added"]
+_TYPE = ["host_or_device", "op_type"]
+
+
+def runs_table(comparison: Comparison) -> pd.DataFrame:
+    """One row a run, the baseline first, then the candidates as they were given.
+
+    Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
+    `step_time_us_typical`, which is what runs are compared by (`compare.typical_steps`), `step_time_us_median`, and
+    between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles; missing, as the others
+    are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `evidence`, `ratio` (of the
+    typical steps, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
+    `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any memory, and
+    `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for input;
+    `start_time` and `start_time_source`.
+    """
+    runs = (comparison.baseline, *comparison.candidates)
+    verdicts = comparison.verdict
+    rows = []
+    for position, run in enumerate(runs):
+        host = comparison.host_of(run)
+        verdict = verdicts[run.id] if position else None
+        rows.append(
+            {
+                "run": run.id,
+                "name": run.name,
+                "role": CANDIDATE if position else BASELINE,
+                "step_time_us_typical": comparison.typical_step_us(run),
+                **_step_times(run, host),
+                "verdict": verdict.word if verdict else "",
+                "evidence": verdict.evidence if verdict else "",
+                "interval_low": verdict.low if verdict else math.nan,
+                "interval_high": verdict.high if verdict else math.nan,
+                "reason": verdict.reason if verdict else "",
+                "caveat": verdict.caveat if verdict else "",
+                "peak_bytes": _peak_bytes(run, host),
+                "input_share": _input_share(run, host),
+                "start_time": run.info.start_time,
+                "start_time_source": run.info.start_time_source,
+            }
+        )
+    return _beside_the_baseline(pd.DataFrame(rows))[list(COLUMNS)]
+
+
+def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what is told from two of them: the ratio of their step times, and the change of the peak."""
+    is_candidate = runs["role"] == CANDIDATE
+    ratio = (runs["step_time_us_typical"] / runs["step_time_us_typical"].iloc[0]).where(is_candidate)
+    peak = runs["peak_bytes"].astype("Int64")
+    delta = (peak - peak.iloc[0]).where(is_candidate)
+    return runs.assign(ratio=ratio, peak_bytes=peak, peak_bytes_delta=delta)
+
+
+def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `runs_table` by their typical step, those without one last."""
+    return runs.sort_values(["step_time_us_typical", "start_time", "run"], na_position="last", ignore_index=True)
+
+
+def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of `runs_table` by when the runs were recorded."""
+    return runs.sort_values(["start_time", "run"], ignore_index=True)
+
+
+def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.DataFrame:
+    """What the self time of the `n` ops, or op types, that changed most in any candidate did in all of them.
+
+    `diff` is that of `op_stats`, all candidates below one another. Returns a row for each of the ops and each
+    candidate, the op with the largest change first, candidates in the diff's order: `row` (0 for the first op),
+    `host_or_device`, `op_type`, with `by="op_name"` also `op_name`; `candidate`; `baseline_us` and `candidate_us`, per
+    step as in the diff, missing on a side that does not have the op; `ratio` (candidate ÷ baseline); `status`
+    (`matched`, `added`, `removed`, `neither`); `verdict` and `evidence` (empty without a pair). An op goes by the
+    baseline's name, one that was added by its own. IDLE is none, and ops that changed nowhere are left out.
+
+    Raises `Unknown` for another `by`.
+    """
+    if by not in ("op_name", "op_type"):
+        raise Unknown("grouping", by, ["op_name", "op_type"])
+    candidates = diff["candidate"].drop_duplicates()
+    rows = without_idle(diff)
+    keys = _OP if by == "op_name" else _TYPE
+    rows = rows.assign(is_added=rows["status"] == ADDED) if by == "op_name" else group_diff(rows, by)
+    metric = metric_in(diff, "self_time_us")
+    cells = rows[[*keys, "candidate", "status", "verdict", "evidence"]].assign(
+        baseline_us=rows[f"{metric}_baseline"].astype("float64"),
+        candidate_us=rows[f"{metric}_candidate"].astype("float64"),
+        ratio=rows[f"{metric}_ratio"].astype("float64"),
+        moved_us=change(rows[f"{metric}_baseline"], rows[f"{metric}_candidate"]).abs(),
+    )
+    moved = cells.groupby(keys, as_index=False)["moved_us"].max()
+    moved = moved[moved["moved_us"] > 0].sort_values(["moved_us", *keys], ascending=[False] + [True] * len(keys))
+    chosen = moved.head(n).drop(columns="moved_us").reset_index(drop=True).rename_axis("row").reset_index()
+    grid = chosen.merge(candidates.to_frame(), how="cross")
+    found = grid.merge(cells.drop(columns="moved_us"), on=[*keys, "candidate"], how="left")
+    return _with_empty_cells_named(found).drop(columns="is_added", errors="ignore")
+
+
+def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
+    """`neither` where a candidate has nothing to do with an op."""
+    return cells.assign(
+        status=cells["status"].fillna(NEITHER).astype("str"),
+        verdict=cells["verdict"].fillna("").astype("str"),
+        evidence=cells["evidence"].fillna("").astype("str"),
+    )
+
+
+def _step_times(run: Run, host: str | None) -> dict[str, Any]:
+    names = ("step_time_us_median", "step_time_us_tenth", "step_time_us_ninetieth")
+    if not has_steps(run.info):
+        return {"steps": 0, **dict.fromkeys(names, math.nan)}
+    steps = run.steps if host is None else run.table("steps", host=host)
+    durations = steps.loc[steps["included"].astype(bool), "duration_us"].to_numpy(np.float64)
+    if not durations.size:
+        return {"steps": 0, **dict.fromkeys(names, math.nan)}
+    figures = [float(np.median(durations)), *(float(np.quantile(durations, share)) for share in _SPREAD)]
+    return {"steps": len(durations), **dict(zip(names, figures, strict=True))}
+
+
+def _peak_bytes(run: Run, host: str | None) -> float:
+    summary = run.table("memory_summary", host=host)
+    return float(summary["peak_bytes"].max()) if len(summary) else math.nan
+
+
+def _input_share(run: Run, host: str | None) -> float:
+    return input_wait(steps_of_straggler(run.table("steps", host=host)), run.info).share.average

@@ -1,0 +1,223 @@
+"""The memories of two runs beside each other: which pair up, what to say of them, what they hold at their peaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.matching.manual import Choice
+from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
+from tfcompare.compare.movers import metric_in, scope_of
+from tfcompare.compare.stats.verdict import LESS, MORE, SAME
+from tfcompare.tools.memory_timeline import Memory
+from tfcompare.units import format_bytes, format_percent_change
+
+Role = Literal["baseline", "candidate"]
+Part = Literal["scope", "region"]
+Hosts = Mapping[str, str]
+"""The baseline's host for each of the candidate's that has a counterpart."""
+Figures = Mapping[str, tuple[float, float]]
+"""Metrics of `memory_summary`, each of baseline and candidate; NaN for a side without the memory."""
+
+ROLES: tuple[Role, ...] = ("baseline", "candidate")
+SMALLEST_SHARE = 0.004
+"""Parts below this share of what both peaks hold are drawn as one: they would be hairlines."""
+
+NO_OP = "(no op named)"
+NO_REGION = "(no region)"
+NOT_NAMED = ("",)
+"""Op names and regions of allocations that were made for no op."""
+
+BOTH = "both runs"
+
+
+@dataclass(frozen=True)
+class MemoryPair:
+    """A memory of the baseline and the one of the candidate to lay beside it; None where a side has none."""
+
+    baseline: Memory | None
+    candidate: Memory | None
+
+    @property
+    def memories(self) -> tuple[Memory | None, Memory | None]:
+        """The baseline's, the candidate's."""
+        return self.baseline, self.candidate
+
+    @property
+    def memory_id(self) -> str:
+        """What the memory is called: the baseline's id, else the candidate's."""
+        memory = self.baseline or self.candidate
+        return memory.memory_id if memory else ""
+
+    @property
+    def has_one_name(self) -> bool:
+        """Whether both sides call it the same, or only one has it."""
+        return len({memory.memory_id for memory in self.memories if memory}) < 2
+
+
+def memory_pairs(baseline: pd.DataFrame, candidate: pd.DataFrame, hosts: Hosts) -> list[MemoryPair]:
+    """The memories of two `memory_summary` tables: of one name on hosts that pair up, the largest peak first.
+
+    What has no counterpart stands alone, behind the pairs.
+    """
+    ours = {memory: (memory, peak) for memory, peak in _peaks(baseline)}
+    theirs = {_renamed(memory, hosts): (memory, peak) for memory, peak in _peaks(candidate)}
+    ranked = []
+    for key in {**ours, **theirs}:
+        sides = ours.get(key), theirs.get(key)
+        pair = MemoryPair(*(side[0] if side else None for side in sides))
+        peak = max(side[1] for side in sides if side)
+        ranked.append((None in sides, -peak, key.host, key.memory_id, pair))
+    return [pair for *_, pair in sorted(ranked, key=lambda entry: entry[:4])]
+
+
+def by_peak(summary: pd.DataFrame) -> list[Memory]:
+    """The memories of one `memory_summary` table, the largest peak first."""
+    return [memory for memory, _ in sorted(_peaks(summary), key=lambda entry: -entry[1])]
+
+
+def _peaks(summary: pd.DataFrame) -> list[tuple[Memory, int]]:
+    columns = (summary[name].tolist() for name in ("host", "memory_id", "peak_bytes"))
+    return [(Memory(host, memory_id), peak) for host, memory_id, peak in zip(*columns, strict=True)]
+
+
+def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figures:
+    """What the diff of `memory_summary` says of a pair. Sums are per step where the diff's are, and named so."""
+    counts = [metric_in(summary_diff, name) for name in ("allocations", "deallocations")]
+    metrics = [*counts, *(column.name for column in schema.MEMORY_SUMMARY.metrics if column.kind != "sum")]
+    sides = []
+    for role, memory in zip(ROLES, pair.memories, strict=True):
+        rows = _of(summary_diff, memory and (memory if role == "baseline" else _renamed(memory, hosts)))
+        sides.append([float(rows[f"{metric}_{role}"].iloc[0]) if len(rows) else math.nan for metric in metrics])
+    return {metric: (ours, theirs) for metric, ours, theirs in zip(metrics, *sides, strict=True)}
+
+
+def _renamed(memory: Memory, hosts: Hosts) -> Memory:
+    """The candidate's memory under the baseline's name for its host, as it stands in a diff."""
+    return Memory(hosts.get(memory.host, memory.host), memory.memory_id)
+
+
+def peak_diff(
+    whole: pd.DataFrame,
+    pair: MemoryPair,
+    hosts: Hosts,
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    *,
+    identical: bool,
+    by_hand: Sequence[Choice] = (),
+    evidence: Evidence = NO_EVIDENCE,
+) -> pd.DataFrame:
+    """The diff of `memory_peak` of one pair of memories.
+
+    `whole` is the diff of the two runs, in which only memories of one name meet. Two names are compared here, from
+    `tables`, the `memory_peak` of the runs, with what is said of names `by_hand` and what else tells their ops apart
+    (`evidence`); the rows then go by the names of the baseline.
+    """
+    if pair.has_one_name:
+        there = pair.baseline or (pair.candidate and _renamed(pair.candidate, hosts))
+        return _of(whole, there)
+    ours, theirs = (_of(table, memory) for table, memory in zip(tables, pair.memories, strict=True))
+    theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))
+    candidate = str(whole["candidate"].iloc[0])
+    sides = Side(ours, 1, evidence=evidence[0]), Side(theirs, 1, evidence=evidence[1])
+    return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, by_hand=by_hand)
+
+
+def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:
+    if memory is None:
+        return table.iloc[:0]
+    rows = table[(table["host"] == memory.host) & (table["memory_id"] == memory.memory_id)]
+    return rows.reset_index(drop=True)
+
+
+def verdict_on_peak(baseline: float, candidate: float) -> str:
+    """`less`, `more` or `same`: bytes are exact."""
+    return LESS if candidate < baseline else MORE if candidate > baseline else SAME
+
+
+def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str], *, identical: bool) -> str:
+    """A sentence in Markdown on the peaks of the two memories, in bytes.
+
+    `names` are those of the runs and of the two memories, made fit for Markdown.
+    """
+    (ours, theirs), (before, after) = names, peaks
+    if pair.baseline is None or pair.candidate is None:
+        side, other, peak = (ours, theirs, before) if pair.baseline else (theirs, ours, after)
+        return f"Only {side} has this memory, with a peak of {format_bytes(peak)}; {other} recorded nothing of it."
+    if identical:
+        return f"{theirs} is the same recording as {ours}: both hold {format_bytes(after)} at their peak, the **same**."
+    verdict = verdict_on_peak(before, after)
+    if verdict == SAME:
+        return f"{theirs} holds {format_bytes(after)} at its peak, the **same** as {ours} to the byte."
+    change = f", {format_percent_change(after / before)}" if before > 0 else ""
+    return (
+        f"{theirs} holds {format_bytes(after)} at its peak, **{verdict}** than the {format_bytes(before)} "
+        f"of {ours}: {format_bytes(abs(after - before))} {verdict}{change}."
+    )
+
+
+def named(diff: pd.DataFrame) -> pd.DataFrame:
+    """The diff of `memory_peak` with what charts say of each row: `what` (op and shape) and `detail` (the rest)."""
+    op = diff["op_name"].mask(diff["op_name"].isin(NOT_NAMED), NO_OP)
+    shape = diff["shape"].where(~diff["shape"].isin(["", "unknown"]), "")
+    facts = zip(diff["region_type"], diff["data_type"], _counts(diff), strict=True)
+    detail = pd.Series([" · ".join(part for part in parts if part) for parts in facts], index=diff.index, dtype="str")
+    return diff.assign(what=(op + " " + shape).str.strip(), detail=detail)
+
+
+def _counts(diff: pd.DataFrame) -> list[str]:
+    """`2 → 3 allocations`, or the count of the one side that has any."""
+    texts = []
+    for ours, theirs in zip(diff["occurrences_baseline"], diff["occurrences_candidate"], strict=True):
+        there = list(dict.fromkeys(f"{count:,}" for count in (ours, theirs) if not pd.isna(count)))
+        texts.append(f"{' → '.join(there)} {'allocation' if there == ['1'] else 'allocations'}")
+    return texts
+
+
+def peak_tree(diff: pd.DataFrame, by: Part) -> pd.DataFrame:
+    """What both sides hold at their peaks, as a tree: both, a side, its scopes or regions, the allocations.
+
+    Columns: `node`, `parent` (empty for both), `label`, `what` (the whole name), `detail`, `bytes`, of
+    the same thing on both sides `baseline_bytes` and `candidate_bytes` (0 where a side has none). Each node's `bytes`
+    are the sum of its children's: small ones are added up as one. The baseline comes first, then the largest.
+    """
+    rows = named(diff)
+    region = rows["region_type"].mask(rows["region_type"].isin(NOT_NAMED), NO_REGION)
+    sizes = {f"{role}_bytes": rows[f"allocation_bytes_{role}"].astype("float64").fillna(0.0) for role in ROLES}
+    group = scope_of(rows["op_name"]) if by == "scope" else region
+    label = rows["op_name"].str.rpartition("/")[2].mask(rows["op_name"].isin(NOT_NAMED), NO_OP)
+    leaves = rows[["what", "detail"]].assign(group=group, label=label, **sizes)
+    whole = leaves[_SIZES].sum().to_frame().T
+    root = whole.assign(node=BOTH, parent="", label=BOTH, what=BOTH, detail="", bytes=whole.sum(axis=1))
+    return pd.concat([root[_TREE], *(_side_of_tree(leaves, role) for role in ROLES)], ignore_index=True)
+
+
+_SIZES = ["baseline_bytes", "candidate_bytes"]
+_TREE = ["node", "parent", "label", "what", "detail", "bytes", *_SIZES]
+
+
+def _side_of_tree(leaves: pd.DataFrame, role: Role) -> pd.DataFrame:
+    own = f"{role}_bytes"
+    tiles = _with_small_ones_added_up(leaves[leaves[own] > 0], own, SMALLEST_SHARE * leaves[_SIZES].to_numpy().sum())
+    tiles = tiles.sort_values(own, ascending=False, kind="stable", ignore_index=True)
+    tiles = tiles.assign(node=[f"{role}/{i}" for i in range(len(tiles))], parent=f"{role}:" + tiles["group"])
+    groups = leaves.groupby("group", as_index=False, sort=False)[_SIZES].sum()
+    groups = groups[groups[own] > 0].sort_values(own, ascending=False, kind="stable")
+    groups = groups.assign(node=f"{role}:" + groups["group"], parent=role, label=groups["group"])
+    side = leaves[_SIZES].sum().to_frame().T.assign(node=role, parent=BOTH, label=role)
+    tree = pd.concat([side[side[own] > 0], groups, tiles], ignore_index=True)
+    what = tree["what"].fillna(tree["label"])
+    return tree.assign(bytes=tree[own], what=what, detail=tree["detail"].fillna(""))[_TREE]
+
+
+def _with_small_ones_added_up(tiles: pd.DataFrame, own: str, smallest: float) -> pd.DataFrame:
+    """The tiles with those below `smallest` bytes as one in each group."""
+    small = tiles[tiles[own] < smallest].groupby("group")
+    merged = small[_SIZES].sum().assign(label=small.size().map("{:,} smaller".format)).reset_index()
+    return pd.concat([tiles[tiles[own] >= smallest], merged], ignore_index=True)

@@ -1,0 +1,118 @@
+"""Steps of a run that are far from its usual ones: which, and what made them long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.attribution_words import PART_WORDS
+from tfcompare.compare.stats.estimates import typical
+from tfcompare.compare.stats.typical_steps import outlying_steps
+from tfcompare.schema import STEP_PARTS
+from tfcompare.tools.step_series import on_slowest_host
+from tfcompare.units import format_percent, format_time_us
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+MOST_NAMED = 6
+_WORTH_NAMING = 0.3
+"""Of what the long steps take more: a part with less did not make them long."""
+
+
+@dataclass(frozen=True)
+class Outlying:
+    """Of `counted` steps those whose numbers are `steps`, at these `positions` among all, as charts count them from 1.
+
+    `longer` of them take longer than a usual step, on average by `extra_us`, the share `part_share` of it in `part`
+    (empty where no part stands out). The counted steps take `average_us` on average; their typical step is
+    `typical_us`.
+    """
+
+    steps: tuple[int, ...]
+    positions: tuple[int, ...]
+    counted: int
+    longer: int
+    extra_us: float
+    part: str
+    part_share: float
+    average_us: float
+    typical_us: float
+
+
+def outlying(run: Run, host: str | None = None) -> Outlying:
+    """The outlying ones of the steps that count, on one host or, of each step, on the slowest."""
+    return outlying_of(on_slowest_host(run.table("steps", host=host)))
+
+
+def outlying_of(steps: pd.DataFrame) -> Outlying:
+    """`steps` has one row a step, with the columns of `schema.STEPS`."""
+    counted = steps["included"].astype(bool)
+    is_outlying = pd.Series(outlying_steps(steps), index=steps.index)
+    columns = ["duration_us", *STEP_PARTS]
+    usual = steps.loc[counted & ~is_outlying, columns].median()
+    longer = steps[is_outlying & (steps["duration_us"] > usual["duration_us"])]
+    extra = (longer[columns] - usual).mean()
+    part, share = "", 0.0
+    if len(longer):
+        most = str(extra[list(STEP_PARTS)].idxmax())
+        share = float(extra[most] / extra["duration_us"])
+        part = most if share >= _WORTH_NAMING else ""
+    return Outlying(
+        steps=tuple(int(number) for number in steps.loc[is_outlying, "step"]),
+        positions=tuple(int(position) + 1 for position in np.flatnonzero(is_outlying)),
+        counted=int(counted.sum()),
+        longer=len(longer),
+        extra_us=float(extra["duration_us"]) if len(longer) else 0.0,
+        part=part,
+        part_share=share if part else 0.0,
+        average_us=float(steps.loc[counted, "duration_us"].mean()),
+        typical_us=float(typical(steps.loc[counted, "duration_us"].to_numpy(np.float64)[np.newaxis])[0])
+        if counted.any()
+        else math.nan,
+    )
+
+
+def in_words(found: Outlying, whose: str) -> str:
+    """`3 of 20 steps of … are outlying: …`, empty without any; `whose` names the run, in Markdown."""
+    if not found.steps:
+        return ""
+    one = len(found.steps) == 1
+    more = len(found.steps) - MOST_NAMED
+    named = ", ".join(map(str, found.steps[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
+    if found.positions != found.steps:  # charts count all steps from 1, whatever the profile numbers them
+        named += f" (position{'' if one else 's'} {', '.join(map(str, found.positions[:MOST_NAMED]))})"
+    verb, steps = ("is", "step") if one else ("are", "steps")
+    return f"{len(found.steps)} of {found.counted} steps of {whose} {verb} outlying: {steps} {named}. {_why(found)}"
+
+
+def average_in_words(sides: Sequence[tuple[str, Outlying]]) -> str:
+    """How the average steps, which count outlying ones in full, differ from the typical ones; empty where they do not.
+
+    Each side comes with what to call it.
+    """
+    told = [(whose, format_time_us(one.average_us), format_time_us(one.typical_us)) for whose, one in sides]
+    said = [f"{average} against {typical_step} in the {whose}" for whose, average, typical_step in told
+            if average != typical_step]  # fmt: skip
+    if not said:
+        return ""
+    return f"The average step counts outlying steps in full, the typical step does not: {' and '.join(said)}."
+
+
+def _why(found: Outlying) -> str:
+    if not found.longer:
+        return "They take less than usual." if len(found.steps) > 1 else "It takes less than usual."
+    extra = format_time_us(found.extra_us)
+    who = f"{found.longer} of them" if found.longer < len(found.steps) else "They" if found.longer > 1 else "It"
+    verb, average = ("takes", "") if found.longer == 1 else ("take", " on average")
+    said = f"{who} {verb} {extra} more than a usual step{average}"
+    return f"{said}, {_share(found.part_share)} {PART_WORDS[found.part]}." if found.part else f"{said}."
+
+
+def _share(share: float) -> str:
+    return "all of it" if share >= 0.995 else f"{format_percent(share)} of it"

@@ -1,0 +1,102 @@
+"""What the parts of a host's average step are made of: ops with their wall times, launches, and ops run eagerly.
+
+Wall times of the ops of a part add up to the part, but for the time in which no op was running (`frames.wall_times`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare.compare.attribution import OP
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.frames.ops.op_names import DATASET
+from tfcompare.schema import HOST, IDLE
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+
+@dataclass(frozen=True)
+class HostSteps:
+    """The average step of one host of a run.
+
+    `steps`: the included steps with their parts, one row each; `shares`: as `Run.op_shares` gives them, of these steps;
+    `launches`: kernels and copies per step, of all steps.
+    """
+
+    steps: pd.DataFrame
+    shares: pd.DataFrame
+    launches: float
+
+    def mean_us(self, part: str) -> float:
+        """The average time of one of `schema.STEP_PARTS`."""
+        return float(self.steps[part].mean())
+
+    def times_us(self, op_names: Collection[str], *, of_input: bool = False) -> pd.Series:
+        """What host ops of these names have of each step, by step: of its waiting for input, or of all else."""
+        own = self.shares[self.shares["host_or_device"] == HOST]
+        own = own[(own["step_part"] == "input_us") == of_input]
+        times = own[own["op_name"].isin(op_names)].groupby("step")["wall_time_us"].sum()
+        return times.reindex(self.steps["step"]).fillna(0.0)
+
+    def typical_share(self, op_names: Collection[str], *, of_input: bool = False) -> float:
+        """That time as a share of the step, in the typical (median) step."""
+        times = self.times_us(op_names, of_input=of_input).to_numpy()
+        return float(pd.Series(times / self.steps["duration_us"].to_numpy()).median())
+
+    def ops(self, part: str) -> pd.DataFrame:
+        """The ops that the part is made of: the columns `compare.attribution.OP` and `time_us`, the mean of a step.
+
+        What ran in a function of tf.data is its iterator's.
+        """
+        inside = self.shares[self.shares["step_part"] == part]
+        of_stage = inside["stage"] != ""
+        named = inside.assign(
+            host_or_device=inside["host_or_device"].mask(of_stage, HOST),
+            op_type=inside["op_type"].mask(of_stage, DATASET),
+            op_name=inside["op_name"].mask(of_stage, inside["stage"]),
+        )
+        return self._per_step(named, list(OP))
+
+    def function_ops(self, stage: str) -> pd.Series:
+        """The mean time of a step, by op name, of what ran in the functions of an iterator of tf.data."""
+        inside = self.shares[self.shares["stage"] == stage]
+        return self._per_step(inside, ["op_name"]).set_index("op_name")["time_us"]
+
+    def _per_step(self, shares: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+        times = shares.groupby(keys)["wall_time_us"].sum().reset_index()
+        return times.assign(time_us=times["wall_time_us"] / max(len(self.steps), 1))[[*keys, "time_us"]]
+
+
+def eager_share(run: Run, host: str | None = None) -> float:
+    """The share of the typical (median) step in which ops that Python calls one by one keep the host; NaN without any
+    host op.
+
+    Of several hosts, on the one that holds the others up. Time in which a device is busy, and waiting for input, do
+    not count. Without steps it is the ops' self time as a share of the profile.
+    """
+    ops = run.table("op_stats", host=host)
+    ops = ops[(ops["host_or_device"] == HOST) & (ops["op_type"] != IDLE)]
+    if ops.empty:
+        return math.nan
+    eager = ops[ops["is_eager"].astype(bool)]
+    steps = steps_of_straggler(run.table("steps", host=host))
+    if not run.info.has_steps or steps.empty:
+        duration_us = run.info.duration_ms * 1e3
+        return min(float(eager["self_time_us"].sum()) / duration_us, 1.0) if duration_us > 0 else math.nan
+    return host_steps(run, str(steps["host"].iloc[0])).typical_share(eager["op_name"].tolist())
+
+
+def host_steps(run: Run, host: str) -> HostSteps:
+    """The average step of one host of a run."""
+    steps = run.table("steps", host=host)
+    included = steps[steps["included"].astype(bool)]
+    shares = run.op_shares(host)
+    counted = shares[shares["step"].isin(included["step"])]
+    given = sum(run.table(name, host=host)["occurrences"].sum() for name in ("kernel_stats", "copies"))
+    return HostSteps(included, counted, float(given) / max(len(steps), 1))

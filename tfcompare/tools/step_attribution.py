@@ -1,0 +1,175 @@
+"""What made a candidate's steps longer or shorter: its parts beside the baseline's, and what happened within a part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.attribution import (
+    Waterfall,
+    factor_moves,
+    has_both,
+    moved_most,
+    op_moves,
+    part_means,
+    part_waterfall,
+    step_waterfall,
+)
+from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_sentence
+from tfcompare.compare.headline import step_marker_call
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
+from tfcompare.compare.straggler import in_words, straggler
+from tfcompare.schema import STEP_PARTS
+from tfcompare.tools.part_times import HostSteps, host_steps
+
+_WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """A pair's average steps, part by part, of one host of each run.
+
+    `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them. `waterfall` is None
+    where a run has no steps; `sentence` then says so. `host_sentence`: who is the slowest of several hosts, empty for
+    one. `moved_most` is the part that changed the most, None where none did.
+    """
+
+    hosts: tuple[str, str]
+    parts: pd.DataFrame
+    waterfall: Waterfall | None
+    sentence: str
+    host_sentence: str = ""
+
+    @property
+    def moved_most(self) -> str | None:
+        """The part to look into first."""
+        return None if self.waterfall is None else moved_most(self.parts)
+
+
+@dataclass(frozen=True)
+class Within:
+    """What happened within one part of the step; without a `waterfall`, `sentence` says why there is none."""
+
+    part: str
+    waterfall: Waterfall | None
+    sentence: str
+
+
+def attribution(comparison: Comparison, candidate: Run) -> Attribution:
+    """How the average step of a comparison's candidate differs from the baseline's, on its chosen host.
+
+    Of several hosts it is the candidate's straggler and the same host of the baseline: by name, else by position.
+    """
+    hosts = attributed_hosts(comparison, candidate)
+    parts = part_means(*attributed_steps(comparison, candidate))
+    of_hosts = host_sentence(comparison, candidate)
+    if why := _why_none(comparison.baseline, candidate):
+        return Attribution(hosts, parts, None, why)
+    if not has_both(parts):
+        return Attribution(hosts, parts, None, "No waterfall: a run has no step that counts.")
+    waterfall = step_waterfall(parts)
+    if comparison.baseline.content_id == candidate.content_id:
+        same = "Both runs are the same recording: no part of the step differs."
+        return Attribution(hosts, parts, waterfall, same, of_hosts)
+    return Attribution(hosts, parts, waterfall, caution(comparison, candidate) + step_sentence(parts), of_hosts)
+
+
+def caution(comparison: Comparison, candidate: Run) -> str:
+    """What stands before a sentence on differences when the step time has no significant one; else empty."""
+    verdict = comparison.verdict[candidate.id]
+    if verdict.is_claim or comparison.baseline.content_id == candidate.content_id:
+        return ""
+    why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
+    return f"The step time {why}, so the following may be chance. "
+
+
+def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
+    """The hosts of baseline and candidate whose steps are taken apart."""
+    if comparison.host is not None:
+        return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
+    baseline = comparison.baseline
+    found = straggler(candidate.table("steps"))
+    theirs = found.host if found is not None else _first_with_steps(candidate)
+    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
+    of_theirs = {host: ours for ours, host in counterparts.items()}
+    if theirs in of_theirs:
+        return of_theirs[theirs], theirs
+    own = straggler(baseline.table("steps"))
+    return own.host if own is not None else _first_with_steps(baseline), theirs
+
+
+def _first_with_steps(run: Run) -> str:
+    hosts = run.table("steps")["host"]
+    return str(hosts.min()) if len(hosts) else run.host_names[0]
+
+
+def host_sentence(comparison: Comparison, candidate: Run) -> str:
+    """Who is the slowest of the candidate's hosts, and of the baseline's; empty for one host."""
+    found = straggler(candidate.table("steps")) if comparison.host is None else None
+    return in_words(found, straggler(comparison.baseline.table("steps"))) if found is not None else ""
+
+
+def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The steps of baseline and candidate with their parts, one row a step, on the hosts that are compared."""
+    ours, theirs = attributed_hosts(comparison, candidate)
+    return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
+
+
+def within(comparison: Comparison, candidate: Run, part: str) -> Within:
+    """What happened within one of `schema.STEP_PARTS`, from the ops that it is made of, or the launches.
+
+    Both runs must have steps.
+    """
+    runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
+    ours, theirs = (host_steps(run, host) for run, host in zip(runs, hosts, strict=True))
+    means = part_means(ours.steps, theirs.steps)
+    diff = comparison.table("op_stats")
+    pairs = diff[diff["candidate"] == candidate.id]
+    moves = (
+        _launch_moves(ours, theirs) if part == "kernel_launch_us" else op_moves(pairs, ours.ops(part), theirs.ops(part))
+    )
+    if moves is None or moves.empty:
+        return Within(part, None, f"The profiles do not tell what {PART_WORDS[part]} is made of.")
+    waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
+    sentence = caution(comparison, candidate) + part_sentence(part, waterfall, moves)
+    if part == "input_us":
+        sentence += _function_sentence(moves, ours, theirs)
+    return Within(part, waterfall, sentence)
+
+
+def _launch_moves(ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
+    launches = ours.launches, theirs.launches
+    if min(launches) <= 0:
+        return None
+    each = [side.mean_us("kernel_launch_us") / n for side, n in zip((ours, theirs), launches, strict=True)]
+    return factor_moves(launches, each, ("Number of launches", "Time per launch while no device is busy"))
+
+
+def _function_sentence(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> str:
+    """Which op within the function of the iterator that moved the most made that move; empty where none did."""
+    first = moves.iloc[0]
+    before, after = (side.function_ops(str(first["name"])) for side in (ours, theirs))
+    delta = after.sub(before, fill_value=0.0)
+    delta = delta[delta * float(first["delta_us"]) > 0]
+    if delta.empty:
+        return ""
+    largest = int(delta.abs().argmax())
+    return inner_op_sentence(str(delta.index[largest]), float(delta.iloc[largest]))
+
+
+def _why_none(*runs: Run) -> str:
+    without = list(dict.fromkeys(f"`{run.name.replace('`', chr(39))}`" for run in runs if not run.info.has_steps))
+    if not without:
+        return ""
+    call = step_marker_call(run.info for run in runs)
+    return (
+        f"No waterfall: {' and '.join(without)} {'has' if len(without) == 1 else 'have'} no step markers, so there is "
+        f"no step time to take apart. Record again with each step inside `{call}`."
+    )

@@ -1,0 +1,67 @@
+"""A run's steps as one series: the host of each step, what its time is made of, and one op in each of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tfcompare.frames.steps.step_times import aligned, run_steps
+from tfcompare.schema import STEP_PRECISIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pandas as pd
+
+LEAST_TOLD = 0.5
+"""Of the device's computing: where the profile tells of less how wide its numbers are, no share is given."""
+
+
+def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+    """`run_steps` (a run's steps, each as long as on its slowest host) with that `host`.
+
+    `steps` is the table of all hosts. The first in order of their names, where several took equally long.
+    """
+    hosts = steps.sort_values("host").drop_duplicates("duration_us").set_index("duration_us")["host"]
+    return run_steps.assign(host=run_steps["duration_us"].map(hosts))
+
+
+def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
+    """One row for each step of a run, in order: that of the host it took longest on, parts of the step included.
+
+    `steps` is the table of all hosts, or of one. Returns its columns; `step` and `included` are the run's. The first
+    host in order of their names, where several took equally long.
+    """
+    if steps.empty:
+        return steps
+    longest = (
+        steps.assign(step=aligned(steps))
+        .sort_values(["duration_us", "host"], ascending=[False, True], kind="stable")
+        .drop_duplicates("step")
+    )
+    of_run = run_steps(steps)[["step", "included"]]
+    return of_run.merge(longest.drop(columns="included"), on="step")[steps.columns.to_list()]
+
+
+def sixteen_bit_share(steps: pd.DataFrame) -> float:
+    """The share of 16 bits in the device's computing of all these steps, of that whose width the profile tells.
+
+    `steps` has the columns of `schema.STEPS`. NaN where it tells that of less than `LEAST_TOLD` of the computing.
+    """
+    sixteen, thirty_two = (float(steps[column].sum()) for column in STEP_PRECISIONS)
+    told = sixteen + thirty_two
+    return sixteen / told if told > 0 and told >= LEAST_TOLD * steps["device_compute_us"].sum() else math.nan
+
+
+def op_by_step(op_steps: pd.DataFrame, steps: pd.DataFrame, op: Mapping[str, str]) -> pd.DataFrame:
+    """The self time of one op in each step of `steps` (one row a step): its columns, `self_time_us` and `occurrences`.
+
+    `op` gives the op's keys (`host_or_device`, `op_type`, `op_name`); a step in which it did not run has 0 of both.
+    """
+    chosen = np.logical_and.reduce([(op_steps[key] == value).to_numpy(dtype=bool) for key, value in op.items()])
+    totals = (
+        op_steps[chosen].groupby("step")[["self_time_us", "occurrences"]].sum().reindex(steps["step"], fill_value=0)
+    )
+    return steps.assign(**{name: totals[name].to_numpy() for name in totals.columns})

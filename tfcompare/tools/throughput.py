@@ -1,0 +1,140 @@
+"""Throughput of a pair of runs, what lies between their steps, and how long the host takes to dispatch a step."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.between_steps import in_words, window_of
+from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
+from tfcompare.units import format_time_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+
+LEAST_CHANGE = 0.01
+"""Of the window: a change of the time between steps that is smaller is not mentioned, however certain."""
+
+BETWEEN = "Between steps, per step"
+_FIGURES: dict[str, tuple[Unit, str]] = {
+    BETWEEN: (
+        "µs",
+        "Time from the first step to the last that is in no step, divided by the number of steps; no part of the "
+        "step time.",
+    ),
+    "Throughput": (
+        "steps/s",
+        "Steps per second from the start of the first step to the end of the last, with the time between steps.",
+    ),
+    "Examples": (
+        "examples/s",
+        "Throughput times the batch size of the input pipeline that is asked once a step.",
+    ),
+    "Host dispatch per step": (
+        "µs",
+        "Mean length of the step's marker on the host, where steps are timed on the device because the host does not "
+        "wait for it.",
+    ),
+}
+_BATCH_SIZE = re.compile(r"\bbatch_size=(\d{1,9})\b")
+_ONCE_A_STEP = (0.5, 1.5)
+"""A pipeline that is asked this often per step gives each step its batch."""
+
+
+def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
+    """Whether the time between steps differs, by the single gaps."""
+    sides = [comparison.recordings(run) for run in (comparison.baseline, candidate)]
+    windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
+    ours, theirs = ([found.series_us for found in side if found is not None] for side in windows)
+    if not ours or not theirs:
+        return Verdict("untested", "a run has fewer than two steps")
+    return comparison.on_host_times(candidate, (ours, theirs), "gaps between steps")
+
+
+def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:
+    """How much time lies between steps, where it is a large part of either run or has changed; else empty."""
+    ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    has_changed = (
+        ours is not None
+        and theirs is not None
+        and abs(theirs.share - ours.share) >= LEAST_CHANGE
+        and verdict_on_gaps(comparison, candidate).is_claim
+    )
+    return in_words(ours, theirs, has_changed=has_changed)
+
+
+def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
+    """Where steps are timed on the device, how long the host takes to dispatch one; else empty."""
+    ours, theirs = (dispatch_us(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    if math.isnan(theirs):
+        return ""
+    before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
+    return (
+        "Steps are timed on the device, which works on after the host has dispatched them: dispatching takes "
+        f"{format_time_us(theirs)}{before} per step."
+    )
+
+
+def dispatch_us(run: Run, host: str | None = None) -> float:
+    """The mean time that the host takes for a step's marker, in a run most of whose steps are timed on the device; NaN
+    for others."""
+    steps = steps_of_straggler(run.table("steps", host=host))
+    counted = steps[steps["included"].astype(bool)]
+    on_device = counted["host_span_us"].notna() & (counted["duration_us"] == counted["device_span_us"])
+    return float(counted["host_span_us"].mean()) if len(counted) and on_device.mean() > 0.5 else math.nan
+
+
+def batch_size(run: Run, host: str | None = None) -> float:
+    """Examples per step as the input pipelines tell it, over all hosts or on one; NaN where any of them does not."""
+    total = 0.0
+    hosts = run.host_names if host is None else (host,)
+    for name in hosts:
+        steps = len(run.table("steps", host=name))
+        found = _batch_size_of(run.table("tf_data", host=name), run.table("tf_data_pipelines", host=name), steps)
+        if math.isnan(found):
+            return math.nan
+        total += found
+    return total
+
+
+def _batch_size_of(executions: pd.DataFrame, pipelines: pd.DataFrame, steps: int) -> float:
+    """That of the one pipeline of a host which is asked once a step: its outermost iterator that batches."""
+    asked = pipelines[~pipelines["feeds_device"].astype(bool)]
+    low, high = (steps * share for share in _ONCE_A_STEP)
+    names = asked.loc[asked["calls"].between(low, high), "pipeline"]
+    if len(names) != 1:
+        return math.nan
+    iterators = executions[(executions["pipeline"] == names.iloc[0]) & (executions["execution"] == 0)]
+    sizes = iterators["settings"].str.extract(_BATCH_SIZE, expand=False)
+    outermost = iterators["long_name"].str.count("::").where(sizes.notna())
+    return math.nan if outermost.isna().all() else float(sizes.loc[outermost.idxmin()])
+
+
+def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
+    """Key figures of both runs over their windows: time between steps, throughput, and dispatch where it is known."""
+    ours, theirs = (_figures_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    figures = [
+        KeyFigure(
+            label, unit, ours[label], theirs[label],
+            better_by(verdict_on_gaps(comparison, candidate)) if label == BETWEEN else "neither", meaning,
+        )
+        for label, (unit, meaning) in _FIGURES.items()
+    ]  # fmt: skip
+    return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+
+
+def _figures_of(run: Run, host: str | None) -> dict[str, float]:
+    found = window_of(run, host)
+    per_s = math.nan if found is None else found.steps_per_s
+    return {
+        BETWEEN: math.nan if found is None else found.between_us,
+        "Throughput": per_s,
+        "Examples": per_s * batch_size(run, host),
+        "Host dispatch per step": dispatch_us(run, host),
+    }

@@ -1,0 +1,1 @@
+"""What every page has: sidebar, selection, address, login, and the loading of runs."""

@@ -1,0 +1,106 @@
+"""Loading runs for a page: in the background, once for all sessions, with progress where it takes long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+
+import streamlit as st
+
+from tfcompare import settings as settings_module
+from tfcompare.compare import Comparison, compare
+from tfcompare.compare.comparison import Per
+from tfcompare.compare.matching.manual import ByHand
+from tfcompare.errors import NoOtherSteps, TfcompareError
+from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
+from tfcompare.run import Run, load
+from tfcompare.settings import Settings
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.ui.frame.comparisons import Comparisons
+from tfcompare.ui.frame.run_cache import RunCache, outcome
+from tfcompare.units import format_bytes
+from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
+
+QUIET_S = 0.4
+"""What takes no longer than this shows no progress: it would only flicker."""
+
+
+def run_cache(settings: Settings) -> RunCache:
+    """The runs that this server holds."""
+    return _run_cache(settings.cache_bytes)
+
+
+@st.cache_resource(show_spinner=False)
+def _run_cache(max_bytes: int) -> RunCache:
+    return RunCache(max_bytes, _loaded)
+
+
+def _loaded(found: FoundRun, steps: StepChoice) -> Run:
+    """The run; with all of its own steps where it cannot be had with those that were chosen."""
+    try:
+        return load(found, step_marker=steps.marker, steps=steps.range)
+    except NoOtherSteps:
+        return load(found)
+
+
+def fetch(
+    found: Sequence[FoundRun], settings: Settings, steps: StepChoice = OWN_STEPS
+) -> dict[str, Run | TfcompareError]:
+    """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is.
+
+    Runs that cannot be had with these steps come with all of their own.
+    """
+    cache = run_cache(settings)
+    sentence = compiling_sentence()
+    requests = cache.request_together(found, steps)
+    wait(requests.values(), timeout=QUIET_S)
+    slot = st.empty()
+    while pending := [run for run, request in requests.items() if not request.done()]:
+        slot.progress(1 - len(pending) / len(requests), text=sentence or reading_sentence(pending, len(requests)))
+        wait([requests[run] for run in pending], timeout=QUIET_S, return_when=FIRST_COMPLETED)
+    slot.empty()
+    return {run.id: outcome(request) for run, request in requests.items()}
+
+
+def compiling_sentence() -> str:
+    """What to tell while the first profile is read, where the reader has to be compiled before; else empty."""
+    return f"Compiling the reader, once: about {EXPECTED_SECONDS} seconds" if needs_compilation() else ""
+
+
+def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
+    """Which run is being fetched or read, and how many of how many are done."""
+    run, number = pending[0], total - len(pending) + 1
+    size, here = format_bytes(run.size_bytes), run.bytes_at_hand
+    if here < run.size_bytes:
+        return f"Fetching run {number} of {total}: {run.name} ({format_bytes(here)} of {size})"
+    return f"Reading run {number} of {total}: {run.name} ({size})"
+
+
+def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
+    """Wait until one of the unfinished requests is done, at most `seconds`."""
+    wait([r for r in requests.values() if not r.done()], timeout=seconds, return_when=FIRST_COMPLETED)
+
+
+def compared(
+    baseline: Run,
+    candidates: Sequence[Run],
+    per: Per,
+    host: str | None,
+    repeats: Mapping[str, Sequence[Run]] | None = None,
+    by_hand: ByHand | None = None,
+) -> Comparison:
+    """The comparison, kept for the next rerun; raises as `compare` does."""
+    more = {run_id: tuple(runs) for run_id, runs in (repeats or {}).items() if runs}
+    chosen = {run_id: tuple(choices) for run_id, choices in (by_hand or {}).items() if choices}
+    runs = (baseline, *candidates, *(run for several in more.values() for run in several))
+    said = per, host, len(candidates), tuple((run_id, len(several)) for run_id, several in more.items())
+    return _comparisons(settings_module.current().cache_bytes).of(
+        runs,
+        (*said, tuple(chosen.items())),
+        lambda: compare(baseline, *candidates, per=per, host=host, repeats=more, by_hand=chosen),
+    )
+
+
+@st.cache_resource(show_spinner=False)
+def _comparisons(max_bytes: int) -> Comparisons:
+    return Comparisons(max_bytes)

@@ -1,0 +1,57 @@
+"""Logging in, where Streamlit's `[auth]` settings name an OpenID Connect provider; elsewhere nobody has to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from tfcompare.ui.widgets.text import as_code
+
+_REMEMBER = "<script>sessionStorage.setItem('tfcompare.asked', location.href)</script>"
+_GO_ON = """<script>{
+    const asked = sessionStorage.getItem('tfcompare.asked');
+    sessionStorage.removeItem('tfcompare.asked');
+    if (asked && asked !== location.href) location.replace(asked);
+}</script>"""
+"""From a provider the browser comes back to the home page, whatever page it was sent there from."""
+
+
+def account() -> str:
+    """Who looks at the page: the provider's name for the account; empty where nobody is logged in."""
+    user = st.user.to_dict()
+    name = str(user.get("sub") or user.get("email") or "")
+    return f"{user.get('iss', '')} {name}".strip() if name and user.get("is_logged_in", True) else ""
+
+
+def require() -> None:
+    """End the page with a way to log in, where a login is configured and nobody is."""
+    user = st.user.to_dict()
+    if user.get("is_logged_in") is not False:  # no login is configured, or somebody is logged in
+        return
+    st.info("This dashboard is for people who are logged in.")
+    st.html(_REMEMBER, unsafe_allow_javascript=True)
+    for provider in providers(st.secrets["auth"]):
+        label = f"Log in with {provider}" if provider else "Log in"
+        st.button(
+            label, icon=":material/login:", type="primary", on_click=st.login, args=(provider,) if provider else ()
+        )
+    st.stop()
+
+
+def show() -> None:
+    """Who is logged in, and the way out, in the sidebar."""
+    user = st.user.to_dict()
+    if not user.get("is_logged_in"):
+        return
+    st.sidebar.html(_GO_ON, unsafe_allow_javascript=True)
+    with st.sidebar.container(horizontal=True, vertical_alignment="center"):
+        st.caption(as_code(str(user.get("email") or user.get("name") or user.get("sub"))), width="content")
+        st.button("Log out", icon=":material/logout:", type="tertiary", on_click=st.logout)
+
+
+def providers(auth: Mapping[str, Any]) -> list[str]:
+    """The names of the providers in the `[auth]` settings; one without a name is empty."""
+    named = [name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value]
+    return ([""] if "client_id" in auth else []) + named

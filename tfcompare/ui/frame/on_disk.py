@@ -1,0 +1,70 @@
+"""Whether the files behind what is on screen are still as they were read, and the way to read them again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.ui.frame import state
+from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.frame.selection import Selection
+from tfcompare.ui.widgets.text import as_code
+
+_EVERY_S = 10
+
+State = Literal["as read", "changed", "gone"]
+_SENTENCES: tuple[tuple[State, str, str], ...] = (
+    (
+        "changed",
+        "has changed on disk; what is shown is as it was read.",
+        "have changed on disk; they are shown as read.",
+    ),
+    ("gone", "is no longer on disk; what is shown was read before.", "are no longer on disk; they are shown as read."),
+)
+
+
+def state_of(found: FoundRun) -> State:
+    """What has become of a run's files since they were found; of those on other machines nothing is told.
+
+    Nor of those whose tables are in a store, which need not be there.
+    """
+    known: State = "as read"
+    if found.is_stored:
+        return known
+    for file in found.files:
+        if file.source is not None:
+            continue
+        try:
+            status = file.path.stat()
+        except OSError:
+            return "gone"
+        if (status.st_size, status.st_mtime_ns) != (file.size_bytes, file.modified_ns):
+            known = "changed"
+    return known
+
+
+@st.fragment(run_every=_EVERY_S)
+def watch(runs: Sequence[FoundRun]) -> None:
+    """A message once files of these runs change or go, with a button to read them again. Looks by itself."""
+    states = {run: state_of(run) for run in runs}
+    for what, one, several in _SENTENCES:
+        named = [as_code(run.name) for run in runs if states[run] == what]
+        if not named:
+            continue
+        st.warning(f"{', '.join(named)} {one if len(named) == 1 else several}", icon=":material/sync_problem:")
+        if read_again(f"tfcompare.on_disk.{what}"):
+            st.rerun()
+
+
+def read_again(key: str, wish: Selection | None = None) -> bool:
+    """The button that has all places looked through again, and `wish` tried once more."""
+    return st.button("Read again", icon=":material/refresh:", key=key, on_click=_read_again, args=(wish,))
+
+
+def _read_again(wish: Selection | None) -> None:
+    look_again()
+    if wish is not None:
+        state.choose(wish)

@@ -1,0 +1,184 @@
+"""Of what a page compares, the pair that it looks at in detail, and the frames of that pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.charts import style
+from tfcompare.compare import Comparison
+from tfcompare.compare.comparability import Mismatch
+from tfcompare.compare.matching.manual import Choice, told_apart
+from tfcompare.compare.matching.matching import Evidence
+from tfcompare.compare.movers import Grouping, group_diff
+from tfcompare.compare.tree import scope_tree
+from tfcompare.run import Run
+from tfcompare.tools import step_series
+from tfcompare.tools.op_stats import side_by_side, with_shares
+from tfcompare.ui.frame.shell import View
+from tfcompare.ui.widgets.figures import kept
+from tfcompare.ui.widgets.text import as_code, as_markdown
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A baseline and one candidate. `position` is the candidate's among all: 1 for the first."""
+
+    comparison: Comparison
+    candidate: Run
+    position: int
+
+    @property
+    def baseline(self) -> Run:
+        """The run that the candidate is held against."""
+        return self.comparison.baseline
+
+    @property
+    def runs(self) -> tuple[Run, Run]:
+        """Baseline and candidate."""
+        return self.baseline, self.candidate
+
+    @property
+    def sides(self) -> tuple[style.Side, style.Side]:
+        """Baseline and candidate as charts show them."""
+        every = sides(self.comparison)
+        return every[0], every[self.position]
+
+    @property
+    def by_hand(self) -> tuple[Choice, ...]:
+        """What the user says of the pair's names, in as far as both runs have them."""
+        return self.comparison.by_hand.get(self.candidate.id, ())
+
+    def host_of(self, run: Run) -> str | None:
+        """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
+        return self.comparison.host_of(run)
+
+    def diff(self, table: str = "op_stats") -> pd.DataFrame:
+        """The pair's diff of a table."""
+        rows = self.comparison.table(table)
+        return rows[rows["candidate"] == self.candidate.id].reset_index(drop=True)
+
+    def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The table of the baseline and of the candidate, of the host that is shown or of all."""
+        ours, theirs = (run.table(name, host=self.host_of(run)) for run in self.runs)
+        return ours, theirs
+
+    @property
+    def evidence(self) -> Evidence:
+        """What tells the ops of both runs apart beside their names."""
+        ours, theirs = (run.op_evidence(host=self.host_of(run)) for run in self.runs)
+        return ours, theirs
+
+    def ops(self, *, idle: bool) -> pd.DataFrame:
+        """The diff with each side's ranks, averages and shares; kept for the next rerun."""
+        return _ops(self.key, idle, self)
+
+    def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
+        """The ops added up by name, type or scope, with each side's shares; kept for the next rerun."""
+        return _groups(self.key, by, idle, self)
+
+    def scopes(self) -> pd.DataFrame:
+        """The diff as a tree of name scopes; kept for the next rerun."""
+        return _scopes(self.key, self)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells this pair and its figures from any other, for caches."""
+        repeats = (tuple(r.content_id for r in self.comparison.repeats_of(run)) for run in self.runs)
+        runs = tuple((run.content_id, run.id, more) for run, more in zip(self.runs, repeats, strict=True))
+        return (*runs, self.comparison.per, self.comparison.host, self.by_hand)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
+    del key
+    return side_by_side(_pair.diff(), idle=idle)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
+    del key
+    rows = told_apart(_pair.ops(idle=idle), _pair.by_hand)
+    return with_shares(group_diff(rows, by, _pair.comparison.on_groups))
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
+    del key
+    return scope_tree(told_apart(_pair.diff(), _pair.by_hand), judge=_pair.comparison.on_groups)
+
+
+def comparison_of(view: View) -> Comparison:
+    """What the page compares."""
+    if view.comparison is None:
+        raise TypeError("a page that compares begins with setup(…, needs='pair')")
+    return view.comparison
+
+
+def choose_pair(comparison: Comparison) -> Pair:
+    """The pair to look at in detail; with several candidates, a widget to choose it."""
+    candidates = {run.id: run for run in comparison.candidates}
+    chosen = next(iter(candidates))
+    if len(candidates) > 1:
+        chosen = st.segmented_control(
+            "Candidate shown in detail",
+            list(candidates),
+            default=chosen,
+            required=True,
+            format_func=lambda run_id: candidates[run_id].name,
+            key="detail",
+            bind="query-params",
+        )
+    return Pair(comparison, candidates[chosen], list(candidates).index(chosen) + 1)
+
+
+def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
+    """Each step of `run` with the host it took longest on, or those of the host that is shown."""
+    host = comparison.host_of(run)
+    if host is not None:
+        return run.table("steps", host=host)
+    return step_series.with_host(run.steps, run.table("steps"))
+
+
+def has_steps(run: Run) -> bool:
+    """Whether there is a step time to draw."""
+    return run.info.has_steps and len(run.steps) > 0
+
+
+def sides(comparison: Comparison) -> list[style.Side]:
+    """The runs as charts show them, baseline first."""
+    runs = (comparison.baseline, *comparison.candidates)
+    return [style.Side(run.name, position, len(runs)) for position, run in enumerate(runs)]
+
+
+def remarks(comparison: Comparison) -> None:
+    """What to know before trusting any number: of each run, and of the runs beside each other."""
+    baseline = comparison.baseline
+    remarked: dict[str, list[str]] = {}
+    for run in (baseline, *comparison.candidates):
+        for remark in run.remarks:
+            remarked.setdefault(remark, []).append(as_code(run.name))
+    for remark, names in remarked.items():
+        st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
+    for run in comparison.candidates:
+        found = kept(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
+        if hard := [m for m in found if m.is_hard]:
+            st.warning(
+                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike, so their times differ for "
+                f"more reasons than the program.{_listed(hard)}",
+                icon=":material/balance:",
+            )
+        if soft := [m for m in found if not m.is_hard]:
+            st.info(
+                f"What limits the comparison of {as_code(baseline.name)} and {as_code(run.name)}:{_listed(soft)}",
+                icon=":material/balance:",
+            )
+
+
+def _listed(found: list[Mismatch]) -> str:
+    lines = [f"\n- **{m.label}**: {as_markdown(m.baseline)} and {as_markdown(m.candidate)}; {m.meaning}" for m in found]
+    return "\n" + "".join(lines)

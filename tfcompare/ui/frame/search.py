@@ -1,0 +1,119 @@
+"""The runs there are: below the places given at the start and those typed into the page, on this machine or others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from tfcompare.errors import NoSuchPlace, TfcompareError
+from tfcompare.settings import Settings, sample_runs
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.logdir.places import open_places
+from tfcompare.sources.logdir.runs import Look, survey
+from tfcompare.sources.remote import listing
+from tfcompare.sources.remote.files import Listing
+from tfcompare.sources.remote.places import RemotePlace, is_url, parse, shown
+from tfcompare.store.stored import Store
+from tfcompare.ui.frame.typed_paths import without_ways_out
+
+_FRESH_FOR_S = 30
+_FRESH_ELSEWHERE_FOR_S = 300
+"""Listing a bucket takes time, and its owner is billed for it."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where was looked, what was found, and what stood in the way, one sentence each."""
+
+    places: tuple[str | Path, ...]
+    found: tuple[FoundRun, ...]
+    problems: tuple[str, ...]
+    are_samples: bool = False
+
+
+def search(settings: Settings, typed: Sequence[str], kept: Sequence[Path] = ()) -> Search:
+    """Look below all places, and those of uploads that are kept; answers from memory for half a minute.
+
+    What remote places hold is remembered for five minutes. Without any place, and without a store, the sample runs.
+    """
+    places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
+    are_samples = not places and settings.store is None
+    places = (sample_runs(),) if are_samples else places
+    result = _remembered((*places, *kept), settings.store)
+    found = without_ways_out(settings, typed, result.found)
+    return Search(places, found, result.problems, are_samples=are_samples and not kept)
+
+
+def look_again() -> None:
+    """Forget what was found, so that runs recorded since then show up."""
+    _remembered.clear()
+    _listed.clear()
+
+
+def opened(typed: str) -> str:
+    """How to name a place from now on; raises `NoSuchPlace` for one that is not there or cannot be opened now."""
+    (place,) = open_places([typed])
+    if place.remote is not None:
+        _listed.clear(place.address)
+        _remembered_listing(place.remote)
+    return place.address
+
+
+def look(places: Sequence[str | Path], look: Look = listing.look, store: str | None = None) -> Search:
+    """The runs below those places that can be opened, and in the store; what cannot be is told among the problems."""
+    open_ones, problems = [], []
+    for place in places:
+        try:
+            open_places([place])
+            open_ones.append(place)
+        except NoSuchPlace as error:
+            problems.append(str(error))
+    stored, said = _stored(store)
+    found = survey(open_places(open_ones), look, stored)
+    problems += [*map(str, found.lost), *filter(None, [found.why_none]), *said, *_hidden(stored, found.runs)]
+    return Search(tuple(places), found.runs, tuple(problems))
+
+
+def _hidden(stored: Sequence[Find], found: Sequence[FoundRun]) -> list[str]:
+    """What to tell of runs of the store that go by the ids of other runs."""
+    paths = {run.id: str(run.path) for run in found}
+    hidden = [find.run.id for find in stored if paths[find.run.id] != str(find.run.path)]
+    if not hidden:
+        return []
+    return [f"{len(hidden):,} runs of the store are not shown, since others here go by their ids, such as {hidden[0]}"]
+
+
+def _stored(address: str | None) -> tuple[list[Find], tuple[str, ...]]:
+    """The runs in a store, if there is one, and what to tell of it."""
+    if address is None:
+        return [], ()
+    try:
+        runs, said = Store(address).runs()
+    except TfcompareError as error:
+        return [], (str(error),)
+    return [run.find() for run in runs], said if runs else (*said, f"{shown(address)}: there is no run in this store")
+
+
+@st.cache_resource(ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…")
+def _remembered(places: tuple[str | Path, ...], store: str | None) -> Search:
+    return look(places, _remembered_listing, store)
+
+
+def _remembered_listing(place: RemotePlace) -> Listing:
+    found = _listed(place.address)
+    if isinstance(found, Listing):
+        return found
+    raise NoSuchPlace(found)
+
+
+@st.cache_data(ttl=_FRESH_ELSEWHERE_FOR_S, max_entries=16, show_spinner=False)
+def _listed(address: str) -> Listing | str:
+    """The listing of a remote place, or why there is none: a server that is down is not asked at every click."""
+    try:
+        return listing.look(parse(address))
+    except NoSuchPlace as error:
+        return str(error)

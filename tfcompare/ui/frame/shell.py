@@ -1,0 +1,300 @@
+"""What every page begins with: the runs there are, which of them are compared, and the widgets to change that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NoReturn
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from tfcompare import settings as settings_module
+from tfcompare.compare import Comparison
+from tfcompare.compare.comparison import Per
+from tfcompare.compare.matching.manual import ByHand
+from tfcompare.compare.matching.manual_text import of_runs
+from tfcompare.compare.repeats import Vetted, vetted
+from tfcompare.errors import TfcompareError
+from tfcompare.frames.steps.step_choice import StepChoice
+from tfcompare.run import Run
+from tfcompare.settings import Settings
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.ui.frame import cache_warning as kept
+from tfcompare.ui.frame import login, narrow, on_disk, sidebar, state, theme_watch, typed_paths
+from tfcompare.ui.frame.loading import compared, fetch
+from tfcompare.ui.frame.replicates import with_replicates
+from tfcompare.ui.frame.search import Search, search
+from tfcompare.ui.frame.selection import Selection, default_pair, settle
+from tfcompare.ui.pages import captures, uploads
+from tfcompare.ui.widgets import side_by_side
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.units import middle_ellipsis
+
+ICON = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
+    '<rect x="3" y="3" width="11" height="26" rx="2.5" fill="#DD6B00"/>'
+    '<rect x="18" y="15" width="11" height="14" rx="2.5" fill="#2B7BD6"/></svg>'
+)
+"""Before and after: a tall bar beside a short one."""
+
+LOGO = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="150" height="32">'
+    '<rect x="1" y="3" width="10" height="26" rx="2.5" fill="#DD6B00"/>'
+    '<rect x="15" y="15" width="10" height="14" rx="2.5" fill="#2B7BD6"/>'
+    '<text x="35" y="24" font-family="sans-serif" font-size="22" font-weight="600" fill="#7A8798">tfcompare</text>'
+    "</svg>"
+)
+"""Its grey is one that reads on a light and on a dark page."""
+
+OF_ALL_RECORDINGS = (
+    "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
+)
+_BEFORE_AND_AFTER = 2
+"""Where so many places are named, the newest run of each is compared, with its replicates."""
+_MOST_NAMED = 12
+_MARKER_LENGTH = 100
+
+Needs = Literal["runs", "pair"]
+
+
+@dataclass(frozen=True)
+class View:
+    """What a page shows. With `needs="pair"`, `baseline`, `candidates` and `comparison` are there."""
+
+    settings: Settings
+    search: Search
+    selection: Selection
+    may_type_paths: bool
+    baseline: Run | None = None
+    candidates: tuple[Run, ...] = ()
+    comparison: Comparison | None = None
+    marker_slot: DeltaGenerator | None = None
+
+    @property
+    def found(self) -> tuple[FoundRun, ...]:
+        """All runs there are, readable or not, in the order in which they were recorded."""
+        return self.search.found
+
+    @property
+    def per(self) -> Per:
+        """What sums are given for; a comparison falls back to `run` where a run has no steps."""
+        return self.comparison.per if self.comparison else self.selection.per
+
+    @property
+    def host(self) -> str | None:
+        """The host that was chosen, None for all."""
+        return self.comparison.host if self.comparison else self.selection.host
+
+
+def setup(title: str, *, needs: Needs) -> View:
+    """Begin a page: its title, the shared sidebar, and with `needs="pair"` the loaded runs and their comparison.
+
+    What is compared comes from the address, else from the session, and is written to both. Where a page cannot be
+    shown, this says why and what to do, and ends the page.
+    """
+    st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
+    side_by_side.style()
+    theme_watch.watch()
+    narrow.watch()
+    st.logo(LOGO, icon_image=ICON, size="large")
+    st.title(title)
+    login.require()
+    try:
+        view, wish, complaints = _begin()
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        st.stop()
+    sidebar.links(view.selection)
+    sidebar.choices(view.selection, view.found)
+    host_slot = st.sidebar.container()
+    view = replace(view, marker_slot=st.sidebar.container())
+    login.show()
+    kept.tell()
+    for complaint in complaints:
+        st.error(complaint)
+    if complaints:
+        on_disk.read_again("tfcompare.on_disk.complaints", wish)
+    if needs == "runs":
+        return view
+    _stop_without_pair(view)
+    baseline, candidates, repeats = _load(view)
+    sidebar.host_choice(host_slot, view.selection, baseline, candidates)
+    comparison = _compare(view.selection, baseline, candidates, repeats)
+    _tell_what_is_compared(comparison)
+    on_disk.watch([run.found for run in (baseline, *candidates)])
+    return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
+
+
+def _begin() -> tuple[View, Selection, list[str]]:
+    """The view as far as nothing has to be loaded for it; what was wished for, and why not all of it could be had."""
+    settings = settings_module.current()
+    may_type = typed_paths.may_type(settings, st.context.headers.to_dict())
+    wish, complaints = state.wished(), []
+    if wish.places and not may_type:
+        complaints.append("Paths in a link are opened only for a browser on the machine that serves this page.")
+        wish = replace(wish, places=())
+    opened, refused = typed_paths.opened(settings, wish.places)
+    complaints += map(as_markdown, refused)
+    wish = replace(wish, places=opened)
+    result = search(settings, wish.places, (*uploads.places(settings), *captures.places(settings)))
+    wish, complaints = _with_usable_steps(wish, complaints)
+    settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
+    if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
+        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.found))
+    state.choose(settled.selection)
+    complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
+    complaints += _unknown_runs(settled.unknown, result.found)
+    complaints += [
+        f"{as_code(bad.run)} is not counted as a repeat: {as_markdown(bad.why)}." for bad in settled.misplaced
+    ]
+    return View(settings, result, settled.selection, may_type), wish, complaints
+
+
+def _with_usable_steps(wish: Selection, complaints: list[str]) -> tuple[Selection, list[str]]:
+    """The wish without a range of steps that is none, and with why among the complaints."""
+    try:
+        _ = wish.steps
+    except TfcompareError as error:
+        return replace(wish, step_range=None), [*complaints, f"Steps: {as_markdown(error)}."]
+    return wish, complaints
+
+
+def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str]:
+    if not unknown:
+        return []
+    there = ", ".join(as_code(run.name) for run in found[:_MOST_NAMED] if run.is_readable)
+    more = " and more" if len(found) > _MOST_NAMED else ""
+    missing = " or ".join(as_code(run_id) for run_id in unknown)
+    return [f"There is no run {missing} here. Choose in the sidebar; there are: {there or 'none'}{more}."]
+
+
+def _stop_without_pair(view: View) -> None:
+    selection, readable = view.selection, [run for run in view.found if run.is_readable]
+    if not readable:
+        why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
+        stop(
+            f"There is no run to show: {as_markdown(why).removesuffix('.')}.",
+            "Name a place with runs on the home page.",
+            selection,
+        )
+    if len(readable) == 1:
+        why = f"There is one run only, {as_code(readable[0].name)}, and nothing to compare it with."
+        stop(why, "Name another place with runs on the home page.", selection)
+    if selection.baseline is None:
+        stop("No baseline is chosen.", "Choose one in the sidebar or on the home page.", selection)
+    if not selection.candidates:
+        stop("No candidate is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
+
+
+def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
+    """End a page that has nothing to show with the reason (Markdown), a way out, and a link to the home page."""
+    st.info(f"{why} {what_to_do}")
+    sidebar.link(sidebar.HOME, "Home", selection, icon=":material/home:")
+    st.stop()
+
+
+def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
+    """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
+    runs = {run.id: run for run in view.found}
+    selection = view.selection
+    outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.steps)
+    loaded: dict[str, Run] = {}
+    for run_id, outcome in outcomes.items():
+        if isinstance(outcome, TfcompareError):
+            st.error(as_markdown(outcome))
+        else:
+            loaded[run_id] = outcome
+    choose_steps(view, list(loaded.values()))
+    candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
+    if selection.baseline not in loaded or not candidates:
+        on_disk.read_again("tfcompare.on_disk.unreadable")
+        stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
+    baseline = loaded[selection.baseline]
+    repeats = usable_repeats(selection, [baseline, *candidates], loaded)
+    for sentence in repeats.refused:
+        st.warning(as_markdown(sentence), icon=":material/warning:")
+    return baseline, candidates, repeats.repeats
+
+
+def choose_steps(view: View, runs: Sequence[Run]) -> None:
+    """The choices of which steps of these runs count and what begins them, and which runs have no such steps."""
+    if view.marker_slot is not None:
+        sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
+        sidebar.step_range_choice(view.marker_slot, view.selection, runs)
+    steps = view.selection.steps
+    lacking = [as_code(run.name) for run in runs if run.choice != steps]
+    if not steps.is_default and lacking:
+        st.warning(
+            f"{' and '.join(lacking)} cannot be shown with {_steps_text(steps)}: {_why_lacking(steps)}, or the profile "
+            f"is not at hand. Shown with all steps that {'it marks' if len(lacking) == 1 else 'they mark'}, if any.",
+            icon=":material/warning:",
+        )
+
+
+def chosen_steps(runs: Iterable[Run]) -> str:
+    """`; steps 5:25`, to end a sentence on these runs; empty where all of them have all their own steps."""
+    steps = next((run.choice for run in runs if not run.choice.is_default), None)
+    return f"; {_steps_text(steps)}" if steps is not None else ""
+
+
+def _steps_text(steps: StepChoice) -> str:
+    """`steps 5:25 that begin with …`."""
+    numbers = f" {steps.range}" if steps.range else ""
+    if steps.marker is None:
+        return f"steps{numbers}"
+    return f"steps{numbers} that begin with {_marker_text(steps.marker)}"
+
+
+def _why_lacking(steps: StepChoice) -> str:
+    reasons = ["not every host has an event of that name"] if steps.marker is not None else []
+    return " or ".join([*reasons, "a host has no step in that range"] if steps.has_range else reasons)
+
+
+def _marker_text(marker: str) -> str:
+    return as_code(middle_ellipsis(marker, _MARKER_LENGTH))
+
+
+def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> Vetted:
+    """The repeats of the compared runs that were loaded and can be counted, and why others cannot."""
+    wanted = {run.id: [loaded[r] for r in selection.repeats_of(run.id) if r in loaded] for run in compared}
+    return vetted(compared, wanted)
+
+
+def _compare(
+    selection: Selection, baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
+) -> Comparison:
+    """The comparison of the chosen host, or of all where that host is not to be had."""
+    try:
+        return compared(baseline, candidates, selection.per, selection.host, repeats, _by_hand(selection, candidates))
+    except TfcompareError as error:
+        if selection.host is None:
+            st.error(as_markdown(error))
+            st.stop()
+        st.error(f"{as_markdown(error)} All hosts are shown instead.")
+    return _compare(replace(selection, host=None), baseline, candidates, repeats)
+
+
+def _by_hand(selection: Selection, candidates: Sequence[Run]) -> ByHand:
+    """What is said of the names of each candidate."""
+    return {run.id: of_runs(selection.by_hand, selection.baseline, run.id) for run in candidates}
+
+
+def _tell_what_is_compared(comparison: Comparison) -> None:
+    candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
+    where = f", host {as_code(comparison.host)}" if comparison.host else ""
+    steps = chosen_steps((comparison.baseline, *comparison.candidates))
+    baseline = _with_repeats(comparison, comparison.baseline)
+    has_repeats = any(comparison.repeats_of(run) for run in (comparison.baseline, *comparison.candidates))
+    st.caption(
+        f"{candidates} against the baseline {baseline}, per {comparison.per}{where}{steps}",
+        help=OF_ALL_RECORDINGS if has_repeats else None,
+    )
+    for note in comparison.notes:
+        st.info(as_markdown(note), icon=":material/info:")
+
+
+def _with_repeats(comparison: Comparison, run: Run) -> str:
+    count = len(comparison.repeats_of(run))
+    more = f" with {count} repeat{'s' if count > 1 else ''}" if count else ""
+    return as_code(run.name) + more

@@ -1,0 +1,248 @@
+"""The sidebar of every page: links that keep the choice of runs, and the choice itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
+
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
+from tfcompare.run import Run
+from tfcompare.settings import app_folder
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.replicates import suggest
+from tfcompare.ui.frame import state
+from tfcompare.ui.frame.replicates import ungrouped, with_replicates
+from tfcompare.ui.frame.selection import PER, Selection
+from tfcompare.ui.widgets.text import as_markdown
+from tfcompare.units import middle_ellipsis
+
+HOME = "app.py"
+WIDTH = 320
+MOST_NAMED = 6
+MOST_AT_ONCE = 3
+"""Of more compared runs than this, the repeats of one are shown at a time."""
+_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 27, 20, 16
+_ICONS = {
+    "Overview": ":material/speed:",
+    "Op stats": ":material/table_chart:",
+    "Kernel stats": ":material/memory:",
+    "Memory": ":material/stacked_line_chart:",
+    "Input pipeline": ":material/input:",
+    "tf.data": ":material/account_tree:",
+    "Capture": ":material/radio_button_checked:",
+    "Query": ":material/database_search:",
+}
+_SPELLED = {"tf data": "tf.data"}
+"""Titles that a file's name cannot spell."""
+
+_BASELINE = "tfcompare.baseline"
+_CANDIDATES = "tfcompare.candidates"
+_REPEATS = "tfcompare.repeats"
+_REPEATED = "tfcompare.repeated"
+_GROUP = "tfcompare.group"
+_PER = "tfcompare.per"
+_HOST = "tfcompare.host"
+_EVERY_HOST = ""
+_STEP_MARKER = "tfcompare.step_marker"
+_STEPS = "tfcompare.steps"
+
+
+def page_files() -> list[Path]:
+    """The pages beside the home page, in the order of the numbers that their names begin with."""
+    return sorted((app_folder() / "pages").glob("[0-9]*_*.py"), key=lambda path: int(path.name.partition("_")[0]))
+
+
+def page_title(path: Path) -> str:
+    """`Op stats` for `2_Op_stats.py`."""
+    title = path.stem.partition("_")[2].replace("_", " ")
+    return _SPELLED.get(title, title)
+
+
+def links(selection: Selection) -> None:
+    """A link to each page that takes the selection along."""
+    with st.sidebar.container(gap="xxsmall"):
+        link(HOME, "Home", selection, icon=":material/home:")
+        for path in page_files():
+            title = page_title(path)
+            link(f"pages/{path.name}", title, selection, icon=_ICONS.get(title))
+
+
+def link(page: str, label: str, selection: Selection, *, icon: str | None = None) -> None:
+    """A link to a page, with the selection in its address."""
+    query = {name: values for name, values in selection.as_query().items() if values}
+    try:
+        st.page_link(page, label=label, icon=icon, query_params=query)
+    except StreamlitAPIException:  # a page that was started by itself, as tests do, knows no other
+        st.markdown(label)
+
+
+def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
+    """The widgets that change baseline, candidates, and what sums are given for."""
+    full_names = {run.id: run.name for run in found if run.is_readable}
+    names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
+    st.session_state[_BASELINE] = selection.baseline
+    st.session_state[_CANDIDATES] = list(selection.candidates)
+    st.session_state[_PER] = selection.per
+    with st.sidebar:
+        st.selectbox(
+            "Baseline", list(names), index=None, key=_BASELINE, format_func=lambda run_id: names.get(run_id, run_id),
+            placeholder="Choose a run", on_change=_baseline_changed, args=(found,),
+        )  # fmt: skip
+        st.multiselect(
+            "Candidates", [i for i in names if i != selection.baseline], key=_CANDIDATES,
+            format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
+            on_change=_candidates_changed, args=(found,),
+        )  # fmt: skip
+        _repeats(selection, found, full_names)
+        st.button(
+            "Swap", icon=":material/swap_vert:", help="The baseline becomes the candidate, and the other way round",
+            disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
+        )  # fmt: skip
+        st.segmented_control(
+            "Times and counts", PER, key=_PER, required=True, format_func=lambda per: f"per {per}",
+            help="Runs rarely hold the same number of steps, so sums are divided by them unless you say otherwise",
+            on_change=_per_changed, width="stretch",
+        )  # fmt: skip
+
+
+def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, str]) -> None:
+    """Replicates of the compared runs: chosen one by one, or grouped by the runs' names."""
+    if not selection.compared:
+        return
+    count = len(selection.repeats)
+    with st.expander(f"Replicates ({count})" if count else "Replicates", key=_REPEATS):
+        shown = selection.compared
+        if len(shown) > MOST_AT_ONCE:
+            shown = (st.selectbox("Of", shown, key=_REPEATED, format_func=lambda run: names.get(run, run)),)
+        for run in shown:
+            _repeats_of(run, selection, names)
+        st.caption(
+            f"Verdicts rest on all captures of a program. From {FEWEST_REPEATS} on, their variation is measured; from "
+            f"{FEWEST_REPLICATES} on, verdicts are plain instead of likely."
+        )
+    if more := ungrouped(selection, suggest(found, selection.baseline, selection.candidates)):
+        number = sum(map(len, more.values()))
+        st.button(
+            f"Group {number} capture{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
+            help=_what_would_be_grouped(more, names), on_click=_group, args=(more,), width="stretch",
+        )  # fmt: skip
+
+
+def _what_would_be_grouped(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
+    groups = []
+    for run, runs in more.items():
+        rest = len(runs) - MOST_NAMED
+        listed = ", ".join(names[repeat] for repeat in runs[:MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+        groups.append(f"{as_markdown(listed)} as replicates of {as_markdown(names[run])}")
+    return "\n\n".join(groups)
+
+
+def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
+    chips, own = short_names(names, _INNER_LENGTH), selection.repeats_of(run)
+    elsewhere = set(selection.recordings) - set(own)
+    key = f"{_REPEATS}.{run}"
+    st.session_state[key] = list(own)
+    st.multiselect(
+        f"More captures of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}",
+        [i for i in names if i not in elsewhere], key=key,
+        format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
+        on_change=_repeats_changed, args=(run,),
+    )  # fmt: skip
+
+
+def short_names(names: dict[str, str], width: int) -> dict[str, str]:
+    """The names cut in their middle to fit into a widget, but for those that would then read alike."""
+    short = {run_id: middle_ellipsis(name, width) for run_id, name in names.items()}
+    count = Counter(short.values())
+    return {run_id: name if count[name] == 1 else names[run_id] for run_id, name in short.items()}
+
+
+def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candidates: Sequence[Run]) -> None:
+    """The host selector, where any of the runs has several hosts."""
+    if all(len(run.host_names) < 2 for run in (baseline, *candidates)):
+        return
+    st.session_state[_HOST] = selection.host or _EVERY_HOST
+    slot.selectbox(
+        "Host", [_EVERY_HOST, *baseline.host_names], key=_HOST, format_func=lambda host: host or "all hosts",
+        help="The baseline's hosts; a candidate's counterpart is shown beside the one chosen", on_change=_host_changed,
+    )  # fmt: skip
+
+
+def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """Which host event begins each step, where a run marks none or one was named."""
+    if selection.step_marker is None and all(run.info.has_steps for run in runs):
+        return
+    st.session_state[_STEP_MARKER] = selection.step_marker
+    slot.selectbox(
+        "Steps begin with", step_markers(selection.step_marker, runs), index=None, key=_STEP_MARKER,
+        placeholder="Choose a host event", accept_new_options=True, on_change=_step_marker_changed,
+        help="Where a profile marks no steps: the host event that comes once in each; a step lasts until the next such "
+        "event. Those that fill most of the time are listed first; type any other name as it stands in the profile",
+    )  # fmt: skip
+
+
+def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """Which steps count, where any run has steps."""
+    if selection.step_range is None and not any(run.info.has_steps for run in runs):
+        return
+    st.session_state[_STEPS] = selection.step_range or ""
+    slot.text_input(
+        "Steps", key=_STEPS, placeholder="all, or a range such as 5:25", on_change=_steps_changed,
+        help="Positions counted from 1, as in the charts of steps, both included; 5: or :25 for an open end. All "
+        "figures are then of these steps and what ran between them.",
+    )  # fmt: skip
+
+
+def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
+    """What can be chosen: events that all of the runs without steps have before those of some."""
+    of_each = [run.likely_markers for run in runs if run.likely_markers]
+    found_in = Counter(name for names in of_each for name in names)
+    names = sorted(found_in, key=lambda name: -found_in[name])  # of as many runs, in the order in which they were met
+    return [*([chosen] if chosen and chosen not in found_in else []), *names]
+
+
+def _baseline_changed(found: Sequence[FoundRun]) -> None:
+    before = state.chosen()
+    state.choose(with_replicates(before.with_baseline(st.session_state[_BASELINE]), before, found))
+
+
+def _candidates_changed(found: Sequence[FoundRun]) -> None:
+    before = state.chosen()
+    state.choose(with_replicates(before.with_candidates(st.session_state[_CANDIDATES]), before, found))
+
+
+def _repeats_changed(run: str) -> None:
+    state.choose(state.chosen().with_repeats(run, st.session_state[f"{_REPEATS}.{run}"]))
+
+
+def _group(more: Mapping[str, Sequence[str]]) -> None:
+    selection = state.chosen()
+    for run, runs in more.items():
+        selection = selection.with_repeats(run, (*selection.repeats_of(run), *runs))
+    state.choose(selection)
+
+
+def _swap() -> None:
+    state.choose(state.chosen().swapped())
+
+
+def _per_changed() -> None:
+    state.choose(replace(state.chosen(), per=st.session_state[_PER]))
+
+
+def _step_marker_changed() -> None:
+    state.choose(replace(state.chosen(), step_marker=st.session_state[_STEP_MARKER] or None))
+
+
+def _steps_changed() -> None:
+    state.choose(replace(state.chosen(), step_range=st.session_state[_STEPS].strip() or None))
+
+
+def _host_changed() -> None:
+    state.choose(replace(state.chosen(), host=st.session_state[_HOST] or None))

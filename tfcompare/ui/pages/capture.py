@@ -1,0 +1,244 @@
+"""The page that records a run from programs that are running, and hands it over to be compared."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import streamlit as st
+
+from tfcompare.errors import TfcompareError
+from tfcompare.run import Run
+from tfcompare.settings import CAPTURE_OPTION, Settings
+from tfcompare.sources.capture import (
+    DEVICE_LEVELS,
+    HOST_LEVELS,
+    LONGEST_MS,
+    MOST_RETRIES,
+    PYTHON_LEVELS,
+    BackgroundRecording,
+    Recorded,
+    Request,
+    Stopped,
+    check_name,
+    parse_addresses,
+)
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.ui.frame import state
+from tfcompare.ui.frame.loading import fetch
+from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.frame.shell import View
+from tfcompare.ui.pages import captures
+from tfcompare.ui.pages.runs_table import browser_zone, recorded_text
+from tfcompare.ui.widgets import deleting
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.units import format_bytes, format_ms
+
+_RECORDING, _PROBLEM = "tfcompare.capture.recording", "tfcompare.capture.problem"
+_REDRAW_S = 0.2
+_HOST_TRACER = ("0: off", "1: own traces", "2: and ops", "3: and cheap ops")
+_OFF_ON = ("0: off", "1: on")
+_WIDTH = 200
+
+
+def show(view: View) -> None:
+    """The page below its title."""
+    if not captures.this_browser_may_record(view.settings):
+        _refuse()
+        return
+    st.markdown(
+        "Records from programs that are running. Each has a profiler server, which is started by one line in it:  \n"
+        "`tf.profiler.experimental.server.start(6009)` or, with JAX, `jax.profiler.start_server(6009)`."
+    )
+    recording: BackgroundRecording | None = st.session_state.get(_RECORDING)
+    is_busy = recording is not None and not recording.future.done()
+    _form(view, is_busy=is_busy)
+    if recording is not None and is_busy:
+        _follow(recording)
+    elif recording is not None:
+        _outcome(view, recording)
+    _kept(view)
+
+
+def _refuse() -> None:
+    st.info(
+        "Recording is possible only in a browser on the machine that serves this page, and not through a proxy. "
+        f"Open it there, record with `tfcompare capture`, or start the server with `tfcompare serve {CAPTURE_OPTION}`."
+    )
+
+
+def _form(view: View, *, is_busy: bool) -> None:
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            addresses = st.text_input(
+                "Addresses", "localhost:6009", key="address", bind="query-params", disabled=is_busy, width=420,
+                help="Where profiler servers listen: `host:port` or `grpc://host:port`, several with commas between "
+                "them. Several workers become one run with several hosts.",
+            )  # fmt: skip
+            duration_ms = st.number_input(
+                "Duration (ms)", 1, LONGEST_MS, 2_000, step=500, key="duration", bind="query-params", disabled=is_busy,
+                width=180, help="20 steps or more make a verdict; a longer recording makes a larger file",
+            )  # fmt: skip
+            name = st.text_input(
+                "Name of the run", "capture", key="tfcompare.capture.name", disabled=is_busy, width=220,
+                help="Recordings of one name lie together; each is a run of its own.",
+            )  # fmt: skip
+        with st.expander("Tracers and retries"):
+            wish = _details(Request((), int(duration_ms)), is_busy=is_busy)
+        if st.button("Record", icon=":material/radio_button_checked:", type="primary", disabled=is_busy):
+            _start(view.settings, addresses, name, wish)
+
+
+def _details(defaults: Request, *, is_busy: bool) -> Request:
+    """The request with what the widgets in the expander say."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        host = st.selectbox(
+            "Host tracer", HOST_LEVELS, defaults.host_level, format_func=_HOST_TRACER.__getitem__, disabled=is_busy,
+            width=_WIDTH, help="What is recorded of the host. 1: only what the program traces itself, such as steps; "
+            "2: its ops, too; 3: also those that take next to no time. More slows the program down more.",
+        )  # fmt: skip
+        device = st.selectbox(
+            "Device tracer", DEVICE_LEVELS, defaults.device_level, format_func=_OFF_ON.__getitem__, disabled=is_busy,
+            width=_WIDTH, help="Whether GPUs and TPUs are recorded",
+        )  # fmt: skip
+        python = st.selectbox(
+            "Python tracer", PYTHON_LEVELS, defaults.python_level, format_func=_OFF_ON.__getitem__, disabled=is_busy,
+            width=_WIDTH, help="Whether every call of a Python function is recorded; this slows the program down a lot",
+        )  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        retries = st.number_input(
+            "Retries", 0, MOST_RETRIES, defaults.retries, disabled=is_busy, width=_WIDTH,
+            help="Further attempts while nothing was recorded, as where the program was just waiting",
+        )  # fmt: skip
+        delay_ms = st.number_input(
+            "Delay (ms)", 0, LONGEST_MS, defaults.delay_ms, step=500, disabled=is_busy, width=_WIDTH,
+            help="Pause before each attempt",
+        )  # fmt: skip
+    return replace(
+        defaults, host_level=host, device_level=device, python_level=python, retries=int(retries),
+        delay_ms=int(delay_ms),
+    )  # fmt: skip
+
+
+def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None:
+    """Begin to record, if that is still allowed to who asks for it."""
+    if not captures.this_browser_may_record(settings):
+        st.rerun()
+    try:
+        request = replace(wish, addresses=parse_addresses([addresses]))
+        name = check_name(name)
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        return
+    st.session_state[_RECORDING] = BackgroundRecording(request, captures.folder(settings), name)
+    st.rerun()
+
+
+def _follow(recording: BackgroundRecording) -> None:
+    """Shows how far it is until it is done, then draws the page again with the new run among the others."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        slot = st.empty()
+        st.button("Stop", icon=":material/stop:", on_click=recording.stop)
+    while not recording.future.done():
+        now = recording.state
+        left = f": {now.seconds_left:.0f} s left" if now.share is not None else " …"
+        slot.progress(now.share or 0.0, text=as_markdown(now.sentence) + left)
+        time.sleep(_REDRAW_S)
+    look_again()
+    st.rerun()
+
+
+def _outcome(view: View, recording: BackgroundRecording) -> None:
+    try:
+        recorded = recording.future.result()
+    except Stopped as error:
+        st.info(as_markdown(error))
+        return
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        return
+    except OSError as error:
+        reason = as_markdown(error.strerror or str(error))
+        st.error(f"The recording could not be kept ({reason}): make room on the server's disk, or ask who runs it.")
+        return
+    for missing in recorded.left_out:
+        st.warning(f"Not in the run: {as_markdown(missing)}", icon=":material/warning:")
+    found = next((run for run in view.found if run.path == recorded.path), None)
+    if found is None:
+        st.error(f"The run that was recorded is gone: {as_code(str(recorded.path))}")
+        return
+    _hand_over(view, found, recorded)
+
+
+def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
+    """What was recorded, and what to do with it."""
+    run = fetch([found], view.settings)[found.id]
+    if isinstance(run, TfcompareError):
+        st.error(as_markdown(run))
+        return
+    st.success(f"{as_code(found.name)} was recorded: {_what_came(run)}.", icon=":material/check:")
+    if not run.info.has_steps:
+        st.info(
+            "No steps are marked in it, so nothing can be said per step. A loop of your own marks one with "
+            "`with tf.profiler.experimental.Trace('train', step_num=i, _r=1):` around it."
+        )
+    selection = view.selection
+    baseline = next((other.name for other in view.found if other.id == selection.baseline), None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if selection.baseline == found.id:
+            st.markdown("It is the baseline.", width="content")
+        elif baseline is not None and st.button(
+            f"Compare with {as_markdown(baseline)}", icon=":material/arrow_forward:", type="primary"
+        ):
+            wanted = replace(selection.with_candidates([found.id]), host=None)
+            st.switch_page("pages/1_Overview.py", query_params=wanted.as_query())
+        if selection.baseline != found.id:
+            st.button("Use as baseline", icon=":material/flag:", on_click=_use_as_baseline, args=(found.id,))
+    st.caption(f"It lies in {as_code(str(recorded.path))}.")
+
+
+def _what_came(run: Run) -> str:
+    info = run.info
+    hosts = f"{info.hosts} hosts ({', '.join(map(as_code, run.host_names))})" if info.hosts > 1 else "1 host"
+    if not info.has_steps:
+        return f"{hosts}, {format_ms(info.duration_ms)}"
+    return f"{hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"
+
+
+def _kept(view: View) -> None:
+    """The runs that were recorded here before, each with a way to delete it."""
+    runs = {run.id: run for run in view.found if captures.is_captured(view.settings, run.path)}
+    if not runs:
+        return
+    st.subheader("Recorded here")
+    things = [deleting.Thing(run.id, _what_and_when(run)) for run in runs.values()]
+    deleting.show(things, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_unsay)
+    if problem := st.session_state.get(_PROBLEM):
+        st.error(problem)
+
+
+def _what_and_when(run: FoundRun) -> str:
+    when = recorded_text(run.recorded, browser_zone(), is_sure=True)
+    return f"{as_code(run.name)} {when}, {format_bytes(run.size_bytes)}"
+
+
+def _unsay() -> None:
+    st.session_state[_PROBLEM] = None
+
+
+def _delete(settings: Settings, run: FoundRun) -> None:
+    """Delete a run, if that is still allowed to who asks for it; nothing on any page names it then."""
+    _unsay()
+    try:
+        if not captures.delete(settings, run.path):
+            return
+    except OSError as error:
+        st.session_state[_PROBLEM] = f"{as_code(run.name)} cannot be deleted: {as_markdown(error.strerror or error)}."
+        return
+    st.session_state[_RECORDING] = None
+    state.choose(state.chosen().without(run.id))
+    look_again()
+
+
+def _use_as_baseline(run_id: str) -> None:
+    state.choose(replace(state.chosen().with_baseline(run_id), host=None))

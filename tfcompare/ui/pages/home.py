@@ -1,0 +1,216 @@
+"""The parts of the home page: the headline of what is chosen, the runs, and the places they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import replace
+from time import monotonic
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.run import Run
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.remote.places import shown
+from tfcompare.ui.frame import state
+from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
+from tfcompare.ui.frame.run_cache import outcome
+from tfcompare.ui.frame.search import look_again, opened
+from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
+from tfcompare.ui.frame.typed_paths import checked
+from tfcompare.ui.pages import runs_table, uploads
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.units import format_bytes
+
+_REDRAW_S = 1.0
+_PATH = "tfcompare.path"
+_PATH_PROBLEM = "tfcompare.path_problem"
+
+Requests = Mapping[FoundRun, Future[Run]]
+_Outcome = Run | TfcompareError | None
+Outcomes = Mapping[str, Run | TfcompareError]
+
+
+def show(view: View) -> None:
+    """The page below its title. Draws what is there, then itself again as more runs have been read."""
+    st.markdown("Choose a baseline and what to hold against it: what changed, by how much, and where.")
+    headline_slot = st.container()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Runs", width="content")
+        counted = st.empty()
+        st.button("Look again", icon=":material/refresh:", type="tertiary", on_click=look_again,
+                  help="Look for runs that were recorded since")  # fmt: skip
+        page = runs_table.controls(view.found)
+    counted.caption(_count(page, view), width="content")
+    for problem in view.search.problems:
+        st.error(as_markdown(problem))
+    progress_slot = st.empty()
+    table_slot = st.container()
+    places(view)
+    uploads.section(view.settings)
+    requests = _request(view, page)
+    with_steps = _request_with_steps(view, requests)
+    outcomes, drawn = _done(requests), _done(with_steps)
+    asked_anew = {run.id for run in with_steps}
+    with headline_slot:
+        headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in asked_anew} | dict(drawn))
+    with table_slot:
+        if page.runs:
+            runs_table.show(page.runs, outcomes, view.selection)
+            elsewhere = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
+            _tell_what_is_elsewhere(elsewhere)
+        elif view.found:
+            st.info("No run matches what the filter says. Clear it to see all of them.")
+    keep_reading(requests, outcomes, progress_slot)
+    keep_reading(with_steps, drawn, progress_slot)
+
+
+def _done(requests: Requests) -> Outcomes:
+    return {run.id: outcome(request) for run, request in requests.items() if request.done()}
+
+
+def _tell_what_is_elsewhere(runs: Sequence[FoundRun]) -> None:
+    if runs:
+        which = "This run lies" if len(runs) == 1 else f"{len(runs)} of these runs lie"
+        size = format_bytes(sum(run.size_bytes for run in runs))
+        st.caption(f"{which} on another machine ({size}), and will be fetched when chosen.")
+
+
+def _count(page: runs_table.Page, view: View) -> str:
+    if not view.found:
+        return "none were found"
+    of_all = f"{page.matching:,} of " if page.matching < len(view.found) else ""
+    what = "sample runs that come with tfcompare; name your own below" if view.search.are_samples else "found"
+    return f"{of_all}{len(view.found):,} {what}"
+
+
+def _request(view: View, page: runs_table.Page) -> Requests:
+    """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive.
+
+    Of remote runs that nobody has chosen, only those that were fetched before are read; of those in a store none.
+    """
+    cache = run_cache(view.settings)
+    chosen = [run for run_id in view.selection.recordings for run in view.found if run.id == run_id]
+    here = [run for run in page.runs if run.told is None and run.bytes_at_hand == run.size_bytes]
+    runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
+    requests = {run: cache.request(run) for run in runs}
+    wait(requests.values(), timeout=QUIET_S)
+    return requests
+
+
+def _request_with_steps(view: View, requests: Requests) -> Requests:
+    """Of these, the chosen runs with the steps that were chosen; none where that is how they are anyway."""
+    steps = view.selection.steps
+    if steps.is_default:
+        return {}
+    cache = run_cache(view.settings)
+    with_steps = {run: cache.request(run, steps) for run in requests if run.id in view.selection.recordings}
+    wait(with_steps.values(), timeout=QUIET_S)
+    return with_steps
+
+
+def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> None:
+    """Show how far reading is, and draw the page again when there is more to show than was drawn."""
+    pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was drawn
+    if not pending:
+        return
+    sentence = compiling_sentence() or reading_sentence(pending, len(requests))
+    slot.progress(1 - len(pending) / len(requests), text=sentence)
+    until = monotonic() + _REDRAW_S
+    while monotonic() < until and any(not request.done() for request in requests.values()):
+        wait_a_moment({run.id: request for run, request in requests.items()}, until - monotonic())
+    st.rerun()
+
+
+def headline(view: View, outcomes: Outcomes) -> None:
+    """What the chosen runs amount to, in a sentence for each candidate, and the way to more."""
+    selection = view.selection
+    if not view.found:
+        return
+    if selection.baseline is None or not selection.candidates:
+        st.info("Choose a baseline and at least one run to compare: in the table, or in the sidebar.")
+        return
+    baseline, candidates = outcomes.get(selection.baseline), [outcomes.get(c) for c in selection.candidates]
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        _what_changed(view, baseline, candidates, outcomes)
+        if st.button("See what changed", icon=":material/arrow_forward:", icon_position="right", type="primary"):
+            st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
+
+
+def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome], outcomes: Outcomes) -> None:
+    with st.container():
+        for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
+            st.error(as_markdown(bad))
+        runs = [run for run in candidates if isinstance(run, Run)]
+        choose_steps(view, [run for run in (baseline, *runs) if isinstance(run, Run)])
+        if isinstance(baseline, Run) and runs:
+            _sentences(view, baseline, runs, outcomes)
+        if None in (baseline, *candidates, *(outcomes.get(repeat) for _, repeat in view.selection.repeats)):
+            st.caption("Reading the chosen runs …")
+
+
+def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outcomes) -> None:
+    loaded = {run_id: outcome for run_id, outcome in outcomes.items() if isinstance(outcome, Run)}
+    repeats = usable_repeats(view.selection, [baseline, *candidates], loaded).repeats
+    try:
+        comparison = compared(baseline, candidates, view.selection.per, None, repeats)
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        return
+    for candidate in comparison.candidates:
+        st.markdown(f"#### {comparison.headline(candidate.id)}")
+        if doubt := comparison.doubt(candidate.id):
+            st.markdown(doubt)
+    if steps := chosen_steps((baseline, *candidates)):
+        st.caption(f"Per {comparison.per}{steps}.")
+
+
+def places(view: View) -> None:
+    """Where runs are looked for, and, for a browser on this machine, a field to name another place."""
+    st.subheader("Places")
+    for given in view.settings.places:
+        st.markdown(as_code(shown(given)))
+    if view.settings.store is not None:
+        st.markdown(f"The store {as_code(shown(view.settings.store))}")
+    for number, place in enumerate(view.selection.places):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(as_code(shown(place)), width="content")
+            st.button("Remove", key=f"tfcompare.remove.{number}", icon=":material/close:", type="tertiary",
+                      on_click=_remove, args=(place,))  # fmt: skip
+    if not view.may_type_paths:
+        st.caption("Paths can be named here only in a browser on the machine that serves this page. Upload runs below.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Name a logdir, a folder above it, a run folder or a profile file: a path on this machine, or a URL",
+            key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", on_change=_add,
+            args=(view.search.are_samples,),
+        )  # fmt: skip
+        st.button("Add", icon=":material/add:")  # leaving the field adds what it holds
+    if problem := st.session_state.pop(_PATH_PROBLEM, None):
+        st.error(as_markdown(problem))
+
+
+def _add(is_first: bool) -> None:
+    """Take the typed place; the first one takes the samples' place, and what was chosen of them goes with them."""
+    typed = st.session_state[_PATH].strip()
+    if not typed:
+        return
+    try:
+        place = opened(checked(settings.current(), typed))
+    except TfcompareError as error:
+        st.session_state[_PATH_PROBLEM] = str(error)
+        return
+    st.session_state[_PATH] = ""
+    selection = state.chosen()
+    if is_first:
+        selection = replace(selection, baseline=None, candidates=(), repeats=())
+    state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
+
+
+def _remove(place: str) -> None:
+    selection = state.chosen()
+    state.choose(replace(selection, places=tuple(p for p in selection.places if p != place)))

@@ -1,0 +1,152 @@
+"""The input ops of both runs on the input pipeline page: what changed, the table, and the one that is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.charts import ops, steps
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.run import Run
+from tfcompare.schema.input import INPUT_CATEGORIES
+from tfcompare.tools import input_ops, step_series
+from tfcompare.tools.op_stats import with_words
+from tfcompare.ui.frame.pair import Pair, has_steps
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.text import as_code
+from tfcompare.ui.widgets.whole_table import whole_table
+
+MOVERS = 10
+BOTH = ("baseline", "candidate")
+CHANGE = ("baseline", "candidate", "delta")
+WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the widgets above the table say."""
+
+    text: str
+    category: str | None
+
+
+def controls(diff: pd.DataFrame) -> Choice:
+    """The widgets that say which ops are shown."""
+    there = {*diff["category"], *diff["category_candidate"].dropna()}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input(
+            "Filter", key="filter", bind="query-params", placeholder="words in the name", width=300,
+            icon=":material/filter_alt:", help="All words must be in an op's name; case does not matter",
+        )  # fmt: skip
+        category = st.pills(
+            "Only those for", [name for name in INPUT_CATEGORIES if name in there], key="category", bind="query-params",
+        )  # fmt: skip
+    return Choice(text or "", category)
+
+
+def rows_of(diff: pd.DataFrame, choice: Choice) -> pd.DataFrame:
+    """The rows that the table shows, with their shares of all input ops."""
+    rows = with_words(input_ops.with_shares(diff), choice.text, WORDS_IN)
+    if choice.category is None:
+        return rows
+    return rows[(rows["category"] == choice.category) | (rows["category_candidate"] == choice.category)]
+
+
+def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
+    """The largest changes among the rows."""
+    changes = largest_changes(rows, n=MOVERS)
+    if changes.empty:
+        st.info("Nothing among these ops changed its self time.")
+        return
+    several = changes["host"].nunique() > 1
+    named = changes["op_name"] + (" · " + changes["host"] if several else "")
+    renamed = (changes["status"] == "matched") & (changes["op_name"] != changes["op_name_candidate"])
+    candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
+    changes = changes.assign(named=named, detail=changes["category"] + candidates)
+    metric, per = metric_in(changes, "self_time_us"), pair.comparison.per
+    draw(pair, "movers", lambda: ops.movers(changes, metric, per=per, by="named"), choice)
+
+
+def columns(rows: pd.DataFrame, per: str, *, every: bool) -> list[tables.Shown]:
+    """The table's columns, the most telling first."""
+    suffix = "_per_step" if per == "step" else ""
+    host = ["host"] if every or rows["host"].nunique() > 1 else []
+    moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
+    category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
+    names = ["op_name", *category, *host, *(f"self_time_us{suffix}_{role}" for role in CHANGE)]
+    names += [f"input_self_share_{role}" for role in BOTH]
+    if every:
+        names += [f"self_time_us{suffix}_ratio"]
+        names += [f"{name}{suffix}_{role}" for name in ("occurrences", "total_time_us") for role in (*CHANGE, "ratio")]
+        names += [f"input_total_share_{role}" for role in BOTH]
+        names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
+    return [tables.shown(name, schema.INPUT_PIPELINE) for name in names]
+
+
+def table(pair: Pair, rows: pd.DataFrame) -> str | None:
+    """The table, its CSVs, and the name of the op that is chosen in it."""
+    return whole_table(
+        rows,
+        title="Every input op",
+        nothing="No input op passes the filter. Clear it to see all.",
+        columns=lambda every: columns(rows, pair.comparison.per, every=every),
+        key="input_ops",
+        file=f"input_pipeline {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: everything(pair),
+        row_name=row_name,
+    )
+
+
+def everything(pair: Pair) -> pd.DataFrame:
+    """All rows and columns of all candidates."""
+    diff = pair.comparison.table("input_pipeline")
+    parts = [input_ops.with_shares(part) for _, part in diff.groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def row_name(rows: pd.DataFrame) -> pd.Series:
+    """A name for each row that no other has: an added op may be called as one that has another partner."""
+    added = rows["status"].map({"added": ":added"}).fillna("")
+    return rows["host"] + ":" + rows["category"] + ":" + rows["op_name"] + added
+
+
+def chosen_op(pair: Pair, every: pd.DataFrame, chosen: str | None) -> None:
+    """The chosen op under its whole name, and in every step of both runs."""
+    rows = every[row_name(every) == chosen]
+    if rows.empty:
+        st.caption("Choose a row, at its left end, to see its whole name and that op in every step of both runs.")
+        return
+    row = rows.iloc[0]
+    st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
+    if row["status"] == "matched" and row["op_name_candidate"] != row["op_name"]:
+        st.markdown(f"in the candidate: {as_code(str(row['op_name_candidate']))}")
+    frames = [_in_steps(pair, row, role) for role in BOTH]
+    if all(frame.empty for frame in frames):
+        st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
+        return
+    series = list(zip(pair.sides, frames, strict=True))
+    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
+    st.caption("What runs ahead of time, on a thread of its own, may belong to no step and is then not shown here.")
+
+
+def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
+    """The op of that row in each step of one side, on the row's host; no steps where the side does not have the op."""
+    run = pair.runs[BOTH.index(role)]
+    if row["status"] == {"baseline": "added", "candidate": "removed"}[role] or not has_steps(run):
+        return run.table("steps").iloc[:0].assign(self_time_us=0.0)
+    host = _host_in(pair, run, str(row["host"]))
+    name = str(row["op_name_candidate"] if role == "candidate" else row["op_name"])
+    op = {"host_or_device": schema.HOST, "op_name": name}
+    return step_series.op_by_step(run.table("op_steps", host=host), run.table("steps", host=host), op)
+
+
+def _host_in(pair: Pair, run: Run, host: str) -> str:
+    """The run's own name of a host that a diff names."""
+    if run is pair.baseline:
+        return host
+    return host_counterparts(pair.baseline.host_names, run.host_names).get(host, host)

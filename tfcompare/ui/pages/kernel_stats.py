@@ -1,0 +1,206 @@
+"""The parts of the kernel stats page: TensorBoard's GPU kernel stats for both sides, and what changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.charts import kernels, ops, style
+from tfcompare.charts.style import Quantity
+from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
+from tfcompare.compare.matching.kernel_labels import kernel_labels
+from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.tools import kernel_stats as kernel_figures
+from tfcompare.tools.op_stats import ROLES, time_shares, with_words
+from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.widgets.cards import cards
+from tfcompare.ui.widgets.changes import largest
+from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.units import format_percent, format_value
+
+By = KernelGrouping | Literal["launch"]
+
+GROUPINGS: dict[By, str] = {
+    "kernel_name": "kernel", "op_name": "op", "kernel_and_op": "kernel and op", "launch": "every launch",
+}  # fmt: skip
+QUANTITIES: dict[str, tuple[str, Quantity]] = {
+    "time": (kernel_figures.TIME, kernels.KERNEL_TIME),
+    "launches": (kernel_figures.COUNT, kernels.LAUNCHES),
+}
+MOVERS = 15
+HALF_A_LABEL = 23
+NO_OP = "(no op named)"
+"""Stands for the op of kernels for which the profile names none."""
+
+CARDS_IN_A_ROW = 4
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the widgets above table and chart say."""
+
+    by: By
+    text: str
+
+
+def headline(pair: Pair) -> None:
+    """What became of the kernel time, in a sentence and in key figures."""
+    diff = pair.diff("kernel_stats")
+    if pair.baseline.content_id == pair.candidate.content_id:
+        st.markdown("### Both are the same recording, byte for byte: no kernel differs.")
+    elif sentence := kernel_figures.kernel_sentence(diff):
+        st.markdown(f"### {sentence}")
+    cards(kernel_figures.kernel_figures(diff, pair.diff("copies")), CARDS_IN_A_ROW)
+
+
+def controls() -> Choice:
+    """The widgets that say which kernels are shown, and how they are added up."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.segmented_control(
+            "Group by", list(GROUPINGS), default="kernel_name", required=True, format_func=GROUPINGS.__getitem__,
+            key="by", bind="query-params",
+            help="Kernels are added up over hosts, devices and what is not named. A launch is one kernel of one op "
+            "with one block, grid, number of registers and shared memory.",
+        )  # fmt: skip
+        text = st.text_input(
+            "Filter", key="filter", bind="query-params", placeholder="words in kernel or op", width=300,
+            icon=":material/filter_alt:", help="All words must be in the names of kernel and op; case does not matter",
+        )  # fmt: skip
+    return Choice(by, text or "")
+
+
+def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
+    """The rows that chart and table show: groups of kernels or single launches, with the words of the filter."""
+    rows = every_row(pair, choice.by)
+    names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
+    return with_words(rows, choice.text, [name for name in names if name in rows])
+
+
+def every_row(pair: Pair, by: By) -> pd.DataFrame:
+    """The diff of the pair's kernels, added up, with ranks and shares; kept for the next rerun."""
+    return _rows(pair.key, by, pair)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
+    del key
+    diff = _pair.diff("kernel_stats")
+    if by != "launch":
+        diff = group_kernels(diff, by, _pair.comparison.on_groups, _pair.by_hand)
+    return kernel_figures.with_ranks_and_shares(diff)
+
+
+def readings_of(pair: Pair) -> dict[str, str]:
+    """What the page writes for each kernel of the pair, and for no op at all; kept for the next rerun."""
+    return _readings(pair.key, pair)
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _readings(key: tuple[Any, ...], _pair: Pair) -> dict[str, str]:
+    del key
+    diff = _pair.diff("kernel_stats")
+    return {**kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()]), "": NO_OP}
+
+
+def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:
+    """The rows of the diff that a row of the table was added up from."""
+    rows = every_row(pair, "launch")
+    if by == "launch":
+        return rows.loc[[row.name]] if row.name in rows.index else rows.iloc[:0]
+    counted = counted_under(rows, by, pair.by_hand)
+    keys = [name for name in ("kernel_name", "op_name") if name in row.index]
+    return rows[(counted[keys] == row[keys]).all(axis=1)]
+
+
+def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
+    """The largest changes among the rows, of time or of launches."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("What changed", width="content")
+        of = st.segmented_control(
+            "What changed", list(QUANTITIES), default="time", required=True, key="movers", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+    metric, quantity = QUANTITIES[of]
+    changes = kept(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
+    if changes.empty:
+        st.info(f"Nothing among these rows changed its {quantity.name}.")
+        return
+    other = next(name for name, _ in QUANTITIES.values() if name != metric)
+    named = _named(changes, choice.by, readings_of(pair))
+    named = named.assign(detail=(named["detail"] + " · " + _both_sides(changes, other)).str.removeprefix(" · "))
+    if metric == kernel_figures.TIME:
+        largest(pair, named, metric, by="name", quantity=quantity, key="movers_chart", on=choice)
+        return
+    name, per = metric_in(changes, metric), pair.comparison.per
+    draw(pair, "movers_chart", lambda: ops.movers(named, name, per=per, by="name", quantity=quantity), (of, choice))
+
+
+def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:
+    """The rows with `name` (whole), `label` (to be read) and `detail` (what else tells them apart)."""
+    op = rows["op_name"].replace("", NO_OP) if "op_name" in rows else pd.Series("", rows.index, dtype="str")
+    if by == "op_name":
+        return rows.assign(name=op, label=style.shorten_apart(op.tolist(), ops.MOVER_LENGTH), detail="")
+    label, detail = rows["kernel_name"].map(readings), op
+    if by == "launch":
+        detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
+    if by != "kernel_name":
+        begins = label.where(label.str.len() <= HALF_A_LABEL, label.str.slice(0, HALF_A_LABEL - 1) + "…")
+        label = _numbered(begins + " · " + pd.Series(style.shorten_apart(op.tolist(), HALF_A_LABEL), op.index))
+    return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
+
+
+def _numbered(labels: pd.Series) -> pd.Series:
+    """The labels, those that repeat told apart by a number."""
+    place = labels.groupby(labels).cumcount()
+    return labels.where(place == 0, labels + " #" + (place + 1).astype("str"))
+
+
+def _both_sides(rows: pd.DataFrame, metric: str) -> pd.Series:
+    """A metric of both sides in words."""
+    name = metric_in(rows, metric)
+    unit, what = ("", " launches") if metric == kernel_figures.COUNT else ("µs", "")
+    ours, theirs = (rows[f"{name}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES)
+    return ours + " → " + theirs + what
+
+
+def distributions(pair: Pair) -> None:
+    """Where the kernel time of both sides goes: by kernel, by op, and by use of tensor cores."""
+    st.subheader("Where the time goes")
+    groupings: tuple[KernelGrouping, ...] = ("kernel_name", "op_name")
+    with two_charts("shares"):
+        for key in groupings:
+            draw(pair, f"shares_{key}", partial(_shares, pair, key))
+    st.subheader("Tensor cores")
+    use = kernel_figures.tensor_core_use(pair.diff("kernel_stats"))
+    if not use[["share_baseline", "share_candidate"]].iloc[:2].to_numpy().any():
+        st.info("No kernel of either run uses tensor cores, and no op that launched one could make use of them.")
+        return
+    draw(pair, "tensor_cores", lambda: kernels.tensor_core_use(use, pair.sides))
+    st.caption(
+        "Whether a kernel uses tensor cores (AMD: matrix cores) is judged by its name, since no profile tells it. "
+        "Eligible are ops that multiply matrices or convolve: in 32 bits they need TF32 or mixed precision for it."
+    )
+
+
+def _shares(pair: Pair, key: KernelGrouping) -> Any:
+    readings = readings_of(pair)
+    groups = every_row(pair, key).replace({key: {"": NO_OP}})
+    shares = time_shares(groups, key, metric=kernel_figures.TIME)
+    shares["label"] = [readings.get(name, name) for name in shares["group"]]
+    return kernels.kernel_time_shares(shares, pair.sides, by=GROUPINGS[key])
+
+
+def coverage(pair: Pair) -> None:
+    """How much of the time stands beside its counterpart, launch by launch."""
+    shares = pair.comparison.coverage("kernel_stats")
+    row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
+    if row["matched_share"] == row["matched_share"]:
+        st.caption(
+            f"{format_percent(row['matched_share'])} of both runs' kernel time is in launches that have a counterpart, "
+            f"{format_percent(row['exact_share'])} with the same kernel, op, block and grid."
+        )

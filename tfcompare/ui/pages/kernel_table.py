@@ -1,0 +1,163 @@
+"""The table of the kernel stats page, its CSVs, and the kernel that is chosen in it."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.matching.manual import Name, names_of_rows
+from tfcompare.compare.movers import metric_in
+from tfcompare.compare.sums import of_side
+from tfcompare.tools import kernel_stats as kernel_figures
+from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.pages.kernel_stats import GROUPINGS, By, Choice, launches_of, readings_of
+from tfcompare.ui.widgets import manual as by_hand
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.text import as_code
+from tfcompare.ui.widgets.whole_table import whole_table
+
+BOTH = ("baseline", "candidate")
+CHANGE = ("baseline", "candidate", "delta")
+KEYS: dict[By, list[str]] = {
+    "kernel_name": ["kernel_name"],
+    "op_name": ["op_name"],
+    "kernel_and_op": ["kernel_name", "op_name"],
+    "launch": ["kernel_name", "op_name", "block_dim", "grid_dim"],
+}
+LAUNCH = ["block_dim", "grid_dim", "registers_per_thread", "shared_memory_bytes"]
+FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
+TIMES = ["avg_duration_us", "min_duration_us", "max_duration_us"]
+
+
+def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
+    """The table, its CSVs, and the name of the row that is chosen in it."""
+    return whole_table(
+        rows,
+        title="Every launch" if choice.by == "launch" else f"Every {GROUPINGS[choice.by]}",
+        nothing=f"No row has all words of {as_code(choice.text)}. Clear the filter to see all.",
+        columns=lambda every: columns(rows, choice.by, every=every),
+        key=f"table_{choice.by}",
+        file=f"kernel_stats {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: everything(pair),
+        row_name=row_name,
+        readings=readings_of(pair),
+    )
+
+
+def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
+    """The table's columns, the most telling first; with `every`, all of TensorBoard's GPU kernel stats."""
+    time, count = (metric_in(rows, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
+    names = [*KEYS[by], *_sides(time, BOTH if by == "launch" else CHANGE)]
+    if by in ("kernel_name", "op_name"):
+        names += _sides(count, CHANGE)
+    names += ["verdict"]
+    if every:
+        names += [*_sides("time_rank", BOTH), f"{time}_delta", f"{time}_ratio", *_sides("time_share", BOTH)]
+        names += [*_sides("cumulative_time_share", BOTH), *_sides(count, CHANGE), f"{count}_ratio"]
+        names += [*_sides(TIMES[0], CHANGE), *(name for time in TIMES[1:] for name in _sides(time, BOTH))]
+        names += [name for flag in FLAGS for name in _sides(flag, BOTH)]
+        if by == "launch":
+            names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
+            names += ["host", "kernel_name_candidate", "op_name_candidate"]
+        names += ["status", "match", "evidence", *INTERVAL]
+    return [tables.shown(name, schema.KERNEL_STATS) for name in dict.fromkeys(names)]
+
+
+def _sides(name: str, roles: tuple[str, ...]) -> list[str]:
+    return [f"{name}_{role}" for role in roles]
+
+
+def everything(pair: Pair) -> pd.DataFrame:
+    """All rows and columns of all candidates, launch by launch."""
+    diff = pair.comparison.table("kernel_stats")
+    parts = [kernel_figures.with_ranks_and_shares(part) for _, part in diff.groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def row_name(rows: pd.DataFrame) -> pd.Series:
+    """A name for each row that no other has and that is short enough for an address."""
+    keys = [name for name in ("host", "kernel_name", "op_name", *LAUNCH, "status") if name in rows]
+    told = zip(*(rows[name].astype("str").fillna("") for name in keys), strict=True)
+    digests = [blake2b("\n".join(cells).encode(), digest_size=6).hexdigest() for cells in told]
+    return pd.Series(digests, rows.index, dtype="str")
+
+
+def chosen_kernel(pair: Pair, rows: pd.DataFrame, chosen: str | None, choice: Choice) -> None:
+    """The chosen row's whole names, and the launches that it was added up from."""
+    picked = rows[row_name(rows) == chosen] if chosen else rows.iloc[:0]
+    if picked.empty:
+        if not rows.empty:
+            st.caption(
+                "Choose a row, at its left end, to see every launch in it, and to pair or part it by hand; a double "
+                "click on a name shows it whole."
+            )
+        return
+    row = picked.iloc[0]
+    readings = readings_of(pair)
+    kernel, op = row.get("kernel_name"), row.get("op_name")
+    name = str(op if kernel is None else kernel)
+    st.markdown(f"#### {as_code(readings.get(name, name))}")
+    launches = launches_of(pair, row, choice.by)
+    if kernel is not None:
+        st.code(kernel, language=None, wrap_lines=True)
+        for other in launches["kernel_name_candidate"].dropna().unique():
+            if other != kernel:
+                st.caption("The candidate has it as")
+                st.code(other, language=None, wrap_lines=True)
+    _by_hand(pair, launches, str(row["match"]), choice.by)
+    tables.sortable(launches, _launch_columns(launches), key="launches", address="launches_", readings=readings)
+
+
+def _by_hand(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
+    """What can be said of the chosen op, or of the chosen kernel of an op; a kernel of many ops is left as it is."""
+    if by == "kernel_name":
+        st.caption("Group by op, or by kernel and op, to say what is to be paired.")
+        return
+    columns = ("op_name",) if by == "op_name" else ("op_name", "kernel_name")
+    found = [_names(launches, side, columns) for side in BOTH]
+    if any(len(names) > 1 for names in found):
+        return
+    ours, theirs = (names[0] if names else None for names in found)
+    times = launches[[f"{metric_in(launches, kernel_figures.TIME)}_{side}" for side in BOTH]].sum()
+    rows = by_hand.Rows(
+        pair.diff("kernel_stats"),
+        columns,
+        kernel_figures.TIME,
+        lambda name, _, status: _address(name, columns, status),
+        lambda name: readings_of(pair).get(name, name),
+    )
+    by_hand.of_row(pair, by_hand.Subject(ours, theirs, time_us=float(times.max()), match=match), rows)
+
+
+def _address(name: Name, columns: tuple[str, ...], status: str) -> str:
+    """The name of the row that adds up what is called so."""
+    return str(row_name(pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])).iloc[0])
+
+
+def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
+    """What the launches of one side are called there."""
+    own = "_candidate" if side == "candidate" else ""
+    return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
+
+
+def _launch_columns(launches: pd.DataFrame) -> list[tables.Shown]:
+    """What tells these launches apart first, then their figures."""
+    time, count = (metric_in(launches, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
+    keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
+    differ = [key for key in LAUNCH if not _is_same(launches, key)]
+    launch = {key: [key, f"{key}_candidate"] if key in differ else [key] for key in LAUNCH}
+    names = [*keys, *launch["block_dim"], *launch["grid_dim"], *_sides(time, CHANGE), *_sides(count, BOTH)]
+    names += [*launch["registers_per_thread"], *launch["shared_memory_bytes"]]
+    names += [name for time in TIMES for name in _sides(time, BOTH)]
+    names += [*(name for flag in FLAGS for name in _sides(flag, BOTH)), "status"]
+    return [tables.shown(name, schema.KERNEL_STATS) for name in names]
+
+
+def _is_same(launches: pd.DataFrame, key: str) -> bool:
+    """Whether no launch has another value on the candidate's side."""
+    there = launches[launches["status"] == "matched"]
+    return there[key].astype("str").tolist() == there[f"{key}_candidate"].astype("str").tolist()

@@ -1,0 +1,204 @@
+"""The lower parts of the memory page: what is held at the peaks, and the summary of every memory."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.charts import memory as charts
+from tfcompare.charts import ops
+from tfcompare.charts.style import Quantity
+from tfcompare.compare.movers import largest_changes
+from tfcompare.frames.memory import UNEXPLAINED
+from tfcompare.tools import memory as memory_sides
+from tfcompare.tools.memory import Figures, MemoryPair, Part
+from tfcompare.ui.pages.memory import Chosen
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.downloads import csv_buttons
+from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.text import as_code
+from tfcompare.units import MINUS, MISSING, format_delta, format_percent_change, format_value
+
+MOVERS = 15
+HELD = Quantity("memory at the peak", "bytes", "less memory", "more memory")
+PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
+BOTH = ("baseline", "candidate")
+CHANGES = (*BOTH, "delta", "ratio")
+
+
+def breakdown(chosen: Chosen) -> None:
+    """What is live at the peak of one run and not of the other: the largest changes, a table, a treemap."""
+    rows = kept(chosen.pair, ("peaks", chosen.memories), lambda: _rows(chosen))
+    _remarks(chosen, rows)
+    if rows.empty:
+        return
+    changes = largest_changes(memory_sides.named(rows), n=MOVERS, metric="allocation_bytes")
+    if changes.empty:
+        st.info("Both runs hold the same at their peaks.")
+    else:
+        bars = partial(ops.movers, changes, "allocation_bytes", per="", by="what", quantity=HELD)
+        draw(chosen.pair, "movers", bars, chosen.memories)
+    _table(chosen, rows)
+    by = st.segmented_control(
+        "Parts by", list(PARTS), default="scope", required=True, format_func=PARTS.__getitem__, key="parts_by",
+        bind="query-params",
+    )  # fmt: skip
+    draw(chosen.pair, "treemap", partial(_treemap, chosen, rows, by), (chosen.memories, by))
+
+
+def _treemap(chosen: Chosen, rows: pd.DataFrame, by: Part) -> Any:
+    return charts.peak_treemap(memory_sides.peak_tree(rows, by), chosen.pair.sides, by=PARTS[by])
+
+
+def _rows(chosen: Chosen) -> pd.DataFrame:
+    whole, memory_tables = chosen.pair.diff("memory_peak"), chosen.pair.tables("memory_peak")
+    return memory_sides.peak_diff(
+        whole,
+        chosen.memories,
+        chosen.hosts,
+        memory_tables,
+        identical=chosen.is_identical,
+        by_hand=chosen.pair.by_hand,
+        evidence=chosen.pair.evidence,
+    )
+
+
+def _remarks(chosen: Chosen, rows: pd.DataFrame) -> None:
+    """Why there is less to see than one might expect."""
+    figures = chosen.figures
+    allocations = figures.get("allocations_per_step") or figures["allocations"]
+    for run, peak, allocated in zip(chosen.pair.runs, figures["peak_bytes"], allocations, strict=True):
+        if peak == 0:
+            st.info(f"{as_code(run.name)} held nothing in this memory while it was profiled.")
+        elif allocated == 0:
+            st.info(
+                f"{as_code(run.name)} only freed memory while it was profiled, so what it held then was allocated "
+                "before, and no op is known for it. Start the profiler earlier to see the allocations."
+            )
+    if (rows["op_name"] == UNEXPLAINED).any():
+        st.caption(
+            f"`{UNEXPLAINED}` was allocated before the profile began, or is kept in reserve: no event tells what for."
+        )
+
+
+def _table(chosen: Chosen, rows: pd.DataFrame) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("#### Every allocation at the peak", width="content")
+        every = st.toggle("All columns", key="all_columns", bind="query-params")
+    names = ["op_name", "region_type", "data_type", "shape", *(f"allocation_bytes_{role}" for role in CHANGES[:3])]
+    names += [f"occurrences_{role}" for role in BOTH]
+    if every:
+        names += ["status", "match", "verdict", "allocation_bytes_ratio"]
+        names += [f"requested_bytes_{role}" for role in CHANGES]
+        names += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
+    shown = [tables.shown(name, schema.MEMORY_PEAK) for name in names]
+    ordered, _ = tables.sortable(_with_gaps(rows), shown, key=f"peak_{every}")
+    csv_buttons(
+        rows.iloc[ordered["place"]][names],
+        lambda: chosen.pair.comparison.table("memory_peak"),
+        name=f"memory_peak {chosen.pair.baseline.name} {chosen.pair.candidate.name}",
+        key="peak_csv",
+    )
+
+
+def _with_gaps(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with nothing where a text says nothing, and their `place`."""
+    texts = ["op_name", "region_type", "data_type", "shape", "op_name_candidate", "shape_candidate"]
+    gaps = {name: rows[name].mask(rows[name].isin(_SAYS_NOTHING)) for name in texts}
+    return rows.assign(place=range(len(rows)), **gaps)
+
+
+_SAYS_NOTHING = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
+
+
+def fields(chosen: Chosen) -> None:
+    """The six fields that the TensorFlow guide lists for a memory, of both sides."""
+    sides = [f"{side.role}: {side.name}" for side in chosen.pair.sides]
+    rows = guide_fields(chosen.figures, chosen.memories)
+    to_the_right = {name: st.column_config.TextColumn(alignment="right") for name in (*sides, "Change")}
+    st.dataframe(
+        pd.DataFrame(rows, columns=["Field", *sides, "Change"]),
+        hide_index=True,
+        height="content",
+        key="fields",
+        column_config=to_the_right,
+    )
+
+
+_SUB = "\u2003"
+_PEAK_TIME = f"{_SUB}time since the profile's start"
+"""A point in time: how far apart those of two captures are says nothing."""
+_FIELDS = {
+    "capacity_bytes": "Memory capacity",
+    "peak_heap_bytes": "Peak heap usage since the program began",
+    "peak_bytes": "Peak memory usage within the profile",
+    "peak_time_us": _PEAK_TIME,
+    "stack_bytes": f"{_SUB}stack reservation",
+    "heap_bytes": f"{_SUB}heap allocation",
+    "free_bytes": f"{_SUB}free memory",
+    "fragmentation": f"{_SUB}fragmentation",
+}
+
+
+def guide_fields(figures: Figures, memories: MemoryPair) -> list[tuple[str, str, str, str]]:
+    """The fields in the guide's order: (its name, the baseline's, the candidate's, the change), all as they are read.
+
+    `figures` as `memory_sides.figures` gives them.
+    """
+    ids = [memory.memory_id if memory else MISSING for memory in memories.memories]
+    rows = [("Memory ID", ids[0], ids[1], "")]
+    for name in list(figures)[:2]:  # allocations and deallocations, per step where figures are
+        label = name.removesuffix("_per_step").capitalize() + (" per step" if name.endswith("_per_step") else "")
+        rows.append(_field(figures[name], label, ""))
+    units = {name: "share" if name == "fragmentation" else name.rpartition("_")[2] for name in _FIELDS}
+    fields = [_field(figures[name], label, units[name].replace("us", "µs")) for name, label in _FIELDS.items()]
+    return rows + [(*field[:3], "") if field[0] == _PEAK_TIME else field for field in fields]
+
+
+def _field(values: tuple[float, float], label: str, unit: str) -> tuple[str, str, str, str]:
+    ours, theirs = values
+    text, delta = (_fraction, _fraction_delta) if unit == "share" else (format_value, format_delta)
+    is_known = ours == ours and theirs == theirs
+    change = "" if not is_known else "unchanged" if ours == theirs else delta(theirs - ours, unit)
+    percent = f" · {format_percent_change(theirs / ours)}" if unit == "bytes" and ours > 0 and theirs != ours else ""
+    return label, text(ours, unit), text(theirs, unit), change + percent * bool(change)
+
+
+def _fraction(value: float, unit: str) -> str:
+    del unit
+    return f"{value:.3f}" if value == value else MISSING
+
+
+def _fraction_delta(value: float, unit: str) -> str:
+    del unit
+    return f"{value:+.3f}".replace("-", MINUS)
+
+
+def summary(chosen: Chosen) -> None:
+    """The diff of `memory_summary`: every memory of every host."""
+    rows = chosen.pair.diff("memory_summary")
+    st.markdown("#### All memories of both runs")
+    every = st.toggle("All columns", key="all_columns_summary", bind="query-params")
+    names = ["memory_id", *(["host"] if rows["host"].nunique() > 1 or every else [])]
+    names += [f"peak_bytes_{role}" for role in CHANGES]
+    names += [f"peak_heap_bytes_{role}" for role in BOTH]
+    names += [f"capacity_bytes_{role}" for role in BOTH]
+    if every:
+        rest = [name for name in rows.columns if name.startswith(_METRICS) and name not in names]
+        names += [name for name in rest if not name.endswith("_ratio")]
+        names += ["status", "match", "verdict"]
+    shown = [tables.shown(name, schema.MEMORY_SUMMARY) for name in names]
+    ordered, _ = tables.sortable(rows, shown, key=f"summary_{every}", address="summary_")
+    csv_buttons(
+        ordered[names],
+        lambda: chosen.pair.comparison.table("memory_summary"),
+        name=f"memory_summary {chosen.pair.baseline.name} {chosen.pair.candidate.name}",
+        key="summary_csv",
+    )
+
+
+_METRICS = tuple(column.name for column in schema.MEMORY_SUMMARY.metrics)

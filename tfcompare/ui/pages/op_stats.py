@@ -1,0 +1,248 @@
+"""The parts of the op stats page: TensorBoard's TensorFlow Stats for both sides, and what changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, cast
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.charts import ops, scopes, steps
+from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.movers import Grouping, largest_changes, metric_in
+from tfcompare.schema import DEVICE, HOST
+from tfcompare.tools import op_stats as tf_stats
+from tfcompare.tools import step_series
+from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
+from tfcompare.ui.widgets import manual as by_hand
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.changes import largest
+from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.text import as_code
+from tfcompare.ui.widgets.whole_table import whole_table
+from tfcompare.units import format_percent
+
+Where = Literal["Device", "Host", "both"]
+
+GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
+MOVERS = 15
+
+SELF_TIME = ("baseline", "candidate", "delta", "ratio")
+BOTH = ("baseline", "candidate")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the widgets on top of the page say."""
+
+    where: Where
+    idle: bool
+    by: Grouping
+    text: str
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Host, device or both, the device first."""
+        return (DEVICE, HOST) if self.where == "both" else (self.where,)
+
+
+def controls(pair: Pair) -> Choice:
+    """The widgets that say which ops are shown, and how."""
+    ran_on = set(tf_stats.without_idle(pair.diff())["host_or_device"])
+    present = [place for place in (DEVICE, HOST) if place in ran_on]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.segmented_control(
+            "Group by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
+            key="by", bind="query-params",
+        )  # fmt: skip
+        where = present[0] if present else HOST
+        if len(present) > 1:
+            where = st.segmented_control(
+                "Where", ["Device", "Host", "both"], default="both", required=True, key="where", bind="query-params",
+            )  # fmt: skip
+        text = st.text_input(
+            "Filter", key="filter", bind="query-params", placeholder="words in name or type", width=300,
+            icon=":material/filter_alt:", help="All words must be in an op's name or type; case does not matter",
+        )  # fmt: skip
+        idle = st.toggle(
+            "IDLE", key="idle", bind="query-params",
+            help="Count the time in which no op ran as an op, as TensorBoard does unless told not to",
+        )  # fmt: skip
+    return Choice(cast(Where, where), idle, by, text or "")
+
+
+def coverage(pair: Pair) -> None:
+    """How much of the time stands beside its counterpart."""
+    shares = pair.comparison.coverage()
+    row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
+    if row["matched_share"] == row["matched_share"]:
+        st.caption(
+            f"{format_percent(row['matched_share'])} of both runs' self time is in ops that have a counterpart, "
+            f"{format_percent(row['exact_share'])} under the same name. IDLE counts in neither."
+        )
+
+
+def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
+    """The rows that the table shows: ops or groups of them, on the chosen side, with the words of the filter."""
+    if choice.by == "op_name":
+        rows, columns = pair.ops(idle=choice.idle), ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
+    else:
+        rows, columns = pair.groups(choice.by, idle=choice.idle), [choice.by]
+    return tf_stats.with_words(rows[rows["host_or_device"].isin(choice.places)], choice.text, columns)
+
+
+def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
+    """The largest changes among the rows."""
+    changes = kept(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
+    if changes.empty:
+        st.info("Nothing among these rows changed its self time.")
+        return
+    largest(pair, changes, "self_time_us", by=choice.by, on=choice)
+
+
+def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
+    """The table's columns, the most telling first."""
+    per = "_per_step" if pair.comparison.per == "step" else ""
+    side = ["host_or_device"] if choice.where == "both" or every else []
+    self_time = [f"self_time_us{per}_{role}" for role in SELF_TIME]
+    shares = [f"self_share_{role}" for role in BOTH]
+    occurrences = [f"occurrences{per}_{role}" for role in BOTH]
+    if choice.by == "op_name":
+        wall_time = [f"wall_time_us{per}_{role}" for role in BOTH] if every and any(map(has_steps, pair.runs)) else []
+        names = ["op_name", "op_type", *side, *self_time, *wall_time, "status", "verdict"]
+        if every:
+            names += ["evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
+            names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
+            names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
+    else:
+        names = [choice.by, *side, *self_time, "status", "verdict"]
+        if every:
+            names += ["evidence", *INTERVAL, *shares, *occurrences, "match"]
+    return [tables.shown(name, schema.OP_STATS) for name in names]
+
+
+_TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_share"
+
+
+def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
+    """The table, its CSVs, and the name of the op that is chosen in it."""
+    return whole_table(
+        rows,
+        title=f"Every {GROUPINGS[choice.by]}",
+        nothing=f"No row has all words of {as_code(choice.text)}. Clear the filter to see all."
+        if choice.text
+        else "The profiles hold no ops here.",
+        columns=lambda every: columns(pair, choice, every=every),
+        key=f"table_{choice.by}_{choice.where}",
+        file=f"op_stats {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: everything(pair),
+        row_name=row_name if choice.by == "op_name" else None,
+    )
+
+
+def everything(pair: Pair) -> pd.DataFrame:
+    """All rows and columns of all candidates."""
+    diff = pair.comparison.table("op_stats")
+    parts = [tf_stats.side_by_side(part, idle=True) for _, part in diff.groupby("candidate", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def row_name(rows: pd.DataFrame) -> pd.Series:
+    """A name for each op that no other op has; an added one may be called like one that was removed."""
+    names: pd.Series = rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
+    return names.mask(rows["status"] == "added", "+" + names)
+
+
+def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
+    """The chosen op in every step of both runs."""
+    every = pair.ops(idle=True)
+    rows = every[row_name(every) == chosen]
+    if rows.empty and choice.by == "op_name":
+        st.caption(
+            "Choose a row, at its left end, to see that op in every step of both runs, and to pair or part it by hand."
+        )
+    if rows.empty:
+        return
+    row = rows.iloc[0]
+    st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
+    _by_hand(pair, every, row)
+    frames = [_in_steps(pair, row, role) for role in BOTH]
+    if all(frame.empty for frame in frames):
+        st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
+        return
+    series = list(zip(pair.sides, frames, strict=True))
+    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
+
+
+def _by_hand(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
+    """What can be said of the chosen op: that it is another than its partner, or which its partner is."""
+    here = every[every["host_or_device"] == row["host_or_device"]]
+    side = "candidate" if row["status"] == "added" else "baseline"
+    subject = by_hand.Subject(
+        None if row["status"] == "added" else (str(row["op_name"]),),
+        None if row["status"] == "removed" else (str(row["op_name_candidate"]),),
+        kind=str(row["op_type"]),
+        time_us=float(row[f"{metric_in(every, 'self_time_us')}_{side}"]),
+        match=str(row["match"]),
+    )
+    if row["op_type"] != schema.IDLE:
+        rows = by_hand.Rows(
+            here, ("op_name",), "self_time_us", lambda name, kind, _: f"{row['host_or_device']}:{kind}:{name[0]}"
+        )
+        by_hand.of_row(pair, subject, rows)
+
+
+def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
+    """The op of that row in each step of one side; no steps where the side does not have the op."""
+    run = pair.runs[BOTH.index(role)]
+    steps_of_run = steps_of(pair.comparison, run)
+    if row["status"] == {"baseline": "added", "candidate": "removed"}[role] or not has_steps(run):
+        return steps_of_run.iloc[:0].assign(self_time_us=0.0)
+    suffix = "_candidate" if role == "candidate" else ""
+    op = {"host_or_device": row["host_or_device"], **{k: row[f"{k}{suffix}"] for k in ("op_type", "op_name")}}
+    return step_series.op_by_step(run.table("op_steps", host=pair.host_of(run)), steps_of_run, op)
+
+
+def distributions(pair: Pair, choice: Choice) -> None:
+    """Where the self time goes, by op and by op type, for both sides."""
+    st.subheader("Where the time goes")
+    groupings: tuple[Grouping, ...] = ("op_name", "op_type")
+    for place in choice.places:
+        groups = {by: _that_took_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
+        if groups["op_type"].empty:
+            st.info(f"No op took any time on {place.lower()}.")
+            continue
+        with two_charts(f"shares_{place}"):
+            for by, rows in groups.items():
+                draw(pair, f"shares_{place}_{by}", partial(_shares, pair, rows, by, place), choice.idle)
+
+
+def _shares(pair: Pair, rows: pd.DataFrame, by: Grouping, place: str) -> Any:
+    shares = tf_stats.time_shares(rows, by)
+    return ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
+
+
+def _that_took_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
+    metric = metric_in(rows, "self_time_us")
+    took_time = rows[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
+    return rows[took_time & (rows["host_or_device"] == place)]
+
+
+def by_scope(pair: Pair, choice: Choice) -> None:
+    """The self time of both runs by name scope."""
+    st.subheader("Name scopes")
+    tree = pair.scopes()
+    roots = tree["node"].str.partition("/")[0]
+    metric = metric_in(tree, "self_time_us")
+    took_time = tree[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
+    for place in choice.places:
+        here = tree[took_time & (roots == place)]
+        if here.empty:
+            st.info(f"No op took any time on {place.lower()}.")
+            continue
+        icicle = partial(scopes.scope_icicle, here, metric, per=pair.comparison.per, place=place.lower())
+        draw(pair, f"scopes_{place}", icicle)

@@ -1,0 +1,177 @@
+"""The page that asks the tables of the chosen runs in SQL.
+
+A query in the address is run without asking: it sees the chosen runs' tables alone, can write nothing, and is bounded
+in time, memory and size (`tfcompare.query.process`), so that the worst a link can do is to keep its page waiting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from time import monotonic
+from typing import Any
+
+import streamlit as st
+
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.query import READY, Answer, Asked, Limits, RunTables
+from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT
+from tfcompare.run import Run
+from tfcompare.ui.frame.loading import QUIET_S, fetch
+from tfcompare.ui.frame.selection import Selection
+from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, stop
+from tfcompare.ui.pages import query_result
+from tfcompare.ui.pages.query_catalogue import catalogue
+from tfcompare.ui.widgets.text import as_code, as_markdown
+
+MOST_ROWS = 10_000
+MOST_RESULT_BYTES = 16 * 2**20
+MOST_SECONDS = 30
+LONGEST_LINK = 4_000
+"""Characters of a query that the address keeps: with more, browsers and proxies cut it off."""
+
+_ADDRESS = "sql"
+_EDITOR = "tfcompare.query.editor"
+_READY = "tfcompare.query.ready"
+_ASKED = "tfcompare.query.asked"
+_OUTCOME = "tfcompare.query.outcome"
+_MONOSPACE = "<style>.st-key-tfcompare-query-editor textarea {font-family: monospace; font-size: 0.875rem}</style>"
+
+
+def show(view: View) -> None:
+    """The page below its title."""
+    tables = _tables(view)
+    st.html(_MONOSPACE)
+    st.selectbox(
+        "Ready queries", range(len(READY)), index=None, key=_READY, format_func=lambda i: READY[i].title,
+        placeholder="Choose one to run it, and to change it below", on_change=_take_ready,
+    )  # fmt: skip
+    _follow_address(tables)
+    _editor()
+    catalogue()
+    sql = st.session_state[_ASKED]
+    identity = (sql, tables.roles, tuple((run.content_id, run.id, run.name) for run in tables.runs))
+    kept: tuple[Any, Answer | str] | None = st.session_state.get(_OUTCOME)
+    if kept is None or kept[0] != identity:
+        kept = st.session_state[_OUTCOME] = (identity, _outcome(sql, tables))
+    if isinstance(kept[1], str):
+        st.error("The query was not answered:")
+        st.code(kept[1], language=None, wrap_lines=True)
+        return
+    nothing = next((ready.nothing for ready in READY if ready.sql == sql), "The query gives no rows.")
+    query_result.show(kept[1], tables, nothing=nothing, limits=_limits())
+
+
+def _limits() -> Limits:
+    memory = settings.query_bytes(os.environ)
+    return Limits(MOST_SECONDS, memory, MOST_ROWS, MOST_RESULT_BYTES)
+
+
+def _tables(view: View) -> RunTables:
+    """The tables of baseline, candidates and repeats; of the one run there is where nothing can be compared."""
+    selection, readable = view.selection, [run for run in view.found if run.is_readable]
+    if not readable:
+        why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
+        stop(f"There is no run to ask: {as_markdown(why)}", "Name a place with runs on the home page.", selection)
+    repeats = [repeat for _, repeat in selection.repeats]
+    ids = list(selection.recordings) or ([readable[0].id] if len(readable) == 1 else [])
+    if not ids:
+        stop("No run is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
+    by_id = {run.id: run for run in view.found}
+    outcomes = fetch([by_id[run_id] for run_id in ids], view.settings, selection.steps)
+    runs: list[Run] = []
+    for outcome in outcomes.values():
+        if isinstance(outcome, TfcompareError):
+            st.error(as_markdown(outcome))
+        else:
+            runs.append(outcome)
+    if not runs:
+        stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
+    choose_steps(view, runs)
+    names = ", ".join(as_code(run.name) for run in runs)
+    st.caption(f"The tables of {names}: sums are over the whole profile{chosen_steps(runs)}.")
+    return RunTables(tuple(runs), tuple(_role(run.id, ids[0], repeats, selection) for run in runs))
+
+
+def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection) -> str:
+    if run_id in repeats:
+        return REPEAT
+    return BASELINE if run_id == (selection.baseline or first) else CANDIDATE
+
+
+def _follow_address(tables: RunTables) -> None:
+    """Take the query that a link brings, else the one of this session, else the first of those that are ready."""
+    linked = st.query_params.get(_ADDRESS)
+    asked = st.session_state.get(_ASKED)
+    if linked and linked != asked:
+        _ask(linked)
+    elif asked is None:
+        _ask(next(ready.sql for ready in READY if len(tables.runs) > 1 or not ready.is_of_two))
+    elif linked is None:
+        _put_into_address(asked)
+    if _EDITOR not in st.session_state:  # the page was left, and the widget's text with it
+        st.session_state[_EDITOR] = st.session_state[_ASKED]
+
+
+def _editor() -> None:
+    with st.form("tfcompare-query", border=False):
+        st.text_area(
+            "SQL", key=_EDITOR, height=220,
+            help="One SELECT in DuckDB's dialect; Ctrl+Enter runs it. Besides the tables below nothing can be read.",
+        )  # fmt: skip
+        st.form_submit_button("Run", icon=":material/play_arrow:", type="primary", on_click=_take_editor)
+
+
+def _take_ready() -> None:
+    if st.session_state[_READY] is not None:
+        _ask_anew(READY[st.session_state[_READY]].sql)
+
+
+def _take_editor() -> None:
+    st.session_state[_READY] = None
+    st.session_state.pop(_OUTCOME, None)  # whoever asks again wants to wait again
+    _ask_anew(st.session_state[_EDITOR] or "")
+
+
+def _ask_anew(sql: str) -> None:
+    """Ask what comes from the page: its rows come in their own order, whatever those before were sorted by."""
+    st.query_params.pop("sort", None)
+    _ask(sql)
+
+
+def _ask(sql: str) -> None:
+    st.session_state[_ASKED] = sql
+    st.session_state[_EDITOR] = sql
+    _put_into_address(sql)
+
+
+def _put_into_address(sql: str) -> None:
+    if len(sql) <= LONGEST_LINK:
+        st.query_params[_ADDRESS] = sql
+    else:
+        st.query_params.pop(_ADDRESS, None)
+
+
+def _outcome(sql: str, tables: RunTables) -> Answer | str:
+    """What the query gives, or why it gives nothing. Whoever leaves the page, or asks anew, ends it."""
+    asked = Asked(sql, tables, _limits())
+    with ThreadPoolExecutor(1, thread_name_prefix="tfcompare-query") as pool:
+        future = pool.submit(asked.answer)
+        try:
+            _follow(future)
+            return future.result()
+        except TfcompareError as error:
+            return str(error)
+        finally:
+            asked.stop()
+
+
+def _follow(future: Future[Answer]) -> None:
+    slot, since = st.empty(), monotonic()
+    wait([future], timeout=QUIET_S)
+    while not future.done():
+        slot.caption(f"Running for {monotonic() - since:.0f} s …")
+        wait([future], timeout=QUIET_S)
+    slot.empty()

@@ -1,0 +1,107 @@
+"""The result of a query as a table, with its size, the time it took, and its CSV."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.query import Answer, Limits, RunTables, every_table
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.table_layout import LETTER_PIXELS, SORTED
+from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
+
+LONGEST_CELL = 1_000
+"""Characters of a text that are sent to the browser; the CSV has all."""
+
+LONGEST_LABEL = 200
+MOST_COLUMNS = 100
+LARGEST, SMALLEST = 1e15, 1e-3
+"""Numbers beyond are written as text: digits that a browser drops, or that decimals do not show."""
+
+_FINE = 1
+_TEXT_PIXELS = (90, 290)
+_ROW = "row"
+
+
+def show(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits) -> None:
+    """The rows in the order of the query until a header is clicked; `nothing` is said in place of no rows."""
+    st.caption(size_of(answer, limits))
+    frame = answer.named()
+    if answer.is_plan:
+        for plan in frame.iloc[:, 1]:
+            st.code(plan, language=None)
+        return
+    if frame.empty:
+        st.info(nothing)
+        return
+    cells = for_screen(answer.frame.iloc[:, :MOST_COLUMNS])
+    readings = {run.id: run.name for run in runs.runs}
+    shown = [_shown(str(name), str(label), cells[name], readings) for name, label in zip(cells, frame, strict=False)]
+    if frame.shape[1] > MOST_COLUMNS:
+        st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns are shown; the CSV has all.")
+    ordered, _ = tables.sortable(
+        cells.assign(**{_ROW: range(len(cells))}), shown, key=f"query {answer.names}", readings=readings
+    )
+    st.download_button(
+        "CSV of this row" if len(frame) == 1 else f"CSV of these {len(frame):,} rows",
+        lambda: spreadsheet_csv(frame.iloc[ordered[_ROW]]),
+        file_name="query.csv", mime="text/csv", icon=":material/download:", on_click="ignore", key="query_csv",
+        help="The rows in the order of the table above, all pages of it, in full precision",
+    )  # fmt: skip
+
+
+def size_of(answer: Answer, limits: Limits) -> str:
+    """How many rows there are, in what time, and whether there would be more."""
+    count = len(answer.frame)
+    took = f"in {format_time_us(answer.seconds * 1e6)}"
+    if answer.cut == "rows":
+        return f"The first {count:,} rows, the most that are shown here, {took}. `tfcompare query` gives all."
+    if answer.cut:
+        most = format_bytes(limits.result_bytes)
+        return f"The first {count:,} rows, {took}: more than {most} are not shown here. `tfcompare query` gives all."
+    return f"{count:,} row{'' if count == 1 else 's'} {took}"
+
+
+def for_screen(frame: pd.DataFrame) -> pd.DataFrame:
+    """The cells as they are sent to the browser: no endless texts, and no numbers that it would falsify."""
+    out = {}
+    for name in frame.columns:
+        values = frame[name]
+        if values.dtype == "str":
+            values = values.str.slice(0, LONGEST_CELL)
+        elif values.dtype.kind in "iuf" and _is_extreme(values):
+            values = values.map(_written, na_action="ignore").astype("str")
+        out[name] = values
+    return pd.DataFrame(out, index=frame.index)
+
+
+def _is_extreme(values: pd.Series) -> bool:
+    sizes = np.abs(values.to_numpy(dtype=np.float64, na_value=0))
+    largest = sizes[np.isfinite(sizes)].max(initial=0)
+    return bool(largest > LARGEST or 0 < largest < SMALLEST or not np.isfinite(sizes).all())
+
+
+def _written(number: float) -> str:
+    return f"{number:.6g}" if isinstance(number, float) else str(number)
+
+
+def _shown(name: str, label: str, cells: pd.Series, readings: dict[str, str]) -> tables.Shown:
+    """A column by the query's own name; what the schema says of a column of that name is its help."""
+    label = middle_ellipsis(label, LONGEST_LABEL)
+    if cells.dtype == "boolean":
+        return tables.Shown(name, "", label, _meaning(label), "flag")
+    if cells.dtype.kind in "iuf":
+        unit = "µs" if cells.abs().max() < _FINE else ""  # whose cells get more decimals
+        return tables.Shown(name, "", label, _meaning(label), "number", unit)
+    longest = max((len(readings.get(text, text)) for text in cells.dropna().astype("str")), default=0)
+    letters = max(len(label) + len(SORTED[True]), longest)
+    pixels = int(np.clip(letters * LETTER_PIXELS + 24, *_TEXT_PIXELS))
+    return tables.Shown(name, "", label, _meaning(label), "text", pixels=pixels)
+
+
+def _meaning(label: str) -> str:
+    """What columns of that name mean, where all tables that have one agree."""
+    meanings = {c.meaning for table in every_table().values() for c in table.columns if c.name == label}
+    return meanings.pop() if len(meanings) == 1 else ""

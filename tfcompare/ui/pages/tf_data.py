@@ -1,0 +1,284 @@
+"""The parts of the tf.data page: which step of the input holds each run up, and what changed about that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.charts.verdicts import Judged
+from tfcompare.compare.diff import Side, diff_table
+from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls
+from tfcompare.compare.tf_data.iterator_tree import whereabouts
+from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, change
+from tfcompare.tools.input_bound import words
+from tfcompare.ui.frame import sidebar, state
+from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.pages.input_pipeline import waits_of
+from tfcompare.ui.pages.tf_data_steps import ROLES, Sides
+from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.downloads import csv_buttons
+from tfcompare.ui.widgets.figures import kept
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.ui.widgets.verdicts import verdicts
+from tfcompare.ui.widgets.whole_table import whole_table
+from tfcompare.units import format_count, format_time_us
+
+SUFFIXES = ("baseline", "candidate")
+MOST_DRAWN = 4
+"""Pipelines whose intervals are drawn: those with the longest mean call."""
+
+HOW_TO_RECORD = (
+    "TensorFlow 2.4 and newer record it on the host, for data that the program takes from a `tf.data.Dataset` while it "
+    "is profiled: record with `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`, or 3. "
+    "JAX programs have it only where they read through tf.data."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the widgets say: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
+
+    row: pd.Series
+    rank: int
+
+    def pipeline(self, role: int) -> str:
+        """The name of the pipeline on one side, empty where that does not have it."""
+        alone = ("added", "removed")[role]
+        if self.row["status"] == alone:
+            return ""
+        return str(self.row["pipeline"] if role == 0 else self.row["pipeline_candidate"])
+
+
+def headline(pair: Pair) -> bool:
+    """What the runs wait for in a sentence, and of each whether it is input bound; whether there is more to show."""
+    sides = _analysis_of(pair, 0), _analysis_of(pair, 1)
+    waits = waits_of(pair)
+    identical = pair.baseline.content_id == pair.candidate.content_id
+    are_bound = waits[0].is_bound, waits[1].is_bound
+    st.markdown(f"## {as_markdown(change(*sides, are_bound, identical=identical))}")
+    if sides == (None, None):
+        st.info(f"There is no tf.data to look at. {HOW_TO_RECORD}")
+        return False
+    for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
+        st.markdown(f"{role} {as_code(run.name)} {words(wait)} {_calls(side)}")
+    sidebar.link("pages/5_Input_pipeline.py", "What of the step it costs: Input pipeline", state.chosen())
+    return True
+
+
+def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
+    def make() -> Analysis | None:
+        pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
+        return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
+
+    return kept(pair, ("analysis", role, *chosen.items()), make)
+
+
+def _calls(side: Analysis | None) -> str:
+    """The calls to the pipeline with the longest one, in Markdown."""
+    if side is None:
+        return f"Its profile holds **no tf.data**. {HOW_TO_RECORD}"
+    text = (
+        f"Calls to {as_code(side.pipeline)}: {format_count(side.calls)}, {format_time_us(side.mean_us)} on average, "
+        f"the longest {format_time_us(side.longest_us)}."
+    )
+    if side.feeds_device_only:
+        return f"{text} It only hands elements to a device; what makes them was not recorded."
+    return text
+
+
+def latencies(pair: Pair) -> None:
+    """The interval of the change of the mean call to each pipeline, and what it rests on."""
+    if pair.baseline.content_id == pair.candidate.content_id:
+        return
+    calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
+    longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
+    several = len({call.host for call in calls}) > 1
+    rows = [
+        Judged(
+            f"Mean call to {call.name}{f' on {call.host}' if several else ''} "
+            f"({format_time_us(call.baseline_us)} → {format_time_us(call.candidate_us)})",
+            call.verdict,
+        )
+        for call in longest[:MOST_DRAWN]
+    ]
+    if rows:
+        verdicts(
+            pair, rows, "Confidence intervals of the mean call", "Mean call, candidate ÷ baseline", key="latencies"
+        )
+    if len(longest) > MOST_DRAWN:
+        st.caption(f"The {MOST_DRAWN} pipelines with the longest mean call; the table below has the verdict on each.")
+
+
+@st.cache_data(max_entries=16, show_spinner=False)
+def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
+    del key
+    return on_calls(_pair.comparison, _pair.candidate, _pair.diff("tf_data_pipelines"))
+
+
+def summary(pair: Pair) -> pd.DataFrame:
+    """All pipelines with their latencies on both sides; returns their diff."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("All pipelines", width="content")
+        every = st.toggle("All columns", key="all_pipeline_columns", bind="query-params")
+    rows = pair.diff("tf_data_pipelines")
+    matched = rows[rows["status"] == "matched"]
+    renamed = bool((matched["pipeline"] != matched["pipeline_candidate"]).any())
+    if renamed:
+        st.caption(
+            "The runs do not have the same pipelines. Those whose graphs are most alike stand side by side, whatever "
+            "their numbers."
+        )
+    shown = _pipeline_columns(rows, "_per_step" if pair.comparison.per == "step" else "", every=every, renamed=renamed)
+    ordered, _ = tables.sortable(rows, shown, key=f"pipelines_{every}", address="pipelines_")
+    csv_buttons(
+        ordered[[column.name for column in shown]],
+        lambda: pair.comparison.table("tf_data_pipelines"),
+        name=f"tf_data_pipelines {pair.baseline.name} {pair.candidate.name}",
+        key="csv_pipelines",
+    )
+    return rows
+
+
+def _pipeline_columns(rows: pd.DataFrame, per: str, *, every: bool, renamed: bool) -> list[tables.Shown]:
+    names = ["pipeline", *(["host"] if rows["host"].nunique() > 1 else [])]
+    names += ["pipeline_candidate"] if renamed or every else []
+    names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
+    names += [f"mean_latency_us_{role}" for role in (*SUFFIXES, "delta", "ratio")] + ["verdict"]
+    others = (f"slow_calls{per}", f"calls{per}", "min_latency_us")
+    names += [f"{name}_{role}" for name in others for role in SUFFIXES]
+    names += ["status"] if every or (rows["status"] != "matched").any() else []
+    names += ["evidence", *(f"bottleneck_self_time_us_{role}" for role in SUFFIXES)] if every else []
+    shown = [tables.shown(name, schema.TF_DATA_PIPELINES) for name in names]
+    texts = [f"bottleneck_{role}" for role in SUFFIXES] if every else []
+    return shown + [_with_role(tables.shown(name, schema.TF_DATA_PIPELINES), name) for name in texts]
+
+
+def controls(rows: pd.DataFrame) -> Choice:
+    """The widgets that say which execution of which pipeline is looked at; by default the longest call there is."""
+    st.subheader("One execution in both runs")
+    longest = rows[["max_latency_us_baseline", "max_latency_us_candidate"]].max(axis=1)
+    feeds = rows[["feeds_device_baseline", "feeds_device_candidate"]].fillna(False).any(axis=1)
+    ranked = rows.assign(longest=longest, feeds=feeds).sort_values(
+        ["feeds", "longest"], ascending=[True, False], kind="stable"
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        hosts = list(dict.fromkeys(ranked["host"]))
+        host = hosts[0]
+        if len(hosts) > 1:
+            host = st.selectbox(
+                "Host", hosts, key="tf_host", bind="query-params", width=280,
+                help="The most input-bound one comes first: the one with the longest call",
+            )  # fmt: skip
+        here = ranked[ranked["host"] == host]
+        row = here.iloc[0]
+        if len(here) > 1:
+            names = dict(zip(map(_pipeline_name, here.to_dict("records")), range(len(here)), strict=True))
+            chosen = st.selectbox(
+                "Pipeline", list(names), key="pipeline", bind="query-params", width=260,
+                help="The one with the longest call comes first; those that only feed a device come last",
+            )  # fmt: skip
+            row = here.iloc[names[chosen]]
+        kept = int(max(row[f"executions_kept_{role}"] for role in SUFFIXES if pd.notna(row[f"executions_kept_{role}"])))
+        rank = 0
+        if kept > 1:
+            rank = st.number_input(
+                "Rank of the execution", 0, kept - 1, 0, key="rank", bind="query-params", width=180,
+                help=f"0 is the slowest of each run, {kept - 1} the fastest that is kept",
+            )  # fmt: skip
+    return Choice(row.drop(["longest", "feeds"]), int(rank))
+
+
+def _pipeline_name(row: dict[str, object]) -> str:
+    if row["status"] != "matched":
+        return f"{row['pipeline']}, {'candidate' if row['status'] == 'added' else 'baseline'} only"
+    if row["pipeline"] == row["pipeline_candidate"]:
+        return str(row["pipeline"])
+    return f"{row['pipeline']}, candidate's {row['pipeline_candidate']}"
+
+
+def chosen_analyses(pair: Pair, choice: Choice) -> Sides:
+    """The five steps of both runs for the chosen execution; None where a run does not have the pipeline."""
+    hosts = _own_hosts(pair)
+    ours, theirs = (
+        _analysis_of(pair, role, host=own[str(choice.row["host"])], pipeline=choice.pipeline(role), rank=choice.rank)
+        if choice.pipeline(role)
+        else None
+        for role, own in enumerate(hosts)
+    )
+    return ours, theirs
+
+
+def _own_hosts(pair: Pair) -> tuple[dict[str, str], dict[str, str]]:
+    """For both sides, its own name for each host as the diff names it."""
+    ours, theirs = pair.tables("tf_data_pipelines")
+    as_ours = with_hosts_of(ours, theirs)["host"]
+    return {str(host): str(host) for host in ours["host"]}, dict(zip(as_ours, theirs["host"], strict=True))
+
+
+def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
+    """The diff of the chosen execution, iterator by iterator, with one column `iterator` and `long_name` for both."""
+    execution = (str(choice.row["host"]), choice.pipeline(0), choice.pipeline(1), choice.rank)
+    return kept(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
+
+
+def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
+    ours, theirs = (schema.TF_DATA.empty() if side is None else side.iterators for side in sides)
+    host = str(choice.row["host"])
+    counterparts = {(host, choice.pipeline(1)): choice.pipeline(0)} if all(map(choice.pipeline, (0, 1))) else {}
+    rows = diff_table(
+        schema.TF_DATA,
+        pair.candidate.id,
+        Side(ours.assign(host=host), 1),
+        Side(theirs.assign(host=host), 1, counterparts),
+        per="run",
+        identical=pair.baseline.content_id == pair.candidate.content_id,
+    )
+    either = {
+        name: rows[f"{name}_baseline"].where(rows["status"] != "added", rows[f"{name}_candidate"])
+        for name in ("iterator", "long_name")
+    }
+    return rows.assign(**either | {"iterator": _told_apart(either["iterator"], rows)})
+
+
+def _told_apart(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
+    """Of several `TFRecord` each as `TFRecord (FlatMap[1])`, or `TFRecord (FlatMap[1] → FlatMap[0])`."""
+    sides = (rows[f"long_name_{role}"].fillna("") for role in SUFFIXES)
+    ours, theirs = (names.map(whereabouts(names.unique())) for names in sides)
+    arrow = pd.Series(" → ", index=rows.index).where((ours != "") & (theirs != ""), "")
+    where = ours.where(ours == theirs, ours + arrow + theirs)
+    return iterator.where(where == "", iterator + " (" + where + ")")
+
+
+def node_table(pair: Pair, rows: pd.DataFrame) -> None:
+    """Every iterator of the execution on both sides, and the CSVs."""
+    whole_table(
+        rows,
+        title="Every iterator of the execution",
+        nothing="Neither run has this execution.",
+        columns=lambda every: _node_columns(every=every),
+        key="iterators",
+        file=f"tf_data {pair.baseline.name} {pair.candidate.name}",
+        everything=lambda: pair.comparison.table("tf_data"),
+    )
+
+
+def _node_columns(*, every: bool) -> list[tables.Shown]:
+    names = ["iterator", *(f"self_time_us_{role}" for role in ("baseline", "candidate", "delta", "ratio")), "status"]
+    names += [f"{name}_{role}" for name in ("total_duration_us", "calls") for role in SUFFIXES]
+    if not every:
+        return [tables.shown(name, schema.TF_DATA) for name in names]
+    more = "on_critical_path is_bottleneck start_us parallelism buffer_limit buffered_elements element_size_bytes"
+    names += [f"{name}_{role}" for name in more.split() for role in SUFFIXES]
+    names += ["match", "verdict", "long_name", "iterator_id", "iterator_id_candidate"]
+    texts = [f"{name}_{role}" for name in ("autotune", "shapes", "types", "dataset", "settings") for role in SUFFIXES]
+    shown = [tables.shown(name, schema.TF_DATA) for name in names]
+    return shown + [_with_role(tables.shown(name, schema.TF_DATA), name) for name in texts]
+
+
+def _with_role(shown: tables.Shown, name: str) -> tables.Shown:
+    return replace(shown, label=f"{shown.label}, {name.rpartition('_')[2]}")

@@ -1,0 +1,70 @@
+"""Key figures as cards: the candidate's number, what changed, and what it was."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import streamlit as st
+
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
+
+CARDS_IN_A_ROW = 3
+
+# In a narrow card, what it was stands below what changed: Streamlit would cut it.
+_STYLE = """<style>
+[data-testid="stMetric"] :has(> [data-testid="stMetricDeltaDescription"]) { flex-wrap: wrap }
+</style>"""
+
+DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
+    "better": "blue",
+    "worse": "orange",
+    "same": "gray",
+    "neither": "gray",
+}
+
+
+def cards(figures: Sequence[KeyFigure], in_a_row: int = CARDS_IN_A_ROW) -> None:
+    """The figures, each with what changed."""
+    st.html(_STYLE)
+    with st.grid(in_a_row):
+        for figure in figures:
+            _card(figure)
+
+
+def _card(figure: KeyFigure) -> None:
+    change = figure.candidate - figure.baseline
+    st.metric(
+        figure.label,
+        _text(figure, figure.candidate),
+        _change(figure),
+        delta_color=DELTA_COLOURS[figure.judgement],
+        delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
+        delta_description=f"from {_text(figure, figure.baseline)}" if figure.has_baseline else None,
+        help=figure.meaning,
+        border=True,
+        height="stretch",
+    )
+
+
+def _change(figure: KeyFigure) -> str | None:
+    """Of times by how many percent, of shares by how many points they changed."""
+    if not figure.has_baseline or math.isnan(figure.candidate):
+        return None
+    if figure.candidate == figure.baseline:
+        return "unchanged"
+    if figure.unit == "share":
+        return _points(100 * (figure.candidate - figure.baseline))
+    return format_percent_change(figure.candidate / figure.baseline) if figure.baseline > 0 else None
+
+
+def _points(change: float) -> str:
+    """`+1.2 points`, with more digits for a change that would read as none; below a thousandth it is none."""
+    digits = next((digits for digits in (1, 2, 3) if round(abs(change), digits) > 0), None)
+    return "unchanged" if digits is None else f"{change:+.{digits}f} points".replace("-", MINUS)
+
+
+def _text(figure: KeyFigure, value: float) -> str:
+    return format_percent(value) if figure.unit == "share" else format_value(value, figure.unit)

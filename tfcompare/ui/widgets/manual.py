@@ -1,0 +1,222 @@
+"""Pairing by hand: what two names may be said to be, and the list of what was said, with a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.compare.matching.manual import Choice, Name
+from tfcompare.compare.matching.manual_text import (
+    MOST_CHOICES,
+    OfRuns,
+    fits_an_address,
+    from_file,
+    of_runs,
+    to_file,
+    with_choices,
+)
+from tfcompare.compare.matching.partners import free_names, most_alike_first
+from tfcompare.errors import TfcompareError
+from tfcompare.ui.frame import state
+from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.widgets.downloads import file_stem
+from tfcompare.ui.widgets.match_marks import MATCH_MEANINGS, MATCH_WORDS
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.units import format_value, middle_ellipsis
+
+MOST_OFFERED = 200
+_NAME_LENGTH = 100
+_LARGEST_FILE = 4_000_000
+
+Readable = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The row of a table that is looked at: its names on either side, None where a side has no such row.
+
+    `kind` is the op's type where the table knows one, `time_us` that of the side that has the row.
+    """
+
+    baseline: Name | None
+    candidate: Name | None
+    kind: str = ""
+    time_us: float = 0.0
+    match: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where partners are looked for: the rows of a diff, the columns that hold names, and the metric of their time.
+
+    `address` gives the name of the table's row for a name of the baseline, its kind and status.
+    """
+
+    diff: pd.DataFrame
+    columns: tuple[str, ...]
+    metric: str
+    address: Callable[[Name, str, str], str]
+    readable: Readable = str
+
+
+def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
+    """What can be done with a row: part it, or give it a partner; nothing where there is none to give."""
+    if subject.baseline is not None and subject.candidate is not None:
+        _part(pair, subject, subject.baseline, subject.candidate, rows)
+        return
+    name = subject.baseline or subject.candidate
+    side = "candidate" if subject.baseline is not None else "baseline"
+    if name is None or not all(name):
+        return
+    free = free_names(rows.diff, side, rows.columns, rows.metric)
+    alike = most_alike_first(free, name, subject.kind, subject.time_us)
+    if not alike.empty:
+        _offer(pair, subject, side, alike, rows)
+
+
+def _part(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
+    match, kind = subject.match, subject.kind
+    if not all(ours + theirs):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        other = "" if ours == theirs else f" with {as_code(_label(theirs, rows.readable))}"
+        how = f": **{MATCH_WORDS[match]}**, {MATCH_MEANINGS[match]}" if match in MATCH_WORDS else ""
+        st.caption(f"Paired{other}{how}.", width="content")
+        st.button(
+            "Part these two", icon=":material/link_off:", key="by_hand_part",
+            help="They then stand as removed and added, on every page. A list below the table undoes it.",
+            on_click=partial(_say, pair, Choice(False, ours, theirs), rows.address(ours, kind, "removed")),
+        )  # fmt: skip
+
+
+def _offer(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
+    name = subject.baseline or subject.candidate or ()
+    per = "a step" if pair.comparison.per == "step" else "in all"
+    shown = alike.head(MOST_OFFERED)
+    labels = {
+        other: " · ".join(
+            filter(None, [_label(other, rows.readable), kind, f"{format_value(time_us, 'µs')} {per}"]),
+        )
+        for other, kind, time_us in zip(shown["name"], shown["kind"], shown["time_us"], strict=True)
+    }
+    left_out = f" The {len(shown)} most alike of {len(alike):,}." if len(alike) > len(shown) else ""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        other = st.selectbox(
+            f"Pair with … of the {side}", list(labels), format_func=lambda o: labels.get(o, ""), width=640,
+            key=f"by_hand_with {side} {name}",
+            help=f"What has no partner in the other run, the most alike first.{left_out}",
+        )  # fmt: skip
+        if other is not None:
+            ours, theirs = (name, other) if side == "candidate" else (other, name)
+            kind = subject.kind if side == "candidate" else dict(zip(shown["name"], shown["kind"], strict=True))[other]
+            st.button(
+                "Pair", icon=":material/link:", key="by_hand_pair",
+                help="They then stand beside each other on every page. A list below the table undoes it.",
+                on_click=partial(_say, pair, Choice(True, ours, theirs), rows.address(ours, kind, "matched")),
+            )  # fmt: skip
+
+
+def _label(name: Name, readable: Readable) -> str:
+    """A kernel before its op."""
+    return " · ".join(middle_ellipsis(readable(part), _NAME_LENGTH // len(name)) for part in reversed(name))
+
+
+def said(pair: Pair, readable: Readable = str) -> None:
+    """The list of what was said of the pair's names, each with a way back; and the file that keeps it."""
+    selection = state.chosen()
+    if selection.is_by_hand_lost:
+        st.warning(
+            "The link names pairs made by hand that it does not hold, so names are paired as they are found. Ask for "
+            "the file of pairs and load it here.",
+            icon=":material/link_off:",
+        )
+    choices = of_runs(selection.by_hand, pair.baseline.id, pair.candidate.id)
+    if not choices:
+        with st.popover("Load pairs", icon=":material/upload_file:", key="by_hand_file", help=_LOAD_HELP):
+            _upload(pair)
+        return
+    count = "1 choice" if len(choices) == 1 else f"{len(choices)} choices"
+    with st.expander(f"{count} of yours on what is paired", icon=":material/edit:", expanded=len(choices) < 6):
+        for number, choice in enumerate(choices):
+            _line(pair, number, choice, choices, readable)
+        if not fits_an_address(selection.by_hand):
+            st.warning(
+                f"These are more than a link can hold ({MOST_CHOICES} choices, or fewer with long names): they last "
+                "until you close the page. Save them as a file.",
+                icon=":material/link_off:",
+            )
+        with st.container(horizontal=True):
+            _file_buttons(pair, choices)
+
+
+_LOAD_HELP = "Pairs made by hand and saved as a file, here or by somebody else"
+
+
+def _line(pair: Pair, number: int, choice: Choice, choices: Sequence[Choice], readable: Readable) -> None:
+    ours, theirs = (as_code(_label(name, readable)) for name in (choice.baseline, choice.candidate))
+    verb = "is" if choice.is_pair else "is not"
+    holds = "" if choice in pair.by_hand else ". It has no effect, since a run has no such name"
+    left = [c for c in choices if c != choice]
+    with st.container(horizontal=True, wrap=False, vertical_alignment="center"):
+        st.button("Undo", icon=":material/undo:", key=f"by_hand_undo {number}", on_click=partial(_keep, pair, left))
+        st.markdown(f"{ours} of the baseline **{verb}** {theirs} of the candidate{holds}", width="stretch")
+
+
+def _file_buttons(pair: Pair, choices: Sequence[Choice]) -> None:
+    st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=partial(_keep, pair, ()))
+    st.download_button(
+        "Save as a file",
+        to_file(OfRuns(pair.baseline.id, pair.candidate.id, tuple(choices))),
+        file_name=f"{file_stem(f'pairs {pair.baseline.name} {pair.candidate.name}')}.json",
+        mime="application/json",
+        icon=":material/download:",
+        on_click="ignore",
+        key="by_hand_save",
+        help="Loaded here, or given to `tfcompare diff --pairs`, it holds again",
+    )
+    with st.popover("Load pairs", icon=":material/upload_file:", key="by_hand_file", help=_LOAD_HELP):
+        _upload(pair)
+
+
+def _upload(pair: Pair) -> None:
+    uploaded = st.file_uploader("A file of pairs (JSON)", type="json", key="by_hand_upload")
+    if uploaded is None:
+        return
+    try:
+        if uploaded.size > _LARGEST_FILE:
+            raise TfcompareError(f"{uploaded.name}: is larger than any file of pairs")
+        found = from_file(uploaded.getvalue().decode("utf-8", "replace"), uploaded.name)
+    except TfcompareError as error:
+        st.error(as_markdown(error))
+        return
+    is_mirrored = (found.candidate, found.baseline) == (pair.baseline.id, pair.candidate.id)
+    choices = [choice.mirrored for choice in found.choices] if is_mirrored else list(found.choices)
+    st.button(
+        f"Use these {len(choices)}" if len(choices) != 1 else "Use this one",
+        icon=":material/check:",
+        key="by_hand_use",
+        on_click=partial(_add, pair, choices),
+    )
+
+
+def _say(pair: Pair, choice: Choice, row: str) -> None:
+    """Add a choice, and have the table's row chosen that the baseline's name is in from now on."""
+    if st.query_params.get("row") != row:
+        st.query_params["row"] = row
+    _add(pair, [choice])
+
+
+def _add(pair: Pair, choices: Sequence[Choice]) -> None:
+    before = of_runs(state.chosen().by_hand, pair.baseline.id, pair.candidate.id)
+    _keep(pair, [*before, *choices])
+
+
+def _keep(pair: Pair, choices: Sequence[Choice]) -> None:
+    """Make these the choices for the pair."""
+    selection = state.chosen()
+    kept = with_choices(selection.by_hand, pair.baseline.id, pair.candidate.id, choices)
+    state.choose(replace(selection, by_hand=kept))

@@ -1,0 +1,242 @@
+"""Long tables: sorted by a click on a header.
+
+A click sorts here and not in the browser, so that the order is known: the CSV has it, the address keeps it, and it goes
+over all rows where the browser only has those of one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
+
+from tfcompare.charts import style
+from tfcompare.charts.verdicts import colour_of
+from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
+from tfcompare.export.csv import for_spreadsheet
+from tfcompare.ui.frame.narrow import is_narrow
+from tfcompare.ui.widgets.columns import Shown, shown
+from tfcompare.ui.widgets.match_marks import MARK_PIXELS, MATCH_WORDS, explain_marks, marked_rows, with_marks
+from tfcompare.ui.widgets.table_layout import (
+    NEVER_CUT,
+    PADDING_PIXELS,
+    Layout,
+    config,
+    figures_first,
+    layout,
+    narrow_layout,
+)
+from tfcompare.ui.widgets.text_pixels import text_pixels
+
+__all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
+
+PAGE_ROWS = 500
+FEWEST_PAGE_ROWS = 50
+PAGE_LETTERS = 400_000
+"""A page has fewer rows where its texts might be longer together: each is sent whole."""
+
+ROW_PIXELS = 35
+VISIBLE_ROWS = 15
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a table is sorted by; no column: as the rows come."""
+
+    column: str | None = None
+    falling: bool = True
+
+    @classmethod
+    def from_text(cls, text: str, columns: Sequence[str]) -> Order:
+        """The order that an address names: a column, or `-` and a column; the rows' own for any other text."""
+        column = text.removeprefix("-")
+        return cls(column, text.startswith("-")) if column in columns else cls()
+
+    def to_text(self) -> str:
+        """As `from_text` reads it."""
+        return f"{'-' if self.falling else ''}{self.column}" if self.column else ""
+
+    def after_click(self, column: str, first_falling: bool) -> Order:
+        """A click sorts, a second one the other way round, a third one goes back to the rows' own order."""
+        if column != self.column:
+            return Order(column, first_falling)
+        return Order(column, not first_falling) if self.falling == first_falling else Order()
+
+    def of(self, frame: pd.DataFrame, readings: Mapping[str, str] | None = None) -> pd.DataFrame:
+        """The rows in this order, texts by their readings where they have one, what is missing last."""
+        if self.column is None:
+            return frame.reset_index(drop=True)
+        return frame.sort_values(
+            self.column,
+            ascending=not self.falling,
+            kind="stable",
+            na_position="last",
+            ignore_index=True,
+            key=lambda cells: cells.replace(dict(readings)) if readings and cells.dtype == "str" else cells,
+        )
+
+
+def sortable(
+    frame: pd.DataFrame,
+    columns: Sequence[Shown],
+    *,
+    key: str,
+    row_name: Callable[[pd.DataFrame], pd.Series] | None = None,
+    address: str = "",
+    readings: Mapping[str, str] | None = None,
+) -> tuple[pd.DataFrame, str | None]:
+    """Show `frame`; returns its rows in the order shown, and the name of the row that is chosen.
+
+    `row_name` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
+    choice are kept in the page's address as `sort` and `row`, behind `address` where a page has several tables.
+    `readings` are what texts are shown as, and sorted by, that are too long to be read. Where the page is narrow, the
+    figures of both sides stand before what else is told of a row.
+    """
+    narrow = is_narrow()
+    columns = figures_first(columns) if narrow else columns
+    names = [column.name for column in columns]
+    order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
+    laid_out = (narrow_layout if narrow else layout)(frame, columns, order.column)
+    rows = order.of(frame, readings)
+    page = _page(rows, key, _rows_on_page(rows, columns))
+    row_names = row_name(page).tolist() if row_name else []
+    chosen = st.query_params.get(f"{address}row")
+    position = [row_names.index(chosen)] if chosen in row_names else []
+    # A grid of its own for each order: in the browser, a clicked header stays chosen for as long as its grid lives.
+    grid = f"{key} {order.to_text()}{' narrow' if narrow else ''}"
+    st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
+    st.dataframe(
+        styled(page, columns, laid_out, readings),
+        key=grid,
+        hide_index=True,
+        height=(min(len(page), VISIBLE_ROWS) + (2 if _has_headings(columns) else 1)) * ROW_PIXELS + 2,
+        placeholder=MISSING,
+        column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
+        on_select=partial(_on_select, grid, columns, order, row_names, address),
+        selection_mode=["single-row", "single-column"] if row_name else "single-column",
+    )
+    explain_marks(page)
+    return rows, chosen if row_name is not None else None
+
+
+def _rows_on_page(rows: pd.DataFrame, columns: Sequence[Shown]) -> int:
+    texts = [rows[column.name] for column in columns if column.format == "text"]
+    longest = sum(int(cells.astype("str").str.len().max()) for cells in texts if cells.notna().any())
+    return max(FEWEST_PAGE_ROWS, min(PAGE_ROWS, PAGE_LETTERS // max(longest, 1)))
+
+
+def _page(rows: pd.DataFrame, key: str, most: int) -> pd.DataFrame:
+    """The rows to send to the browser: all of a short table, one page of a long one, of `most` rows."""
+    if len(rows) <= most:
+        return rows
+    pages = -(-len(rows) // most)
+    number = int(st.session_state.get(f"{key}_page", 1))
+    first = (min(number, pages) - 1) * most
+    last = min(first + most, len(rows))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Rows {first + 1:,} to {last:,} of {len(rows):,}")
+        st.pagination(pages, key=f"{key}_page", width="stretch")
+    return rows.iloc[first:last].reset_index(drop=True)
+
+
+def styled(
+    page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout, readings: Mapping[str, str] | None = None
+) -> pd.DataFrame | Styler:
+    """The page with two levels of headers where there are headings, and changes coloured where a verdict judges them.
+
+    Changes of bytes are exact and need no verdict. Texts are cut to what fits for the eye alone: a double click on a
+    cell shows the whole.
+    """
+    cells = for_spreadsheet(page[[column.name for column in columns]])
+    shares = [column.name for column in columns if column.format == "share"]
+    cells[shares] *= 100  # the format `percent` drops zeros at the end, so that the points would not stand in line
+    short: dict[str, dict[str, str]] = {}
+    for column in columns:
+        if column.name in laid_out.scales:
+            cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
+        elif column.format == "text" and column.name not in NEVER_CUT:
+            marks = MARK_PIXELS if column is columns[0] and marked_rows(page) else 0
+            fitting = laid_out.pixels[column.name] - PADDING_PIXELS - marks
+            short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
+        if column.name == "match":
+            short[column.name] = MATCH_WORDS
+        if column.name == "verdict" and "evidence" in page:
+            short[column.name] = _verdict_texts(page)
+    headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
+    at: dict[str, Hashable] = {column.name: column.name for column in columns}
+    if _has_headings(columns):
+        cells.columns = pd.MultiIndex.from_tuples([(headings[column.name], column.name) for column in columns])
+        at = {column.name: (headings[column.name], column.name) for column in columns}
+    colours = {at[c.name]: _change_colours(page, c) for c in columns if c.format == "change" and c.is_cost}
+    formats = {at[name]: partial(_look_up, texts) for name, texts in short.items() if texts}
+    if not colours and not formats and not marked_rows(page):
+        return cells
+    styler = cells.style.apply(lambda cell: colours[cell.name], subset=list(colours)).format(cast(Any, formats))
+    first = columns[0].name
+    return with_marks(styler, page, at[first], short.get(first, {}))
+
+
+def _has_headings(columns: Sequence[Shown]) -> bool:
+    return any(column.heading for column in columns)
+
+
+def _shortened(cells: pd.Series, texts: pd.Series, pixels: int, readings: Mapping[str, str]) -> dict[str, str]:
+    """What is shown in place of each text that does not fit as it is."""
+    whole = texts.dropna().astype("str").drop_duplicates()
+    short = style.shorten_apart([readings.get(text, text) for text in whole], pixels, text_pixels)
+    return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
+
+
+def _look_up(texts: Mapping[str, str], text: str) -> str:
+    return texts.get(text, text)
+
+
+def _verdict_texts(page: pd.DataFrame) -> dict[str, str]:
+    """How each verdict is written: the tested rows of a pair all have the same evidence."""
+    evidence = SINGLE if (page["evidence"] == SINGLE).any() else ""
+    return {str(word): wording(str(word), evidence) for word in page["verdict"].dropna().unique()}
+
+
+def _change_colours(page: pd.DataFrame, column: Shown) -> list[str]:
+    """For each cell of changes its colour: none where no verdict says that it is better or worse."""
+    changes = page[column.name].astype("float64")
+    better, worse = changes < 0, changes > 0
+    if not column.is_time:
+        return [str(c) for c in np.select([better, worse], [f"color: {style.BETTER}", f"color: {style.WORSE}"], "")]
+    if not column.is_judged or "verdict" not in page:
+        return [""] * len(page)
+    claims = (better & (page["verdict"] == FASTER)) | (worse & (page["verdict"] == SLOWER))
+    evidence = page["evidence"] if "evidence" in page else pd.Series("", page.index, dtype="str")
+    return [
+        f"color: {colour_of(word, of_row)}" if is_claim else ""
+        for is_claim, word, of_row in zip(claims, page["verdict"], evidence, strict=True)
+    ]
+
+
+def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[int, Any]:
+    """By position, counted from 1 since the hidden index is 0: with two levels of headers names are not unique."""
+    return {
+        position: config(column, laid_out, order.falling if order.column == column.name else None)
+        for position, column in enumerate(columns, 1)
+    }
+
+
+def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str], address: str) -> None:
+    selection = st.session_state[grid]["selection"]
+    sort, row = f"{address}sort", f"{address}row"
+    if selection["columns"]:
+        clicked = next(column for column in columns if column.name == selection["columns"][0])
+        st.query_params[sort] = order.after_click(clicked.name, clicked.format != "text").to_text()
+    elif selection["rows"]:
+        st.query_params[row] = row_names[selection["rows"][0]]
+    else:
+        st.query_params.pop(row, None)
+    if not st.query_params.get(sort):
+        st.query_params.pop(sort, None)

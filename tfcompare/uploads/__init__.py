@@ -1,7 +1,0 @@
-"""Profiles that arrive by the browser: checked, unpacked and kept in the user's data folder."""
-
-from tfcompare.uploads.kept import Arrival, Upload, Uploads
-from tfcompare.uploads.leftovers import clean, session_owner
-from tfcompare.uploads.limits import BadUpload, Limits
-
-__all__ = ["Arrival", "BadUpload", "Limits", "Upload", "Uploads", "clean", "session_owner"]
