@@ -46,7 +46,7 @@ def with_names(gaps: pd.DataFrame) -> pd.DataFrame:
     if gaps.empty:
         return IDLE_GAPS.empty()
     ops = {name: gaps[name].cat for name in ("op_before", "op_after")}
-    texts = {name: op.categories.astype("str").take(op.codes.to_numpy()) for name, op in ops.items()}  # astype: 4 times the room
+    texts = {name: op.categories.astype("str").take(op.codes.to_numpy()) for name, op in ops.items()}
     return IDLE_GAPS.conform(gaps.assign(**texts))
 
 
