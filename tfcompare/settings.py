@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
-from tfcompare.sources.remote.places import is_url
+from tfcompare.text import is_url
 
 PLACES_VARIABLE = "TFCOMPARE_PLACES"
 ROOTS_VARIABLE = "TFCOMPARE_ROOTS"

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+URL = re.compile(r"([a-z][a-z0-9+.:-]*)://(.*)", re.IGNORECASE | re.DOTALL)
 
 
 def text_of(name: str) -> str:
@@ -28,3 +32,8 @@ def did_you_mean(names: Sequence[str]) -> str:
     """`; did you mean 'a', 'b' or 'c'?`, to end a sentence with; nothing without a name."""
     listed = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), *map(repr, names[-1:])]))
     return f"; did you mean {listed}?" if listed else ""
+
+
+def is_url(text: object) -> bool:
+    """Whether that names something remote, or tries to, rather than a local path."""
+    return not isinstance(text, PurePath) and URL.fullmatch(str(text)) is not None

@@ -10,7 +10,8 @@ import pytest
 from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import find_runs
 from tfcompare.sources.logdir.places import is_same, lies_in, open_places
-from tfcompare.sources.remote.places import RemotePath, below, is_url, parse, shown
+from tfcompare.sources.remote.places import RemotePath, below, parse, shown
+from tfcompare.text import is_url
 
 
 @pytest.mark.parametrize(

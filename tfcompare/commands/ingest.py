@@ -23,7 +23,8 @@ from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.reading import progress, say_if_compiling
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.remote.places import is_url, parse, shown
+from tfcompare.sources.remote.places import parse, shown
+from tfcompare.text import is_url
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from tfcompare import settings
 from tfcompare.errors import NoSuchPlace, TfcompareError
-from tfcompare.sources.remote.places import is_url, parse
+from tfcompare.sources.remote.places import parse
+from tfcompare.text import is_url
 
 SUMMARY = "open the dashboard"
 FIRST_PORT, LAST_PORT = 8501, 65535

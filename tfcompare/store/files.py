@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 
 from tfcompare import settings
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.sources.remote.places import is_url, parse
+from tfcompare.sources.remote.places import parse
 from tfcompare.store.local_files import LocalFiles, is_whole
-from tfcompare.text import text_of
+from tfcompare.text import is_url, text_of
 
 _T = TypeVar("_T")
 

@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 
 from tfcompare.settings import STORE_OPTION
-from tfcompare.sources.remote.places import is_url, shown
+from tfcompare.sources.remote.places import shown
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row
-from tfcompare.text import text_of
+from tfcompare.text import is_url, text_of
 
 
 def ingest_again(row: Row, store: str) -> str:

@@ -15,10 +15,11 @@ from typing import Any
 from tfcompare.sources.logdir import HostFile, StoredPack, Told, remote_cache
 from tfcompare.sources.logdir.finds import Find
 from tfcompare.sources.remote.files import RemoteFile
-from tfcompare.sources.remote.places import is_url, parse
+from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
 from tfcompare.store.packing import Damaged
 from tfcompare.store.version import reader_version
+from tfcompare.text import is_url
 
 
 @dataclass(frozen=True)

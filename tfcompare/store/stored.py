@@ -20,13 +20,14 @@ from tfcompare.sources.logdir.finds import Find
 from tfcompare.sources.logdir.naming import Address, display_names
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
-from tfcompare.sources.remote.places import is_url, parse, shown
+from tfcompare.sources.remote.places import parse, shown
 from tfcompare.store.files import StoreFiles, is_own, store_files
 from tfcompare.store.index import Index, Row, add_to_index, merge_index, read_index, row_of
 from tfcompare.store.ingest_command import ingest_again
 from tfcompare.store.packing import Damaged
 from tfcompare.store.records import Record, from_bytes, record_name, to_bytes, unread
 from tfcompare.store.version import reader_version
+from tfcompare.text import is_url
 
 MARK = "tfcompare-store.json"
 _FORMAT = 1

@@ -13,7 +13,8 @@ from pathlib import Path, PurePath
 from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir.files import cannot_be_opened, no_status, open_untouched, text_of
 from tfcompare.sources.logdir.walk import Identity, identity_of
-from tfcompare.sources.remote.places import PACKAGES, RemotePath, RemotePlace, is_url, parse
+from tfcompare.sources.remote.places import PACKAGES, RemotePath, RemotePlace, parse
+from tfcompare.text import is_url
 
 _NEARLY_A_URL = re.compile(r"([a-z][a-z0-9+]+):/(.*)", re.IGNORECASE)
 

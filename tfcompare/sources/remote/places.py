@@ -14,7 +14,7 @@ from pathlib import PurePath, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from tfcompare.errors import NoSuchPlace
-from tfcompare.text import text_of
+from tfcompare.text import URL, text_of
 
 PACKAGES = {
     "s3": "s3fs",
@@ -37,8 +37,6 @@ PACKAGES = {
 WEB = ("http", "https")
 _WITH_USERS = ("az", "abfs", "abfss", "hdfs", "webhdfs", "sftp", "ssh")
 """Where a name before an `@` is a container's or a user's, and no secret."""
-
-_URL = re.compile(r"([a-z][a-z0-9+.:-]*)://(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class RemotePath(PurePosixPath):
@@ -67,14 +65,9 @@ class RemotePlace:
     address: str = field(repr=False)
 
 
-def is_url(text: object) -> bool:
-    """Whether that names something remote, or tries to, rather than a local path."""
-    return not isinstance(text, PurePath) and _URL.fullmatch(str(text)) is not None
-
-
 def shown(text: object) -> str:
     """What was typed, as it may be shown: of a URL without user, password and query."""
-    match = None if isinstance(text, PurePath) else _URL.fullmatch(str(text))
+    match = None if isinstance(text, PurePath) else URL.fullmatch(str(text))
     if match is None:
         return text_of(str(text))
     authority, slash, rest = re.split(r"[?#]", match[2], maxsplit=1)[0].partition("/")
@@ -88,7 +81,7 @@ def parse(text: str) -> RemotePlace:
 
     Raises `NoSuchPlace` for a protocol or a form of URL that is not opened.
     """
-    match = _URL.fullmatch(text)
+    match = URL.fullmatch(text)
     if match is None:
         raise NoSuchPlace(f"{text_of(text)}: is no URL; expected one such as s3://bucket/logs")
     protocol, rest, name = match[1].lower(), match[2], shown(text)

@@ -16,8 +16,9 @@ from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import Look, survey
 from tfcompare.sources.remote import listing
 from tfcompare.sources.remote.files import Listing
-from tfcompare.sources.remote.places import RemotePlace, is_url, parse, shown
+from tfcompare.sources.remote.places import RemotePlace, parse, shown
 from tfcompare.store.stored import Store
+from tfcompare.text import is_url
 from tfcompare.ui.frame.typed_paths import without_ways_out
 
 _FRESH_FOR_S = 30

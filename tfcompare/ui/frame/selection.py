@@ -12,7 +12,8 @@ from tfcompare.errors import NoSuchPlace
 from tfcompare.frames.steps.step_choice import StepChoice, step_choice
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.places import lies_in
-from tfcompare.sources.remote.places import is_url, parse
+from tfcompare.sources.remote.places import parse
+from tfcompare.text import is_url
 
 PER: tuple[Per, ...] = ("step", "run")
 Repeat = tuple[str, str]
