@@ -13,7 +13,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-from tests.capture.workers import started_workers, workers
+from tests.sources.capture.workers import started_workers, workers
 from tfcompare import cli
 from tfcompare.settings import DATA_VARIABLE, OFF, STORE_VARIABLE
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Serve, opened, query, settled, table_texts
 from tests.profiles import SAMPLE_RUNS
-from tests.remote.servers import S3, s3_server
+from tests.sources.remote.servers import S3, s3_server
 
 NAMES = ("filters_512_128", "filters_16_8", "filters_16_8_again")
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import ROOT, SAMPLE_RUNS
-from tests.remote.conftest import cache_folder, s3, s3_for_all
-from tests.remote.servers import S3
+from tests.sources.remote.conftest import cache_folder, s3, s3_for_all
+from tests.sources.remote.servers import S3
 from tests.store.runs_in_stores import assert_same, stored
 from tfcompare.errors import TfcompareError
 from tfcompare.ingest import cluster

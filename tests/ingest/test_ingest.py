@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES
-from tests.remote.conftest import cache_folder, s3, s3_for_all
-from tests.remote.servers import S3
+from tests.sources.remote.conftest import cache_folder, s3, s3_for_all
+from tests.sources.remote.servers import S3
 from tests.store.runs_in_stores import assert_same, copied, put, stored
 from tfcompare.errors import TfcompareError
 from tfcompare.ingest import tasks

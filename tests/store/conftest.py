@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.remote.conftest import cache_folder, memory, s3, s3_for_all
+from tests.sources.remote.conftest import cache_folder, memory, s3, s3_for_all
 
 __all__ = ["cache_folder", "memory", "s3", "s3_for_all"]

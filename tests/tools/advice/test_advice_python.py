@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.advice.advice_facts import NAIVE, facts, ops
+from tests.tools.advice.advice_facts import NAIVE, facts, ops
 from tfcompare.tools.advice import python_rules
 
 WAITING = {"input": 6000.0}

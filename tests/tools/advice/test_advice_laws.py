@@ -9,8 +9,8 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from tests.advice.advice_facts import NAIVE, facts, kernels, memory, ops
 from tests.profiles import ALL_RUNS, loaded_run
+from tests.tools.advice.advice_facts import NAIVE, facts, kernels, memory, ops
 from tfcompare.tools.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
 from tfcompare.tools.advice.advise import RULES
 from tfcompare.tools.advice.changes import changes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.capture.workers import free_ports
+from tests.sources.capture.workers import free_ports
 from tfcompare import cli, load
 from tfcompare.sources.capture import LONGEST_MS, MOST_RETRIES
 from tfcompare.sources.logdir import find_runs

@@ -8,7 +8,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from tests.remote.servers import S3, Web, s3_server, web_server
+from tests.sources.remote.servers import S3, Web, s3_server, web_server
 
 
 @pytest.fixture(autouse=True)

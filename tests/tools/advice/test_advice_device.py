@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advice.advice_facts import copies, facts, kernels, memory, ops
+from tests.tools.advice.advice_facts import copies, facts, kernels, memory, ops
 from tfcompare.tools.advice import device_rules, memory_rules
 
 BUSY = {"device_compute": 8000.0}

@@ -17,7 +17,7 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLE_RUNS
-from tests.remote.servers import Web
+from tests.sources.remote.servers import Web
 from tfcompare.errors import NotFetched
 from tfcompare.sources.logdir import FoundRun, find_run, remote_cache
 from tfcompare.sources.logdir.found import HostFile
@@ -230,7 +230,7 @@ def test_a_file_larger_than_the_cache_is_refused_before_and_while_it_arrives(
 ) -> None:
     monkeypatch.setenv("TFCOMPARE_FETCHED_MB", "1")
     memory.pipe_file("/b/vm.xplane.pb", b"x" * (1 << 21))
-    monkeypatch.setattr("tests.remote.servers._Handler.tells_sizes", False)
+    monkeypatch.setattr("tests.sources.remote.servers._Handler.tells_sizes", False)
     for place in (URL, serve(web, b"x" * (1 << 21))):
         with pytest.raises(NotFetched) as caught:
             tfc.load(place)
@@ -242,7 +242,7 @@ def test_a_file_larger_than_the_cache_is_refused_before_and_while_it_arrives(
 
 
 def test_a_file_whose_size_nobody_tells_is_fetched(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.remote.servers._Handler.tells_sizes", False)
+    monkeypatch.setattr("tests.sources.remote.servers._Handler.tells_sizes", False)
     assert tfc.load(serve(web)).content_id == tfc.load(PROFILE).content_id
 
 

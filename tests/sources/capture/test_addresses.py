@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.capture.workers import free_ports
+from tests.sources.capture.workers import free_ports
 from tfcompare.sources.capture import Address, BadAddress, parse_address, parse_addresses
 from tfcompare.sources.capture.addresses import silent
 

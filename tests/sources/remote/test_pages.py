@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.remote.servers import Web
+from tests.sources.remote.servers import Web
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder

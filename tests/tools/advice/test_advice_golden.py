@@ -1,6 +1,7 @@
 """The advice on the sample pairs, as text to be read; what a bottleneck of tf.data calls for is tested elsewhere.
 
-To write the texts anew: `TFCOMPARE_WRITE_GOLDEN=1 pytest tests/advice/test_advice_golden.py`, then read the difference.
+To write the texts anew: `TFCOMPARE_WRITE_GOLDEN=1 pytest tests/tools/advice/test_advice_golden.py`, then read the
+difference.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advice.advice_facts import NAIVE, facts, ops
+from tests.tools.advice.advice_facts import NAIVE, facts, ops
 from tfcompare.tools.advice import host_rules
 
 CORES = {"Root": {"settings": "threadpool_size=2"}}

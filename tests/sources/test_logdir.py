@@ -18,7 +18,7 @@ PLANE = b"\x0a\x0b\x12\x09/host:CPU"
 PROFILE = PLANE + b"\x0a\x13\x12\x11Task Environment_" + b"\x22\x02vm"
 STAMP = "2026_11_20_10_17_24"
 LATER = "2026_11_20_10_18_00"
-CORPUS = Path(os.environ.get("TFCOMPARE_CORPUS", Path(__file__).parents[2] / "shared" / "corpus"))
+CORPUS = Path(os.environ.get("TFCOMPARE_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
 
 
 @pytest.fixture(autouse=True)

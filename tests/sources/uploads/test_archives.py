@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.uploads.hostile import HOSTILE, lying_size, special, tarred, zipped
+from tests.sources.uploads.hostile import HOSTILE, lying_size, special, tarred, zipped
 from tfcompare.sources.uploads.archives import is_archive, list_archive, unpack
 from tfcompare.sources.uploads.limits import BadUpload, Limits
 

@@ -12,7 +12,7 @@ from moto.s3.models import s3_backends
 
 import tfcompare as tfc
 from tests.profiles import SAMPLE_RUNS
-from tests.remote.servers import S3
+from tests.sources.remote.servers import S3
 from tfcompare.errors import NoSuchPlace, NotFetched
 from tfcompare.sources.logdir import find_run, find_runs
 from tfcompare.sources.remote import stores

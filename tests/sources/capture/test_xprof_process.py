@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.capture.workers import refusing_port
+from tests.sources.capture.workers import refusing_port
 from tfcompare.sources.capture.xprof_process import Call, Ended
 
 PATIENCE_S = 300

@@ -14,7 +14,7 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
-from tests.uploads.hostile import HOSTILE, tarred, zipped
+from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
 from tfcompare.sources.uploads.kept import ABOUT, Arrival, Upload, Uploads
 from tfcompare.sources.uploads.leftovers import clean, session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits

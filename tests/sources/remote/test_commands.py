@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
-from tests.remote.servers import Web
+from tests.sources.remote.servers import Web
 from tfcompare.commands import serve
 
 NAMES = ("filters_512_128", "filters_16_8")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.capture.workers import free_ports
 from tests.profiles import SAMPLE_RUNS, SAMPLES
+from tests.sources.capture.workers import free_ports
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.remote.places import RemotePath

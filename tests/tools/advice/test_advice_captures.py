@@ -13,7 +13,7 @@ from tfcompare.run import Run
 from tfcompare.tools.advice import Advice, Facts, advise_on, facts_of
 from tfcompare.tools.part_times import eager_share
 
-KNOWN_TRUTH = Path(__file__).parent.parent / "known_truth"
+KNOWN_TRUTH = Path(__file__).parents[2] / "known_truth"
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import SAMPLE_RUNS
-from tests.remote.servers import Web
+from tests.sources.remote.servers import Web
 from tfcompare.errors import NoSuchPlace, NotFetched
 from tfcompare.sources.logdir import find_run, find_runs
 
@@ -102,7 +102,7 @@ def test_a_server_without_head_and_one_that_redirects(web: Web, monkeypatch: pyt
     web.statuses["/logs"] = 302  # to another name of the same server
     (run,) = find_runs(f"{web.url}/logs")
     assert str(run.files[0].where) == f"{web.url}/logs/vm.xplane.pb"
-    monkeypatch.setattr("tests.remote.servers._Handler.do_HEAD", lambda self: self.send_error(405))
+    monkeypatch.setattr("tests.sources.remote.servers._Handler.do_HEAD", lambda self: self.send_error(405))
     assert find_runs(f"{web.url}/logs/")[0].size_bytes == 1000
 
 
@@ -164,7 +164,7 @@ def test_a_file_of_which_nothing_is_told_is_never_taken_for_an_older_one(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(web, "vm.xplane.pb", PROFILE.read_bytes())
-    monkeypatch.setattr("tests.remote.servers._Handler.date_time_string", lambda *_: "")
+    monkeypatch.setattr("tests.sources.remote.servers._Handler.date_time_string", lambda *_: "")
     first, second = find_run(f"{web.url}/vm.xplane.pb"), find_run(f"{web.url}/vm.xplane.pb")
     assert first.stat_key != second.stat_key
     assert tfc.load(first).content_id == tfc.load(second).content_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.advice.advice_facts import facts, kernels, memory, ops
+from tests.tools.advice.advice_facts import facts, kernels, memory, ops
 from tfcompare.tools.advice import Facts, advise_on
 from tfcompare.tools.advice.changes import changes
 

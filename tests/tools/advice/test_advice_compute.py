@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.advice.advice_facts import facts, kernels, ops
+from tests.tools.advice.advice_facts import facts, kernels, ops
 from tfcompare.tools.advice import kernel_rules, model_rules
 from tfcompare.tools.advice.model_rules import normalized_biases
 
