@@ -20,12 +20,12 @@ from tfcompare.frames.ops.op_parts import of_hosts
 from tfcompare.frames.ops.op_stats import named_wall, op_cells, op_stats, op_steps
 from tfcompare.frames.steps.idle_gaps import with_names
 from tfcompare.frames.steps.step_cells import StepCells, below_one_another
-from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.frames.steps.step_times import run_steps
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.reading import HostReader, Progress, kept_here, read_hosts
 
 _US_PER_MS = 1000.0

@@ -12,9 +12,9 @@ import pytest
 
 from tests.ui.found_runs import found
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.ui.frame.run_cache import TRY_AGAIN_S, RunCache, outcome
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.output import note
 from tfcompare.commands.reading import chosen_steps, load_with, stored_runs
 from tfcompare.errors import TfcompareError
-from tfcompare.frames.steps.step_choice import StepChoice
 from tfcompare.sources.remote.places import shown
+from tfcompare.sources.step_choice import StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

@@ -13,8 +13,8 @@ from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.text_table import printable
 from tfcompare.errors import NoRuns
-from tfcompare.frames.steps.step_choice import StepChoice, step_choice
 from tfcompare.sources.remote.places import shown
+from tfcompare.sources.step_choice import StepChoice, step_choice
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:

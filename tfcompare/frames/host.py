@@ -24,11 +24,11 @@ from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.idle_gaps import idle_gaps
 from tfcompare.frames.steps.likely_markers import likely_markers
-from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
 from tfcompare.frames.steps.steps import Steps, find_steps, in_range, steps_frame
 from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
 from tfcompare.frames.tf_data.tf_data import TfData, tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace
 
 Bools = npt.NDArray[np.bool_]

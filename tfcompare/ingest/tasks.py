@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.frames import HostBrief, HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
-from tfcompare.frames.steps.step_choice import OWN_STEPS
 from tfcompare.run import read_by
 from tfcompare.sources.logdir import FoundRun, HostFile
+from tfcompare.sources.step_choice import OWN_STEPS
 from tfcompare.store.cached_frames import pack_name
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of

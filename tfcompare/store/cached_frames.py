@@ -20,8 +20,8 @@ from pathlib import Path
 from threading import Lock
 
 from tfcompare.frames import HostFrames
-from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
 from tfcompare.sources.logdir import HostFile, open_untouched
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.local_files import LocalFiles
 from tfcompare.store.packing import Damaged, pack, unpack
 from tfcompare.store.version import reader_version

@@ -19,9 +19,9 @@ from tfcompare.errors import (
     TfcompareError,
 )
 from tfcompare.frames import HostFrames, build
-from tfcompare.frames.steps.step_choice import StepChoice
 from tfcompare.sources.logdir import FoundRun, HostFile, remote_cache
 from tfcompare.sources.remote.fetching import Copy
+from tfcompare.sources.step_choice import StepChoice
 from tfcompare.store.cached_frames import KeptFrames, kept_frames, pack_name, stamp_of
 from tfcompare.store.stored_frames import stored_frames
 from tfcompare.text import text_of

@@ -12,10 +12,10 @@ from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ByHand
 from tfcompare.errors import NoOtherSteps, TfcompareError
-from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.ui.frame.comparisons import Comparisons
 from tfcompare.ui.frame.run_cache import RunCache, outcome
 from tfcompare.units import format_bytes

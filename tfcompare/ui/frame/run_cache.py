@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

@@ -9,10 +9,10 @@ from pathlib import Path
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual_text import Kept, from_address, to_address
 from tfcompare.errors import NoSuchPlace
-from tfcompare.frames.steps.step_choice import StepChoice, step_choice
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.places import lies_in
 from tfcompare.sources.remote.places import parse
+from tfcompare.sources.step_choice import StepChoice, step_choice
 from tfcompare.text import is_url
 
 PER: tuple[Per, ...] = ("step", "run")

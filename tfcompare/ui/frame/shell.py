@@ -16,10 +16,10 @@ from tfcompare.compare.matching.manual import ByHand
 from tfcompare.compare.matching.manual_text import of_runs
 from tfcompare.compare.repeats import Vetted, vetted
 from tfcompare.errors import TfcompareError
-from tfcompare.frames.steps.step_choice import StepChoice
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.step_choice import StepChoice
 from tfcompare.ui.frame import cache_warning as kept
 from tfcompare.ui.frame import login, narrow, on_disk, sidebar, state, theme_watch, typed_paths
 from tfcompare.ui.frame.loading import compared, fetch
