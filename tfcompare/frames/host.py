@@ -29,7 +29,7 @@ from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
 from tfcompare.frames.tf_data.tf_data import TfData, tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, parse
 
 Bools = npt.NDArray[np.bool_]
 
@@ -167,3 +167,8 @@ def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
     find = tpu_ops if device_kind(space) == "TPU" else gpu_ops
     on_devices = find(space, device_planes(space), steps.of_event, is_eager)
     return [*([on_host] if on_host is not None else []), *on_devices]
+
+
+def load_loops() -> None:
+    """Load the compiled loops, or compile them, before the first profile needs them: most serve an empty one too."""
+    build(parse(b"\x0a\x00"), "", "")

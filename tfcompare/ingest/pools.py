@@ -237,7 +237,7 @@ class Processes:
                 process.terminate()
 
     def _new(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_go_with_parent)
+        return ProcessPoolExecutor(self._processes, mp_context=get_context("spawn"), initializer=_begin)
 
 
 @contextmanager
@@ -250,6 +250,14 @@ def _blank_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = script
+
+
+def _begin() -> None:
+    """Tie this process to its parent, and load the loops over profiles before the first task."""
+    _go_with_parent()
+    from tfcompare.frames import load_loops
+
+    load_loops()
 
 
 def _go_with_parent() -> None:

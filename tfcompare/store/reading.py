@@ -26,7 +26,6 @@ from tfcompare.store.cached_frames import KeptFrames, kept_frames, pack_name, st
 from tfcompare.store.stored_frames import stored_frames
 from tfcompare.text import text_of
 from tfcompare.xspace import read
-from tfcompare.xspace.heap import kept_at_hand
 
 _READERS = 4
 _FETCHERS = 8
@@ -144,7 +143,7 @@ class HostReader:
 
     def _frames(self, file: HostFile, path: Path) -> HostFrames:
         try:
-            with self._at_once, kept_at_hand():
+            with self._at_once:
                 profile = read(path)
                 return build(profile.space, file.host, profile.digest, self.choice)
         except (NotAProfile, NoSuchMarker, NoSuchSteps) as error:  # the former also of a damaged XLA program within

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.xspace.compilation import Array, Int, compiled, compiled_in_place
-from tfcompare.xspace.tables import Rows, Tables
+from tfcompare.xspace.compilation import Array, Int, compiled, inlined
+from tfcompare.xspace.tables import Rows, StatColumns, Tables
 
 # What a scan can end with.
 OK, CUT_VARINT, LONG_VARINT, PAST_END, BAD_TAG = 0, 1, 2, 3, 4
@@ -36,7 +36,7 @@ NO_VALUE, DOUBLE, UINT64, INT64, STR, BYTES, REF = 0, 2, 3, 4, 5, 6, 7
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-@compiled_in_place
+@inlined
 def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
     """(value, next position); next position −1: cut off, −2: longer than ten bytes."""
     value = np.int64(0)
@@ -53,37 +53,38 @@ def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
     return value, np.int64(-1)
 
 
-@compiled
+@inlined
 def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
-    """(field number, wire type, value or length, first byte of the content, next position, error code)."""
-    tag, after = _varint(buffer, pos, end)
-    if after < 0:
-        return np.int64(0), 0, np.int64(0), pos, pos, -after
-    number = (tag >> 3) & 0x1FFFFFFF
-    wire = tag & 7
-    if number == 0 or tag < 0 or tag > 0xFFFFFFFF:
-        return number, wire, np.int64(0), pos, pos, BAD_TAG
-    if wire == _VARINT:
-        value, following = _varint(buffer, after, end)
-        if following < 0:
-            return number, wire, value, after, pos, -following
-        return number, wire, value, after, following, OK
-    if wire == _BYTES:
-        length, start = _varint(buffer, after, end)
-        if start < 0:
-            return number, wire, length, after, pos, -start
-        if length < 0 or length > end - start:
-            return number, wire, length, start, pos, PAST_END
-        return number, wire, length, start, start + length, OK
-    if wire == _FIXED64 or wire == _FIXED32:
-        length = np.int64(8 if wire == _FIXED64 else 4)
-        if length > end - after:
-            return number, wire, length, after, pos, PAST_END
-        return number, wire, length, after, after + length, OK
-    return number, wire, np.int64(0), pos, pos, BAD_TAG
+    """(field number, wire type, value or length, first byte of the content, next position, error code).
+
+    The next position is `end` where there is an error.
+    """
+    tag, start = _varint(buffer, pos, end)
+    content, after = _varint(buffer, max(start, 0), end)
+    number, wire = (tag >> 3) & 0x1FFFFFFF, tag & 7
+    is_number, is_fixed = wire == _VARINT, wire == _FIXED64 or wire == _FIXED32
+    following, error = end, np.int64(OK)
+    if start < 0:
+        start, content, error = pos, np.int64(0), -start
+    elif number == 0 or tag < 0 or tag > 0xFFFFFFFF or not (is_number or is_fixed or wire == _BYTES):
+        start, content, error = pos, np.int64(0), np.int64(BAD_TAG)
+    elif after < 0 and not is_fixed:
+        error = -after
+    elif is_number:
+        following = after
+    else:
+        if is_fixed:
+            content = np.int64(8 if wire == _FIXED64 else 4)
+        else:
+            start = after
+        if content < 0 or content > end - start:
+            error = np.int64(PAST_END)
+        else:
+            following = start + content
+    return number, wire, content, start, following, error
 
 
-@compiled
+@inlined
 def _bits64(buffer: Array, pos: Int) -> Int:
     """The eight little-endian bytes at `pos`, already known to be there."""
     value = np.int64(0)
@@ -92,24 +93,23 @@ def _bits64(buffer: Array, pos: Int) -> Int:
     return value
 
 
-@compiled
+@inlined
 def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(metadata id, kind, value, length, error code, byte offset of the error)."""
-    key, kind, value, length = np.int64(0), 0, np.int64(0), np.int64(0)
+    key, kind, value, length, error = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(OK)
+    at = pos
     while pos < end:
-        number, wire, content, start, following, error = field(buffer, pos, end)
-        if error != OK:
-            return key, kind, value, length, error, pos
+        at = pos
+        number, wire, content, start, pos, error = field(buffer, pos, end)
         if wire == _VARINT and number == 1:
             key = content
         elif wire == _VARINT and (number == UINT64 or number == INT64 or number == REF):
             kind, value, length = number, content, np.int64(0)
-        elif wire == _FIXED64 and number == DOUBLE:
+        elif wire == _FIXED64 and number == DOUBLE and error == OK:
             kind, value, length = number, _bits64(buffer, start), np.int64(0)
         elif wire == _BYTES and (number == STR or number == BYTES):
             kind, value, length = number, start, content
-        pos = following
-    return key, kind, value, length, OK, pos
+    return key, kind, value, length, error, at
 
 
 @compiled
@@ -134,38 +134,37 @@ def _put_rows(metadata: Array, first: Int, last: Int, seed: Int, rows: Rows) -> 
     return size - 1 if most else 1 - size
 
 
-@compiled_in_place
+@inlined
 def _place(key: Int, mask: Int, seed: Int) -> Int:
     """Where the search for an id begins: unknown to whoever writes a file."""
     hashed = (np.uint64(key) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(mask))
 
 
-@compiled_in_place
+@inlined
 def _row_of(key: Int, rows: Rows, mask: Int, seed: Int) -> Int:
     """The row of the entry with that id, −1 for none; `mask` as `_put_rows` gives it."""
-    if mask < 0:
-        return np.int64(rows.rows[key]) if 0 <= key <= -mask else np.int64(-1)
-    slot = _place(key, mask, seed)
-    while rows.rows[slot] >= 0:
-        if rows.ids[slot] == key:
-            return np.int64(rows.rows[slot])
+    slot = _place(key, mask, seed) if mask > 0 else min(max(key, np.int64(0)), -mask)
+    while mask > 0 and rows.rows[slot] >= 0 and rows.ids[slot] != key:
         slot = (slot + 1) & mask
-    return np.int64(-1)
+    row, found = np.int64(rows.rows[slot]), rows.ids[slot]
+    return row if found == key else np.int64(-1)
 
 
 @compiled
 def _event(
-    buffer: Array, pos: Int, end: Int, line: Int, masks: tuple[Int, Int], seed: Int, tables: Tables
-) -> tuple[Int, Int]:
-    counts, events = tables.counts, tables.events
-    row = counts[EVENTS]
-    counts[EVENTS] += 1
-    key, offset, duration, occurrences = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
+    buffer: Array, pos: Int, end: Int, event: Int, mask: Int, seed: Int, counts: Array, stats: StatColumns, rows: Rows
+) -> tuple[Int, Int, Int, Int, Int, Int]:
+    """(metadata id, offset, duration, occurrences, error code, byte offset of the error); its stats go to `stats`.
+
+    One loop that is left at its end only, and one `return`: else numba counts references to the arrays on each call,
+    which takes longer than the rest.
+    """
+    key, offset, duration, occurrences, error = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(OK)
+    at = pos
     while pos < end:
-        number, wire, content, start, following, error = field(buffer, pos, end)
-        if error != OK:
-            return error, pos
+        at = pos
+        number, wire, content, start, pos, error = field(buffer, pos, end)
         if wire == _VARINT:
             if number == 1:
                 key = content
@@ -175,53 +174,34 @@ def _event(
                 duration = content
             elif number == 5:
                 offset, occurrences = np.int64(0), content
-        elif wire == _BYTES and number == 4:
-            error, at = _stat_of_event(buffer, start, following, row, masks[1], seed, tables)
+        elif wire == _BYTES and number == 4 and error == OK:
+            name, kind, value, length, error, at = _stat(buffer, start, pos)
             if error != OK:
-                return error, at
-        pos = following
-    if row < events.line.size:
-        entry = _row_of(key, tables.event_rows, masks[0], seed)
-        counts[MISSING] += entry < 0
-        events.line[row] = line
-        events.metadata[row] = entry
-        events.offset[row] = offset
-        events.duration[row] = duration
-        if occurrences:
-            events.occurrences[row] = min(max(occurrences, np.int64(0)), np.int64(MOST_OCCURRENCES))
-    return OK, pos
-
-
-@compiled
-def _stat_of_event(
-    buffer: Array, pos: Int, end: Int, event: Int, mask: Int, seed: Int, tables: Tables
-) -> tuple[Int, Int]:
-    counts, stats = tables.counts, tables.stats
-    name, kind, value, length, error, at = _stat(buffer, pos, end)
-    if error != OK:
-        return error, at
-    row = counts[EVENT_STATS]
-    counts[EVENT_STATS] += 1
-    if row < stats.event.size:
-        entry = _row_of(name, tables.stat_rows, mask, seed)
-        counts[MISSING] += entry < 0
-        if kind == REF:
-            value = _row_of(value, tables.stat_rows, mask, seed)
-            counts[MISSING] += value < 0
-        stats.event[row] = event
-        stats.name[row] = entry
-        stats.kind[row] = kind
-        stats.value[row] = value
-        if length:
-            stats.length[row] = length
-    return OK, at
+                pos = end
+            else:
+                row = counts[EVENT_STATS]
+                counts[EVENT_STATS] += 1
+                if row < stats.event.size:
+                    entry = _row_of(name, rows, mask, seed)
+                    counts[MISSING] += entry < 0
+                    if kind == REF:
+                        value = _row_of(value, rows, mask, seed)
+                        counts[MISSING] += value < 0
+                    stats.event[row] = event
+                    stats.name[row] = entry
+                    stats.kind[row] = kind
+                    stats.value[row] = value
+                    if length:
+                        stats.length[row] = length
+    return key, offset, duration, occurrences, error, at
 
 
 @compiled
 def _line(
     buffer: Array, pos: Int, end: Int, plane: Int, masks: tuple[Int, Int], seed: Int, tables: Tables
 ) -> tuple[Int, Int]:
-    counts, lines = tables.counts, tables.lines
+    counts, lines, events, stats = tables.counts, tables.lines, tables.events, tables.stats
+    event_rows, stat_rows = tables.event_rows, tables.stat_rows
     row = counts[LINES]
     counts[LINES] += 1
     first_event = counts[EVENTS]
@@ -237,9 +217,22 @@ def _line(
                 timestamp = content
         elif wire == _BYTES:
             if number == 4:
-                error, at = _event(buffer, start, following, row, masks, seed, tables)
+                event = counts[EVENTS]
+                counts[EVENTS] += 1
+                key, offset, duration, occurrences, error, at = _event(
+                    buffer, start, following, event, masks[1], seed, counts, stats, stat_rows
+                )
                 if error != OK:
                     return error, at
+                if event < events.line.size:
+                    entry = _row_of(key, event_rows, masks[0], seed)
+                    counts[MISSING] += entry < 0
+                    events.line[event] = row
+                    events.metadata[event] = entry
+                    events.offset[event] = offset
+                    events.duration[event] = duration
+                    if occurrences:
+                        events.occurrences[event] = min(max(occurrences, np.int64(0)), np.int64(MOST_OCCURRENCES))
             elif number == 2:
                 name, name_length = start, content
         pos = following

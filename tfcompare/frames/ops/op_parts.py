@@ -17,7 +17,6 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.combinations import combinations
-from tfcompare.xspace.compilation import Array, compiled
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -32,7 +31,6 @@ PLACES = ["earliest", "latest"]
 ADDED = ["occurrences", "total_time_ps", "self_time_ps"]
 _AT_ONCE = 1 << 18
 _DENSE = 4  # a table of all combinations is taken if it has at most so many elements for each row
-_FEW = 50_000  # numpy's own way takes less time for so few than linking a compiled loop
 
 
 NO_WALL: pd.DataFrame = pd.DataFrame(
@@ -235,33 +233,15 @@ def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
 def sums(code: Int64, values: Int64, size: int) -> Int64:
     """The sum of the values of each code."""
     out = np.zeros(size, np.int64)
-    if len(code) < _FEW:
-        np.add.at(out, code, values)
-    else:
-        _add(code, values, out)
+    np.add.at(out, code, values)
     return out
-
-
-@compiled
-def _add(code: Array, values: Array, out: Array) -> None:
-    for i in range(code.size):
-        out[code[i]] += values[i]
 
 
 def largest(code: Int64, values: Int64, size: int) -> Int64:
     """The largest of the values of each code."""
     out = np.full(size, np.iinfo(np.int64).min)
-    if len(code) < _FEW:
-        np.maximum.at(out, code, values)
-    else:
-        _take_largest(code, values, out)
+    np.maximum.at(out, code, values)
     return out
-
-
-@compiled
-def _take_largest(code: Array, values: Array, out: Array) -> None:
-    for i in range(code.size):
-        out[code[i]] = max(out[code[i]], values[i])
 
 
 def any_of(code: Int64, flags: Bools, size: int) -> Bools:

@@ -27,10 +27,19 @@ def import_all() -> None:
             import_module(name)
 
 
+def load_all() -> None:
+    """Import what all pages need, and load what reads profiles: it is compiled if this is the first time."""
+    import_all()
+    with suppress(Exception):
+        from tfcompare.frames import load_loops
+
+        load_loops()
+
+
 def main() -> None:
     """Become the server."""
     sys.path.append(str(Path(__file__).parents[3]))  # a checkout that is not installed
-    Thread(target=import_all, name="tfcompare-imports", daemon=True).start()
+    Thread(target=load_all, name="tfcompare-imports", daemon=True).start()
     from streamlit.web.cli import main as streamlit
 
     streamlit(prog_name="streamlit")
