@@ -16,10 +16,10 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import of_hosts
-from tfcompare.frames.ops.op_stats import named_wall, op_cells, op_stats, op_steps
-from tfcompare.frames.steps.idle_gaps import with_names
-from tfcompare.frames.steps.step_cells import StepCells, below_one_another
+from tfcompare.frames.ops.op_parts import merge_hosts
+from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_steps, wall_times_by_op
+from tfcompare.frames.steps.idle_gaps import decode_op_names
+from tfcompare.frames.steps.step_cells import StepCells, concat_cells
 from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.frames.steps.step_times import run_steps
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
@@ -32,7 +32,7 @@ _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.steps,
-    "idle_gaps": lambda h: with_names(h.idle_gaps),
+    "idle_gaps": lambda h: decode_op_names(h.idle_gaps),
     "kernel_stats": lambda h: h.kernels.stats,
     "kernel_steps": lambda h: h.kernels.steps(),
     "copies": lambda h: h.copies,
@@ -159,9 +159,9 @@ class Run:
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
-            return below_one_another([h.kernels.step_cells() for h in hosts])
+            return concat_cells([h.kernels.step_cells() for h in hosts])
         if host not in self._cells:
-            self._cells[host] = op_cells(of_hosts([h.parts for h in hosts]), _label(host))
+            self._cells[host] = op_cells(merge_hosts([h.parts for h in hosts]), _label(host))
         return self._cells[host]
 
     def op_shares(self, host: str) -> pd.DataFrame:
@@ -172,7 +172,7 @@ class Run:
         none.
         """
         (frames,) = self._hosts(host)
-        return named_wall(frames.parts)
+        return wall_times_by_op(frames.parts)
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """What tells ops apart beside their names, on all hosts or on one. Raises `Unknown` for a host that is none."""
@@ -212,14 +212,14 @@ class Run:
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = of_hosts([h.parts.over_all_steps for h in hosts])
+        parts = merge_hosts([h.parts.over_all_steps for h in hosts])
         idle = pd.concat([h.idle for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         return op_stats(parts, idle, _label(host), has_steps=not self.table("steps", host=host).empty)
 
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = of_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
+        parts = merge_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
 

@@ -1,4 +1,4 @@
-"""Wall time of ops: what each has of the parts of each step, which the ops of a part add up to."""
+"""Wall time of ops: each op's share of the parts of each step."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Int64 = npt.NDArray[np.int64]
 def op_wall_times(
     space: XSpace, steps: Steps, ops: Sequence[OpEvents], functions: TfDataFunctions
 ) -> tuple[Int64, pd.DataFrame]:
-    """(how long each `Activity` explains each step, in picoseconds; the wall times of `ops`).
+    """(time that each `Activity` explains of each step, in picoseconds; the wall times of `ops`).
 
-    Those are as `OpParts.wall`, but `part` and `stage` count all parts of all `ops`, and `step` is a position. Empty
-    where nothing marks steps.
+    Wall times have the columns of `OpParts.wall`, but `part` and `stage` index the parts of all `ops` together, and
+    `step` is a position. Empty if nothing marks steps.
     """
     if not steps.has_markers:
         return np.zeros((len(steps.number), len(Activity)), np.int64), NO_WALL
@@ -50,7 +50,7 @@ def op_wall_times(
 
 
 def wall_of_parts(ops: Sequence[OpEvents], wall: pd.DataFrame, step_numbers: Int64) -> pd.DataFrame:
-    """`OpParts.wall` for the parts that are left of `ops` when those without events are gone."""
+    """`OpParts.wall`, renumbered for `ops` without the parts that have no events."""
     if wall.empty:
         return NO_WALL
     place, first = [], 0
