@@ -76,7 +76,7 @@ def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
     sums = every.groupby(["key", "step"])[_CELLS[1:-1]].sum()
     flags = every.groupby(["key", "step"])["is_eager"].any()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(op_parts, "_AT_ONCE", at_once)
+        patch.setattr(op_parts, "_MERGE_ROWS", at_once)
         both = merge_hosts(hosts)
     found = both.cells.assign(key=key_of(both)).set_index(["key", "step"]).sort_index()
     assert found.index.is_unique

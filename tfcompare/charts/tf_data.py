@@ -1,4 +1,4 @@
-"""The graph of one execution of a tf.data pipeline on either side, paired iterators at the same height."""
+"""The graph of one execution of a tf.data pipeline on each side, with matched iterators at the same height."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ LINE_PIXELS = 17
 GAP_PIXELS = 34
 PADDING_PIXELS = 8
 TOP_PIXELS = 84
-LETTER_PIXELS = 6.4
+CHARACTER_PIXELS = 6.4
 WIDTH_PIXELS = 470
-"""The width of one graph in a window of 1440, by which its texts are cut."""
+"""Width of one graph in a 1440 px window; texts are shortened to fit it."""
 
 WIDEST = 0.66
-"""Of the figure's width a box takes no more: it would be all frame."""
+"""Maximum width of a box, as a share of the figure's."""
 
 BOX = 0.92
-"""How much of the room for a box it takes."""
+"""Share of the available width that a box takes."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a node stands: x as a share of the width, y in pixels from the top; half its width and its height."""
+    """Position of a node: middle `x` and half width as shares of the width, `top` and `height` in pixels."""
 
     x: float
     top: float
@@ -40,8 +40,8 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """The nodes of one side, and for each the lines of its text and its place."""
+class _Layout:
+    """The nodes of one side, with the text lines and the place of each."""
 
     nodes: pd.DataFrame
     texts: list[list[str]]
@@ -51,13 +51,13 @@ class _Drawn:
 def pipeline_graphs(
     sides: tuple[tuple[Side, Graph, str], tuple[Side, Graph, str]], execution: str
 ) -> tuple[go.Figure, go.Figure]:
-    """The two graphs, drawn to one scale of heights; the text beside each graph says what it is of.
+    """The two graphs, with equal heights; the text given with each graph is its subtitle.
 
-    Elements go up, to `Root`. What the execution waited for has bold outlines and edges, the rest dashed ones; the
-    bottleneck has a second outline and says so. `execution` is what both are, e.g. `Slowest execution`.
+    Elements flow up, to `Root`. What the execution waited for has bold outlines and edges, the rest dashed ones; the
+    bottleneck has a second outline and a label. `execution` describes both, e.g. `Slowest execution`.
     """
-    branches = max(_branches(graph.nodes) for _, graph, _ in sides)
-    across = [_across(graph.nodes, branches) for _, graph, _ in sides]
+    branches = max(_leaf_count(graph.nodes) for _, graph, _ in sides)
+    across = [_horizontal_layout(graph.nodes, branches) for _, graph, _ in sides]
     lines = [_texts(graph, places) for (_, graph, _), places in zip(sides, across, strict=True)]
     levels = 1 + max((int(graph.nodes["level"].max()) for _, graph, _ in sides if len(graph.nodes)), default=0)
     heights = np.full(levels, 2)
@@ -70,11 +70,11 @@ def pipeline_graphs(
     for (side, graph, text), texts, places in zip(sides, lines, across, strict=True):
         down = [(float(tops[level]), float(boxes[level])) for level in graph.nodes["level"]]
         where = [Place(x, top, half, height) for (x, half), (top, height) in zip(places, down, strict=True)]
-        figures.append(_figure(side, text, execution, float(tops[-1]), _Drawn(graph.nodes, texts, where)))
+        figures.append(_figure(side, text, execution, float(tops[-1]), _Layout(graph.nodes, texts, where)))
     return figures[0], figures[1]
 
 
-def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Drawn) -> go.Figure:
+def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout) -> go.Figure:
     nodes, places = drawn.nodes, drawn.places
     result = style.figure(
         f"{execution}: {side.role.lower()} {style.safe(middle_ellipsis(side.name, 34))}",
@@ -95,21 +95,21 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Drawn)
     return result
 
 
-def _branches(nodes: pd.DataFrame) -> int:
-    """How many nodes have none below them: what stands side by side."""
+def _leaf_count(nodes: pd.DataFrame) -> int:
+    """Number of nodes without children: how many are side by side."""
     return max(len(nodes) - len(set(nodes["above"]) - {-1}), 1)
 
 
-def _across(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
-    """For each node (its middle, half its width) as shares of the width, which has room for so many branches.
+def _horizontal_layout(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
+    """For each node (middle, half width) as shares of the width, which has room for `branches` leaves.
 
-    A node stands over the middle of what is below it and is at most as wide; the graph stands in the middle.
+    A parent is centred over its children and at most as wide; the graph is centred.
     """
     children: list[list[int]] = [[] for _ in range(len(nodes))]
     for row, above in enumerate(nodes["above"]):
         if above >= 0:
             children[above].append(row)
-    own = _branches(nodes)
+    own = _leaf_count(nodes)
     left, x, right = [0.0] * len(nodes), [0.0] * len(nodes), [0.0] * len(nodes)
     at = (branches - own) / 2
     for row in range(len(nodes)):
@@ -129,7 +129,7 @@ def _across(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
 
 
 def _edges(nodes: pd.DataFrame, places: list[Place], side: Side) -> list[dict[str, object]]:
-    """From each node up to right below the one above, and there to its middle: no edge crosses a box."""
+    """Paths from each node up and across to the middle of its parent, without crossing a box."""
     out: list[dict[str, object]] = []
     for place, above, critical in zip(places, nodes["above"], nodes["on_critical_path"], strict=True):
         if above < 0:
@@ -181,7 +181,7 @@ def _labels(texts: list[list[str]], places: list[Place]) -> go.Scatter:
 
 
 def _hover(nodes: pd.DataFrame, places: list[Place]) -> go.Scatter:
-    """Points that cannot be seen, all along each box, so that it answers wherever the pointer is."""
+    """Invisible points along each box, so that hovering works all over it."""
     along = (-0.8, -0.4, 0.0, 0.4, 0.8)
     details = [node_details(row, call_start(nodes)) for _, row in nodes.iterrows()]
     return go.Scatter(
@@ -195,7 +195,7 @@ def _hover(nodes: pd.DataFrame, places: list[Place]) -> go.Scatter:
 
 
 def _texts(graph: Graph, across: list[tuple[float, float]]) -> list[list[str]]:
-    """The lines of each node, cut to its width."""
+    """The text lines of each node, shortened to its width."""
     start = call_start(graph.nodes)
-    letters = [max(int((2 * half * WIDTH_PIXELS - 2 * PADDING_PIXELS) / LETTER_PIXELS), 5) for _, half in across]
-    return [node_lines(row, start, fit) for (_, row), fit in zip(graph.nodes.iterrows(), letters, strict=True)]
+    characters = [max(int((2 * half * WIDTH_PIXELS - 2 * PADDING_PIXELS) / CHARACTER_PIXELS), 5) for _, half in across]
+    return [node_lines(row, start, fit) for (_, row), fit in zip(graph.nodes.iterrows(), characters, strict=True)]
