@@ -333,16 +333,16 @@ def _info(run: Run) -> RunInfo:
         run=run.id,
         hosts=len(run.hosts),
         host_names=", ".join(run.host_names),
-        framework=_common(o.framework for o in origins),
-        device_type=_common(o.device_type for o in origins),
-        device_name=_common(o.device_name for o in origins),
+        framework=_join_distinct(o.framework for o in origins),
+        device_type=_join_distinct(o.device_type for o in origins),
+        device_name=_join_distinct(o.device_name for o in origins),
         device_count=sum(o.device_count for o in origins),
         start_time=start_time,
         start_time_source=source,
         duration_ms=max(o.duration_us for o in origins) / _US_PER_MS,
         step_count=max(len(run.steps), 1),
         steps_included=max(len(included), 1),
-        step_source=_common(h.step_source for h in run.hosts),
+        step_source=_join_distinct(h.step_source for h in run.hosts),
         step_time_ms_median=float(included.median()),
         step_time_ms_mean=float(included.mean()),
         size_bytes=run.found.size_bytes,
@@ -357,6 +357,6 @@ def _start_time(run: Run) -> tuple[datetime, str]:
     return datetime.fromtimestamp(min(started) / 1e9, UTC), "profile"
 
 
-def _common(values: Iterable[str]) -> str:
+def _join_distinct(values: Iterable[str]) -> str:
     """The distinct values, in order, separated by commas."""
     return ", ".join(dict.fromkeys(v for v in values if v))

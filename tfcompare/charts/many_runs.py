@@ -40,7 +40,7 @@ _NOTICEABLE = 1.02
 def step_times(runs: pd.DataFrame) -> go.Figure:
     """The typical step of each run, in row order, with a line at the baseline's.
 
-    `runs` are rows of `many_runs.runs_table` with a step time, oldest first. A thick line is the verdict's confidence
+    `runs` are rows of `tools.many_runs.runs_table` with a step time, oldest first. A thick line is the verdict's confidence
     interval, scaled to the baseline's typical step; a thin one spans the middle 80 % of the steps.
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
@@ -51,7 +51,7 @@ def step_times(runs: pd.DataFrame) -> go.Figure:
         height=420,
     )
     runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
-    result.add_trace(_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
+    result.add_trace(_vertical_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
     for word in ("", *SIGNS):
         for evidence, rows in runs[runs["verdict"] == word].groupby("evidence"):
             result.add_traces(_verdict_traces(word, str(evidence), rows, scale))
@@ -83,7 +83,7 @@ def _time_axis(runs: pd.DataFrame, scale: style.Scale) -> dict[str, Any]:
     return {"title_text": title, "tickformat": "~r", "zeroline": False}
 
 
-def _lines(
+def _vertical_lines(
     runs: pd.DataFrame, low: str, high: str, scale: style.Scale, colour: str, width: float, **more: Any
 ) -> go.Scatter:
     """One line per run, from the value in column `low` to that in `high`."""
@@ -110,7 +110,7 @@ def _verdict_traces(word: str, evidence: str, rows: pd.DataFrame, scale: style.S
         customdata=_run_texts(rows, name),
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
     )
-    return [_lines(ends, "low", "high", scale, colour, 5, opacity=0.55), markers]
+    return [_vertical_lines(ends, "low", "high", scale, colour, 5, opacity=0.55), markers]
 
 
 def _outline(symbol: str, colour: str) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
 def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go.Figure:
     """Heatmap of the change of self time: one row per op, one column per candidate.
 
-    `cells` are those of `many_runs.changes_by_run`; `names` maps candidate ids to names, in column order.
+    `cells` are those of `tools.many_runs.changes_by_run`; `names` maps candidate ids to names, in column order.
     """
     by_type = "op_name" not in cells.columns
     rows = cells.drop_duplicates("row").sort_values("row")
@@ -193,7 +193,7 @@ def _grid(cells: pd.DataFrame, names: Mapping[str, str], values: list[Any]) -> A
 
 
 def _texts(cells: pd.DataFrame, columns: int) -> dict[str, list[str]]:
-    write = _number if columns <= MAX_NUMERIC_COLUMNS else _sign
+    write = _ratio_text if columns <= MAX_NUMERIC_COLUMNS else _direction
     return {
         "cell": [
             write(ratio) if status == MATCHED else _ABSENT[status]
@@ -203,7 +203,7 @@ def _texts(cells: pd.DataFrame, columns: int) -> dict[str, list[str]]:
     }
 
 
-def _number(ratio: float) -> str:
+def _ratio_text(ratio: float) -> str:
     """A ratio with two digits, as short as possible."""
     if not np.isfinite(ratio):
         return "∞"
@@ -212,7 +212,7 @@ def _number(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}" if ratio >= 0.01 else "<0.01"
 
 
-def _sign(ratio: float) -> str:
+def _direction(ratio: float) -> str:
     return "▲" if ratio > _NOTICEABLE else "▼" if ratio < 1 / _NOTICEABLE else "="
 
 

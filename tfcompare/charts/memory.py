@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Align = Literal["time", "step"]
 Lines = Sequence[tuple[Side, "pd.DataFrame"]]
-"""Runs, each with the events returned by `memory_series.drawn`; runs without rows are not drawn."""
+"""Runs, each with the events returned by `tools.memory_timeline.drawn`; runs without rows are not drawn."""
 
 LEVELS = {
     "in_use_bytes": "in use",
@@ -255,7 +255,7 @@ def memory_composition(side: Side, frame: pd.DataFrame, align: Align) -> go.Figu
 def peak_treemap(tree: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
     """What both runs have allocated at their peaks, side by side on one scale: area is bytes, colour the change.
 
-    `tree` is the result of `memory_sides.peak_tree`; `by` names its groups (`name scope`).
+    `tree` is the result of `tools.memory.peak_tree`; `by` names its groups (`name scope`).
     """
     result = style.figure(
         "What is held at the peak of each run",

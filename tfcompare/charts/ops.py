@@ -227,7 +227,7 @@ def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
 def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:
     """Self time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` has one row per group in display order, with the columns of `tf_stats.time_shares`. `by` names the groups
+    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares`. `by` names the groups
     (`op`, `op type`), `place` where they ran (`host`).
     """
     title, whole = f"Self time on {place} by {by}", f"{place} self time"
@@ -239,7 +239,7 @@ def share_bars(
 ) -> go.Figure:
     """Time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` has one row per group in display order, with the columns of `tf_stats.time_shares` for `metric`, and
+    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares` for `metric`, and
     optionally `label` for groups whose names are too long to read. `whole` is what the shares are of.
     """
     labels = style.shorten_distinct(_labels(shares, "group"))

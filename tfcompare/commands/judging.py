@@ -58,7 +58,7 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
     from tfcompare.compare.repeats import vetted
     from tfcompare.sources.logdir.places import is_same
 
-    repeats = {run.id: list(beside) for run, *beside in groups}
+    repeats = {run.id: list(captures) for run, *captures in groups}
     for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
         named = _load_all(places, arguments.store, chosen_steps(arguments))
         repeats[run.id] += [more for more in named if not is_same(more.path, run.path)]

@@ -158,8 +158,8 @@ def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
     """
     from tfcompare.store.stored import Store, named, nearest
 
-    runs, said = Store(store).runs()
-    for sentence in said:
+    runs, problems = Store(store).runs()
+    for sentence in problems:
         note(f"note: {sentence}")
     runs = named(runs)
     for place in below:
@@ -177,9 +177,9 @@ def note_cache_problems() -> None:
     """Print what went wrong with this machine's cache of frames, which nothing else reports."""
     from tfcompare.store.reading import kept_here
 
-    if (kept := kept_here()) is not None:
-        kept.flush()
-        for sentence in kept.said:
+    if (cache := kept_here()) is not None:
+        cache.flush()
+        for sentence in cache.said:
             note(f"note: {sentence}")
 
 
@@ -192,11 +192,11 @@ def _with_unique_ids(runs: Sequence[Run]) -> list[Run]:
 def fetch_progress(name: str) -> Callable[[int, int], None]:
     """A callback that shows the progress of downloading a run on the terminal."""
 
-    def tell(here: int, total: int) -> None:
+    def update(here: int, total: int) -> None:
         is_done = here >= total
         progress("" if is_done else f"fetching {printable(name)}: {format_bytes(here)} of {format_bytes(total)}")
 
-    return tell
+    return update
 
 
 def progress(message: str) -> None:

@@ -98,7 +98,7 @@ def check_port(port: int) -> None:
     """Raise a helpful `TfcompareError` if the port cannot be listened on; Streamlit's own error suggests no remedy."""
     address = os.environ.get("STREAMLIT_SERVER_ADDRESS", "localhost")
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-        if os.name == "posix":  # elsewhere it would let two programs listen on one port
+        if os.name == "posix":  # on Windows it would let two programs share a port
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))

@@ -49,8 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)
     elif arguments.keep_mb is not None:
         removed_runs, removed_bytes = keep(store, arguments.keep_mb * 2**20)
-    left, said = holdings(store)
-    for sentence in said:
+    left, problems = holdings(store)
+    for sentence in problems:
         note(f"note: {sentence}")
     if arguments.format == "json":
         record = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}

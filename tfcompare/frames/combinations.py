@@ -10,9 +10,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
-_MAX_DENSE_RATIO = (
-    4  # columns are used without factorizing if their value range is at most this many times their length
-)
+_MAX_DENSE_RATIO = 4  # a column is factorized if its value range exceeds its length by more than this factor
 
 
 def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:

@@ -104,7 +104,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
         raise NoSuchMarker(f"host {host}", choice.marker, likely_markers(space))
     origin, links = origin_of(space), grouping.make_links(space)
     steps, is_eager = _steps(space, links, choice.marker)
-    has_own_steps, likely = steps.has_markers and choice.marker is None, space
+    has_own_steps, full_space = steps.has_markers and choice.marker is None, space
     if choice.range is not None:
         count = len(steps.number) if steps.has_markers else 0
         steps, chosen = in_range(space, steps, choice.first, choice.last)
@@ -136,7 +136,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
         memory_summary=memory_summary(memory, host),
         memory_peak=memory_peak(memory, host),
         tf_data=pipelines,
-        likely_markers=() if has_own_steps else likely_markers(likely),
+        likely_markers=() if has_own_steps else likely_markers(full_space),
     )
 
 

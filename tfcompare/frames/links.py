@@ -28,7 +28,7 @@ _REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolList
 _EXECUTOR = "ExecutorState::Process"
 _GET_NEXT = ("IteratorGetNextOp::DoCompute", "IteratorGetNextAsOptionalOp::DoCompute")
 _LOOPS = ("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp")
-_MAX_LEVELS = 16  # distinct levels of roots; deeper ones count as the last
+_MAX_LEVELS = 16  # distinct levels of roots; any more count as the last
 _MAX_CONTEXT_SIZE = 64  # a context with this many producers and consumers is too common to link events
 
 
@@ -205,7 +205,7 @@ def _no_edges() -> tuple[Int64, Int64]:
 
 
 def _adjacency(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int32, Int32]:
-    """(where each node's children begin in the second array, plus its length; the children of all nodes).
+    """(index of each node's first child, followed by the number of all children; the children of all nodes).
 
     The children of a node are those nested in it, then those of `edges`.
     """

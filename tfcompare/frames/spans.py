@@ -25,8 +25,8 @@ class Spans:
             return np.zeros(len(times_ps), np.int64)
         before = np.append(0, np.cumsum(self.end_ps - self.start_ps))
         started = np.searchsorted(self.start_ps, times_ps, side="right")
-        still_to_come = np.maximum(0, self.end_ps[started - 1] - times_ps)
-        return before[started] - np.where(started > 0, still_to_come, 0)
+        rest = np.maximum(0, self.end_ps[started - 1] - times_ps)
+        return before[started] - np.where(started > 0, rest, 0)
 
     def covered_between(self, start_ps: Int64, end_ps: Int64) -> Int64:
         """How much of the spans lies between `start_ps[n]` and `end_ps[n]`, in picoseconds."""

@@ -24,10 +24,12 @@ def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
     if not used:
         return []
     part_of_event, parts = _parts(space, used)
-    return [_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in used]
+    return [_ops_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in used]
 
 
-def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int32, is_eager: Bools) -> OpEvents:
+def _ops_on_plane(
+    space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int32, is_eager: Bools
+) -> OpEvents:
     every = stream_events(space, plane)
     rows = every[part[every] >= 0]
     events = space.events

@@ -115,7 +115,7 @@ class OpEvents:
         `step_numbers` is the number of the step at each position, `start_ps` the start of every event of the XSpace.
         """
         width = len(step_numbers) + 1
-        key = self.part.astype(np.int64)
+        key = self.part.astype(np.int64)  # part and step as one number, computed in place to save memory
         key *= width
         key += self.step
         key += 1

@@ -149,6 +149,7 @@ def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
         return segments.take(np.zeros(0, np.int64))
     in_order = np.argsort(steps.start_ps, kind="stable")
     start, reach = steps.start_ps[in_order], np.maximum.accumulate(steps.end_ps[in_order])
+    # Each segment overlaps `count` steps, the first of which is number `low` by start time.
     low = np.searchsorted(reach, segments.start_ps, side="right")
     count = np.maximum(np.searchsorted(start, segments.end_ps, side="left") - low, 0)
     fewest_first = np.argsort(count, kind="stable")

@@ -32,11 +32,11 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
             continue
         every = _on_lines(space, plane, OP_LINES)
         rows = every.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(every)) >= 0))
-        out.append(_on_plane(space, plane, rows, start, duration, part_of_metadata, parts, step, is_eager))
+        out.append(_ops_on_plane(space, plane, rows, start, duration, part_of_metadata, parts, step, is_eager))
     return out
 
 
-def _on_plane(
+def _ops_on_plane(
     space: XSpace, plane: Plane, rows: Int32, start: Int64, duration: Int64, part: Int64, parts: pd.DataFrame,
     step: Int32, is_eager: Bools
 ) -> OpEvents:  # fmt: skip

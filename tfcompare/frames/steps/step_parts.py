@@ -120,16 +120,16 @@ def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | No
     given."""
     rows, activity = device_activities(space)
     collectives = is_collective(space)
-    only_linked = not len(rows) and steps.is_linked.any()  # without device events, no launch call counts by time
+    only_linked = not len(rows) and steps.is_linked.any()  # without device events, there are no launch calls
     on_host = timed_host_events(space, steps.is_linked | collectives if only_linked else None)
-    what = host_activities(space, on_host, functions)
-    calls = on_host.take(np.flatnonzero(what == Activity.LAUNCH_CALL))
-    counts = np.flatnonzero(_may_explain(steps, on_host, what))
+    host_activity = host_activities(space, on_host, functions)
+    calls = on_host.take(np.flatnonzero(host_activity == Activity.LAUNCH_CALL))
+    explaining = np.flatnonzero(_may_explain(steps, on_host, host_activity))
     return Activities(
         np.append(rows, calls),
         np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL)),
-        on_host.take(counts),
-        what.take(counts),
+        on_host.take(explaining),
+        host_activity.take(explaining),
     )
 
 
@@ -305,11 +305,11 @@ class _LinkedSpans:
         steps."""
         if not len(self._begin):
             return np.zeros(len(times_ps), np.int64)
-        begun = np.searchsorted(self.spans.start_ps, times_ps + self._shift[steps], side="right")
-        last = np.maximum(begun - 1, 0)
+        started = np.searchsorted(self.spans.start_ps, times_ps + self._shift[steps], side="right")
+        last = np.maximum(started - 1, 0)
         until = np.clip(times_ps, self._begin[last], self._end[last])
         within = until - self._begin[last] - self._busy.covered_between(self._begin[last], until)
-        return np.where(begun > 0, self._total[last] + within, 0)
+        return np.where(started > 0, self._total[last] + within, 0)
 
 
 def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int64) -> Int64:

@@ -84,14 +84,14 @@ def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:
 
 def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
     """Whether each step has an event other than markers, function launches, copies and waits for input."""
-    is_none = np.zeros(len(space.events), np.bool_)
-    is_none[space.rows_of_entries(grouping.names_matching(space, _NO_COMPUTE))] = True
-    is_none[markers] = True
-    events, without = np.zeros((2, len(of_group)), np.int32)
+    is_ignored = np.zeros(len(space.events), np.bool_)
+    is_ignored[space.rows_of_entries(grouping.names_matching(space, _NO_COMPUTE))] = True
+    is_ignored[markers] = True
+    events, ignored = np.zeros((2, len(of_group)), np.int32)
     lookup.count_each(groups.group, events)
-    lookup.count_each(groups.group[is_none], without)
+    lookup.count_each(groups.group[is_ignored], ignored)
     out = np.zeros(len(groups.markers), np.bool_)
-    out[of_group[(events > without) & (of_group >= 0)]] = True
+    out[of_group[(events > ignored) & (of_group >= 0)]] = True
     return out
 
 

@@ -74,7 +74,7 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
         step, start = step_of_event[rows], space.events.start_ps[rows]
         end = start + space.events.duration_ps[rows]
         input_here = np.zeros(len(rows), np.bool_) if is_input is None else is_input[rows]
-        counts = ~_made_ahead(step, start, end, input_here, count)
+        counts = ~_is_prefetch(step, start, end, input_here, count)
         span = _spans(step[counts], start[counts], end[counts], count)
         is_longer = span.end_ps - span.start_ps > longest.end_ps - longest.start_ps
         longest = StepSpans(
@@ -116,7 +116,7 @@ def _spans(step: Int32, start: Int64, end: Int64, count: int) -> StepSpans:
     return StepSpans(np.where(has_any, first, 0), np.where(has_any, last, -1))
 
 
-def _made_ahead(step: Int32, start: Int64, end: Int64, is_input: Bools, count: int) -> Bools:
+def _is_prefetch(step: Int32, start: Int64, end: Int64, is_input: Bools, count: int) -> Bools:
     """Which events are input copies that start before the work of earlier steps is done."""
     last = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(last, step[~is_input], end[~is_input])

@@ -125,13 +125,13 @@ def _link_threads(
     made, producer = inside[is_made], outer[is_made]
     consumer, taker = inside[is_taken], outer[is_taken]
     at = _matching_consumers(
-        (space.number_of("parent_id", made, 0), space.number_of("element_id", producer, 0), _ends(space, made)),
-        (space.number_of("id", taker, 0), space.number_of("element_id", consumer, 0), _ends(space, consumer)),
+        (space.number_of("parent_id", made, 0), space.number_of("element_id", producer, 0), _end_times(space, made)),
+        (space.number_of("id", taker, 0), space.number_of("element_id", consumer, 0), _end_times(space, consumer)),
     )
     parent_row[index[made[at >= 0]]] = taker[at[at >= 0]]
 
 
-def _ends(space: XSpace, rows: Int64) -> Int64:
+def _end_times(space: XSpace, rows: Int64) -> Int64:
     return space.events.start_ps[rows] + space.events.duration_ps[rows]
 
 
@@ -205,7 +205,7 @@ def _find_roots(
     for call in range(start.size):
         length, at = 0, call
         while at >= 0 and root[at] == _UNKNOWN:
-            root[at] = at if is_root[at] else _NONE  # stays so in a cycle
+            root[at] = at if is_root[at] else _NONE  # also ends the climb in a cycle
             is_waited_for[at] = is_root[at]
             path[length] = at
             length += 1

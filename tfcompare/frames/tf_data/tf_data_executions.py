@@ -109,9 +109,9 @@ def find_pipelines(space: XSpace, calls: Calls) -> Pipelines:
 def find_executions(calls: Calls, pipelines: Pipelines, most_rows: int = MOST_ROWS) -> Executions:
     """All executions; the slowest ones are retained, as many per pipeline as fit in `most_rows` rows."""
     roots = calls.roots
-    place = np.zeros(len(calls.ids), np.int64)
-    place[pipelines.iterator] = np.arange(len(pipelines.iterator))
-    pipeline = place[calls.iterator[roots]]
+    pipeline_of_iterator = np.zeros(len(calls.ids), np.int64)
+    pipeline_of_iterator[pipelines.iterator] = np.arange(len(pipelines.iterator))
+    pipeline = pipeline_of_iterator[calls.iterator[roots]]
     latency = calls.end_ps[roots] - calls.start_ps[roots]
     slowest_first = np.lexsort((-latency, pipeline))
     sorted_pipeline = pipeline[slowest_first]
