@@ -18,8 +18,8 @@ LAUNCHES = Quantity("kernel launches", "", "fewer launches", "more launches")
 def kernel_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
     """Kernel time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` is the result of `tools.op_stats.time_shares` for `total_duration_us`, with a column `label` for groups whose
-    names are too long to read. `by` names the groups (`kernel`, `op`).
+    `shares` is the result of `tools.op_stats.time_shares` for `total_duration_us`, with a column `label` for groups
+    whose names are too long to read. `by` names the groups (`kernel`, `op`).
     """
     return _shares(shares, sides, f"Kernel time by {by}")
 

@@ -40,8 +40,8 @@ _NOTICEABLE = 1.02
 def step_times(runs: pd.DataFrame) -> go.Figure:
     """The typical step of each run, in row order, with a line at the baseline's.
 
-    `runs` are rows of `tools.many_runs.runs_table` with a step time, oldest first. A thick line is the verdict's confidence
-    interval, scaled to the baseline's typical step; a thin one spans the middle 80 % of the steps.
+    `runs` are rows of `tools.many_runs.runs_table` with a step time, oldest first. A thick line is the verdict's
+    confidence interval, scaled to the baseline's typical step; a thin one spans the middle 80 % of the steps.
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
     thick = "thick: 95 % confidence interval; " if runs["interval_low"].notna().any() else ""
@@ -142,7 +142,7 @@ def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
 def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go.Figure:
     """Heatmap of the change of self time: one row per op, one column per candidate.
 
-    `cells` are those of `tools.many_runs.changes_by_run`; `names` maps candidate ids to names, in column order.
+    `cells` is the result of `tools.many_runs.changes_by_run`; `names` maps candidate ids to names, in column order.
     """
     by_type = "op_name" not in cells.columns
     rows = cells.drop_duplicates("row").sort_values("row")

@@ -227,8 +227,8 @@ def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
 def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:
     """Self time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares`. `by` names the groups
-    (`op`, `op type`), `place` where they ran (`host`).
+    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares`. `by` names the
+    groups (`op`, `op type`), `place` where they ran (`host`).
     """
     title, whole = f"Self time on {place} by {by}", f"{place} self time"
     return share_bars(shares, sides, "self_time_us", title=title, whole=whole, axis="Share of self time")
