@@ -30,8 +30,7 @@ NOTE = "of {count:,} steps the shortest and the longest of each stretch are draw
 
 
 def steps_to_draw(values: Floats, marked: Bools | None = None, points: int = MAX_LINE_POINTS) -> Places:
-    """Positions of at most about `points` steps that draw the same line: ends, marked steps, and extremes of equal
-    stretches."""
+    """Positions of about `points` steps whose line looks like that of all: both ends, marked steps, local extremes."""
     count = len(values)
     if count <= points:
         return np.arange(count)

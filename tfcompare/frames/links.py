@@ -88,10 +88,10 @@ def has_loops(space: XSpace) -> bool:
 
 def link(space: XSpace) -> Links:
     """Builds the graph of which event caused which."""
-    producers, consumers, meetings = _contexts(space)
+    producers, consumers, contexts = _contexts(space)
     edges = [_launches(space), *_program_runs(space), _executors(space), producers, consumers]
     around = directly_around(space)
-    return Links(around, *_adjacency(around, edges, len(space.events) + meetings))
+    return Links(around, *_adjacency(around, edges, len(space.events) + contexts))
 
 
 def nearest_source_value(links: Links, sources: Int64, values: Int8) -> Int8:

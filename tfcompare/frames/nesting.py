@@ -37,10 +37,9 @@ def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, fir
 
 
 def parents_in_time(line: Array, start: Array, duration: Array, order: Array, parent: Array) -> None:
-    """For each row of `order` (sorted as by `order_by_start`), set the innermost event of its line that encloses it, −1
-    for none.
+    """Set `parent` of each row of `order` to the innermost event that encloses it on its line, −1 for none.
 
-    Events that overlap only in part do not enclose each other.
+    `order` is sorted as by `order_by_start`. Events that overlap only in part do not enclose each other.
     """
     _find_parents(line, start, duration, order, np.empty(len(order), np.int32), parent)
 
@@ -118,8 +117,8 @@ def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: 
 
 
 def count_started(line: Array, start: Array, lines: Array, times: Array) -> Array:
-    """For each pair of `lines` and `times`, the number of events on earlier lines, or on that line starting at or
-    before that time.
+    """For each n, the number of events that start at or before `times[n]` on `lines[n]`, plus all events on earlier
+    lines.
 
     Events are sorted by line and start.
     """

@@ -93,10 +93,10 @@ def find_calls(space: XSpace, around: Int32 | None = None) -> Calls | None:
 
 def _sorted_events(space: XSpace, kind: npt.NDArray[np.int8], host: Plane) -> Int32:
     """The events of some `kind` on the host's threads, line by line, sorted by start."""
-    counts = recorded_on(space, host) & (kind > 0)
+    chosen = recorded_on(space, host) & (kind > 0)
     if "_a" in space.stat_names:
-        counts &= ~space.has("_a")
-    rows = np.flatnonzero(counts).astype(np.int32)
+        chosen &= ~space.has("_a")
+    rows = np.flatnonzero(chosen).astype(np.int32)
     order_by_start(space.events.line, space.events.start_ps, space.events.duration_ps, rows)
     return rows
 

@@ -118,7 +118,7 @@ def find_executions(calls: Calls, pipelines: Pipelines, most_rows: int = MOST_RO
     rank = np.empty(len(roots), np.int64)
     rank[slowest_first] = np.arange(len(roots)) - np.searchsorted(sorted_pipeline, sorted_pipeline)
     order = np.lexsort((-latency, rank))
-    retained = order[np.cumsum(_rows_of_each(calls, roots)[order]) <= most_rows]
+    retained = order[np.cumsum(_iterator_counts(calls, roots)[order]) <= most_rows]
     is_retained = np.zeros(len(roots), np.bool_)
     is_retained[retained] = True
     return Executions(roots, pipeline, rank, latency, is_retained)
@@ -179,7 +179,7 @@ def _execution_of_each(calls: Calls, roots: Int64) -> Int64:
     return place[calls.root]
 
 
-def _rows_of_each(calls: Calls, roots: Int64) -> Int64:
+def _iterator_counts(calls: Calls, roots: Int64) -> Int64:
     """Number of iterators in each execution."""
     execution = _execution_of_each(calls, roots)
     inside = np.flatnonzero(execution >= 0)
@@ -187,10 +187,10 @@ def _rows_of_each(calls: Calls, roots: Int64) -> Int64:
     return np.bincount(pairs // len(calls.ids), minlength=len(roots))
 
 
-def _bottlenecks(execution: Int64, self_ps: Int64, can_be: Bools) -> Bools:
-    """For each execution, the candidate (`can_be`) with the largest self time; none if all are 0."""
+def _bottlenecks(execution: Int64, self_ps: Int64, is_candidate: Bools) -> Bools:
+    """Which rows are bottlenecks: in each execution, the candidate with the largest self time, if above 0."""
     out = np.zeros(len(execution), np.bool_)
-    able = np.flatnonzero(can_be & (self_ps > 0))
-    able = able[np.lexsort((-self_ps[able], execution[able]))]
-    out[able[np.unique(execution[able], return_index=True)[1]]] = True
+    candidates = np.flatnonzero(is_candidate & (self_ps > 0))
+    candidates = candidates[np.lexsort((-self_ps[candidates], execution[candidates]))]
+    out[candidates[np.unique(execution[candidates], return_index=True)[1]]] = True
     return out
