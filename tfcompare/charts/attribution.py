@@ -115,8 +115,8 @@ def _connectors(levels: NDArray[np.float64], rows: NDArray[np.float64]) -> go.Sc
     )  # fmt: skip
 
 
-def _end_bar(side: Side, time_us: float, row: float, place: tuple[float, style.Scale]) -> go.Bar:
-    low, scale = place
+def _end_bar(side: Side, time_us: float, row: float, axis: tuple[float, style.Scale]) -> go.Bar:
+    low, scale = axis
     begin = max(low, 0.0)
     return go.Bar(
         orientation="h", base=[begin / scale.size], x=[(time_us - begin) / scale.size], y=[row],

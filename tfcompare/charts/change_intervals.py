@@ -46,9 +46,9 @@ def change_intervals(
     )
     draw_no_change(result, len(rows))
     low, high = _axis_range(rows)
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if _is_drawn(row["ratio"]):
-            result.add_trace(_point(place, row, low, high))
+            result.add_trace(_point(position, row, low, high))
     style.name_rows(result, labels_of(changes, by))
     result.layout.annotations = [*result.layout.annotations, *_annotations(rows)]
     draw_ratio_axis(result, low, high, f"{quantity.name.capitalize()} per step, candidate ÷ baseline")
@@ -60,10 +60,10 @@ def _annotations(rows: Sequence[dict[Any, Any]]) -> list[dict[str, object]]:
     """The verdict of each row at its right end, and its numbers below, next to the interval."""
     (below,), _ = style.bar_offsets()
     end = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "showarrow": False}
-    words = [end | {"text": _word(row), "y": place} for place, row in enumerate(rows)]
+    words = [end | {"text": _word(row), "y": position} for position, row in enumerate(rows)]
     numbers = [
-        end | {"text": _numbers(row), "y": place + below, "font": {"size": 11}}
-        for place, row in enumerate(rows)
+        end | {"text": _numbers(row), "y": position + below, "font": {"size": 11}}
+        for position, row in enumerate(rows)
         if row["status"] == MATCHED
     ]
     return [*words, *numbers]
@@ -81,7 +81,7 @@ def _numbers(row: dict[Any, Any]) -> str:
     return f"{format_ratio(row['ratio'])} ({low} to {high})"
 
 
-def _point(place: int, row: dict[Any, Any], lowest: float, highest: float) -> go.Scatter:
+def _point(position: int, row: dict[Any, Any], lowest: float, highest: float) -> go.Scatter:
     """The row's interval, or a hollow point without one, which becomes an arrow at the edge if it is beyond the
     axis."""
     (below,), _ = style.bar_offsets()
@@ -93,7 +93,7 @@ def _point(place: int, row: dict[Any, Any], lowest: float, highest: float) -> go
     colour = colour_of(row["verdict"], row["evidence"])
     return go.Scatter(
         x=ends,
-        y=[place + below] * len(ends),
+        y=[position + below] * len(ends),
         mode="lines+markers",
         line={"color": colour, "width": 3},
         marker={"symbol": symbols, "size": 10, "color": colour, "line": {"width": 2, "color": colour}},

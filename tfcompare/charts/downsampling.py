@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
-    Places = NDArray[np.int64]
+    Positions = NDArray[np.int64]
 
 MAX_MARKERS = 150
 """Up to this many steps, each gets a marker or a bar; more would touch, and are drawn as a line or areas."""
@@ -29,7 +29,7 @@ MAX_MARKED = 100
 NOTE = "of {count:,} steps the shortest and the longest of each stretch are drawn"
 
 
-def steps_to_draw(values: Floats, marked: Bools | None = None, points: int = MAX_LINE_POINTS) -> Places:
+def steps_to_draw(values: Floats, marked: Bools | None = None, points: int = MAX_LINE_POINTS) -> Positions:
     """Positions of about `points` steps whose line looks like that of all: both ends, marked steps, local extremes."""
     count = len(values)
     if count <= points:
@@ -55,7 +55,7 @@ def note(count: int, points: int = MAX_LINE_POINTS) -> str:
     return NOTE.format(count=count) if count > points else ""
 
 
-def spread_over_ranks(values: Floats, points: int) -> Places:
+def spread_over_ranks(values: Floats, points: int) -> Positions:
     """Positions of `points` values spread evenly over their ranks, including the smallest and the largest."""
     order = np.argsort(values, kind="stable")
     if len(values) <= points:

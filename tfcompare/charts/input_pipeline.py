@@ -74,12 +74,12 @@ def _name_panel(result: go.Figure, column: int, side: Side) -> None:
 
 def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.Bar | go.Scatter]:
     """Waiting time and the rest as stacked bars, or as areas if the bars would be too thin."""
-    places = _areas(frame) if len(frame) > MAX_MARKERS else np.arange(len(frame))
-    frame = frame.iloc[places]
+    positions = _areas(frame) if len(frame) > MAX_MARKERS else np.arange(len(frame))
+    frame = frame.iloc[positions]
     rest = frame["duration_us"] - frame["input_us"]
     parts = (("waiting for input", frame["input_us"], 1.0), ("rest of the step", rest, REST_OPACITY))
     shared: dict[str, Any] = {
-        "x": places + 1,
+        "x": positions + 1,
         "customdata": _step_hover(frame),
         "hovertemplate": (
             "step %{customdata[0]} (position %{x})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} "
@@ -144,11 +144,11 @@ def input_shares(series: Series) -> go.Figure:
         legend_rows=len(shown), showlegend=True,
     )  # fmt: skip
     for side, frame in shown:
-        places = downsampling.steps_to_draw(frame["input_share"].fillna(0.0).to_numpy(np.float64))
-        frame = frame.iloc[places]
+        positions = downsampling.steps_to_draw(frame["input_share"].fillna(0.0).to_numpy(np.float64))
+        frame = frame.iloc[positions]
         included = frame["included"].to_numpy(dtype=bool)
         result.add_scatter(
-            name=side.label, x=places + 1, y=frame["input_share"],
+            name=side.label, x=positions + 1, y=frame["input_share"],
             mode="lines+markers" if len(frame) <= MAX_MARKERS else "lines",
             line={"color": side.colour, "width": 1.5},
             marker=None if len(frame) > MAX_MARKERS else {
@@ -181,8 +181,8 @@ def category_times(categories: pd.DataFrame, sides: tuple[Side, Side], *, per: s
         height=style.rows_height(len(categories), bars_in_a_row=2), legend_rows=2, barmode="overlay",
         showlegend=True,
     )  # fmt: skip
-    places, width = style.bar_offsets(2)
-    for role, side, below in zip(ROLES, sides, places, strict=True):
+    offsets, width = style.bar_offsets(2)
+    for role, side, below in zip(ROLES, sides, offsets, strict=True):
         if role in present:
             y = np.arange(len(categories)) + below
             result.add_trace(_category_bars(categories, role, side, scale).update(y=y, width=width))

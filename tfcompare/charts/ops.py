@@ -251,8 +251,8 @@ def share_bars(
         legend_rows=2,
         barmode="overlay",
     )
-    places, width = style.bar_offsets(2)
-    for role, side, below in zip(ROLES, sides, places, strict=True):
+    offsets, width = style.bar_offsets(2)
+    for role, side, below in zip(ROLES, sides, offsets, strict=True):
         bars = _share_bars(shares, metric, role, side)
         result.add_trace(bars.update(y=np.arange(len(shares)) + below, width=width))
     largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0

@@ -49,19 +49,19 @@ def axis_end(frames: Sequence[pd.DataFrame], column: str) -> float | None:
 
 def beyond_line_marks(frame: pd.DataFrame, column: str, end: float, scale: Scale, colour: str) -> go.Scatter | None:
     """Marks with the time of each step beyond the end of the axis, just below the edge; None without any."""
-    places = _beyond(frame, column, end)
-    sides = ["middle right" if place < len(frame) * 0.7 else "middle left" for place in places]
-    levels = np.array([end * (0.96 - 0.08 * (i % _LABEL_LEVELS)) for i in range(places.size)])  # staggered
-    is_labelled = places.size <= _MAX_LABELS
-    return _marks(frame, column, places, levels / scale.size, is_labelled, textposition=sides, marker_color=colour)
+    positions = _beyond(frame, column, end)
+    sides = ["middle right" if position < len(frame) * 0.7 else "middle left" for position in positions]
+    levels = np.array([end * (0.96 - 0.08 * (i % _LABEL_LEVELS)) for i in range(positions.size)])  # staggered
+    is_labelled = positions.size <= _MAX_LABELS
+    return _marks(frame, column, positions, levels / scale.size, is_labelled, textposition=sides, marker_color=colour)
 
 
 def beyond_bar_marks(frame: pd.DataFrame, column: str, end: float, scale: Scale) -> go.Scatter | None:
     """Like `beyond_line_marks`, with marks on the edge and times above it if there is room."""
-    places = _beyond(frame, column, end)
-    is_labelled = bool((np.diff(places) >= len(frame) / _MAX_LABELS).all())
-    levels = np.full(places.size, end / scale.size)
-    return _marks(frame, column, places, levels, is_labelled, textposition="top center", marker_color=_COLOUR)
+    positions = _beyond(frame, column, end)
+    is_labelled = bool((np.diff(positions) >= len(frame) / _MAX_LABELS).all())
+    levels = np.full(positions.size, end / scale.size)
+    return _marks(frame, column, positions, levels, is_labelled, textposition="top center", marker_color=_COLOUR)
 
 
 def _beyond(frame: pd.DataFrame, column: str, end: float) -> NDArray[np.int64]:
@@ -70,14 +70,19 @@ def _beyond(frame: pd.DataFrame, column: str, end: float) -> NDArray[np.int64]:
 
 
 def _marks(
-    frame: pd.DataFrame, column: str, places: NDArray[np.int64], y: NDArray[np.float64], is_labelled: bool, **look: Any
+    frame: pd.DataFrame,
+    column: str,
+    positions: NDArray[np.int64],
+    y: NDArray[np.float64],
+    is_labelled: bool,
+    **look: Any,
 ) -> go.Scatter | None:
-    if not places.size:
+    if not positions.size:
         return None
-    rows = frame.iloc[places]
+    rows = frame.iloc[positions]
     times = rows[column].map(format_time_us).tolist()
     return go.Scatter(
-        x=places + 1,
+        x=positions + 1,
         y=y,
         mode="markers+text" if is_labelled else "markers",
         text=times,

@@ -149,11 +149,13 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
         height=320, legend_rows=max(2 * bool(end), sum(map(bool, notes)) - 1), showlegend=True, barmode="stack",
         barcornerradius=0, bargap=0.15,
     )  # fmt: skip
-    places = downsampling.steps_to_draw(steps["duration_us"].to_numpy(np.float64), points=downsampling.MAX_AREA_POINTS)
-    hover, drawn = _step_hover(steps, places), steps.iloc[places]
+    positions = downsampling.steps_to_draw(
+        steps["duration_us"].to_numpy(np.float64), points=downsampling.MAX_AREA_POINTS
+    )
+    hover, drawn = _step_hover(steps, positions), steps.iloc[positions]
     for part in parts:
         trace = (_area if areas else _bars)(part, drawn, scale, hover)
-        result.add_trace(trace.update(x=places + 1))
+        result.add_trace(trace.update(x=positions + 1))
     _legend_below(result, len(parts))
     result.update_xaxes(
         title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), MIN_STEPS_SHOWN) + 0.6]
@@ -165,10 +167,10 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
     return result
 
 
-def _step_hover(steps: pd.DataFrame, places: NDArray[np.int64]) -> list[list[str]]:
+def _step_hover(steps: pd.DataFrame, positions: NDArray[np.int64]) -> list[list[str]]:
     status = np.where(steps["included"].astype(bool), "", "<br>set aside")
-    status = np.where(outliers.is_outlier(steps), outliers.HOVER, status)[places]
-    rows = steps.iloc[places]
+    status = np.where(outliers.is_outlier(steps), outliers.HOVER, status)[positions]
+    rows = steps.iloc[positions]
     texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), status)
     return [list(row) for row in zip(*texts, strict=True)]
 

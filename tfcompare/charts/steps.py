@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
-    Places = NDArray[np.int64]
+    Positions = NDArray[np.int64]
 
 MIN_RATIO_TO_CENTRE = 2.0
 """If typical steps differ by this ratio, each distribution is drawn relative to its own; else both would be lines."""
@@ -103,16 +103,16 @@ def _step_traces(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, 
 
 
 def _step_trace(
-    side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale, places: Places
+    side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale, positions: Positions
 ) -> go.Scatter:
     """The steps at those positions of the frame."""
-    rows, outlying = frame.iloc[places], outlying[places]
+    rows, outlying = frame.iloc[positions], outlying[positions]
     included = rows["included"].to_numpy(dtype=bool)
     symbols = np.where(included, side.symbol, f"{side.symbol}-open")
     remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>set aside"))
     return go.Scatter(
         name=side.label,
-        x=places + 1,
+        x=positions + 1,
         y=scale.of(rows[column]),
         line={"color": side.colour, "width": 1.5},
         marker={
@@ -198,8 +198,8 @@ def _which_points(series: Series) -> str:
 
 
 def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
-    places = np.arange(len(x)) if len(x) <= MAX_BOX_POINTS else downsampling.spread_over_ranks(x, MAX_BOX_POINTS)
-    rows, points = frame.iloc[places], x[places]
+    positions = np.arange(len(x)) if len(x) <= MAX_BOX_POINTS else downsampling.spread_over_ranks(x, MAX_BOX_POINTS)
+    rows, points = frame.iloc[positions], x[positions]
     texts = [[str(step), format_time_us(time)] for step, time in zip(rows["step"], rows["duration_us"], strict=True)]
     result = go.Box(
         name=label,
@@ -213,7 +213,7 @@ def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
         hovertemplate="step %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
         hoveron="points",
     )
-    if len(places) == len(x):
+    if len(positions) == len(x):
         return result.update(x=points, customdata=np.array(texts))
     return result.update(_quartiles(x), y=[label], x=[points.tolist()], customdata=[texts])
 

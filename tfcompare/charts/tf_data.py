@@ -30,7 +30,7 @@ BOX = 0.92
 
 
 @dataclass(frozen=True)
-class Place:
+class Box:
     """Position of a node: middle `x` and half width as shares of the width, `top` and `height` in pixels."""
 
     x: float
@@ -41,11 +41,11 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """The nodes of one side, with the text lines and the place of each."""
+    """The nodes of one side, with the text lines and the box of each."""
 
     nodes: pd.DataFrame
     texts: list[list[str]]
-    places: list[Place]
+    boxes: list[Box]
 
 
 def pipeline_graphs(
@@ -58,24 +58,24 @@ def pipeline_graphs(
     """
     branches = max(_leaf_count(graph.nodes) for _, graph, _ in sides)
     across = [_horizontal_layout(graph.nodes, branches) for _, graph, _ in sides]
-    lines = [_texts(graph, places) for (_, graph, _), places in zip(sides, across, strict=True)]
+    lines = [_texts(graph, spans) for (_, graph, _), spans in zip(sides, across, strict=True)]
     levels = 1 + max((int(graph.nodes["level"].max()) for _, graph, _ in sides if len(graph.nodes)), default=0)
     heights = np.full(levels, 2)
     for (_, graph, _), texts in zip(sides, lines, strict=True):
         np.maximum.at(heights, graph.nodes["level"].to_numpy(), [len(text) for text in texts])
-    boxes = heights * float(LINE_PIXELS) + 2 * PADDING_PIXELS
-    tops = np.concatenate([[0], np.cumsum(boxes + GAP_PIXELS)])
+    box_heights = heights * float(LINE_PIXELS) + 2 * PADDING_PIXELS
+    tops = np.concatenate([[0], np.cumsum(box_heights + GAP_PIXELS)])
     tops[-1] -= GAP_PIXELS - 2 * PADDING_PIXELS
     figures = []
-    for (side, graph, text), texts, places in zip(sides, lines, across, strict=True):
-        down = [(float(tops[level]), float(boxes[level])) for level in graph.nodes["level"]]
-        where = [Place(x, top, half, height) for (x, half), (top, height) in zip(places, down, strict=True)]
-        figures.append(_figure(side, text, execution, float(tops[-1]), _Layout(graph.nodes, texts, where)))
+    for (side, graph, text), texts, spans in zip(sides, lines, across, strict=True):
+        down = [(float(tops[level]), float(box_heights[level])) for level in graph.nodes["level"]]
+        boxes = [Box(x, top, half, height) for (x, half), (top, height) in zip(spans, down, strict=True)]
+        figures.append(_figure(side, text, execution, float(tops[-1]), _Layout(graph.nodes, texts, boxes)))
     return figures[0], figures[1]
 
 
 def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout) -> go.Figure:
-    nodes, places = drawn.nodes, drawn.places
+    nodes, boxes = drawn.nodes, drawn.boxes
     result = style.figure(
         f"{execution}: {side.role.lower()} {style.safe(middle_ellipsis(side.name, 34))}",
         text,
@@ -86,8 +86,8 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout
         hoverdistance=60,
         dragmode=False,
     )
-    result.layout.shapes = _edges(nodes, places, side) + _outlines(nodes, places, side)
-    result.add_traces([_labels(drawn.texts, places), _hover(nodes, places)])
+    result.layout.shapes = _edges(nodes, boxes, side) + _outlines(nodes, boxes, side)
+    result.add_traces([_labels(drawn.texts, boxes), _hover(nodes, boxes)])
     hidden = {"visible": False, "fixedrange": True}
     result.update_xaxes(range=[0, 1], **hidden)
     result.update_yaxes(range=[bottom, -PADDING_PIXELS], **hidden)
@@ -128,36 +128,36 @@ def _horizontal_layout(nodes: pd.DataFrame, branches: int) -> list[tuple[float, 
     return [(m, BOX * min(half, WIDEST / 2)) for m, half in zip(x, room, strict=True)]
 
 
-def _edges(nodes: pd.DataFrame, places: list[Place], side: Side) -> list[dict[str, object]]:
+def _edges(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, object]]:
     """Paths from each node up and across to the middle of its parent, without crossing a box."""
     out: list[dict[str, object]] = []
-    for place, above, critical in zip(places, nodes["above"], nodes["on_critical_path"], strict=True):
+    for box, above, critical in zip(boxes, nodes["above"], nodes["on_critical_path"], strict=True):
         if above < 0:
             continue
-        upper = places[above]
+        upper = boxes[above]
         bottom = upper.top + upper.height
         turn = bottom + GAP_PIXELS / 2
-        path = f"M {place.x} {place.top} L {place.x} {turn} L {upper.x} {turn} L {upper.x} {bottom}"
+        path = f"M {box.x} {box.top} L {box.x} {turn} L {upper.x} {turn} L {upper.x} {bottom}"
         out.append({"type": "path", "path": path, "layer": "below", "line": _line(side, critical, 3.5)})
     return out
 
 
-def _outlines(nodes: pd.DataFrame, places: list[Place], side: Side) -> list[dict[str, object]]:
+def _outlines(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, object]]:
     out: list[dict[str, object]] = []
-    for place, critical, blamed in zip(places, nodes["on_critical_path"], nodes["is_bottleneck"], strict=True):
-        box = {
+    for box, critical, blamed in zip(boxes, nodes["on_critical_path"], nodes["is_bottleneck"], strict=True):
+        outline = {
             "type": "rect",
-            "x0": place.x - place.half,
-            "x1": place.x + place.half,
-            "y0": place.top,
-            "y1": place.top + place.height,
+            "x0": box.x - box.half,
+            "x1": box.x + box.half,
+            "y0": box.top,
+            "y1": box.top + box.height,
             "layer": "below",
         }
-        out.append(box | {"line": _line(side, critical, 2.5), "fillcolor": "rgba(128,136,148,0.10)"})
+        out.append(outline | {"line": _line(side, critical, 2.5), "fillcolor": "rgba(128,136,148,0.10)"})
         if blamed:
-            inner = {"x0": place.x - place.half * 0.985, "x1": place.x + place.half * 0.985}
-            inner |= {"y0": place.top + 4, "y1": place.top + place.height - 4}
-            out.append(box | inner | {"line": {"color": style.WORSE, "width": 3}})
+            inner = {"x0": box.x - box.half * 0.985, "x1": box.x + box.half * 0.985}
+            inner |= {"y0": box.top + 4, "y1": box.top + box.height - 4}
+            out.append(outline | inner | {"line": {"color": style.WORSE, "width": 3}})
     return out
 
 
@@ -167,10 +167,10 @@ def _line(side: Side, critical: bool, bold: float) -> dict[str, object]:
     return {"color": style.BASELINE_COLOUR, "width": 1.2, "dash": "dash"}
 
 
-def _labels(texts: list[list[str]], places: list[Place]) -> go.Scatter:
+def _labels(texts: list[list[str]], boxes: list[Box]) -> go.Scatter:
     return go.Scatter(
-        x=[place.x for place in places],
-        y=[place.top + place.height / 2 for place in places],
+        x=[box.x for box in boxes],
+        y=[box.top + box.height / 2 for box in boxes],
         mode="text",
         text=["<br>".join(text) for text in texts],
         textposition="middle center",
@@ -180,13 +180,13 @@ def _labels(texts: list[list[str]], places: list[Place]) -> go.Scatter:
     )
 
 
-def _hover(nodes: pd.DataFrame, places: list[Place]) -> go.Scatter:
+def _hover(nodes: pd.DataFrame, boxes: list[Box]) -> go.Scatter:
     """Invisible points along each box, so that hovering works all over it."""
     along = (-0.8, -0.4, 0.0, 0.4, 0.8)
     details = [node_details(row, call_start(nodes)) for _, row in nodes.iterrows()]
     return go.Scatter(
-        x=[place.x + part * place.half for place in places for part in along],
-        y=[place.top + place.height / 2 for place in places for _ in along],
+        x=[box.x + part * box.half for box in boxes for part in along],
+        y=[box.top + box.height / 2 for box in boxes for _ in along],
         mode="markers",
         marker={"size": 30, "opacity": 0},
         customdata=[detail for detail in details for _ in along],

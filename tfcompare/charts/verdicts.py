@@ -67,9 +67,9 @@ def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figur
         margin={"l": 8, "r": 16, "t": 72, "b": 8},
     )
     draw_no_change(result, len(rows))
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         if is_drawn(row.verdict):
-            result.add_trace(_interval(place, row))
+            result.add_trace(_interval(position, row))
     style.name_rows(result, [_label(row) for row in rows])
     reach = _axis_range([row.verdict for row in rows])
     draw_ratio_axis(result, -reach, reach, axis)
@@ -136,14 +136,14 @@ def _label(row: Judged) -> str:
     return f"{middle_ellipsis(row.name, 40)} · {word_of(verdict)}{numbers}"
 
 
-def _interval(place: int, row: Judged) -> go.Scatter:
+def _interval(position: int, row: Judged) -> go.Scatter:
     verdict = row.verdict
     (below,), _ = style.bar_offsets()
     colour = colour_of(verdict.word, verdict.evidence)
     return go.Scatter(
         name=row.name,
         x=[verdict.low, verdict.ratio, verdict.high],
-        y=[place + below] * 3,
+        y=[position + below] * 3,
         mode="lines+markers",
         line={"color": colour, "width": 3},
         marker={"symbol": ["line-ns-open", row.symbol, "line-ns-open"], "size": [10, 11, 10], "color": colour},

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.output import note
 from tfcompare.commands.reading import chosen_steps, load_with, stored_runs
 from tfcompare.errors import TfcompareError
-from tfcompare.frames.steps.step_choice import StepChoice
 from tfcompare.sources.remote.places import shown
 
 if TYPE_CHECKING:
+    from tfcompare.frames.steps.step_choice import StepChoice
     from tfcompare.run import Run
 
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")

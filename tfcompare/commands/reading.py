@@ -13,11 +13,11 @@ from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.text_table import printable
 from tfcompare.errors import NoRuns
-from tfcompare.frames.steps.step_choice import StepChoice, step_choice
 from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
+    from tfcompare.frames.steps.step_choice import StepChoice
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
     from tfcompare.store.stored import StoredRun
@@ -148,6 +148,8 @@ def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
 
 def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
     """The steps chosen by `--steps` and `--step-marker`. Raises `TfcompareError` for a malformed range."""
+    from tfcompare.frames.steps.step_choice import step_choice
+
     return step_choice(arguments.step_marker, arguments.steps)
 
 

@@ -221,12 +221,12 @@ def _adjacency(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: 
 
 
 @compiled
-def _append_children(parents: Array, children: Array, place: Array, out: Array) -> None:
-    """Append each child to its parent's children in `out`; `place` is the next free position of each parent."""
+def _append_children(parents: Array, children: Array, next_free: Array, out: Array) -> None:
+    """Append each child to its parent's children in `out`; `next_free` is the next free position of each parent."""
     for i in range(parents.size):
-        at = place[parents[i]]
+        at = next_free[parents[i]]
         out[at] = children[i]
-        place[parents[i]] = at + 1
+        next_free[parents[i]] = at + 1
 
 
 @compiled

@@ -117,9 +117,9 @@ def memory_peak(events: MemoryEvents, host: str) -> pd.DataFrame:
 def _sorted_codes(texts: Texts, positions: Int64, more: list[str]) -> tuple[Int64, pd.api.extensions.ExtensionArray]:
     """(codes of the texts at `positions`, followed by those of `more`; the distinct texts, sorted)."""
     labels = sorted({*texts.labels, *more})
-    place = {label: i for i, label in enumerate(labels)}
-    of_label = np.array([place[label] for label in texts.labels], np.int64)
-    of_more = np.array([place[text] for text in more], np.int64)
+    rank = {label: i for i, label in enumerate(labels)}
+    of_label = np.array([rank[label] for label in texts.labels], np.int64)
+    of_more = np.array([rank[text] for text in more], np.int64)
     return np.append(of_label[texts.code[positions]], of_more), pd.array(labels, dtype="str")
 
 

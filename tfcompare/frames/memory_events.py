@@ -227,17 +227,17 @@ def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
         code[unnamed] = len(labels) + which
         labels += map(str, numbers.tolist())
     in_order = sorted({*labels, ""})
-    place = {label: i for i, label in enumerate(in_order)}
-    used, code = distinct(np.array([place[label] for label in (*labels, "")])[code], len(in_order))
+    rank = {label: i for i, label in enumerate(in_order)}
+    used, code = distinct(np.array([rank[label] for label in (*labels, "")])[code], len(in_order))
     return tuple(in_order[i] for i in used), code
 
 
 def _neighbours(memory: Int64, address: Int64) -> tuple[Int64, Int64]:
     """(position of the previous, of the next event at the same address of the same memory id), −1 for none."""
-    places, place = combinations(memory, address)
-    _, order = lookup.grouped(place.astype(np.int32), len(places))
+    addresses, code = combinations(memory, address)
+    _, order = lookup.grouped(code.astype(np.int32), len(addresses))
     here, after = order[:-1], order[1:]
-    same = place[here] == place[after]
+    same = code[here] == code[after]
     previous, following = np.full((2, len(order)), -1, np.int64)
     previous[after[same]] = here[same]
     following[here[same]] = after[same]

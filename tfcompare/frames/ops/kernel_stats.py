@@ -137,8 +137,8 @@ def _table(of_launch: pd.DataFrame, host: str) -> tuple[pd.DataFrame, Int64]:
     rows = rows.sort_values(
         ["total_ps", "kernel_name", "grid_dim", "block_dim", "op_name"], ascending=[False, *[True] * 4]
     )
-    place = np.empty(len(rows), np.int64)
-    place[rows.index] = np.arange(len(rows))
+    position = np.empty(len(rows), np.int64)
+    position[rows.index] = np.arange(len(rows))
     table = KERNEL_STATS.conform(
         rows.assign(
             host=host,
@@ -148,4 +148,4 @@ def _table(of_launch: pd.DataFrame, host: str) -> tuple[pd.DataFrame, Int64]:
             max_duration_us=rows["max_ps"] / PS_PER_US,
         ).reset_index(drop=True)
     )
-    return table, place[groups.ngroup().to_numpy()]
+    return table, position[groups.ngroup().to_numpy()]

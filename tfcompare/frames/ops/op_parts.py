@@ -26,7 +26,7 @@ Bools = npt.NDArray[np.bool_]
 NO_STEP = -1
 
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
-PLACES = ["earliest", "latest"]
+ORDER_COLUMNS = ["earliest", "latest"]
 """First and last position of a part in the order in which the parts of a step start; −1 outside all steps."""
 
 SUMMED = ["occurrences", "total_time_ps", "self_time_ps"]
@@ -50,7 +50,7 @@ NO_WALL: pd.DataFrame = pd.DataFrame(
 class OpParts:
     """The parts of ops, and the time of each in each step.
 
-    `parts` has the columns device (the plane's name), host_or_device, op_type, op_name, part, those of `PLACES`, and
+    `parts` has the columns device (the plane's name), host_or_device, op_type, op_name, part, `ORDER_COLUMNS`, and
     shapes (`op_evidence.with_shapes`). `cells` has the columns part (a row of `parts`), step (its number, `NO_STEP`
     outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `wall` has the columns part, step, step_part
     (a position in `schema.STEP_PARTS`), stage (the row in `parts` of the tf.data iterator that the op worked for, −1
@@ -126,7 +126,7 @@ class OpEvents:
         parts = parts[_TEXTS].astype("str").reset_index(drop=True)
         begin = -largest(code, -start_ps[self.rows], len(cells))
         return OpParts(
-            parts.assign(**_places(part, cells % width, begin, len(parts))),
+            parts.assign(**_order_in_step(part, cells % width, begin, len(parts))),
             pd.DataFrame(
                 {
                     "part": part,
@@ -141,18 +141,18 @@ class OpEvents:
         )
 
 
-def _places(part: Int64, step: Int64, begin: Int64, size: int) -> dict[str, Int64]:
-    """The columns `PLACES` of `size` parts, from when each part began in each step.
+def _order_in_step(part: Int64, step: Int64, begin: Int64, size: int) -> dict[str, Int64]:
+    """The columns `ORDER_COLUMNS` of `size` parts, from when each part began in each step.
 
     Step 0 stands for outside all steps, and is used only if there is no other step.
     """
     inside = np.flatnonzero((step > 0) | (not step.any()))
     order = inside[np.lexsort((begin[inside], step[inside]))]
     of_step = step[order]
-    place = np.arange(len(order)) - np.searchsorted(of_step, of_step)
-    latest = largest(part[order], place, size)
-    earliest = -largest(part[order], -place, size)
-    return dict(zip(PLACES, (np.where(latest < 0, -1, earliest), np.maximum(latest, -1)), strict=True))
+    rank = np.arange(len(order)) - np.searchsorted(of_step, of_step)
+    latest = largest(part[order], rank, size)
+    earliest = -largest(part[order], -rank, size)
+    return dict(zip(ORDER_COLUMNS, (np.where(latest < 0, -1, earliest), np.maximum(latest, -1)), strict=True))
 
 
 def concat_parts(several: Iterable[OpParts]) -> OpParts:

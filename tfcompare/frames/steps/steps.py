@@ -79,9 +79,9 @@ def in_range(space: XSpace, steps: Steps, first: int | None, last: int | None) -
     count = len(steps.number)
     low, high = (first or 1) - 1, min(last or count, count)
     chosen = np.arange(low, high)
-    place = np.full(count + 1, -1, np.int32)  # the last element maps −1 to −1
-    place[chosen] = np.arange(len(chosen))
-    of_event = place[steps.of_event]
+    new_position = np.full(count + 1, -1, np.int32)  # the last element maps −1 to −1
+    new_position[chosen] = np.arange(len(chosen))
+    of_event = new_position[steps.of_event]
     in_range_events = of_event >= 0
     outside = steps.of_event < 0
     for plane in space.planes if len(chosen) else []:

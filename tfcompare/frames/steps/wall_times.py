@@ -53,14 +53,14 @@ def wall_of_parts(ops: Sequence[OpEvents], wall: pd.DataFrame, step_numbers: Int
     """`OpParts.wall`, renumbered for `ops` without the parts that have no events."""
     if wall.empty:
         return NO_WALL
-    place, first = [], 0
+    by_plane, first = [], 0
     for plane in ops:
         used = np.unique(plane.part)
         of_plane = np.full(len(plane.parts), -1)
         of_plane[used] = first + np.arange(len(used))
-        place.append(of_plane)
+        by_plane.append(of_plane)
         first += len(used)
-    places = np.concatenate([*place, [-1]]).astype(np.int32)
-    return wall.assign(part=places[wall["part"]], stage=places[wall["stage"]], step=step_numbers[wall["step"]])[
+    new_part = np.concatenate([*by_plane, [-1]]).astype(np.int32)
+    return wall.assign(part=new_part[wall["part"]], stage=new_part[wall["stage"]], step=step_numbers[wall["step"]])[
         list(NO_WALL)
     ]

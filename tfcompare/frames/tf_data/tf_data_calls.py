@@ -147,9 +147,9 @@ def _matching_consumers(produced: tuple[Int64, Int64, Int64], consumed: tuple[In
     key_produced, key_consumed = key[: len(produced[0])], key[len(produced[0]) :]
     order = np.lexsort((consumed[2], key_consumed))
     first, last = (np.searchsorted(key_consumed[order], key_produced, side) for side in ("left", "right"))
-    place = np.empty(len(key_produced), np.int64)
-    _first_from(consumed[2][order], first, last, produced[2], place)
-    return np.append(order, _NONE)[place]
+    position = np.empty(len(key_produced), np.int64)
+    _first_from(consumed[2][order], first, last, produced[2], position)
+    return np.append(order, _NONE)[position]
 
 
 def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) -> Calls:
@@ -167,8 +167,8 @@ def _calls(space: XSpace, rows: Int64, around: Int64, ids: Int64, above: Int64) 
 
 
 @compiled
-def _first_from(times: Array, first: Array, last: Array, wanted: Array, place: Array) -> None:
-    """`place[i]` is the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last one; −1 if
+def _first_from(times: Array, first: Array, last: Array, wanted: Array, position: Array) -> None:
+    """`position[i]` is the first of `times[first[i]:last[i]]` (sorted) from `wanted[i]` on, else the last one; −1 if
     empty."""
     for i in range(wanted.size):
         low, high = first[i], last[i]
@@ -178,7 +178,7 @@ def _first_from(times: Array, first: Array, last: Array, wanted: Array, place: A
                 low = middle + 1
             else:
                 high = middle
-        place[i] = min(low, last[i] - 1) if first[i] < last[i] else _NONE
+        position[i] = min(low, last[i] - 1) if first[i] < last[i] else _NONE
 
 
 @compiled

@@ -174,9 +174,9 @@ def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
 
 def _execution_of_each(calls: Calls, roots: Int64) -> Int64:
     """The position in `roots` of each call's root, −1 for calls without one."""
-    place = np.full(len(calls.row) + 1, -1, np.int64)  # the last element maps −1 to −1
-    place[roots] = np.arange(len(roots))
-    return place[calls.root]
+    position = np.full(len(calls.row) + 1, -1, np.int64)  # the last element maps −1 to −1
+    position[roots] = np.arange(len(roots))
+    return position[calls.root]
 
 
 def _iterator_counts(calls: Calls, roots: Int64) -> Int64:

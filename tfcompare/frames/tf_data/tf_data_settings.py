@@ -35,8 +35,8 @@ def texts_of_rows(space: XSpace, analysis: Analysis) -> dict[str, Texts]:
     event = analysis.calls.row[rows.first]
     kind = rows.iterator * len(space.metadata_names) + space.events.metadata[event]  # ids are reused under other names
     _, at, code = np.unique(kind, return_index=True, return_inverse=True)
-    events, place = np.unique(event[at], return_inverse=True)
-    return {name: texts[place[code]] for name, texts in _texts_of_events(space, events).items()}
+    events, position = np.unique(event[at], return_inverse=True)
+    return {name: texts[position[code]] for name, texts in _texts_of_events(space, events).items()}
 
 
 def largest_of_rows(space: XSpace, analysis: Analysis, stat: str) -> pd.arrays.IntegerArray:
