@@ -80,20 +80,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = chosen.run(chosen)
         sys.stdout.flush()
     except Unknown as error:
-        return _complain(f"{error}{did_you_mean(close_matches(error.name, error.known))}")
+        return _report_error(f"{error}{did_you_mean(close_matches(error.name, error.known))}")
     except TfcompareError as error:
-        return _complain(str(error))
+        return _report_error(str(error))
     except BrokenPipeError:
         # Give the interpreter's final flush of stdout somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except OSError as error:
-        return _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        return _report_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return INTERRUPTED
     return status
 
 
-def _complain(message: str) -> int:
+def _report_error(message: str) -> int:
     print(f"tfcompare: {' '.join(message.split())}", file=sys.stderr)
     return BAD_INPUT

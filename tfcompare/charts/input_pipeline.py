@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
-TOO_FLAT = 4.0
+MAX_LENGTH_RATIO = 4.0
 """Runs get separate scales if their longest steps differ by more than this ratio; the shorter would be unreadable."""
 
 PANEL_NAME_LENGTH = 24
@@ -33,7 +33,7 @@ def step_times(series: Series) -> go.Figure:
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
     tallest = [float(frame["duration_us"].max()) for _, frame in shown]
-    alone = min(tallest, default=0.0) * TOO_FLAT < max(tallest, default=0.0)
+    alone = min(tallest, default=0.0) * MAX_LENGTH_RATIO < max(tallest, default=0.0)
     notes = ["each run on a scale of its own"] if alone else []
     notes += [EXCLUDED_NOTE] if _has_hollow(shown) else []
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))

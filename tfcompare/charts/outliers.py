@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SYMBOL = "star"
 NOTE = "star: outlying"
 HOVER = "<br>outlying: moved to the edge of the usual for the verdict"
-MIN_STRETCH = 2.5
+CUT_ABOVE_RATIO = 2.5
 """The axis is cut above the usual steps if the longest step is more than this many times the longest usual one."""
 BEYOND_NOTE = "▲ beyond the axis (double-click: all of it)"
 
@@ -44,7 +44,7 @@ def axis_end(frames: Sequence[pd.DataFrame], column: str) -> float | None:
     ]
     longest = max((float(frame[column].max()) for frame in frames), default=0.0)
     longest_usual = max((value for value in usual if value > 0), default=0.0)
-    return _ROOM * longest_usual if longest_usual > 0 and longest > MIN_STRETCH * longest_usual else None
+    return _ROOM * longest_usual if longest_usual > 0 and longest > CUT_ABOVE_RATIO * longest_usual else None
 
 
 def beyond_line_marks(frame: pd.DataFrame, column: str, end: float, scale: Scale, colour: str) -> go.Scatter | None:

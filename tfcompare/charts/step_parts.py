@@ -32,7 +32,7 @@ PART_COLOURS = {
 PART_PATTERNS = {"other_us": "/", "host_collectives_us": "+", "device_collectives_us": "x", "device_to_device_us": "."}
 
 ROLES = ("baseline", "candidate")
-TOO_FLAT = 4.0
+MAX_LENGTH_RATIO = 4.0
 """Average steps that differ by more than this ratio are drawn as shares; parts of the shorter would be invisible."""
 
 EXCLUDED_OPACITY = 0.35
@@ -59,7 +59,7 @@ def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
     means = {role: parts[f"mean_us_{role}"].fillna(0.0) for role in ROLES}
     present = [(role, side) for role, side in zip(ROLES, sides, strict=True) if means[role].sum() > 0]
     whole = {role: float(means[role].sum()) for role, _ in present}
-    as_shares = bool(whole) and max(whole.values()) > TOO_FLAT * min(whole.values())
+    as_shares = bool(whole) and max(whole.values()) > MAX_LENGTH_RATIO * min(whole.values())
     scale = style.time_scale(whole.values())
     shown = parts[np.logical_or.reduce([means[role] > 0 for role in ROLES])]
     result = style.figure(

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Positions = NDArray[np.int64]
 
-MIN_RATIO_TO_CENTRE = 2.0
+CENTRE_ABOVE_RATIO = 2.0
 """If typical steps differ by this ratio, each distribution is drawn relative to its own; else both would be lines."""
 
-FLAT = 6.0
+CUT_ABOVE_RATIO = 6.0
 """The axis is cut if values span more than this many times the range of the usual steps; boxes would be lines."""
 
 NAMES_PIXELS = 96
@@ -143,7 +143,7 @@ def step_distribution(series: Series) -> go.Figure:
     counted = [(side, frame[frame["included"].astype(bool)]) for side, frame in series]
     counted = [(side, frame) for side, frame in counted if len(frame)]
     centres = [float(typical(frame["duration_us"].to_numpy(np.float64)[np.newaxis])[0]) for _, frame in counted]
-    relative = min(centres, default=0.0) > 0 and max(centres) / min(centres) >= MIN_RATIO_TO_CENTRE
+    relative = min(centres, default=0.0) > 0 and max(centres) / min(centres) >= CENTRE_ABOVE_RATIO
     scale = style.time_scale(float(frame["duration_us"].max()) for _, frame in counted)
     drawn = [
         frame["duration_us"].to_numpy(np.float64) / centre - 1 if relative else scale.of(frame["duration_us"])
@@ -179,7 +179,7 @@ def _usual_span(drawn: Sequence[Floats], outlying: Sequence[Bools]) -> list[floa
     low, high = min(float(x.min()) for x in usual), max(float(x.max()) for x in usual)
     whole = max(float(x.max()) for x in drawn) - min(float(x.min()) for x in drawn)
     room = 0.15 * (high - low)
-    return [low - room, high + room] if 0 < high - low < whole / FLAT else None
+    return [low - room, high + room] if 0 < high - low < whole / CUT_ABOVE_RATIO else None
 
 
 def _beyond(frame: pd.DataFrame, x: Floats, span: list[float]) -> str:

@@ -22,10 +22,10 @@ CHARACTER_PIXELS = 6.4
 WIDTH_PIXELS = 470
 """Width of one graph in a 1440 px window; texts are shortened to fit it."""
 
-WIDEST = 0.66
+MAX_BOX_WIDTH = 0.66
 """Maximum width of a box, as a share of the figure's."""
 
-BOX = 0.92
+BOX_FILL = 0.92
 """Share of the available width that a box takes."""
 
 
@@ -125,7 +125,7 @@ def _horizontal_layout(nodes: pd.DataFrame, branches: int) -> list[tuple[float, 
         min(m, 1 - m) if alone else min(m - le, r - m)
         for le, m, r, alone in zip(left, x, right, is_over_all, strict=True)
     ]
-    return [(m, BOX * min(half, WIDEST / 2)) for m, half in zip(x, room, strict=True)]
+    return [(m, BOX_FILL * min(half, MAX_BOX_WIDTH / 2)) for m, half in zip(x, room, strict=True)]
 
 
 def _edges(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, object]]:

@@ -9,7 +9,7 @@ from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 _COMPUTE_UNITS = "core_count"
-_LONGEST_REMARK = 300
+_MAX_REMARK_LENGTH = 300
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def origin_of(space: XSpace) -> Origin:
 def _one_line(text: str) -> str:
     """The profiler's message on one line, shortened for display."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_REMARK else f"{line[:_LONGEST_REMARK]} …"
+    return line if len(line) <= _MAX_REMARK_LENGTH else f"{line[:_MAX_REMARK_LENGTH]} …"
 
 
 def _framework(space: XSpace) -> str:
