@@ -23,7 +23,7 @@ from tfcompare.compare import compare
 from tfcompare.frames.ops.launches import stream_events
 from tfcompare.frames.planes import device_planes, host_plane
 from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.steps import find_steps
+from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.run import Run, load
 from tfcompare.xspace import read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.text import did_you_mean, near_names
+from tfcompare.text import close_matches, did_you_mean
 
 TABLES = ("op_stats", "op_steps", "steps", "Kernel_Stats")
 
@@ -20,7 +20,7 @@ TABLES = ("op_stats", "op_steps", "steps", "Kernel_Stats")
     ],
 )
 def test_the_nearest_comes_first_and_what_is_far_not_at_all(wanted: str, most: int, near: list[str]) -> None:
-    assert near_names(wanted, TABLES, most) == near
+    assert close_matches(wanted, TABLES, most) == near
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""The command line: chooses a command, and turns what goes wrong into one line and an exit status.
+"""The command line: runs the chosen command, and turns errors into one line and an exit status.
 
-Exit status: 0 done, 1 the answer is "no", 2 bad input, 130 interrupted, 141 whoever read the output went away.
+Exit status: 0 done, 1 the answer is "no", 2 bad input, 130 interrupted, 141 the reader of the output is gone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from tfcompare import __version__
 from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.text import did_you_mean, near_names
+from tfcompare.text import close_matches, did_you_mean
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -24,7 +24,7 @@ _COMMANDS = (runs, show, diff, check, query, ingest, store, capture, serve)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Answers a wrong command line with one line instead of a page of usage."""
+    """Reports a wrong command line in one line, without the usage text."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
@@ -33,25 +33,25 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            error.message += did_you_mean(near_names(str(value), action.choices or ()))
+            error.message += did_you_mean(close_matches(str(value), action.choices or ()))
             raise
 
 
 class _Command(_Parser):
-    """Tells of an option that it does not know itself: the parser of all commands would point to its own help."""
+    """Reports unknown options itself, so that the message points to the help of this command."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name.strip("-") for action in self._actions for name in action.option_strings]
-            near = near_names(unknown[0].partition("=")[0].strip("-"), options, most=2)
+            near = close_matches(unknown[0].partition("=")[0].strip("-"), options, most=2)
             meant = did_you_mean([f"--{name}" for name in near])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return found, unknown
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; each command module brings its own part."""
+    """The parser of the whole command line; each command module adds its own arguments."""
     top = _Parser(
         prog="tfcompare",
         description="Compare TensorFlow and XLA profile runs: what changed, by how much, and where.",
@@ -74,26 +74,26 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that `arguments` (default: `sys.argv`) name; returns the exit status."""
+    """Run the command given by `arguments` (default: `sys.argv`); returns the exit status."""
     try:
         chosen = parser().parse_args(arguments)
         status: int = chosen.run(chosen)
         sys.stdout.flush()
     except Unknown as error:
-        return _complain(f"{error}{did_you_mean(near_names(error.name, error.known))}")
+        return _report_error(f"{error}{did_you_mean(close_matches(error.name, error.known))}")
     except TfcompareError as error:
-        return _complain(str(error))
+        return _report_error(str(error))
     except BrokenPipeError:
-        # The interpreter flushes stdout once more at its end; there is nobody to flush to.
+        # Give the interpreter's final flush of stdout somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except OSError as error:
-        return _complain(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        return _report_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
     except KeyboardInterrupt:
         return INTERRUPTED
     return status
 
 
-def _complain(message: str) -> int:
+def _report_error(message: str) -> int:
     print(f"tfcompare: {' '.join(message.split())}", file=sys.stderr)
     return BAD_INPUT

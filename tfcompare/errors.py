@@ -1,38 +1,38 @@
-"""What can go wrong, each with one sentence a user can act on."""
+"""The errors that tfcompare raises, each with one sentence that a user can act on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
 
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 
 
 class TfcompareError(Exception):
-    """Base of every error that tfcompare raises on purpose; its text is one clear sentence."""
+    """Base class of all errors that tfcompare raises on purpose; its text is one clear sentence."""
 
 
 class NoSuchPlace(TfcompareError):
-    """A path that was asked for does not exist, or cannot be opened."""
+    """A path does not exist or cannot be opened."""
 
 
 class NotFetched(TfcompareError):
-    """A remote file could not be brought here this time; asking again later may work."""
+    """A remote file could not be downloaded; trying later may work."""
 
 
 class NoRuns(TfcompareError):
-    """A place was readable and holds no profile run."""
+    """A place is readable but contains no profile run."""
 
 
 class SeveralRuns(TfcompareError):
-    """One run was asked for in a place that holds several."""
+    """One run was expected, but the place contains several."""
 
 
 class NotAProfile(TfcompareError):
-    """A file's bytes are no XSpace, or break off before its end.
+    """A file is no XSpace, or is truncated.
 
-    Attributes: `path` (None for bytes in memory), `offset` (bytes from the start of the uncompressed data),
-    `expected`, `found`.
+    Attributes: `path` (None for bytes in memory), `offset` (bytes from the start of the uncompressed data), `expected`,
+    `found`.
     """
 
     def __init__(self, path: PurePath | None, offset: int, expected: str, found: str) -> None:
@@ -47,18 +47,18 @@ class NotAProfile(TfcompareError):
         )
 
     def at(self, path: PurePath) -> NotAProfile:
-        """The same finding, told of the file it was made in."""
+        """The same error for the file at `path`."""
         return NotAProfile(path, self.offset, self.expected, self.found)
 
 
 class NoOtherSteps(TfcompareError):
-    """Steps that begin with the event that was named cannot be had; those that the profile marks itself may be."""
+    """The chosen steps (by marker or range) do not exist; those that the profile marks itself may."""
 
 
 class NoSuchSteps(NoOtherSteps):
-    """None of a host's steps is in the range that was chosen.
+    """A host has no step in the chosen range.
 
-    Attributes: `where` (a file, or the name of the host), `range`, `count` (how many steps the host has).
+    Attributes: `where` (a file, or the name of the host), `range`, `count` (the host's number of steps).
     """
 
     def __init__(self, where: str, steps: str, count: int) -> None:
@@ -69,12 +69,12 @@ class NoSuchSteps(NoOtherSteps):
         super().__init__(f"{where}: no step is in the range {steps}; {there}")
 
     def at(self, path: PurePath) -> NoSuchSteps:
-        """The same finding, with the file it was made in."""
+        """The same error for the file at `path`."""
         return NoSuchSteps(str(path), self.range, self.count)
 
 
 class NoSuchMarker(NoOtherSteps):
-    """No event of a host has the name that was said to begin each step.
+    """A host has no event with the name of the chosen step marker.
 
     Attributes: `where` (a file, or the name of the host), `name`, `likely` (names that may be meant).
     """
@@ -84,16 +84,16 @@ class NoSuchMarker(NoOtherSteps):
         self.name = name
         self.likely = tuple(likely)
         such = f", such as {', '.join(map(repr, likely))}" if likely else ""
-        shown = repr(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…")
+        shown = repr(name if len(name) <= _MAX_NAME_LENGTH else f"{name[:_MAX_NAME_LENGTH]}…")
         super().__init__(f"{where}: no event is named {shown}; a step marker is the name of a host event{such}")
 
     def at(self, path: PurePath) -> NoSuchMarker:
-        """The same finding, told of the file it was made in."""
+        """The same error for the file at `path`."""
         return NoSuchMarker(str(path), self.name, self.likely)
 
 
 class Unknown(TfcompareError):
-    """A name (of a table, column, host, run, …) that is none of those there are."""
+    """A name (of a table, column, host, run, …) that does not exist; lists those that do."""
 
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         self.kind = kind

@@ -1,4 +1,4 @@
-"""Run: one profile run, loaded: its tables, and what identifies it."""
+"""A loaded profile run: its tables and its identity."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import of_hosts
-from tfcompare.frames.ops.op_stats import named_wall, op_cells, op_stats, op_steps
-from tfcompare.frames.steps.idle_gaps import with_names
-from tfcompare.frames.steps.step_cells import StepCells, below_one_another
+from tfcompare.frames.ops.op_parts import merge_hosts
+from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_steps, wall_times_by_op
+from tfcompare.frames.steps.idle_gaps import decode_op_names
+from tfcompare.frames.steps.step_cells import StepCells, concat_cells
 from tfcompare.frames.steps.step_times import run_steps
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.frames.tf_data.input_pipeline import input_pipeline
@@ -30,9 +30,9 @@ from tfcompare.store.reading import HostReader, Progress, kept_here, read_hosts
 
 _US_PER_MS = 1000.0
 
-OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
+HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.steps,
-    "idle_gaps": lambda h: with_names(h.idle_gaps),
+    "idle_gaps": lambda h: decode_op_names(h.idle_gaps),
     "kernel_stats": lambda h: h.kernels.stats,
     "kernel_steps": lambda h: h.kernels.steps(),
     "copies": lambda h: h.copies,
@@ -44,14 +44,14 @@ OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "tf_data_calls": lambda h: h.tf_data.calls,
     "tf_data": lambda h: h.tf_data.executions,
 }
-"""Tables that have rows of each host, and how to come by one host's."""
+"""Tables with separate rows for each host, and the function that gives the rows of one host."""
 
-_BY_DEVICE = ("op_stats", "op_steps", "copies")
+_DEVICE_TABLES = ("op_stats", "op_steps", "copies")
 
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The one row of `run_info`, field by field; `schema.RUN_INFO` tells units and meanings."""
+    """The single row of `run_info` as a dataclass; `schema.RUN_INFO` has the units and meanings."""
 
     run: str
     hosts: int
@@ -73,19 +73,18 @@ class RunInfo:
 
     @property
     def has_steps(self) -> bool:
-        """Whether something marks steps; else the whole profile counts as one."""
+        """Whether the profile marks its steps; otherwise the whole profile counts as one step."""
         return self.step_source != WHOLE_PROFILE
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A loaded run: its tables are in memory, its files are not touched again.
+    """A loaded run. Its tables are in memory; its files are not read again.
 
-    `id`: the path relative to the place it was found under (DESIGN section 2); `name`: what a page shows;
-    `content_id`: a digest of what the host files hold, the same for copies of a run wherever they lie, another one for
-    each step marker; `host_names`: sorted; `remarks`: what to know before trusting its numbers, one clear sentence
-    each; `choice`: which steps count, and what begins them; `machine_load`: the load while it was recorded, None where
-    unknown.
+    `id` is the path relative to the folder it was found under, `name` the display name. `content_id` is a digest of the
+    host files and the step choice: copies of a run share it wherever they are. `host_names` is sorted. `remarks` are
+    sentences to read before trusting the numbers. `choice` is which steps count and what begins them. `machine_load` is
+    the load of the machine during recording, None if unknown.
     """
 
     id: str
@@ -101,12 +100,12 @@ class Run:
 
     @property
     def is_under_load(self) -> bool:
-        """Whether the machine is known to have been busy with other work while the run was recorded."""
+        """Whether the machine is known to have been busy with other work during recording."""
         return self.machine_load is not None and self.machine_load.is_busy
 
     @property
     def step_marker(self) -> str | None:
-        """The host event that was chosen to begin each step, if any was."""
+        """The host event chosen to begin each step, None for the profile's own markers."""
         return self.choice.marker
 
     @cached_property
@@ -127,55 +126,56 @@ class Run:
 
     @property
     def likely_markers(self) -> tuple[str, ...]:
-        """Host events that may begin each step, where nothing marks steps or one was named; the likeliest first."""
+        """Host events that may begin each step, likeliest first; empty if the profile marks its steps itself."""
         return tuple(dict.fromkeys(name for h in self.hosts for name in h.likely_markers))
 
     @property
     def memory_bytes(self) -> int:
-        """What the run's frames take in memory, for caches that are bounded by it."""
+        """Memory used by the run's frames, in bytes, for caches with a size limit."""
         return sum(h.memory_bytes for h in self.hosts)
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
-        """The table `name` with the columns that `schema` declares for it.
+        """The table `name` with the columns that `schema` declares.
 
-        Ops are summed over hosts and devices (`host` is then `all`) unless one is chosen; the other tables have the
-        rows of every host. A device can be chosen for ops, which leaves host ops out, and for copies. Raises `Unknown`
-        for a table, host or device that is none, or a device where the table does not tell devices apart.
+        Ops are summed over hosts and devices (with `host` set to `all`) unless one is chosen; other tables have the
+        rows of every host. Choosing a device is possible for ops, which drops host ops, and for copies. Raises
+        `Unknown` for an unknown table, host or device, and for a device if the table has no rows by device.
         """
         schema.table(name)
         hosts = self._hosts(host)
-        if device is not None and name not in _BY_DEVICE:
-            raise Unknown("table of single devices", name, list(_BY_DEVICE))
+        if device is not None and name not in _DEVICE_TABLES:
+            raise Unknown("table of single devices", name, list(_DEVICE_TABLES))
         if device is not None and device not in self.devices:
             raise Unknown(f"device of {self.name}", device, list(self.devices))
         return self._table(name, hosts, host, device).copy(deep=False)
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
-        """What each row of `op_stats` (self time) or `kernel_stats` (total time) took in each step.
+        """The time of each row of `op_stats` (self time) or `kernel_stats` (total time) in each step.
 
-        Keys are those of the table. Raises `Unknown` for another table, or a host that is none.
+        Keys are those of the table. Raises `Unknown` for another table or an unknown host.
         """
         hosts = self._hosts(host)
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
-            return below_one_another([h.kernels.step_cells() for h in hosts])
+            return concat_cells([h.kernels.step_cells() for h in hosts])
         if host not in self._cells:
-            self._cells[host] = op_cells(of_hosts([h.parts for h in hosts]), _label(host))
+            self._cells[host] = op_cells(merge_hosts([h.parts for h in hosts]), _label(host))
         return self._cells[host]
 
     def op_shares(self, host: str) -> pd.DataFrame:
-        """What each op of one host has of each part of each step, so that the ops of a part add up to it.
+        """The share that each op of one host has in each part of each step; the shares of a part add up to it.
 
         Columns `host_or_device`, `op_type`, `op_name`, `step`, `step_part` (one of `schema.STEP_PARTS`), `stage` (the
-        tf.data iterator that the op worked for, empty for none) and `wall_time_us`. Raises `Unknown` for a host that is
-        none.
+        tf.data iterator that the op worked for, empty for none) and `wall_time_us`. Raises `Unknown` for an unknown
+        host.
         """
         (frames,) = self._hosts(host)
-        return named_wall(frames.parts)
+        return wall_times_by_op(frames.parts)
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
-        """What tells ops apart beside their names, on all hosts or on one. Raises `Unknown` for a host that is none."""
+        """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown
+        host."""
         if host not in self._evidence:
             hosts = self._hosts(host)
             self._evidence[host] = op_evidence([h.parts.parts for h in hosts], [h.kernels.stats for h in hosts])
@@ -199,27 +199,27 @@ class Run:
     def _table(self, name: str, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
-        if name in OF_EACH_HOST:
-            return _of_each_host(name, hosts, device)
+        if name in HOST_TABLES:
+            return _host_rows(name, hosts, device)
         key = name, host, device
-        if key not in self._made:
+        if key not in self._op_tables:
             make = self._op_stats if name == "op_stats" else self._op_steps
-            self._made[key] = make(hosts, host, device)
-        return self._made[key]
+            self._op_tables[key] = make(hosts, host, device)
+        return self._op_tables[key]
 
     @cached_property
-    def _made(self) -> dict[tuple[str, str | None, str | None], pd.DataFrame]:
+    def _op_tables(self) -> dict[tuple[str, str | None, str | None], pd.DataFrame]:
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = of_hosts([h.parts.over_all_steps for h in hosts])
+        parts = merge_hosts([h.parts.over_all_steps for h in hosts])
         idle = pd.concat([h.idle for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         return op_stats(parts, idle, _label(host), has_steps=not self.table("steps", host=host).empty)
 
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = of_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
+        parts = merge_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
 
@@ -232,25 +232,26 @@ def load(
     progress: Progress | None = None,
     fetching: Progress | None = None,
 ) -> Run:
-    """Read the one run at `place`: a file, run folder, logdir or a found run.
+    """Load the run at `place`: a file, run folder, logdir or found run.
 
-    `step_marker` names the host event that begins each step, where the profile's own markers are missing or not what is
-    wanted. `steps` keeps to a range of steps by position, such as `5:25` (counted from 1, both included), `5:` or
-    `:25`: every table is then of these steps and what ran between them.
+    `step_marker` names the host event that begins each step, for profiles without suitable markers of their own.
+    `steps` restricts all tables to a range of steps by position, such as `5:25` (counted from 1, inclusive), `5:` or
+    `:25`, and what ran between them.
 
-    Remote host files are fetched into the user's cache folder first, several at once, unless they are there; `fetching`
-    is called with how far that is, `progress` with how many are read. What was read before, and has not been touched
-    since, comes from the frames that are cached on this machine.
-    A damaged host file among good ones becomes a remark; raises a `TfcompareError` where no host file can be read
-    (`NotAProfile`, `NoSuchPlace`), any cannot be fetched (`NotFetched`) or had with these steps (`NoOtherSteps`), where
-    `steps` is no range, where there is no run (`NoRuns`) or more than one (`SeveralRuns`).
+    Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`
+    is called with the progress of downloads, `progress` with that of reading. Host files that were read before and have
+    not changed come from this machine's cache.
+
+    A damaged host file among readable ones becomes a remark. Raises a `TfcompareError` if no host file can be read
+    (`NotAProfile`, `NoSuchPlace`), one cannot be downloaded (`NotFetched`) or has no such steps (`NoOtherSteps`),
+    `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
     """
     found = place if isinstance(place, FoundRun) else find_run(place)
     return read_by(HostReader(found, step_choice(step_marker, steps), fetching, kept_here()), found, progress)
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:
-    """The run of what `reader` gives for each host file. Raises as `load` does."""
+    """The run with the host files that `reader` provides. Raises as `load` does."""
     if not found.files:
         raise TfcompareError("; ".join(found.problems) or f"{found.path}: no host file to read")
     hosts, failures = read_hosts(found, reader, progress)
@@ -280,7 +281,7 @@ def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = Non
 
 
 def _machine_load(found: FoundRun) -> MachineLoad | None:
-    """The load that lies beside a run on this machine; that of a remote or stored run is unknown."""
+    """The load recorded next to a run on this machine; None for remote and stored runs."""
     if found.is_remote or found.is_stored:
         return None
     return read_load(Path(found.files[0].path).parent)
@@ -294,7 +295,7 @@ def _content_id(hosts: list[HostFrames], choice: StepChoice) -> str:
 
 
 def _remarks(hosts: list[HostFrames]) -> list[str]:
-    """What the files themselves, and the files beside each other, tell to be careful about."""
+    """Cautions from the files themselves, and about files that are identical."""
     several = len(hosts) > 1
     out = [f"{h.host}: {remark}" if several else remark for h in hosts for remark in h.remarks]
     by_digest: dict[str, list[str]] = {}
@@ -308,10 +309,10 @@ def _remarks(hosts: list[HostFrames]) -> list[str]:
     return out
 
 
-def _of_each_host(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
-    """The rows of each host below those of the one before; of kernels the longest first, whichever host they ran on."""
+def _host_rows(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
+    """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
     table = schema.table(name)
-    frames = [OF_EACH_HOST[name](h) for h in hosts]
+    frames = [HOST_TABLES[name](h) for h in hosts]
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
     if device is not None:
         frame = frame[frame["device"] == device].reset_index(drop=True)
@@ -332,16 +333,16 @@ def _info(run: Run) -> RunInfo:
         run=run.id,
         hosts=len(run.hosts),
         host_names=", ".join(run.host_names),
-        framework=_common(o.framework for o in origins),
-        device_type=_common(o.device_type for o in origins),
-        device_name=_common(o.device_name for o in origins),
+        framework=_join_distinct(o.framework for o in origins),
+        device_type=_join_distinct(o.device_type for o in origins),
+        device_name=_join_distinct(o.device_name for o in origins),
         device_count=sum(o.device_count for o in origins),
         start_time=start_time,
         start_time_source=source,
         duration_ms=max(o.duration_us for o in origins) / _US_PER_MS,
         step_count=max(len(run.steps), 1),
         steps_included=max(len(included), 1),
-        step_source=_common(h.step_source for h in run.hosts),
+        step_source=_join_distinct(h.step_source for h in run.hosts),
         step_time_ms_median=float(included.median()),
         step_time_ms_mean=float(included.mean()),
         size_bytes=run.found.size_bytes,
@@ -356,6 +357,6 @@ def _start_time(run: Run) -> tuple[datetime, str]:
     return datetime.fromtimestamp(min(started) / 1e9, UTC), "profile"
 
 
-def _common(values: Iterable[str]) -> str:
-    """The distinct ones, in order, separated by commas."""
+def _join_distinct(values: Iterable[str]) -> str:
+    """The distinct values, in order, separated by commas."""
     return ", ".join(dict.fromkeys(v for v in values if v))

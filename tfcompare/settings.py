@@ -1,22 +1,22 @@
-"""What the command line and the environment say, read once.
+"""Settings from the command line and the environment, read once.
 
-`streamlit run app.py -- PATH…` and `tfcompare serve PATH…` both hand their paths and options on through `sys.argv`.
-Where the command line is silent the environment is asked:
+`streamlit run app.py -- PATH…` and `tfcompare serve PATH…` both pass their paths and options through `sys.argv`.
+Options take precedence over environment variables:
 
 | variable | option | meaning | default |
 |---|---|---|---|
-| `TFCOMPARE_PLACES` | `PATH…` | where runs are looked for (paths and URLs), separated as in `PATH` | the sample runs |
-| `TFCOMPARE_ROOTS` | `--root DIR` | folders that paths typed or linked must lie in | none: no fence |
+| `TFCOMPARE_PLACES` | `PATH…` | where to look for runs (paths and URLs), separated as in `PATH` | the sample runs |
+| `TFCOMPARE_ROOTS` | `--root DIR` | folders that contain all paths typed or linked | none: any path |
 | `TFCOMPARE_ALLOW_CAPTURE` | `--allow-capture` | `1`: any browser may record, not only one on this machine | `0` |
-| `TFCOMPARE_DATA` | | folder for what is uploaded and captured | the user's data folder |
-| `TFCOMPARE_CACHE_MB` | | memory for runs that are kept loaded, in megabytes; those being compared always are | 1024 |
-| `TFCOMPARE_UPLOAD_MB` | | the most that one upload may expand to, in megabytes | 8192 |
-| `TFCOMPARE_QUERY_MB` | | memory that one query may take, in megabytes | 1024 |
+| `TFCOMPARE_DATA` | | folder for uploads and captures | the user's data folder |
+| `TFCOMPARE_CACHE_MB` | | memory for loaded runs, in megabytes; runs being compared are always retained | 1024 |
+| `TFCOMPARE_UPLOAD_MB` | | size limit of one upload when expanded, in megabytes | 8192 |
+| `TFCOMPARE_QUERY_MB` | | memory limit of one query, in megabytes | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
-| `TFCOMPARE_FETCHED_MB` | | how much these copies may take, in megabytes; those not used for longest go first | 4096 |
-| `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, which are listed among the others | none |
-| `TFCOMPARE_STORE` | | folder for what was read, for the next time; `off` keeps none | the user's cache folder |
-| `TFCOMPARE_STORE_MB` | | how much they may take, in megabytes; those not used for longest go first | 4096 |
+| `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
+| `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |
+| `TFCOMPARE_STORE` | | folder of the cache of tables; `off` for no cache | the user's cache folder |
+| `TFCOMPARE_STORE_MB` | | size limit of this cache, in megabytes; least recently used are deleted first | 4096 |
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ DEFAULT_FETCHED_MB = 4096
 DEFAULT_STORE_MB = 4096
 _SEPARATOR = re.escape(os.pathsep)
 _URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARATOR}\d+(?![^/{_SEPARATOR}]))?(?:/[^{_SEPARATOR}]*)?"
-"""In a list of places: up to the separator, but for that before a port."""
+"""Matches a URL in a list of places, up to the next separator other than the one before a port."""
 
 ROOT_OPTION = "--root"
 CAPTURE_OPTION = "--allow-capture"
@@ -61,10 +61,10 @@ STORE_OPTION = "--store"
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user asked for at the start. No `places` means: show the sample runs; no `roots`: no fence around paths.
+    """The settings of one process. Without `places` the sample runs are shown; without `roots` any path may be opened.
 
-    A place is a URL as text, or a path. `data` is None for the user's data folder, which `data_folder` finds; `store`
-    is a URL or path, None where no store was named.
+    A place is a URL (text) or a path. `data` is None for the user's data folder (see `data_folder`). `store` is a URL
+    or path, None if no store was given.
     """
 
     places: tuple[str | Path, ...] = ()
@@ -77,7 +77,7 @@ class Settings:
 
     @property
     def data_folder(self) -> Path:
-        """Where uploads and captures are kept."""
+        """The folder for uploads and captures."""
         if self.data is not None:
             return self.data
         from platformdirs import user_data_path
@@ -86,13 +86,13 @@ class Settings:
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
-    """The settings that the arguments after the script's name and the environment amount to.
+    """The settings given by the arguments after the script's name, and by the environment.
 
-    Raises `TfcompareError` for an option or value that it does not know.
+    Raises `TfcompareError` for an unknown option or invalid value.
     """
     places, roots, allow_capture, store = _arguments(arguments)
     data = environment.get(DATA_VARIABLE, "")
-    for bound in (fetched_bytes, store_bytes, query_bytes):  # asked for later, when it would be too late to complain
+    for bound in (fetched_bytes, store_bytes, query_bytes):  # validate now; used later
         bound(environment)
     return Settings(
         places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
@@ -106,7 +106,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
 
 
 def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool, str]:
-    """(places, roots, whether recording is open to all, the store)."""
+    """(places, roots, whether any browser may record, the store)."""
     places, roots, allow_capture, store = list[str](), list[str](), False, ""
     left = iter(arguments)
     for word in left:
@@ -131,7 +131,7 @@ def _arguments(arguments: Sequence[str]) -> tuple[list[str], list[str], bool, st
 
 
 def fetched_folder(environment: Mapping[str, str]) -> Path:
-    """Where copies of remote files are kept."""
+    """The folder for copies of remote files."""
     if named := environment.get(FETCHED_VARIABLE, ""):
         return Path(named).expanduser()
     from platformdirs import user_cache_path
@@ -140,12 +140,12 @@ def fetched_folder(environment: Mapping[str, str]) -> Path:
 
 
 def fetched_bytes(environment: Mapping[str, str]) -> int:
-    """How much they may take; raises `TfcompareError` for a value that is no number of megabytes."""
+    """Size limit of the copies of remote files. Raises `TfcompareError` if it is not a number of megabytes."""
     return _megabytes(FETCHED_MB_VARIABLE, environment, DEFAULT_FETCHED_MB)
 
 
 def store_folder(environment: Mapping[str, str]) -> Path | None:
-    """Where the tables of profiles that were read are kept; None where none are to be."""
+    """The folder of the local store of tables; None if it is turned off."""
     named = environment.get(STORE_VARIABLE, "")
     if named:
         return None if named == OFF else Path(named).expanduser()
@@ -155,17 +155,18 @@ def store_folder(environment: Mapping[str, str]) -> Path | None:
 
 
 def store_bytes(environment: Mapping[str, str]) -> int:
-    """How much they may take; raises `TfcompareError` for a value that is no number of megabytes."""
+    """Size limit of the local store. Raises `TfcompareError` if it is not a number of megabytes."""
     return _megabytes(STORE_MB_VARIABLE, environment, DEFAULT_STORE_MB)
 
 
 def query_bytes(environment: Mapping[str, str]) -> int:
-    """How much memory one query may take; raises `TfcompareError` for a value that is no number of megabytes."""
+    """Memory limit of one query. Raises `TfcompareError` if it is not a number of megabytes."""
     return _megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB)
 
 
 def _split(text: str) -> list[str]:
-    """The places in a list such as `/logs:s3://bucket/logs:http://host:8000/logs`; a URL's colons part nothing."""
+    """The places in a list such as `/logs:s3://bucket/logs:http://host:8000/logs`; colons within URLs do not
+    separate."""
     return re.findall(rf"{_URL}|[^{_SEPARATOR}]+", text)
 
 
@@ -197,7 +198,7 @@ _current: Settings | None = None
 
 
 def current() -> Settings:
-    """This process' settings: those of `override`, else read from `sys.argv` and the environment, once."""
+    """The settings of this process: those of `override`, else read once from `sys.argv` and the environment."""
     global _current
     if _current is None:
         _current = read(sys.argv[1:], os.environ)
@@ -206,7 +207,7 @@ def current() -> Settings:
 
 @contextmanager
 def override(settings: Settings) -> Iterator[Settings]:
-    """Let `current()` answer `settings` meanwhile: for tests, where `sys.argv` is the test runner's."""
+    """Make `current()` return `settings` inside a `with` block, for tests."""
     global _current
     before, _current = _current, settings
     try:
@@ -216,9 +217,9 @@ def override(settings: Settings) -> Iterator[Settings]:
 
 
 def app_folder() -> Path:
-    """The folder that holds `app.py`, `pages/` and `sample_logs/`: inside the wheel, else the checkout.
+    """The folder that contains `app.py`, `pages/` and `sample_logs/`: in the wheel, or else the checkout.
 
-    Raises `NoSuchPlace` where neither has an `app.py`.
+    Raises `NoSuchPlace` if neither contains `app.py`.
     """
     package = Path(__file__).parent
     for folder in (package / "_app", package.parent):
@@ -228,5 +229,5 @@ def app_folder() -> Path:
 
 
 def sample_runs() -> Path:
-    """The folder of the runs that are shown while no other place is named."""
+    """The folder of the sample runs, shown if no other place is given."""
     return app_folder() / "sample_logs"

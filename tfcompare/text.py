@@ -1,4 +1,4 @@
-"""Names as text: from disks, buckets and profiles so that they can be shown, and those that somebody misspelt."""
+"""Makes names from disks, buckets and profiles printable, and suggests names for misspelt ones."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ URL = re.compile(r"([a-z][a-z0-9+.:-]*)://(.*)", re.IGNORECASE | re.DOTALL)
 
 
 def text_of(name: str) -> str:
-    r"""`name` as text that can be encoded and shown: `\xff` for a byte that is no UTF-8, `\n` for a line break."""
+    r"""`name` as printable text: `\xff` for a byte that is not UTF-8, `\n` for a line break."""
     return name if name.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in name)
 
 
 def _escaped(character: str) -> str:
     code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:  # where os.fsdecode puts a byte that it cannot decode
+    if 0xDC80 <= code <= 0xDCFF:  # how os.fsdecode represents a byte that it cannot decode
         return f"\\x{code - 0xDC00:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 
-def near_names(wanted: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Those of `known` that are spelt most like `wanted`, the nearest first; upper and lower case count as equal."""
+def close_matches(wanted: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The names in `known` closest to `wanted`, closest first, ignoring case."""
     by_folded = {name.casefold(): name for name in known}
     return [by_folded[near] for near in difflib.get_close_matches(wanted.casefold(), by_folded, most)]
 
 
 def did_you_mean(names: Sequence[str]) -> str:
-    """`; did you mean 'a', 'b' or 'c'?`, to end a sentence with; nothing without a name."""
+    """`; did you mean 'a', 'b' or 'c'?`, to append to a sentence; empty without names."""
     listed = " or ".join(filter(None, [", ".join(map(repr, names[:-1])), *map(repr, names[-1:])]))
     return f"; did you mean {listed}?" if listed else ""
 
 
 def is_url(text: object) -> bool:
-    """Whether that names something remote, or tries to, rather than a local path."""
+    """Whether `text` is a URL, even a malformed one, rather than a local path."""
     return not isinstance(text, PurePath) and URL.fullmatch(str(text)) is not None

@@ -1,7 +1,7 @@
-"""Numbers as people read them: three significant digits and a unit, the same on every page and in every report.
+"""Formats numbers for people: three significant digits and a unit, the same on every page and in every report.
 
-What is missing (None, NaN, pandas' NA) reads as an en dash; a negative number carries a true minus sign. Bytes are
-decimal: 1 MB is 1,000,000 bytes.
+Missing values (None, NaN, pandas' NA) become an en dash; negative numbers have a true minus sign. Bytes are decimal: 1
+MB is 1,000,000 bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def format_time_us(us: float | None) -> str:
 
 
 def format_ms(ms: float | None) -> str:
-    """As `format_time_us`, for a time in milliseconds."""
+    """Like `format_time_us`, for a time in milliseconds."""
     number = _number(ms)
     return MISSING if number is None else format_time_us(number * 1e3)
 
@@ -35,12 +35,12 @@ def format_bytes(size: float | None) -> str:
 
 
 def bytes_scale(largest: float) -> tuple[str, float]:
-    """(the unit in which the largest of some sizes reads best, how many bytes that is)."""
+    """(the best unit for sizes up to `largest`, its number of bytes)."""
     return next(((unit, size) for unit, size in reversed(_BYTES) if abs(largest) >= size), _BYTES[0])
 
 
 def format_count(count: float | None) -> str:
-    """`1,234` in full for a whole number, `2.50` for a count per step; never fewer digits than the whole part has."""
+    """`1,234` for a whole number, `2.50` for a count per step; the whole part always has all its digits."""
     number = _number(count)
     if number is None:
         return MISSING
@@ -51,7 +51,7 @@ def format_count(count: float | None) -> str:
 
 
 def format_ratio(ratio: float | None) -> str:
-    """`1.23×` for candidate ÷ baseline; `∞` where the baseline was 0."""
+    """`1.23×` for candidate ÷ baseline; `∞` if the baseline was 0."""
     number = _number(ratio)
     if number is None:
         return MISSING
@@ -75,7 +75,7 @@ def format_percent_change(ratio: float | None) -> str:
 
 
 def format_value(value: float | None, unit: str) -> str:
-    """A metric's value by its unit in `schema`: `µs`, `ms`, `bytes`, `bytes/s`; any other follows a plain number."""
+    """A metric's value in its unit from `schema`: `µs`, `ms`, `bytes`, `bytes/s`; other units follow a plain number."""
     if unit == "µs":
         return format_time_us(value)
     if unit == "ms":
@@ -90,13 +90,13 @@ def format_value(value: float | None, unit: str) -> str:
 
 
 def format_delta(delta: float | None, unit: str) -> str:
-    """As `format_value`, with `+` before what grew: `+1.24 ms`, `−3.05 MB`, `0 µs`."""
+    """Like `format_value`, with `+` before increases: `+1.24 ms`, `−3.05 MB`, `0 µs`."""
     number = _number(delta)
     return MISSING if number is None else _with_plus(format_value(number, unit), number)
 
 
 def middle_ellipsis(name: str, width: int) -> str:
-    """`name` in at most `width` characters, its middle given up for an ellipsis: the end of an op's name tells most."""
+    """`name` shortened to `width` characters in its middle, since the end of an op's name is the most specific."""
     if len(name) <= width:
         return name
     head = max(width - 1, 0) // 3
@@ -121,7 +121,7 @@ def _scaled(value: float | None, scale: tuple[tuple[str, float], ...], zero: str
         return zero
     if math.isinf(number):
         return _signed("∞", number)
-    size = _round_three(abs(number))  # first, so that 999.9 µs becomes 1.00 ms and not 1,000 µs
+    size = _round_three(abs(number))  # before choosing the unit: 999.9 µs becomes 1.00 ms, not 1,000 µs
     unit, factor = next(((u, f) for u, f in reversed(scale) if size >= f), scale[0])
     return f"{_signed(_three(size / factor), number)} {unit}"
 
@@ -131,7 +131,7 @@ def _round_three(size: float) -> float:
 
 
 def _three(size: float) -> str:
-    """Three significant digits without an exponent, more only where the whole part has more."""
+    """Three significant digits without an exponent, more if the whole part has more."""
     size = _round_three(size) if abs(size) < 1000 else size
     if size == 0:
         return "0"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import BETTER, NAIVE, input_diff, steps
-from tfcompare.charts.downsampling import MOST_MARKERS
+from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.input_pipeline import category_times, input_shares, step_times
 from tfcompare.charts.style import Side
 from tfcompare.tools.input_bound import share_by_step
@@ -66,7 +66,7 @@ def test_a_run_without_steps_has_no_panel_and_the_other_keeps_its_colour():
 
 
 def test_many_steps_are_areas():
-    traces = step_times([(SLOW, with_shares(steps(*[(10.0, 1.0)] * (MOST_MARKERS + 1))))]).data
+    traces = step_times([(SLOW, with_shares(steps(*[(10.0, 1.0)] * (MAX_MARKERS + 1))))]).data
     assert [trace.type for trace in traces] == ["scatter", "scatter"]
     assert {trace.stackgroup for trace in traces} == {"Baseline"}
 

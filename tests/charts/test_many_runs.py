@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tfcompare.charts import style
-from tfcompare.charts.many_runs import MOST_NUMBERS, OP_LENGTH, RUN_LENGTH, change_map, step_times
+from tfcompare.charts.many_runs import MAX_NUMERIC_COLUMNS, OP_LENGTH, RUN_LENGTH, change_map, step_times
 from tfcompare.charts.verdicts import text_of
 
 NAN = math.nan
@@ -79,7 +79,7 @@ def test_names_are_cut_on_the_axis_and_whole_when_hovered() -> None:
     figure = step_times(RUNS)
     assert max(map(len, figure.layout.xaxis.ticktext)) <= RUN_LENGTH + len("&lt;&gt;")
     name, text = markers(figure)[text_of("unclear", "")].customdata[0]
-    assert name == style.whole(LONG) and "<b>" not in name
+    assert name == style.wrap_text(LONG) and "<b>" not in name
     assert "1.10× (0.900× to 1.30×)" in text
     assert "&lt;b&gt;20" in markers(figure)[text_of("faster", "")].customdata[0][1]
 
@@ -143,14 +143,14 @@ def test_a_cell_of_an_absent_op_has_no_colour_of_change() -> None:
 def test_hovering_tells_the_whole_name_the_times_and_the_verdict() -> None:
     heat, absent = change_map(CELLS, NAMES, per="step").data[1:]
     text = heat.customdata[0][1]
-    for part in (style.whole(f"{OP}_0"), "baseline 100 µs, candidate 50.0 µs", "0.500×", text_of("faster", "")):
+    for part in (style.wrap_text(f"{OP}_0"), "baseline 100 µs, candidate 50.0 µs", "0.500×", text_of("faster", "")):
         assert part in text
     assert any("gone" in text for text in absent.customdata)
     assert "<i>" not in text
 
 
 def test_where_ratios_do_not_fit_a_sign_tells_the_direction() -> None:
-    runs = [f"run {i}" for i in range(MOST_NUMBERS + 1)]
+    runs = [f"run {i}" for i in range(MAX_NUMERIC_COLUMNS + 1)]
     after = [100.0, 101.0, 200.0, *[50.0] * (len(runs) - 3)]
     cells = pd.DataFrame([cell(0, name, 100.0, us) for name, us in zip(runs, after, strict=True)])
     heat = change_map(cells, {name: name for name in runs}, per="run").data[1]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.charts.memory import make_up, peak_treemap, timeline
+from tfcompare.charts.memory import memory_composition, peak_treemap, timeline
 from tfcompare.charts.style import Side
 from tfcompare.units import MISSING
 
@@ -115,17 +115,17 @@ def test_by_step_the_axis_is_steps_and_says_what_stands_before_the_first(positio
 
 
 def test_stack_heap_and_free_stand_on_one_another() -> None:
-    figure = make_up(SIDES[0], BEFORE, "time")
+    figure = memory_composition(SIDES[0], BEFORE, "time")
     assert [trace.name for trace in figure.data] == ["stack", "heap", "free"]
     assert {trace.stackgroup for trace in figure.data} == {"memory"}
     assert [sum(levels) for levels in zip(*(trace.y for trace in figure.data), strict=True)] == [10, 10, 10]
 
 
 def test_an_axis_that_ends_below_the_capacity_says_so() -> None:
-    figure = make_up(SIDES[0], BEFORE, "time")
+    figure = memory_composition(SIDES[0], BEFORE, "time")
     assert figure.layout.yaxis.range == (0, 8)
     assert figure.layout.title.subtitle.text.startswith("of 10.0 MB; the axis ends below")
-    full = make_up(SIDES[0], line([9_000_000]), "time")
+    full = memory_composition(SIDES[0], line([9_000_000]), "time")
     assert full.layout.yaxis.range == (0, 10)
     assert full.layout.title.subtitle.text == "of 10.0 MB"
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import METRIC
-from tfcompare.charts.scopes import SMALLER, log_ratio, scope_icicle, with_chains_folded, with_small_ones_merged
+from tfcompare.charts.scopes import SMALLER, fold_chains, log_ratio, merge_small_scopes, scope_icicle
 from tfcompare.compare.tree import scope_tree
 
 SIDES = [f"{METRIC}_baseline", f"{METRIC}_candidate"]
@@ -26,9 +26,9 @@ def children_add_up(nodes: pd.DataFrame) -> bool:
 def test_every_node_is_the_sum_of_its_children():
     tree = scope_tree(samples.diff())
     assert children_add_up(tree)
-    merged = with_small_ones_merged(tree, METRIC)
+    merged = merge_small_scopes(tree, METRIC)
     assert children_add_up(merged)
-    assert children_add_up(with_chains_folded(merged))
+    assert children_add_up(fold_chains(merged))
 
 
 def test_what_is_too_small_to_see_is_one_node():
@@ -43,13 +43,13 @@ def test_what_is_too_small_to_see_is_one_node():
             "status": "matched",
         }
     )
-    merged = with_small_ones_merged(nodes, METRIC)
+    merged = merge_small_scopes(nodes, METRIC)
     assert merged["label"].tolist() == ["Host", "large", "1 smaller"]
     assert merged[SIDES[0]].tolist() == [100_050.0, 100_000.0, 50.0]
 
 
 def test_a_scope_that_holds_one_scope_is_drawn_with_it():
-    folded = with_chains_folded(scope_tree(samples.diff())).set_index("node")
+    folded = fold_chains(scope_tree(samples.diff())).set_index("node")
     chain = "Host/gradient_tape/autoencoder/conv2d_1/Conv2D"
     assert folded.loc[chain, "label"] == "gradient_tape/autoencoder/conv2d_1/Conv2D"
     assert folded.loc[chain, "parent"] == "Host"

@@ -14,8 +14,7 @@ import pytest
 from tests.charts import chart_samples as samples
 from tests.charts.test_memory import line
 from tfcompare import schema
-from tfcompare.charts import downsampling as thinning
-from tfcompare.charts import input_pipeline, memory, ops, scopes, step_parts, steps
+from tfcompare.charts import downsampling, input_pipeline, memory, ops, scopes, step_parts, steps
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import Side
 from tfcompare.compare.diff import INTERVAL
@@ -108,7 +107,7 @@ def memory_page() -> list[Any]:
     lines = [(side, timeline_of(side.position)) for side in SIDES]
     return [
         memory.timeline(lines, lines, "in_use_bytes", "time"),
-        *(memory.make_up(side, frame, "time") for side, frame in lines),
+        *(memory.memory_composition(side, frame, "time") for side, frame in lines),
     ]
 
 
@@ -127,7 +126,7 @@ def test_the_figures_of_a_page_are_small_however_large_the_runs(page: Callable[[
 def test_a_long_line_keeps_every_step_that_is_marked_and_the_extremes() -> None:
     frame = many_steps(0)
     line, marks = steps.step_times([(SIDES[0], frame)]).data[:2]
-    assert len(line.x) <= thinning.MOST_POINTS + thinning.MOST_MARKED + 2
+    assert len(line.x) <= downsampling.MAX_LINE_POINTS + downsampling.MAX_MARKED + 2
     drawn = frame["duration_us"].iloc[np.asarray(line.x) - 1]
     assert (drawn.min(), drawn.max()) == (frame["duration_us"].min(), frame["duration_us"].max())
     assert set(marks.x) <= set(line.x)
@@ -136,16 +135,16 @@ def test_a_long_line_keeps_every_step_that_is_marked_and_the_extremes() -> None:
 
 
 def test_of_the_marked_steps_the_farthest_have_a_marker() -> None:
-    values = np.append(np.full(1000, 10.0), np.arange(11.0, 11.0 + 2 * thinning.MOST_MARKED))
-    chosen = thinning.to_mark(values, values > 10)
-    assert chosen.sum() == thinning.MOST_MARKED
-    assert values[chosen].min() == values.max() - thinning.MOST_MARKED + 1
-    assert thinning.to_mark(values, values > 400).sum() == (values > 400).sum()
+    values = np.append(np.full(1000, 10.0), np.arange(11.0, 11.0 + 2 * downsampling.MAX_MARKED))
+    chosen = downsampling.steps_to_mark(values, values > 10)
+    assert chosen.sum() == downsampling.MAX_MARKED
+    assert values[chosen].min() == values.max() - downsampling.MAX_MARKED + 1
+    assert downsampling.steps_to_mark(values, values > 400).sum() == (values > 400).sum()
 
 
 def test_a_line_that_fits_is_drawn_whole_and_says_nothing() -> None:
-    assert thinning.to_draw(np.arange(100.0)).tolist() == list(range(100))
-    assert thinning.note(100) == ""
+    assert downsampling.steps_to_draw(np.arange(100.0)).tolist() == list(range(100))
+    assert downsampling.note(100) == ""
     assert "of 10,000 steps" in steps.step_times([(SIDES[0], many_steps(0))]).layout.title.subtitle.text
 
 
@@ -157,5 +156,5 @@ def test_the_box_of_many_steps_is_that_of_all_of_them() -> None:
     assert np.mean(times < box.q1[0]) == pytest.approx(0.25, abs=1e-3)
     assert np.mean(times < box.q3[0]) == pytest.approx(0.75, abs=1e-3)
     points = np.array(box.x[0])
-    assert len(points) == len(box.customdata[0]) == steps.MOST_BOX_POINTS
+    assert len(points) == len(box.customdata[0]) == steps.MAX_BOX_POINTS
     assert (points.min(), points.max()) == (pytest.approx(times.min()), pytest.approx(times.max()))

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from tests.input_runs import steps
-from tfcompare.charts.downsampling import MOST_MARKERS
-from tfcompare.charts.step_parts import PALE, PART_COLOURS, average_steps, parts_of_steps
+from tfcompare.charts.downsampling import MAX_MARKERS
+from tfcompare.charts.step_parts import EXCLUDED_OPACITY, PART_COLOURS, average_steps, parts_of_steps
 from tfcompare.charts.style import Side
 from tfcompare.compare.attribution import part_means
 from tfcompare.schema import STEP_PARTS
@@ -43,13 +43,13 @@ def test_a_side_without_steps_is_not_drawn():
 def test_every_step_is_its_parts_on_one_another():
     figure = parts_of_steps(SIDES[0], BEFORE)
     assert [sum(bar.y[i] for bar in figure.data) for i in range(6)] == pytest.approx([100] * 6)
-    assert list(figure.data[0].marker.opacity) == [PALE, 1, 1, 1, 1, PALE]
+    assert list(figure.data[0].marker.opacity) == [EXCLUDED_OPACITY, 1, 1, 1, 1, EXCLUDED_OPACITY]
     assert "set aside" in figure.layout.title.subtitle.text
     assert list(figure.data[0].customdata[0]) == ["10", "100 ms", "localhost", "<br>set aside", "10.0 ms", "10.0 %"]
 
 
 def test_many_steps_are_areas_and_none_are_nothing():
-    figure = parts_of_steps(SIDES[0], steps(*[(10.0, 1.0)] * (MOST_MARKERS + 1)))
+    figure = parts_of_steps(SIDES[0], steps(*[(10.0, 1.0)] * (MAX_MARKERS + 1)))
     assert {trace.stackgroup for trace in figure.data} == {"parts"}
     assert len(parts_of_steps(SIDES[0], pd.DataFrame(BEFORE.iloc[:0])).data) == 0
 

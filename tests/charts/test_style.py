@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side, shorten_apart, time_scale
+from tfcompare.charts.style import Side, shorten_distinct, time_scale
 
 
 def luminance(colour: str) -> float:
@@ -59,7 +59,7 @@ def test_without_times_the_unit_is_microseconds():
 
 
 def test_short_names_stay_as_they_are():
-    assert shorten_apart(["a/b", "a/b", "c"], 10) == ["a/b", "a/b", "c"]
+    assert shorten_distinct(["a/b", "a/b", "c"], 10) == ["a/b", "a/b", "c"]
 
 
 def test_names_that_would_read_alike_show_where_they_differ():
@@ -67,35 +67,35 @@ def test_names_that_would_read_alike_show_where_they_differ():
         "gradient_tape/autoencoder_1/image_1/convolution/Conv2DBackpropInput",
         "gradient_tape/autoencoder_1/encoder_inner_1/convolution/Conv2DBackpropInput",
     ]
-    labels = shorten_apart(names, 36)
+    labels = shorten_distinct(names, 36)
     assert labels == ["…image_1/con…ion/Conv2DBackpropInput", "…encoder_inn…ion/Conv2DBackpropInput"]
     assert max(map(len, labels)) <= 36
 
 
 def test_names_that_no_cut_tells_apart_are_numbered():
     names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40]
-    first, second = shorten_apart(names, 20)
+    first, second = shorten_distinct(names, 20)
     assert len(first) == len(second) == 20
     assert second == "aaaaa…bbbbbbbbbb (2)"
-    assert shorten_apart([names[0], names[0]], 20) == [first, first], "the same name is no other name"
+    assert shorten_distinct([names[0], names[0]], 20) == [first, first], "the same name is no other name"
 
 
 def test_numbers_that_tell_names_apart_are_no_other_names_label():
     taken = "aaaaa…bbbbbbbbbb (2)"
     names = ["a" * 40 + "1" + "b" * 40, "a" * 40 + "2" + "b" * 40, taken]
-    assert shorten_apart(names, 20)[1:] == ["aaaaa…bbbbbbbbbb (3)", taken]
+    assert shorten_distinct(names, 20)[1:] == ["aaaaa…bbbbbbbbbb (3)", taken]
 
 
 @pytest.mark.parametrize("length", [0, 1, 5])
 def test_names_are_told_apart_however_little_room_there_is(length):
-    assert len(set(shorten_apart(["one/long/name", "another/long/name", "", "x"], length))) == 4
+    assert len(set(shorten_distinct(["one/long/name", "another/long/name", "", "x"], length))) == 4
 
 
 def test_a_measure_other_than_letters_decides_what_fits():
     def size(text):
         return sum(3 if letter == "W" else 1 for letter in text)
 
-    labels = shorten_apart(["W" * 40, "i" * 40], 20, size)
+    labels = shorten_distinct(["W" * 40, "i" * 40], 20, size)
     assert labels == ["WW…WWWW", "iiiiii…iiiiiiiiiiiii"]
 
 
@@ -114,7 +114,7 @@ def test_a_figure_leaves_colours_of_text_and_ground_to_the_theme():
     ],
 )
 def test_a_long_text_is_whole_on_hovering_in_lines_that_end_where_a_word_does(text, ends):
-    lines = style.whole(text).split("<br>")
+    lines = style.wrap_text(text).split("<br>")
     assert "".join(lines) == style.safe(text)
     assert len(lines) > 1
     assert all(len(html.unescape(line)) <= style.HOVER_LENGTH for line in lines)
@@ -122,7 +122,7 @@ def test_a_long_text_is_whole_on_hovering_in_lines_that_end_where_a_word_does(te
 
 
 def test_a_word_longer_than_a_line_is_broken_and_no_markup_gets_through():
-    lines = style.whole("<b>" + "x" * 250).split("<br>")
+    lines = style.wrap_text("<b>" + "x" * 250).split("<br>")
     assert [len(html.unescape(line)) for line in lines] == [100, 100, 53]
     assert lines[0].startswith("&lt;b&gt;")
-    assert style.whole("") == ""
+    assert style.wrap_text("") == ""

@@ -10,7 +10,7 @@ import pandas as pd
 from tests import xprof_oracle
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
 from tfcompare.frames.steps import groups as grouping
-from tfcompare.frames.steps.steps import find_steps
+from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace import XSpace
 

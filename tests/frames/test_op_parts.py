@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.frames.tables import lines, rows
 from tfcompare.frames.ops import op_parts
-from tfcompare.frames.ops.op_parts import NO_STEP, OpParts, of_hosts
+from tfcompare.frames.ops.op_parts import NO_STEP, OpParts, merge_hosts
 
 _PARTS = ["device", "host_or_device", "op_type", "op_name", "part"]
 _CELLS = ["step", "occurrences", "total_time_ps", "self_time_ps", "is_eager"]
@@ -40,7 +40,7 @@ def test_cells_of_equal_parts_and_steps_add_up_over_hosts() -> None:
     read = (_CPU, "Host", "Read", "h", "h")
     ours = parts_of((conv, NO_STEP, 1, 5, 5, False), (conv, 4, 1, 10, 9, False), (relu, 5, 2, 3, 3, False))
     theirs = parts_of((read, 4, 1, 7, 6, True), (relu, 5, 1, 30, 20, True), (conv, _FAR, 1, 2, 1, False))
-    both = of_hosts([ours, theirs])
+    both = merge_hosts([ours, theirs])
     assert table(both) == lines(f"""
         {_GPU} Device Conv c k1 -1      1  5  5
         {_GPU} Device Conv c k1 4       1 10  9
@@ -55,8 +55,8 @@ def test_an_op_of_the_host_has_the_type_that_it_has_first() -> None:
     once = 0, 1, 1, 1, False
     ours = parts_of(((_CPU, "Host", "A", "x", ""), *once))
     theirs = parts_of(((_CPU, "Host", "B", "x", ""), *once), ((_GPU, "Device", "B", "x", ""), *once))
-    assert of_hosts([ours, theirs]).parts["op_type"].tolist() == ["A", "A", "B"]
-    assert of_hosts([theirs]).parts["op_type"].tolist() == ["B", "B"]
+    assert merge_hosts([ours, theirs]).parts["op_type"].tolist() == ["A", "A", "B"]
+    assert merge_hosts([theirs]).parts["op_type"].tolist() == ["B", "B"]
 
 
 _CELL = st.tuples(
@@ -76,8 +76,8 @@ def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
     sums = every.groupby(["key", "step"])[_CELLS[1:-1]].sum()
     flags = every.groupby(["key", "step"])["is_eager"].any()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(op_parts, "_AT_ONCE", at_once)
-        both = of_hosts(hosts)
+        patch.setattr(op_parts, "_MERGE_ROWS", at_once)
+        both = merge_hosts(hosts)
     found = both.cells.assign(key=key_of(both)).set_index(["key", "step"]).sort_index()
     assert found.index.is_unique
     pd.testing.assert_frame_equal(found[_CELLS[1:-1]], sums, check_index_type=False)

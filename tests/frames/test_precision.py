@@ -9,7 +9,7 @@ from tests.frames.tables import run_of
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.xspace_builder import Event, Value, chunk, event, integer, line, meta, plane, space
 from tfcompare import schema
-from tfcompare.frames.ops.precision import NOT_TOLD, SIXTEEN_BIT, THIRTY_TWO_BIT, of_instruction, of_kernel
+from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, UNKNOWN_PRECISION, hlo_precision, name_precision
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.xspace import read
@@ -32,14 +32,14 @@ COLUMNS = ["device_compute_us", *schema.STEP_PRECISIONS]
         ("Mul_GPU_DT_FLOAT_DT_FLOAT_kernel", THIRTY_TWO_BIT),
         ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn", THIRTY_TWO_BIT),
         ("void ResizeBilinear<float, HalfPixelScaler>", THIRTY_TWO_BIT),
-        ("resize_half_pixel_centers", NOT_TOLD),
+        ("resize_half_pixel_centers", UNKNOWN_PRECISION),
         ("SwapDimension1And2InTensor3UsingTiles<unsigned int, 256>", THIRTY_TWO_BIT),
-        ("loop_convert_fusion.kd", NOT_TOLD),
-        ("Memset", NOT_TOLD),
+        ("loop_convert_fusion.kd", UNKNOWN_PRECISION),
+        ("Memset", UNKNOWN_PRECISION),
     ],
 )
 def test_a_kernel_by_its_name(name: str, expected: int) -> None:
-    assert of_kernel(name) == expected
+    assert name_precision(name) == expected
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_kernel_by_its_name(name: str, expected: int) -> None:
         ("%dot = f32[8] dot(f8e4m3fn[8] %a, f8e4m3fn[8] %b)", SIXTEEN_BIT),
         ("%add = f32[5,1024]{1,0} add(f32[5,1024] %a, f32[] %b)", THIRTY_TWO_BIT),
         ("%iota = s32[8] iota()", THIRTY_TWO_BIT),
-        ("%not = pred[8] not(pred[8] %bf16)", NOT_TOLD),
-        ("fusion.12", NOT_TOLD),
+        ("%not = pred[8] not(pred[8] %bf16)", UNKNOWN_PRECISION),
+        ("fusion.12", UNKNOWN_PRECISION),
     ],
 )
 def test_an_instruction_by_its_types(text: str, expected: int) -> None:
-    assert of_instruction(text) == expected
+    assert hlo_precision(text) == expected
 
 
 def on_gpu(*kernels: Event, length: float = 100) -> list[list[float]]:

@@ -12,12 +12,13 @@ from tests import xprof_oracle
 from tests.profiles import ALL_RUNS, SAMPLE_RUNS, SIMULATED_RUNS, loaded_run
 from tests.published import PUBLISHED
 from tfcompare import schema
-from tfcompare.frames.spans import NOTHING
+from tfcompare.frames.spans import NO_SPANS
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.step_parts import activity_times
-from tfcompare.frames.steps.steps import Steps, find_steps
+from tfcompare.frames.steps.step_sources import find_steps
+from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, read
 
 ON_CPU = ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", *SAMPLE_RUNS]
@@ -98,11 +99,11 @@ def test_compute_and_copies_of_several_gpus_are_xprofs_and_copies_that_no_step_l
     space = read(file).space
     steps = steps_of(space)
     rows, activity = device_activities(space)
-    led, events = rows[steps.is_led[rows]], space.events
-    covered = NOTHING.with_more(events.start_ps[led], events.start_ps[led] + events.duration_ps[led])
+    led, events = rows[steps.is_linked[rows]], space.events
+    covered = NO_SPANS.union(events.start_ps[led], events.start_ps[led] + events.duration_ps[led])
     assert covered.covered_between(steps.start_ps, steps.end_ps)[0] / 1e6 == pytest.approx(xprof, rel=1e-9)
     assert xprof < busy < xprof * 1.002
-    others = activity[~steps.is_led[rows]]
+    others = activity[~steps.is_linked[rows]]
     assert set(others.tolist()) == {Activity.COPY_TO_DEVICE, Activity.COPY_TO_HOST}
 
 
@@ -125,7 +126,7 @@ def test_parts_of_the_simulated_steps_are_the_published_ones(name: str) -> None:
 def whole_us(space: XSpace, rows: np.ndarray) -> float:
     """How long any of these events is under way, in steps and outside of them."""
     start = space.events.start_ps[rows]
-    spans = NOTHING.with_more(start, start + space.events.duration_ps[rows])
+    spans = NO_SPANS.union(start, start + space.events.duration_ps[rows])
     return float(spans.covered_between(start.min(keepdims=True), np.array([np.iinfo(np.int64).max // 2]))[0]) / 1e6
 
 
@@ -140,7 +141,7 @@ def test_the_share_of_16_bit_compute_is_xprofs(name: str) -> None:
         space = read(file.path).space
         steps = steps_of(space)
         rows, activity = device_activities(space)
-        led = steps.is_led[rows] & steps.has_markers
+        led = steps.is_linked[rows] & steps.has_markers
         of_16_bits = rows[led & (activity == Activity.SIXTEEN_BIT_COMPUTE)]
         every += whole_us(space, rows[led]) if led.any() else 0.0
         sixteen += whole_us(space, of_16_bits) if len(of_16_bits) else 0.0

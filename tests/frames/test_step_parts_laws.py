@@ -20,7 +20,8 @@ from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, timed_host_events
 from tfcompare.frames.steps.step_parts import activity_times, step_parts
-from tfcompare.frames.steps.steps import Steps, find_steps
+from tfcompare.frames.steps.step_sources import find_steps
+from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, read
 from tfcompare.xspace.reader import parse
 
@@ -93,7 +94,7 @@ def test_parts_make_up_every_step_and_are_those_painted_instant_by_instant(
     doing = list(zip(*(a.tolist() for a in device_activities(xspace)), strict=True))
     on_host = list(zip(rows.tolist(), host_activities(xspace, rows).tolist(), strict=True))
     doing += [(row, what) for row, what in on_host if what == Activity.LAUNCH_CALL]
-    led = [(row, what) for row, what in on_host if what > Activity.LAUNCH_CALL and steps.is_led[row]]
+    led = [(row, what) for row, what in on_host if what > Activity.LAUNCH_CALL and steps.is_linked[row]]
     for i in range(len(steps.number)):
         painted = np.full(int(steps.end_ps[i] - steps.start_ps[i]) // 10**6, len(Activity))
         for row, what in doing + [(row, what) for row, what in led if steps.of_event[row] == i]:

@@ -1,1 +1,1 @@
-"""Figures: pure functions from a frame to a Plotly figure. `style` holds what all of them share."""
+"""Pure functions from frames to Plotly figures. `style` contains what all of them share."""

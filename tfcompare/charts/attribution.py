@@ -1,4 +1,4 @@
-"""Figures on what made the average step longer or shorter: from one run's to the other's, part by part, op by op."""
+"""Waterfall charts of the change between two runs' average steps, by part of the step or by op."""
 
 from __future__ import annotations
 
@@ -25,29 +25,32 @@ if TYPE_CHECKING:
     from tfcompare.compare.attribution import Waterfall
 
 PATTERNS = {"added": "/", "removed": "x", "no op running": "."}
-"""How a bar is hatched: of what only one side has, and of time in which no op was running."""
+"""Hatching of bars that only one side has, and of time in which no op was running."""
 
 UNEXPLAINED = style.BASELINE_COLOUR
-"""The grey of time in which no op was running, which is neither better nor worse."""
+"""Colour of time in which no op was running, which is neither better nor worse."""
 
-CUT_FROM = 0.5
-"""An axis whose lowest value is this share of its highest or more does not begin at 0: the changes would be slivers."""
+TRUNCATE_FROM = 0.5
+"""The axis does not begin at 0 if the lowest value is at least this share of the highest: changes would be too thin."""
 
 Colours = tuple[str, str]
-"""What less and more time are drawn in; `verdicts.colours_of_change` gives them for a verdict."""
-CLAIMED: Colours = (style.BETTER, style.WORSE)
+"""The colours of less and of more time; `verdicts.colours_of_change` returns them for a verdict."""
+VERDICT_COLOURS: Colours = (style.BETTER, style.WORSE)
 
 NAME_LENGTH = 72
-ROOM_FOR_TEXT = 0.34
+TEXT_MARGIN = 0.34
 
 
-def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], colours: Colours = CLAIMED) -> go.Figure:
-    """From the baseline's average step to the candidate's, part by part; `waterfall` with at least the two ends."""
+def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], colours: Colours = VERDICT_COLOURS) -> go.Figure:
+    """Waterfall from the baseline's average step to the candidate's, by part. `waterfall` has at least the two ends."""
     return _waterfall(waterfall, sides, ("Average step", "part"), colours)
 
 
-def part_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], label: str, colours: Colours = CLAIMED) -> go.Figure:
-    """From the baseline's average time of a part of the step to the candidate's, op by op; `label` names the part."""
+def part_waterfall(
+    waterfall: Waterfall, sides: tuple[Side, Side], label: str, colours: Colours = VERDICT_COLOURS
+) -> go.Figure:
+    """Waterfall from the baseline's average time of one part of the step to the candidate's, by op. `label` names the
+    part."""
     what = "factor" if (waterfall.moves["kind"] == "factor").any() else "op"
     return _waterfall(waterfall, sides, (label, what), colours)
 
@@ -67,29 +70,29 @@ def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str,
         showlegend=False,
         barmode="overlay",
     )
-    rows = np.arange(len(moves) + 2, dtype=np.float64) + style.bar_places()[0][0]
+    rows = np.arange(len(moves) + 2, dtype=np.float64) + style.bar_offsets()[0][0]
     result.add_trace(_connectors(levels / scale.size, rows))
     for side, time_us, row in zip(sides, (levels[0], waterfall.candidate_us), (rows[0], rows[-1]), strict=True):
-        result.add_trace(_end(side, time_us, row, (low, scale)))
+        result.add_trace(_end_bar(side, time_us, row, (low, scale)))
     if len(moves):
-        bars = _steps_between(moves, levels, rows[1:-1], scale)
+        bars = _move_bars(moves, levels, rows[1:-1], scale)
         result.add_trace(bars.update(marker_color=_colours_of(moves, colours)))
     result.update_xaxes(
         title_text=f"Mean over the steps that count ({scale.unit})",
-        range=[low / scale.size, (high + ROOM_FOR_TEXT * (high - low)) / scale.size],
+        range=[low / scale.size, (high + TEXT_MARGIN * (high - low)) / scale.size],
         tickformat="~r",
         zeroline=bool(low < 0),
     )
     ends_of = [f"{side.role} · {middle_ellipsis(side.name, 48)}" for side in sides]
-    parts = style.shorten_apart([str(n) for n in moves["name"]], NAME_LENGTH)
+    parts = style.shorten_distinct([str(n) for n in moves["name"]], NAME_LENGTH)
     style.name_rows(result, [ends_of[0], *parts, ends_of[1]])
     return result
 
 
 def _limits(levels: Sequence[float]) -> tuple[float, float]:
-    """Where the axis begins, and the highest level."""
+    """(where the axis begins, the highest level)."""
     low, high = min(levels), max(levels)
-    if low < CUT_FROM * high or high == low:
+    if low < TRUNCATE_FROM * high or high == low:
         return min(0.0, low), high or 1.0
     return max(low - 0.25 * (high - low), 0.0), high
 
@@ -103,7 +106,7 @@ def _notes(moves: pd.DataFrame, low: float) -> list[str]:
 
 
 def _connectors(levels: NDArray[np.float64], rows: NDArray[np.float64]) -> go.Scatter:
-    """A dotted line from where each bar ends to where the next begins."""
+    """Dotted lines from the end of each bar to the start of the next."""
     x = [value for level in levels for value in (level, level, None)]
     y = [value for above, below in pairwise(rows) for value in (above, below, None)]
     return go.Scatter(
@@ -112,12 +115,12 @@ def _connectors(levels: NDArray[np.float64], rows: NDArray[np.float64]) -> go.Sc
     )  # fmt: skip
 
 
-def _end(side: Side, time_us: float, row: float, place: tuple[float, style.Scale]) -> go.Bar:
-    low, scale = place
+def _end_bar(side: Side, time_us: float, row: float, axis: tuple[float, style.Scale]) -> go.Bar:
+    low, scale = axis
     begin = max(low, 0.0)
     return go.Bar(
         orientation="h", base=[begin / scale.size], x=[(time_us - begin) / scale.size], y=[row],
-        width=style.bar_places()[1], marker={"color": side.colour},
+        width=style.bar_offsets()[1], marker={"color": side.colour},
         text=[f"<b>{format_time_us(time_us)}</b>"], hovertext=[f"{side.label}<br>mean {format_time_us(time_us)}"],
         hoverinfo="text", **_OUTSIDE,
     )  # fmt: skip
@@ -128,20 +131,20 @@ _OUTSIDE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _steps_between(
+def _move_bars(
     moves: pd.DataFrame, levels: NDArray[np.float64], rows: NDArray[np.float64], scale: style.Scale
 ) -> go.Bar:
-    """The moves, each as a bar from the lower of its levels to the higher, so that its text is right of it."""
+    """The moves as bars, each starting at the lower of its two levels, so that its text is on its right."""
     lower, higher = np.minimum(levels[:-1], levels[1:]), np.maximum(levels[:-1], levels[1:])
     texts = [_text(move) for _, move in moves.iterrows()]
     return go.Bar(
-        orientation="h", base=lower / scale.size, x=(higher - lower) / scale.size, y=rows, width=style.bar_places()[1],
+        orientation="h", base=lower / scale.size, x=(higher - lower) / scale.size, y=rows, width=style.bar_offsets()[1],
         marker={
             "pattern": {"shape": [PATTERNS.get(k, "") for k in moves["kind"]], "size": 6, "fillmode": "replace"},
         },
         text=texts,
         customdata=np.column_stack([
-            moves["name"].map(style.whole), moves["detail"].map(style.whole), texts,
+            moves["name"].map(style.wrap_text), moves["detail"].map(style.wrap_text), texts,
             moves["baseline_us"].map(format_time_us), moves["candidate_us"].map(format_time_us),
         ]),
         hovertemplate=(

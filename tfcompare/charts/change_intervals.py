@@ -1,4 +1,4 @@
-"""The largest changes as candidate ÷ baseline, each with its confidence interval."""
+"""The confidence intervals of the largest changes, as candidate ÷ baseline."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ ONE_SIDED = {ADDED: "candidate only", REMOVED: "baseline only"}
 SYMBOL, END = style.CANDIDATE_SYMBOLS[0], "line-ns-open"
 BEYOND = ("triangle-left", "triangle-right")
 
-_BARS_END = 0.6
-"""Share of the width that is left to the intervals; their numbers stand beside them."""
-_LEAST_ROOM = math.log(1.1)
+_INTERVALS_WIDTH = 0.6
+"""Share of the width for the intervals; their numbers are to the right."""
+_MIN_LOG_RANGE = math.log(1.1)
 _MARGIN = 0.08
 
 
 def change_intervals(
     changes: pd.DataFrame, ratios: pd.Series, *, by: str = "op_name", quantity: Quantity = SELF_TIME
 ) -> go.Figure:
-    """The rows that `charts.ops.movers` draws, in the same order, as candidate ÷ baseline of their time per step.
+    """Candidate ÷ baseline of the time per step of each row, in the same order as `charts.ops.movers`.
 
-    `changes` are those of `compare.movers.largest_changes` with the columns `diff.VERDICT`, named as
-    for `movers`; `ratios` are candidate ÷ baseline of each. Every row has its word and its numbers; a hollow point has
-    no interval, and what only one side has no point. On a logarithmic axis; the band is what counts as no change.
+    `changes` are those of `compare.movers.largest_changes` with the columns `diff.VERDICT`, labelled as for `movers`;
+    `ratios` are candidate ÷ baseline of each. Every row shows its verdict and numbers; a hollow point has no interval,
+    and rows that only one side has get no point. The axis is logarithmic; the band means no change.
     """
     rows = changes.assign(ratio=ratios, detail=details_of(changes, by), name=changes[by]).to_dict("records")
     result = style.figure(
@@ -45,25 +45,25 @@ def change_intervals(
         showlegend=False,
     )
     draw_no_change(result, len(rows))
-    low, high = _reach(rows)
-    for place, row in enumerate(rows):
+    low, high = _axis_range(rows)
+    for position, row in enumerate(rows):
         if _is_drawn(row["ratio"]):
-            result.add_trace(_point(place, row, low, high))
+            result.add_trace(_point(position, row, low, high))
     style.name_rows(result, labels_of(changes, by))
-    result.layout.annotations = [*result.layout.annotations, *_words(rows)]
+    result.layout.annotations = [*result.layout.annotations, *_annotations(rows)]
     draw_ratio_axis(result, low, high, f"{quantity.name.capitalize()} per step, candidate ÷ baseline")
-    result.update_xaxes(domain=[0, _BARS_END])
+    result.update_xaxes(domain=[0, _INTERVALS_WIDTH])
     return result
 
 
-def _words(rows: Sequence[dict[Any, Any]]) -> list[dict[str, object]]:
-    """At the right end of each row its word, and below it the numbers, beside the interval."""
-    (below,), _ = style.bar_places()
+def _annotations(rows: Sequence[dict[Any, Any]]) -> list[dict[str, object]]:
+    """The verdict of each row at its right end, and its numbers below, next to the interval."""
+    (below,), _ = style.bar_offsets()
     end = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "showarrow": False}
-    words = [end | {"text": _word(row), "y": place} for place, row in enumerate(rows)]
+    words = [end | {"text": _word(row), "y": position} for position, row in enumerate(rows)]
     numbers = [
-        end | {"text": _numbers(row), "y": place + below, "font": {"size": 11}}
-        for place, row in enumerate(rows)
+        end | {"text": _numbers(row), "y": position + below, "font": {"size": 11}}
+        for position, row in enumerate(rows)
         if row["status"] == MATCHED
     ]
     return [*words, *numbers]
@@ -74,16 +74,17 @@ def _word(row: dict[Any, Any]) -> str:
 
 
 def _numbers(row: dict[Any, Any]) -> str:
-    """`0.512× (0.481 to 0.540)`."""
+    """A text like `0.512× (0.481 to 0.540)`."""
     if math.isnan(row["interval_low"]):
         return format_ratio(row["ratio"])
     low, high = (format_ratio(row[f"interval_{end}"]).removesuffix("×") for end in ("low", "high"))
     return f"{format_ratio(row['ratio'])} ({low} to {high})"
 
 
-def _point(place: int, row: dict[Any, Any], lowest: float, highest: float) -> go.Scatter:
-    """The row's interval, or a hollow point, which points beyond the axis where it lies there."""
-    (below,), _ = style.bar_places()
+def _point(position: int, row: dict[Any, Any], lowest: float, highest: float) -> go.Scatter:
+    """The row's interval, or a hollow point without one, which becomes an arrow at the edge if it is beyond the
+    axis."""
+    (below,), _ = style.bar_offsets()
     ends, symbols = [row["interval_low"], row["ratio"], row["interval_high"]], [END, SYMBOL, END]
     if math.isnan(row["interval_low"]):
         log = math.log(row["ratio"])
@@ -92,12 +93,18 @@ def _point(place: int, row: dict[Any, Any], lowest: float, highest: float) -> go
     colour = colour_of(row["verdict"], row["evidence"])
     return go.Scatter(
         x=ends,
-        y=[place + below] * len(ends),
+        y=[position + below] * len(ends),
         mode="lines+markers",
         line={"color": colour, "width": 3},
         marker={"symbol": symbols, "size": 10, "color": colour, "line": {"width": 2, "color": colour}},
         cliponaxis=False,
-        text=f"<b>{style.whole(row['name'])}</b><br>{style.whole(row['detail'])}<br>{_word(row)}: {_numbers(row)}",
+        text="<br>".join(
+            [
+                f"<b>{style.wrap_text(row['name'])}</b>",
+                style.wrap_text(row["detail"]),
+                f"{_word(row)}: {_numbers(row)}",
+            ]
+        ),
         hovertemplate="%{text}<extra></extra>",
     )
 
@@ -106,14 +113,14 @@ def _is_drawn(ratio: float) -> bool:
     return math.isfinite(ratio) and ratio > 0
 
 
-def _reach(rows: Sequence[dict[Any, Any]]) -> tuple[float, float]:
-    """The logarithms of the ratios at which the axis begins and ends: it holds every interval.
+def _axis_range(rows: Sequence[dict[Any, Any]]) -> tuple[float, float]:
+    """(low, high) of the axis as logarithms of ratios: it includes every interval.
 
-    Rows that were not tested do not decide: their ratios may be huge.
+    Rows that were not tested are ignored, as their ratios may be huge.
     """
     logs = [
         math.log(row[f"interval_{end}"]) for row in rows for end in ("low", "high") if _is_drawn(row["interval_low"])
     ]
-    low, high = min([-_LEAST_ROOM, *logs]), max([_LEAST_ROOM, *logs])
+    low, high = min([-_MIN_LOG_RANGE, *logs]), max([_MIN_LOG_RANGE, *logs])
     room = _MARGIN * (high - low)
     return low - room, high + room

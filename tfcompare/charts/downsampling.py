@@ -1,4 +1,4 @@
-"""Of many steps, those to draw: no more than can be seen, and none left out that stands out."""
+"""Selects the steps to draw: no more than can be seen, without losing extremes."""
 
 from __future__ import annotations
 
@@ -12,54 +12,51 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
-    Places = NDArray[np.int64]
+    Positions = NDArray[np.int64]
 
-MOST_MARKERS = 150
-"""So many steps have a marker or a bar each; more would touch, and become a line or areas."""
+MAX_MARKERS = 150
+"""Up to this many steps, each gets a marker or a bar; more would touch, and are drawn as a line or areas."""
 
-MOST_POINTS = 600
-"""A line is drawn through so many steps at most: two for each pixel or two of its width."""
+MAX_LINE_POINTS = 600
+"""Maximum number of steps that a line is drawn through, about one or two per pixel."""
 
-MOST_OF_AREAS = 300
-"""The same for areas on one another, of which each takes as many points."""
+MAX_AREA_POINTS = 300
+"""The same for stacked areas, each of which has as many points."""
 
-MOST_MARKED = 100
-"""So many steps are marked at most, the farthest from the others first."""
+MAX_MARKED = 100
+"""Maximum number of marked steps, those farthest from the median first."""
 
 NOTE = "of {count:,} steps the shortest and the longest of each stretch are drawn"
 
 
-def to_draw(values: Floats, marked: Bools | None = None, points: int = MOST_POINTS) -> Places:
-    """The places, in order, of the steps that draw the same line: the first, the last, of each stretch of equally many
-    steps the smallest and the largest value, and those that are marked. All of them where there are no more than
-    `points`."""
+def steps_to_draw(values: Floats, marked: Bools | None = None, points: int = MAX_LINE_POINTS) -> Positions:
+    """Positions of about `points` steps whose line looks like that of all: both ends, marked steps, local extremes."""
     count = len(values)
     if count <= points:
         return np.arange(count)
     thin = MinMaxDownsampler()  # type: ignore[no-untyped-call]
-    kept = thin.downsample(np.ascontiguousarray(values, np.float64), n_out=points - points % 2).astype(np.int64)
+    sampled = thin.downsample(np.ascontiguousarray(values, np.float64), n_out=points - points % 2).astype(np.int64)
     ends = np.array([0, count - 1], np.int64)
-    return np.unique(np.concatenate([ends, kept, np.flatnonzero(marked) if marked is not None else ends]))
+    return np.unique(np.concatenate([ends, sampled, np.flatnonzero(marked) if marked is not None else ends]))
 
 
-def to_mark(values: Floats, marked: Bools) -> Bools:
-    """Of the marked steps those that have a marker: all, or the `MOST_MARKED` whose values are farthest from the
-    median."""
-    if int(marked.sum()) <= MOST_MARKED:
+def steps_to_mark(values: Floats, marked: Bools) -> Bools:
+    """Which of the marked steps get a marker: all, or the `MAX_MARKED` whose values are farthest from the median."""
+    if int(marked.sum()) <= MAX_MARKED:
         return marked
     distance = np.where(marked, np.abs(values - np.median(values)), -1.0)
     chosen = np.zeros(len(values), np.bool_)
-    chosen[np.argsort(-distance, kind="stable")[:MOST_MARKED]] = True
+    chosen[np.argsort(-distance, kind="stable")[:MAX_MARKED]] = True
     return chosen
 
 
-def note(count: int, points: int = MOST_POINTS) -> str:
-    """What a chart says of the steps that it leaves out; nothing where it draws all."""
+def note(count: int, points: int = MAX_LINE_POINTS) -> str:
+    """The note of a chart that omits steps; empty if it draws all of them."""
     return NOTE.format(count=count) if count > points else ""
 
 
-def over_ranks(values: Floats, points: int) -> Places:
-    """The places of so many values spread evenly over their ranks, with the smallest and the largest."""
+def spread_over_ranks(values: Floats, points: int) -> Positions:
+    """Positions of `points` values spread evenly over their ranks, including the smallest and the largest."""
     order = np.argsort(values, kind="stable")
     if len(values) <= points:
         return order

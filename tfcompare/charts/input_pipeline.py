@@ -1,4 +1,4 @@
-"""Figures on the input of two runs: how long each step waits for it, and what the host does to make it."""
+"""Charts of the input of two runs: how long each step waits for it, and how the host produces it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import downsampling as thinning
-from tfcompare.charts import style
-from tfcompare.charts.downsampling import MOST_MARKERS
+from tfcompare.charts import downsampling, style
+from tfcompare.charts.downsampling import MAX_MARKERS
 from tfcompare.charts.steps import EXCLUDED_NOTE, Series
 from tfcompare.charts.style import Side
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
@@ -20,24 +19,24 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
-TOO_FLAT = 4.0
-"""Longest steps so many times apart are not drawn on one scale: the shorter ones could not be read."""
+MAX_LENGTH_RATIO = 4.0
+"""Runs get separate scales if their longest steps differ by more than this ratio; the shorter would be unreadable."""
 
 PANEL_NAME_LENGTH = 24
 
 
 def step_times(series: Series) -> go.Figure:
-    """Every step of each run as a bar in a panel of its own: the part spent waiting for input below, the rest above.
+    """Every step of each run as a bar in its own panel: time waiting for input below, the rest above.
 
-    The frames have one row a step in order, with `step`, `host`, `duration_us`, `input_us` and `included`. Panels share
-    the axis of times, unless the longest steps are so far apart that one of them would be flat.
+    The frames have one row per step in order, with `step`, `host`, `duration_us`, `input_us` and `included`. Panels
+    share the time axis unless the longest steps differ so much that one panel would be flat.
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
     tallest = [float(frame["duration_us"].max()) for _, frame in shown]
-    alone = min(tallest, default=0.0) * TOO_FLAT < max(tallest, default=0.0)
+    alone = min(tallest, default=0.0) * MAX_LENGTH_RATIO < max(tallest, default=0.0)
     notes = ["each run on a scale of its own"] if alone else []
     notes += [EXCLUDED_NOTE] if _has_hollow(shown) else []
-    notes.append(thinning.note(max((len(frame) for _, frame in shown), default=0), thinning.MOST_OF_AREAS))
+    notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
     notes = list(filter(None, notes))
     result = style.figure(
         "Time of every step, and how much of it waits for input",
@@ -54,15 +53,15 @@ def step_times(series: Series) -> go.Figure:
             title_text=f"Time ({own.unit})" if column == 1 else "", rangemode="tozero", tickformat="~r",
             automargin=True, row=1, col=column,
         )  # fmt: skip
-        if alone and column > 1:  # a title would stand in the panel before, where the window is narrow
+        if alone and column > 1:  # in a narrow window, a title would overlap the previous panel
             result.update_yaxes(ticksuffix=f" {own.unit}", showticksuffix="last", row=1, col=column)
         _name_panel(result, column, side)
     return result
 
 
 def _has_hollow(series: Series) -> bool:
-    """Whether any step is drawn as one set aside; where there are very many, steps have no signs of their own."""
-    return any(not frame["included"].all() and len(frame) <= MOST_MARKERS for _, frame in series)
+    """Whether any step is drawn as excluded; if there are very many steps, they have no markers."""
+    return any(not frame["included"].all() and len(frame) <= MAX_MARKERS for _, frame in series)
 
 
 def _name_panel(result: go.Figure, column: int, side: Side) -> None:
@@ -74,20 +73,20 @@ def _name_panel(result: go.Figure, column: int, side: Side) -> None:
 
 
 def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.Bar | go.Scatter]:
-    """The waiting and the rest, as bars on one another; as areas where bars would be hairlines."""
-    places = _areas(frame) if len(frame) > MOST_MARKERS else np.arange(len(frame))
-    frame = frame.iloc[places]
+    """Waiting time and the rest as stacked bars, or as areas if the bars would be too thin."""
+    positions = _areas(frame) if len(frame) > MAX_MARKERS else np.arange(len(frame))
+    frame = frame.iloc[positions]
     rest = frame["duration_us"] - frame["input_us"]
     parts = (("waiting for input", frame["input_us"], 1.0), ("rest of the step", rest, REST_OPACITY))
     shared: dict[str, Any] = {
-        "x": places + 1,
+        "x": positions + 1,
         "customdata": _step_hover(frame),
         "hovertemplate": (
             "step %{customdata[0]} (position %{x})<br><b>waits %{customdata[1]}</b> of %{customdata[2]} "
             "(%{customdata[3]})<br>host %{customdata[4]}%{customdata[5]}<extra></extra>"
         ),
     }
-    if len(frame) > MOST_MARKERS:
+    if len(frame) > MAX_MARKERS:
         line = {"width": 0, "color": side.colour}
         return [
             go.Scatter(
@@ -110,12 +109,12 @@ def _step_bars(side: Side, frame: pd.DataFrame, scale: style.Scale) -> list[go.B
 
 
 def _areas(frame: pd.DataFrame) -> NDArray[np.int64]:
-    """The places of the steps that draw the areas: those that are long, and those that wait long."""
-    half = thinning.MOST_OF_AREAS // 2
-    if len(frame) <= thinning.MOST_OF_AREAS:
+    """Positions of the steps to draw areas through, retaining long steps and long waits."""
+    half = downsampling.MAX_AREA_POINTS // 2
+    if len(frame) <= downsampling.MAX_AREA_POINTS:
         return np.arange(len(frame))
     return np.union1d(
-        *(thinning.to_draw(frame[of].to_numpy(np.float64), points=half) for of in ("duration_us", "input_us"))
+        *(downsampling.steps_to_draw(frame[of].to_numpy(np.float64), points=half) for of in ("duration_us", "input_us"))
     )
 
 
@@ -133,26 +132,26 @@ def _step_hover(frame: pd.DataFrame) -> NDArray[np.object_]:
 
 
 def input_shares(series: Series) -> go.Figure:
-    """The share of every step that is spent waiting for input, both runs on one axis.
+    """The share of every step spent waiting for input, both runs on one axis.
 
     The frames are those of `step_times`, with `input_share`, a fraction of 1.
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
     notes = [EXCLUDED_NOTE if _has_hollow(shown) else ""]
-    notes.append(thinning.note(max((len(frame) for _, frame in shown), default=0)))
+    notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0)))
     result = style.figure(
         "Share of every step spent waiting for input", " · ".join(filter(None, notes)), height=340,
         legend_rows=len(shown), showlegend=True,
     )  # fmt: skip
     for side, frame in shown:
-        places = thinning.to_draw(frame["input_share"].fillna(0.0).to_numpy(np.float64))
-        frame = frame.iloc[places]
+        positions = downsampling.steps_to_draw(frame["input_share"].fillna(0.0).to_numpy(np.float64))
+        frame = frame.iloc[positions]
         included = frame["included"].to_numpy(dtype=bool)
         result.add_scatter(
-            name=side.label, x=places + 1, y=frame["input_share"],
-            mode="lines+markers" if len(frame) <= MOST_MARKERS else "lines",
+            name=side.label, x=positions + 1, y=frame["input_share"],
+            mode="lines+markers" if len(frame) <= MAX_MARKERS else "lines",
             line={"color": side.colour, "width": 1.5},
-            marker=None if len(frame) > MOST_MARKERS else {
+            marker=None if len(frame) > MAX_MARKERS else {
                 "symbol": np.where(included, side.symbol, f"{side.symbol}-open").tolist(), "size": 8,
             },
             customdata=_step_hover(frame),
@@ -168,13 +167,13 @@ def input_shares(series: Series) -> go.Figure:
 
 
 def category_times(categories: pd.DataFrame, sides: tuple[Side, Side], *, per: str) -> go.Figure:
-    """The time the host spends on the input by what it does, as pairs of bars.
+    """Host time spent on input by category, as pairs of bars.
 
-    `categories` has `category`, `self_time_us_<role>` (missing where a side has no input op) and `share_<role>`; `per`
-    is `step` or `run`.
+    `categories` has `category`, `self_time_us_<role>` (missing if a side has no input op) and `share_<role>`; `per` is
+    `step` or `run`.
     """
-    there = [role for role in ROLES if categories[f"self_time_us_{role}"].notna().any()]
-    largest = [float(categories[f"self_time_us_{role}"].max()) for role in there]
+    present = [role for role in ROLES if categories[f"self_time_us_{role}"].notna().any()]
+    largest = [float(categories[f"self_time_us_{role}"].max()) for role in present]
     scale = style.time_scale(largest)
     result = style.figure(
         "Time the host spends on the input, by what it does",
@@ -182,9 +181,9 @@ def category_times(categories: pd.DataFrame, sides: tuple[Side, Side], *, per: s
         height=style.rows_height(len(categories), bars_in_a_row=2), legend_rows=2, barmode="overlay",
         showlegend=True,
     )  # fmt: skip
-    places, width = style.bar_places(2)
-    for role, side, below in zip(ROLES, sides, places, strict=True):
-        if role in there:
+    offsets, width = style.bar_offsets(2)
+    for role, side, below in zip(ROLES, sides, offsets, strict=True):
+        if role in present:
             y = np.arange(len(categories)) + below
             result.add_trace(_category_bars(categories, role, side, scale).update(y=y, width=width))
     most = max(largest, default=0.0) / scale.size

@@ -1,4 +1,4 @@
-"""Figures over the kernels of two runs: where their time goes, what changed, what ran on tensor cores."""
+"""Charts of the kernels of two runs: where their time goes, and what runs on tensor cores."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ LAUNCHES = Quantity("kernel launches", "", "fewer launches", "more launches")
 
 
 def kernel_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
-    """Where the kernel time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
+    """Kernel time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` as `tf_stats.time_shares` has them for `total_duration_us`, with a text `label` for groups whose names are
-    too long to be read. `by` names the groups (`kernel`, `op`).
+    `shares` is the result of `tools.op_stats.time_shares` for `total_duration_us`, with a column `label` for groups
+    whose names are too long to read. `by` names the groups (`kernel`, `op`).
     """
     return _shares(shares, sides, f"Kernel time by {by}")
 
 
 def tensor_core_use(shares: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
-    """How much of either side's kernel time is on tensor cores, as `kernel_figures.tensor_core_use` has it."""
+    """Share of each side's kernel time on tensor cores, from `tools.kernel_stats.tensor_core_use`."""
     return _shares(shares, sides, "Kernel time by use of tensor cores")
 
 

@@ -1,4 +1,4 @@
-"""Many runs in one figure: the step time of each, and what the ops that moved most did in each."""
+"""Charts of many runs: the step time of each, and the change in each of the ops that changed the most."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 RUN_LENGTH = 22
 OP_LENGTH = 34
-MOST_NUMBERS = 12
-"""With more columns a ratio does not fit into its cell: a sign tells the direction there."""
+MAX_NUMERIC_COLUMNS = 12
+"""With more columns, ratios do not fit into the cells, which then show only the direction."""
 LOG_FROM = 5.0
-"""The axis is logarithmic from this ratio of the longest to the shortest step time on."""
+"""The axis is logarithmic if the longest step time is more than this many times the shortest."""
 
 _NEUTRAL = "#7A8798"
 _SYMBOLS = {FASTER: "triangle-down", SLOWER: "triangle-up", SAME: "square", UNCLEAR: "circle-open", UNTESTED: "x-thin"}
@@ -38,10 +38,10 @@ _NOTICEABLE = 1.02
 
 
 def step_times(runs: pd.DataFrame) -> go.Figure:
-    """The typical step of each run, in the rows' order, with the baseline's as a line across.
+    """The typical step of each run, in row order, with a line at the baseline's.
 
-    `runs` are rows of `many_runs.runs_table` with a step time, in the order of time. A thick line is the
-    verdict's interval, put on the baseline's typical step; a thin one holds the middle 80 % of the steps.
+    `runs` are rows of `tools.many_runs.runs_table` with a step time, oldest first. A thick line is the verdict's
+    confidence interval, scaled to the baseline's typical step; a thin one spans the middle 80 % of the steps.
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
     thick = "thick: 95 % confidence interval; " if runs["interval_low"].notna().any() else ""
@@ -51,13 +51,13 @@ def step_times(runs: pd.DataFrame) -> go.Figure:
         height=420,
     )
     runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
-    result.add_trace(_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
+    result.add_trace(_vertical_lines(runs, "step_time_us_tenth", "step_time_us_ninetieth", scale, _NEUTRAL, 1.5))
     for word in ("", *SIGNS):
         for evidence, rows in runs[runs["verdict"] == word].groupby("evidence"):
-            result.add_traces(_runs_of(word, str(evidence), rows, scale))
+            result.add_traces(_verdict_traces(word, str(evidence), rows, scale))
     if not np.isnan(baseline := float(runs["baseline_us"].max())):
         result.add_hline(y=baseline / scale.size, line_width=1, line_dash="dash", line_color=style.BASELINE_COLOUR)
-    labels = [style.safe(label) for label in style.shorten_apart(runs["name"].tolist(), RUN_LENGTH)]
+    labels = [style.safe(label) for label in style.shorten_distinct(runs["name"].tolist(), RUN_LENGTH)]
     result.update_xaxes(
         tickvals=runs["place"], ticktext=labels, range=[-0.6, len(runs) - 0.4], zeroline=False, showgrid=False,
         tickangle=_angle(len(runs)),
@@ -83,10 +83,10 @@ def _time_axis(runs: pd.DataFrame, scale: style.Scale) -> dict[str, Any]:
     return {"title_text": title, "tickformat": "~r", "zeroline": False}
 
 
-def _lines(
+def _vertical_lines(
     runs: pd.DataFrame, low: str, high: str, scale: style.Scale, colour: str, width: float, **more: Any
 ) -> go.Scatter:
-    """A line for each run from one column to another."""
+    """One line per run, from the value in column `low` to that in `high`."""
     gap = np.full(len(runs), np.nan)
     y = np.column_stack([scale.of(runs[low]), scale.of(runs[high]), gap]).ravel()
     return go.Scatter(
@@ -95,8 +95,8 @@ def _lines(
     )  # fmt: skip
 
 
-def _runs_of(word: str, evidence: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
-    """The runs that one verdict was given on: their intervals and their markers."""
+def _verdict_traces(word: str, evidence: str, rows: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
+    """The runs with the same verdict: their intervals and their markers."""
     colour = colour_of(word, evidence) if word else style.BASELINE_COLOUR
     ends = rows.assign(low=rows["baseline_us"] * rows["interval_low"], high=rows["baseline_us"] * rows["interval_high"])
     name = text_of(word, evidence) if word else "Baseline"
@@ -110,20 +110,20 @@ def _runs_of(word: str, evidence: str, rows: pd.DataFrame, scale: style.Scale) -
         customdata=_run_texts(rows, name),
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
     )
-    return [_lines(ends, "low", "high", scale, colour, 5, opacity=0.55), markers]
+    return [_vertical_lines(ends, "low", "high", scale, colour, 5, opacity=0.55), markers]
 
 
 def _outline(symbol: str, colour: str) -> dict[str, Any]:
-    """Symbols that have no inside are drawn by their outline alone."""
+    """The outline of a marker; open symbols consist of it alone."""
     return {"width": 2 if symbol.endswith(("-open", "-thin")) else 0, "color": colour}
 
 
 def _run_texts(rows: pd.DataFrame, name: str) -> list[list[str]]:
-    return [[style.whole(row["name"]), "<br>".join(_run_lines(row, name))] for row in rows.to_dict("records")]
+    return [[style.wrap_text(row["name"]), "<br>".join(_run_lines(row, name))] for row in rows.to_dict("records")]
 
 
 def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
-    """What hovering over a run tells of it."""
+    """The hover text of a run, by line."""
     tenth, ninetieth = (format_time_us(row[f"step_time_us_{end}"]) for end in ("tenth", "ninetieth"))
     lines = [
         f"{verdict} · typical step {format_time_us(row['step_time_us_typical'])}",
@@ -135,15 +135,14 @@ def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
         lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])} ({interval})")
     elif not np.isnan(row["ratio"]):
         lines.append(f"candidate ÷ baseline: {format_ratio(row['ratio'])}")
-    lines += [style.whole(text) for text in (row["reason"], row["caveat"]) if text]
+    lines += [style.wrap_text(text) for text in (row["reason"], row["caveat"]) if text]
     return [*lines, f"recorded {row['start_time']:%Y-%m-%d %H:%M:%S} UTC"]
 
 
 def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go.Figure:
-    """How the self time of ops changed in each run: a row an op, a column a candidate, coloured by change.
+    """Heatmap of the change of self time: one row per op, one column per candidate.
 
-    `cells` are those of `many_runs.changes_by_run`; `names` gives the name of each candidate by its id, in the order of
-    the columns.
+    `cells` is the result of `tools.many_runs.changes_by_run`; `names` maps candidate ids to names, in column order.
     """
     by_type = "op_name" not in cells.columns
     rows = cells.drop_duplicates("row").sort_values("row")
@@ -166,10 +165,10 @@ def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go
             colorbar=_colorbar(), hoverongaps=False, **shared,
         )
     )  # fmt: skip
-    result.add_trace(_absent_texts(both, texts))
+    result.add_trace(_absent_marks(both, texts))
     result.update_xaxes(
         tickvals=list(range(len(names))), showgrid=False, zeroline=False, range=[-0.5, len(names) - 0.5],
-        ticktext=[style.safe(label) for label in style.shorten_apart(list(names.values()), RUN_LENGTH)],
+        ticktext=[style.safe(label) for label in style.shorten_distinct(list(names.values()), RUN_LENGTH)],
         tickangle=_angle(len(names)),
     )  # fmt: skip
     result.update_yaxes(
@@ -180,12 +179,12 @@ def change_map(cells: pd.DataFrame, names: Mapping[str, str], *, per: str) -> go
 
 
 def _names_pixels(columns: int) -> int:
-    """Room for the runs' names below the columns."""
+    """Height for the runs' names below the columns."""
     return {0: 24, -35: 96, -60: 132}[_angle(columns)]
 
 
 def _grid(cells: pd.DataFrame, names: Mapping[str, str], values: list[Any]) -> Any:
-    """The cells' values as (rows, columns)."""
+    """The cells' values as a 2-D array (rows, columns)."""
     place = {run: column for column, run in enumerate(names)}
     grid = np.full((int(cells["row"].max()) + 1 if len(cells) else 0, len(names)), "", dtype=object)
     for row, run, value in zip(cells["row"], cells["candidate"], values, strict=True):
@@ -194,7 +193,7 @@ def _grid(cells: pd.DataFrame, names: Mapping[str, str], values: list[Any]) -> A
 
 
 def _texts(cells: pd.DataFrame, columns: int) -> dict[str, list[str]]:
-    write = _number if columns <= MOST_NUMBERS else _sign
+    write = _ratio_text if columns <= MAX_NUMERIC_COLUMNS else _direction
     return {
         "cell": [
             write(ratio) if status == MATCHED else _ABSENT[status]
@@ -204,8 +203,8 @@ def _texts(cells: pd.DataFrame, columns: int) -> dict[str, list[str]]:
     }
 
 
-def _number(ratio: float) -> str:
-    """A ratio in two digits, as short as it can be."""
+def _ratio_text(ratio: float) -> str:
+    """A ratio with two digits, as short as possible."""
     if not np.isfinite(ratio):
         return "∞"
     if ratio >= 9.95:
@@ -213,14 +212,14 @@ def _number(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio >= 1.95 else f"{ratio:.2f}" if ratio >= 0.01 else "<0.01"
 
 
-def _sign(ratio: float) -> str:
+def _direction(ratio: float) -> str:
     return "▲" if ratio > _NOTICEABLE else "▼" if ratio < 1 / _NOTICEABLE else "="
 
 
 def _hover(row: Any) -> str:
     place = f"on {row.host_or_device.lower()}"
     if hasattr(row, "op_name"):
-        lines = [f"<b>{style.whole(row.op_name)}</b>", f"{style.safe(row.op_type)} {place}"]
+        lines = [f"<b>{style.wrap_text(row.op_name)}</b>", f"{style.safe(row.op_type)} {place}"]
     else:
         lines = [f"<b>{style.safe(row.op_type)}</b> {place}"]
     lines.append(f"baseline {format_time_us(row.baseline_us)}, candidate {format_time_us(row.candidate_us)}")
@@ -232,8 +231,8 @@ def _hover(row: Any) -> str:
     return "<br>".join(lines)
 
 
-def _absent_texts(both: Any, texts: dict[str, Any]) -> go.Scatter:
-    """The signs in the cells of ops that one side lacks."""
+def _absent_marks(both: Any, texts: dict[str, Any]) -> go.Scatter:
+    """The signs in cells of ops that only one side has."""
     y, x = np.nonzero(~both)
     return go.Scatter(
         x=x, y=y, mode="text", text=texts["cell"][y, x], textfont={"color": _NEUTRAL, "size": 14}, showlegend=False,
@@ -243,7 +242,7 @@ def _absent_texts(both: Any, texts: dict[str, Any]) -> go.Scatter:
 
 def _row_labels(rows: pd.DataFrame) -> list[str]:
     names = rows["op_name" if "op_name" in rows else "op_type"].tolist()
-    labels = style.shorten_apart(names, OP_LENGTH)
+    labels = style.shorten_distinct(names, OP_LENGTH)
     if rows["host_or_device"].nunique() > 1:
         labels = [f"{label} · {place.lower()}" for label, place in zip(labels, rows["host_or_device"], strict=True)]
     return [style.safe(label) for label in labels]

@@ -1,4 +1,4 @@
-"""Figures over memory: both runs over time, what it is made of, what is held at the peaks."""
+"""Charts of memory: both runs over time, its composition, and what is allocated at the peaks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Align = Literal["time", "step"]
 Lines = Sequence[tuple[Side, "pd.DataFrame"]]
-"""Runs, each with its events as `memory_series.drawn` gives them; of a run without rows nothing is drawn."""
+"""Runs, each with the events returned by `tools.memory_timeline.drawn`; runs without rows are not drawn."""
 
 LEVELS = {
     "in_use_bytes": "in use",
@@ -29,31 +29,31 @@ LEVELS = {
     "free_bytes": "free",
     "fragmentation": "fragmentation",
 }
-"""The levels of a timeline, as they follow the word memory."""
+"""The levels of a timeline, worded to follow "memory"."""
 
 PEAKS = {"free_bytes": "least"}
-"""What the marked event is called, where it is no peak."""
+"""The word for the marked event if it is not a peak."""
 
 STACKED = {"stack_bytes": ("stack", "#7B5FD9"), "heap_bytes": ("heap", "#0A9A8C"), "free_bytes": ("free", "#8C96A3")}
 PANEL = 0.25
-"""How much of the height the panel of the fragmentation takes, where it stands below another."""
+"""Share of the height for the fragmentation panel below the main one."""
 
 GAP = 0.07
-ROOM_ABOVE = 2.0
-"""Free memory is drawn up to so many times what is in use at most: else the rest would be a hairline."""
+MAX_HEADROOM = 2.0
+"""The axis ends at this many times the most memory in use: more free memory would leave the rest too thin."""
 
 LABEL_LENGTH = 36
 NAME_LENGTH = 80
-"""A longer name is cut in its middle where hovering tells it; the CSV files have it whole."""
+"""Longer names are shortened in hover texts; the CSV files have them in full."""
 
 TILE_LENGTH = 24
 
 
 def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> go.Figure:
-    """One level of both runs' memory over time, as lines of steps with their peaks marked.
+    """One level of both runs' memory over time as step lines, with the peaks marked.
 
-    Below, on the same axis of time, the fragmentation; without any `fragmentation`, or where that is the level, there
-    is one panel. Hovering tells what each event was.
+    Fragmentation is below, on the same time axis, unless it is the level or `fragmentation` is empty. Hovering shows
+    the details of each event.
     """
     shown = [(side, frame) for side, frame in levels if len(frame)]
     has_panel = level != "fragmentation" and any(len(frame) for _, frame in fragmentation)
@@ -62,7 +62,7 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
         _title(level), _subtitle(shown, align), height=470 if has_panel else 370, legend_rows=len(shown)
     )
     result.layout.legend.tracegroupgap = 0
-    result.update_layout(hovermode="x", hoverdistance=-1)  # of both runs the nearest event, wherever the line is flat
+    result.update_layout(hovermode="x", hoverdistance=-1)  # show the nearest event of both runs
     clock = _time_axis(result, [*shown, *fragmentation], align)
     for side, frame in shown:
         line = _line(side, clock.of(frame["position"]), scale.of(frame[level]), _DETAILS, _details(frame))
@@ -102,7 +102,7 @@ def _scale(lines: Lines, level: str) -> style.Scale:
 
 
 def _time_axis(result: go.Figure, lines: Lines, align: Align) -> style.Scale:
-    """Name the axis; returns the unit that positions are drawn in."""
+    """Set the axis title; returns the unit of positions."""
     if align == "step":
         result.update_xaxes(title_text="Step, by position", tickformat="~r")
         return style.Scale("", 1.0)
@@ -115,8 +115,8 @@ def _line(side: Side, x: Any, y: Any, template: str, customdata: Any = None) -> 
     return go.Scatter(
         name=side.label,
         legendgroup=side.role,
-        x=_drawn(x),
-        y=_drawn(y),
+        x=_as_float32(x),
+        y=_as_float32(y),
         mode="lines",
         line={"color": side.colour, "width": 1.5, "shape": "hv"},
         customdata=customdata,
@@ -124,8 +124,8 @@ def _line(side: Side, x: Any, y: Any, template: str, customdata: Any = None) -> 
     )
 
 
-def _drawn(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Places on a screen, in half the bytes: what hovering tells comes from the numbers themselves."""
+def _as_float32(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Screen coordinates in half the bytes; hover texts use the exact values."""
     return values.astype(np.float32)
 
 
@@ -134,14 +134,14 @@ _DETAILS = (
     "<br>in use %{customdata[4]}: stack %{customdata[5]}, heap %{customdata[6]}"
     "<br>free %{customdata[7]}, fragmentation %{customdata[8]}<br>step %{customdata[9]}, at %{customdata[10]}"
 )
-"""What hovering tells of each event, the fields of the TensorFlow guide in their order."""
+"""Hover text of each event: the fields of the TensorFlow guide, in its order."""
 
 
 def _details(frame: pd.DataFrame) -> list[list[str]]:
-    """The texts that `_DETAILS` names, of each event."""
+    """The fields of `_DETAILS` for each event."""
     sizes = ("allocation_bytes", "requested_bytes", "in_use_bytes", "stack_bytes", "heap_bytes", "free_bytes")
     allocated, requested, *levels = ([format_bytes(size) for size in frame[name].tolist()] for name in sizes)
-    what = [_what(*texts) for texts in zip(*(frame[name].tolist() for name in _NAMES), strict=True)]
+    what = [_allocation_text(*texts) for texts in zip(*(frame[name].tolist() for name in _NAMES), strict=True)]
     columns = (
         frame["event"].tolist(), allocated, requested, what, *levels, map(_fraction, frame["fragmentation"].tolist()),
         map(_number, frame["step"].tolist()), map(format_time_us, frame["time_us"].tolist()),
@@ -152,14 +152,14 @@ def _details(frame: pd.DataFrame) -> list[list[str]]:
 _NAMES = ("op_name", "region_type", "data_type", "shape")
 
 
-def _what(op: str, *texts: str) -> str:
-    """The op and what it holds, each on a line of its own where it is known."""
+def _allocation_text(op: str, *texts: str) -> str:
+    """The op and what it allocated, each on its own line if known."""
     named = " · ".join(filter(None, texts))
     return "".join(f"<br>{style.safe(middle_ellipsis(text, NAME_LENGTH))}" for text in (op, named) if text)
 
 
 def _peak(frame: pd.DataFrame, level: str) -> str:
-    """`peak 69.0 MB`."""
+    """A text like `peak 69.0 MB`."""
     value = float(frame.loc[frame["is_peak"], level].iloc[0])
     return f"{PEAKS.get(level, 'peak')} {_value(value, level)}"
 
@@ -177,7 +177,7 @@ def _fraction(value: float) -> str:
 
 
 def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale, scale: style.Scale) -> None:
-    """A marker with its value at each run's peak; of two that are close, the later run's stands below its own."""
+    """A marker with its value at each run's peak; if two are close, the later run's label is below its marker."""
     peaks = [(side, frame[frame["is_peak"]]) for side, frame in lines]
     points = [(side, clock.of(peak["position"])[0], scale.of(peak[level])[0]) for side, peak in peaks if len(peak)]
     right = max((float(clock.of(frame["position"]).max()) for _, frame in lines), default=0.0)
@@ -203,7 +203,7 @@ def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale,
 
 
 def _add_panel(result: go.Figure, fragmentation: Lines, clock: style.Scale) -> None:
-    """The fragmentation in a panel of its own below, on the same axis of time."""
+    """Add the fragmentation in a panel below, on the same time axis."""
     for side, frame in fragmentation:
         if len(frame):
             heights = frame["fragmentation"].to_numpy()
@@ -222,10 +222,10 @@ def _add_panel(result: go.Figure, fragmentation: Lines, clock: style.Scale) -> N
     }
 
 
-def make_up(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
-    """What the memory of one run is made of over time: stack, heap and free memory on top of one another."""
+def memory_composition(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
+    """Stack, heap and free memory of one run over time, stacked."""
     capacity = float(frame[list(STACKED)].sum(axis=1).max())
-    top = min(capacity, ROOM_ABOVE * float(frame["in_use_bytes"].max())) or capacity
+    top = min(capacity, MAX_HEADROOM * float(frame["in_use_bytes"].max())) or capacity
     scale = style.Quantity("memory", "bytes", "", "").scale([top])
     result = style.figure(
         f"Stack, heap and free memory: {style.safe(middle_ellipsis(side.name, LABEL_LENGTH))}",
@@ -238,8 +238,8 @@ def make_up(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
         result.add_trace(
             go.Scatter(
                 name=name,
-                x=_drawn(clock.of(frame["position"])),
-                y=_drawn(scale.of(frame[level])),
+                x=_as_float32(clock.of(frame["position"])),
+                y=_as_float32(scale.of(frame[level])),
                 stackgroup="memory",
                 mode="lines",
                 line={"width": 0.5, "color": colour, "shape": "hv"},
@@ -253,9 +253,9 @@ def make_up(side: Side, frame: pd.DataFrame, align: Align) -> go.Figure:
 
 
 def peak_treemap(tree: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
-    """What both runs hold at their peaks, side by side on one scale: the area is bytes, the colour the change.
+    """What both runs have allocated at their peaks, side by side on one scale: area is bytes, colour the change.
 
-    `tree` as `memory_sides.peak_tree` gives it; `by` says what its groups are (`name scope`).
+    `tree` is the result of `tools.memory.peak_tree`; `by` names its groups (`name scope`).
     """
     result = style.figure(
         "What is held at the peak of each run",
@@ -287,14 +287,14 @@ def peak_treemap(tree: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go
 
 
 def _names(tree: pd.DataFrame, titles: dict[str, str]) -> list[str]:
-    """The whole name of each tile, and what else is known of it."""
+    """The full name of each tile, and its details."""
     names = [titles.get(what) or style.safe(what) for what in tree["what"]]
     details = (f"<br>{style.safe(detail)}" if detail else "" for detail in tree["detail"])
     return [f"<b>{name}</b>{detail}" for name, detail in zip(names, details, strict=True)]
 
 
 def _changes(tree: pd.DataFrame) -> list[str]:
-    """Both sides of each tile, and by how much they differ."""
+    """Both sides of each tile, and the change."""
     return [
         f"baseline {format_bytes(before)}, candidate {format_bytes(after)}: {_change(before, after)}"
         for before, after in zip(tree["baseline_bytes"], tree["candidate_bytes"], strict=True)

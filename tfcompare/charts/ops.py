@@ -1,4 +1,4 @@
-"""Figures over the ops of two runs: the longest, those that changed the most, where the time goes."""
+"""Charts of the ops of two runs: the longest, those that changed the most, and where the time goes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 TOP = 10
 MOVER_LENGTH = 48
-"""Letters of a name that stand beside a bar."""
+"""Maximum length of a name next to a bar."""
 ROOM_FOR_NAMES = 0.75
-"""Of the axis: with less on one side of 0, names that begin there are cut where two charts stand side by side."""
+"""Share of the axis needed on one side of 0 for names that begin there; with less, charts side by side clip them."""
 PATTERNS = {"added": "/", "removed": "x"}
-"""How a bar of an op that only one side has is hatched."""
+"""Hatching of bars of ops that only one side has."""
 
 NO_CLAIM = "unclear, same or not tested"
 
@@ -37,10 +37,10 @@ ROLES = ("baseline", "candidate")
 
 
 def top_ops(side: Side, ranked: pd.DataFrame, place: str, count: int = TOP) -> go.Figure:
-    """The `count` ops with the largest share of one run's self time, each with its share and the cumulative share.
+    """The `count` ops with the largest share of one run's self time, with their shares and cumulative shares.
 
-    `ranked` is in falling order of `self_time_us`: `op_name`, `op_type`, `self_time_us`, `self_share`,
-    `cumulative_share`. `place` says where they ran, e.g. `host`.
+    `ranked` is sorted by `self_time_us`, descending, with the columns `op_name`, `op_type`, `self_time_us`,
+    `self_share` and `cumulative_share`. `place` is where they ran, e.g. `host`.
     """
     ops = ranked.head(count)
     result = style.figure(
@@ -54,14 +54,14 @@ def top_ops(side: Side, ranked: pd.DataFrame, place: str, count: int = TOP) -> g
     result.add_traces([_text_column(ops["self_share"], 1.3), _text_column(ops["cumulative_share"], 1.6)])
     heading = {"y": -0.3, "xanchor": "right", "yanchor": "middle", "showarrow": False, "font": {"size": 11}}
     result.layout.annotations = [{"text": "share", "x": 1.3, **heading}, {"text": "cum.", "x": 1.6, **heading}]
-    labels = style.shorten_apart([str(name) for name in ops["op_name"]])
+    labels = style.shorten_distinct([str(name) for name in ops["op_name"]])
     result.update_xaxes(range=[0, 1.6], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
     style.name_rows(result, labels, above=0.4)
     return result
 
 
 def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | go.Scatter]:
-    (below,), width = style.bar_places()
+    (below,), width = style.bar_offsets()
     rows = np.arange(len(ops)) + below
     hover = np.column_stack([
         ops["op_name"].map(style.safe), ops["op_type"].map(style.safe), ops["self_time_us"].map(format_time_us),
@@ -91,8 +91,8 @@ def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | 
 
 
 def _text_column(shares: pd.Series, x: float) -> go.Scatter:
-    """Percentages with one decimal, one below the other, aligned at their right ends."""
-    (below,), _ = style.bar_places()
+    """Percentages with one decimal, right-aligned."""
+    (below,), _ = style.bar_offsets()
     return go.Scatter(
         x=[x] * len(shares),
         y=np.arange(len(shares)) + below,
@@ -108,13 +108,13 @@ def _text_column(shares: pd.Series, x: float) -> go.Scatter:
 def movers(
     changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name", quantity: Quantity = SELF_TIME
 ) -> go.Figure:
-    """The rows of `changes` as bars from 0: to the left what takes less, to the right what takes more.
+    """The rows of `changes` as bars from 0: less to the left, more to the right.
 
-    Blue and orange is only what a verdict says to be better or worse; bytes are exact and need none, of counts neither
-    is better. `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with
-    `<metric>_change` (an absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text
-    `detail`; a text `label` is written in place of the name, as it is (some `MOVER_LENGTH` letters). What only one side
-    has is hatched and says so. `per` is `step`, `run`, or empty for what is no sum.
+    Blue and orange mark what a verdict calls better or worse. Bytes are exact and need no verdict; counts are neither.
+    `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
+    absent side counts as 0) in the quantity's unit. An optional column `detail` is shown on hover, and `label` replaces
+    the name (at most about `MOVER_LENGTH` characters). Rows that only one side has are hatched. `per` is `step`, `run`,
+    or empty if the metric is no sum.
     """
     change = changes[f"{metric}_change"].astype("float64")
     scale = quantity.scale(change)
@@ -139,7 +139,7 @@ def movers(
     unit = f"{scale.unit}{per}".strip()
     title = f"Change of {quantity.name} ({unit})" if unit else f"Change of {quantity.name}"
     result.update_xaxes(title_text=title, tickformat="~r", range=[low, high], zeroline=True)
-    # Names end or begin where the bars do, on the side of 0 that has room for them, else at the left end.
+    # Names start or end at 0, on the side that has room for them, or else at the left edge.
     if max(-low, high) >= ROOM_FOR_NAMES * (high - low):
         style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
     else:
@@ -148,7 +148,7 @@ def movers(
 
 
 def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list[tuple[str, str, pd.Series]]:
-    """(what the legend says, the colour, which rows) of the kinds of bars."""
+    """(legend text, colour, rows) of each kind of bar."""
     less, more = f"▼ {quantity.less}", f"▲ {quantity.more}"
     if not quantity.unit:
         return [(less, style.NEUTRAL, change < 0), (more, style.NEUTRAL, change >= 0)]
@@ -167,18 +167,18 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
 
 
 def labels_of(rows: pd.DataFrame, by: str) -> list[str]:
-    """What stands beside the bars of the rows: their `label` where they have one, else their name cut to fit."""
+    """The label next to each row's bars: its `label` if it has one, else its name, shortened."""
     labels = _labels(rows, by)
-    return labels if "label" in rows else style.shorten_apart(labels, MOVER_LENGTH)
+    return labels if "label" in rows else style.shorten_distinct(labels, MOVER_LENGTH)
 
 
 def _labels(rows: pd.DataFrame, by: str) -> list[str]:
-    """What names the rows: their `label` where they have one."""
+    """The unshortened label of each row: its `label` if it has one, else its name."""
     return [str(name) for name in rows["label" if "label" in rows else by]]
 
 
 def _room(change: pd.Series) -> tuple[float, float]:
-    """A range that holds the bars and, beyond their ends, what is written there."""
+    """An axis range with room for the texts beyond the bars' ends."""
     low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
     margin = 0.4 * (high - low)
     return low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0
@@ -193,7 +193,7 @@ def _mover_bars(
         for ratio, status in zip(rows[f"{metric}_ratio"], rows["status"], strict=True)
     ]
     change = rows[f"{metric}_change"].map(lambda value: format_delta(value, unit))
-    (below,), width = style.bar_places()
+    (below,), width = style.bar_offsets()
     return go.Bar(
         orientation="h",
         x=scale.of(rows[f"{metric}_change"]),
@@ -206,7 +206,7 @@ def _mover_bars(
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack([
-            rows[by].map(style.whole), details_of(rows, by).map(style.whole), what, change,
+            rows[by].map(style.wrap_text), details_of(rows, by).map(style.wrap_text), what, change,
             *(rows[f"{metric}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES),
         ]),
         hovertemplate=(
@@ -217,7 +217,7 @@ def _mover_bars(
 
 
 def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
-    """What hovering tells of each row beside its name."""
+    """What hovering shows of each row besides its name."""
     if "detail" in rows:
         return rows["detail"]
     place = rows["host_or_device"]
@@ -225,9 +225,9 @@ def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
 
 
 def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:
-    """Where the self time of both sides goes, as pairs of bars; each side's bars add up to 100 %.
+    """Self time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` has a row a group in the order to be shown, with the columns of `tf_stats.time_shares`. `by` names the
+    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares`. `by` names the
     groups (`op`, `op type`), `place` where they ran (`host`).
     """
     title, whole = f"Self time on {place} by {by}", f"{place} self time"
@@ -237,12 +237,12 @@ def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str,
 def share_bars(
     shares: pd.DataFrame, sides: tuple[Side, Side], metric: str, *, title: str, whole: str, axis: str
 ) -> go.Figure:
-    """Shares of a time of both sides as pairs of bars; each side's bars add up to 100 %.
+    """Time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
 
-    `shares` has a row a group in the order to be shown, with the columns that `tf_stats.time_shares` gives for
-    `metric` and, where groups have names too long to be read, a text `label`. `whole` is what the shares are of.
+    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares` for `metric`, and
+    optionally `label` for groups whose names are too long to read. `whole` is what the shares are of.
     """
-    labels = style.shorten_apart(_labels(shares, "group"))
+    labels = style.shorten_distinct(_labels(shares, "group"))
     labels = [f"{label} ({n:,} more)" if n else label for label, n in zip(labels, shares["others"], strict=True)]
     result = style.figure(
         title,
@@ -251,8 +251,8 @@ def share_bars(
         legend_rows=2,
         barmode="overlay",
     )
-    places, width = style.bar_places(2)
-    for role, side, below in zip(ROLES, sides, places, strict=True):
+    offsets, width = style.bar_offsets(2)
+    for role, side, below in zip(ROLES, sides, offsets, strict=True):
         bars = _share_bars(shares, metric, role, side)
         result.add_trace(bars.update(y=np.arange(len(shares)) + below, width=width))
     largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0
@@ -274,7 +274,7 @@ def _share_bars(shares: pd.DataFrame, metric: str, role: str, side: Side) -> go.
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack(
-            [shares["group"].map(style.whole), texts, shares[f"{metric}_{role}"].map(format_time_us)]
+            [shares["group"].map(style.wrap_text), texts, shares[f"{metric}_{role}"].map(format_time_us)]
         ),
         hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{customdata[1]}}, %{{customdata[2]}}<extra></extra>",
     )

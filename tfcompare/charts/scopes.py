@@ -1,4 +1,4 @@
-"""An icicle over the name scopes of ops: how long each takes, and how that changed."""
+"""Icicle chart of the name scopes of ops: their time, and how it changed."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 DEPTH = 5
 LABEL_LENGTH = 24
 SMALLEST_SHARE = 0.005
-"""Scopes below this share of the whole are drawn as one: they would be hairlines."""
+"""Scopes below this share of the whole are merged, as they would be too thin to see."""
 
 SMALLER = "smaller"
 CLIP = 3.0
-"""Colours end at 8 (2³) times as long and an eighth as long."""
+"""The colour scale ends at ratios of 8 (2³) and ⅛."""
 
 NEUTRAL_TILE = "#6B7380"
 COLOURS = [[0.0, "#12509E"], [1 / 3, "#2C6DB8"], [0.5, NEUTRAL_TILE], [2 / 3, "#AD5A14"], [1.0, "#A34700"]]
-"""Darker than the bars' blue and orange, for white letters on them, and strong from half and twice the time on."""
+"""Darker than the blue and orange of bars, to contrast with white text; saturated from half and twice the time on."""
 
 
 def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
-    """Name scopes from the left to the right, each as high as its self time in both runs together, coloured by change.
+    """Icicle chart of name scopes, left to right: height is the self time of both runs together, colour the change.
 
-    `tree` are the rows below one root of a `compare.tree.scope_tree`, and that root: `node`, `parent`, `label`,
-    `<metric>_baseline`, `_candidate`, `status` and, for hovering, `verdict` and `evidence`. `place` says where the ops
-    ran (`host`). What would be a hairline is drawn together, so that the parts always add up to the whole.
+    `tree` is one root of a `compare.tree.scope_tree` and all rows below it, with `node`, `parent`, `label`,
+    `<metric>_baseline`, `_candidate`, `status` and optionally `verdict` and `evidence`. `place` is where the ops ran
+    (`host`). Scopes too thin to see are merged, so that the parts always add up to the whole.
     """
-    nodes = with_chains_folded(with_small_ones_merged(tree, metric))
+    nodes = fold_chains(merge_small_scopes(tree, metric))
     sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
     result = style.figure(
         f"Self time on {place} by name scope",
@@ -70,7 +70,7 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
 
 
 def change_colours(baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantity: str) -> dict[str, object]:
-    """The marker of tiles that are coloured by candidate ÷ baseline of a quantity (`time`), with its scale."""
+    """The marker of tiles coloured by candidate ÷ baseline of a quantity (`time`), with its colour scale."""
     return {
         "colors": log_ratio(baseline, candidate),
         "colorscale": COLOURS,
@@ -104,7 +104,7 @@ def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:
 
 
 def _verdicts(nodes: pd.DataFrame) -> list[str]:
-    """The verdict on each node as a line of its own; empty where there is none."""
+    """The verdict on each node as an extra line; empty if there is none."""
     if "verdict" not in nodes:
         return [""] * len(nodes)
     pairs = zip(nodes["verdict"], nodes["evidence"], strict=True)
@@ -112,36 +112,36 @@ def _verdicts(nodes: pd.DataFrame) -> list[str]:
 
 
 def log_ratio(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log₂(candidate ÷ baseline) within ±`CLIP`; the ends where only one side has any, 0 where neither has."""
+    """log₂(candidate ÷ baseline), clipped to ±`CLIP`: at the limit if only one side has any, 0 if neither has."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: NDArray[np.float64] = np.log2(candidate) - np.log2(baseline)
     return np.where(np.isnan(ratio), 0.0, np.clip(ratio, -CLIP, CLIP))
 
 
-def with_small_ones_merged(tree: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """`tree` with the small children of each node as one child; each node is still the sum of its children."""
+def merge_small_scopes(tree: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """`tree` with the small children of each node merged into one; each node is still the sum of its children."""
     sides = [f"{metric}_baseline", f"{metric}_candidate"]
     size = tree[sides].sum(axis=1)
     whole = float(size[tree["parent"] == ""].sum())
     small = (size < SMALLEST_SHARE * whole) & (tree["parent"] != "")
-    kept = tree[~small]
-    topmost = tree[small & tree["parent"].isin(kept["node"])]
+    large = tree[~small]
+    topmost = tree[small & tree["parent"].isin(large["node"])]
     merged = topmost.groupby("parent", as_index=False)[sides].sum()
     count = topmost.groupby("parent", as_index=False).size()["size"]
     merged = merged.assign(
         node=merged["parent"] + f"/({SMALLER})", label=count.map("{:,} smaller".format), status="matched"
     )
-    return pd.concat([kept, merged], ignore_index=True)
+    return pd.concat([large, merged], ignore_index=True)
 
 
-def with_chains_folded(tree: pd.DataFrame) -> pd.DataFrame:
-    """`tree` with each scope that holds nothing but one other scope drawn as one with it, as `gradient_tape/model`."""
+def fold_chains(tree: pd.DataFrame) -> pd.DataFrame:
+    """`tree` with each scope that contains only one other scope merged with it, as in `gradient_tape/model`."""
     parents = dict(zip(tree["node"], tree["parent"], strict=True))
     labels = dict(zip(tree["node"], tree["label"], strict=True))
     only_child = tree.drop_duplicates("parent", keep=False)
     only_child = only_child[~only_child["node"].str.endswith(f"/({SMALLER})")]
     for parent, node in zip(only_child["parent"], only_child["node"], strict=True):
-        if parents.get(parent):  # roots stay: `Host` and `Device` are no names of scopes
+        if parents.get(parent):  # not into a root: `Host` and `Device` are no scopes
             labels[node] = f"{labels[parent]}/{labels[node]}"
             parents[node] = parents.pop(parent)
     folded = tree[tree["node"].isin(parents)]

@@ -1,4 +1,4 @@
-"""Figures on what the steps are made of: the average step of both runs, and every step of one."""
+"""Charts of the parts of steps: the average step of both runs, and every step of one run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import downsampling as thinning
-from tfcompare.charts import outliers, style
+from tfcompare.charts import downsampling, outliers, style
 from tfcompare.charts.style import Side
 from tfcompare.schema import STEP_PARTS, STEPS
 from tfcompare.units import MISSING, format_percent, format_time_us, middle_ellipsis
@@ -33,59 +32,61 @@ PART_COLOURS = {
 PART_PATTERNS = {"other_us": "/", "host_collectives_us": "+", "device_collectives_us": "x", "device_to_device_us": "."}
 
 ROLES = ("baseline", "candidate")
-TOO_FLAT = 4.0
-"""Average steps so many times apart are drawn as shares: of the shorter one no part could be seen."""
+MAX_LENGTH_RATIO = 4.0
+"""Average steps that differ by more than this ratio are drawn as shares; parts of the shorter would be invisible."""
 
-PALE = 0.35
-SET_ASIDE_NOTE = "pale: first and last step, set aside"
+EXCLUDED_OPACITY = 0.35
+EXCLUDED_NOTE = "pale: first and last step, set aside"
 AVERAGE_BARS = 2
-"""An average step is drawn as thick as two bars, so that its parts can be written into it."""
+"""An average step is as thick as this many bars, to fit the text of its parts."""
 
-FEWEST_PLACES = 8
-"""Room for so many steps at least: a bar of a single one would fill the chart."""
+MIN_STEPS_SHOWN = 8
+"""The axis has room for at least this many steps: otherwise a single bar would fill the chart."""
 
 ENTRIES_IN_A_ROW = 3
-"""Of a legend, where the window is narrow."""
+"""Legend entries in one row in a narrow window."""
 
 LEGEND_PIXELS = 32
-"""What a legend of one row takes below the axis: Plotly would draw once more to learn that."""
+"""Height of a one-row legend below the axis; stating it saves Plotly a second draw."""
 
 
 def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
-    """The average step of both sides, its parts on one another.
+    """The average step of both sides as stacked parts.
 
-    `parts` as `compare.attribution.part_means` gives them; a side without steps is not drawn, nor are parts that no
-    side has. Steps that are too far apart in length are drawn as shares of each.
+    `parts` is the result of `compare.attribution.part_means`; sides without steps and parts that no side has are
+    omitted. If the steps differ too much in length, they are drawn as shares.
     """
     means = {role: parts[f"mean_us_{role}"].fillna(0.0) for role in ROLES}
-    there = [(role, side) for role, side in zip(ROLES, sides, strict=True) if means[role].sum() > 0]
-    whole = {role: float(means[role].sum()) for role, _ in there}
-    as_shares = bool(whole) and max(whole.values()) > TOO_FLAT * min(whole.values())
+    present = [(role, side) for role, side in zip(ROLES, sides, strict=True) if means[role].sum() > 0]
+    whole = {role: float(means[role].sum()) for role, _ in present}
+    as_shares = bool(whole) and max(whole.values()) > MAX_LENGTH_RATIO * min(whole.values())
     scale = style.time_scale(whole.values())
     shown = parts[np.logical_or.reduce([means[role] > 0 for role in ROLES])]
     result = style.figure(
         "Average step by part" + (", as shares of each run's step" if as_shares else ""),
         "mean over the steps that count, outlying ones in full; hover for the deviation",
-        height=style.rows_height(len(there), AVERAGE_BARS), legend_rows=0, barmode="stack", showlegend=True,
+        height=style.rows_height(len(present), AVERAGE_BARS), legend_rows=0, barmode="stack", showlegend=True,
         barcornerradius=0, uniformtext={"minsize": 10, "mode": "hide"},
     )  # fmt: skip
-    (first, second), width = style.bar_places(AVERAGE_BARS)
-    y = np.arange(len(there)) + (first + second) / 2
+    (first, second), width = style.bar_offsets(AVERAGE_BARS)
+    y = np.arange(len(present)) + (first + second) / 2
     for row in shown.index:
-        lengths = [means[role][row] / (whole[role] if as_shares else scale.size) for role, _ in there]
-        result.add_trace(_part_bars(parts.loc[row], there, whole).update(x=lengths, y=y, width=1.7 * width))
+        lengths = [means[role][row] / (whole[role] if as_shares else scale.size) for role, _ in present]
+        result.add_trace(_part_bars(parts.loc[row], present, whole).update(x=lengths, y=y, width=1.7 * width))
     _legend_below(result, len(shown))
     if as_shares:
         result.update_xaxes(tickformat=".0%", range=[0, 1.0])
     else:
         result.update_xaxes(tickformat="~r", title_text=f"Time ({scale.unit})")
-    labels = [f"{side.role} · {middle_ellipsis(side.name, 48)} · {format_time_us(whole[role])}" for role, side in there]
+    labels = [
+        f"{side.role} · {middle_ellipsis(side.name, 48)} · {format_time_us(whole[role])}" for role, side in present
+    ]
     style.name_rows(result, labels)
     return result
 
 
 def _legend_below(result: go.Figure, entries: int) -> None:
-    """A legend below the axis, which may take several rows there without covering anything."""
+    """Move the legend below the axis, with room for several rows."""
     room = 44 + style.LEGEND_ROW_PIXELS * -(-entries // ENTRIES_IN_A_ROW)
     result.update_layout(
         height=result.layout.height + room,
@@ -94,14 +95,14 @@ def _legend_below(result: go.Figure, entries: int) -> None:
     )
 
 
-def _part_bars(part: pd.Series, there: Sequence[tuple[str, Side]], whole: dict[str, float]) -> go.Bar:
+def _part_bars(part: pd.Series, present: Sequence[tuple[str, Side]], whole: dict[str, float]) -> go.Bar:
     key = str(part["part"])
-    times = [format_time_us(part[f"mean_us_{role}"]) for role, _ in there]
+    times = [format_time_us(part[f"mean_us_{role}"]) for role, _ in present]
     return go.Bar(
         name=part["label"],
         orientation="h",
         marker=_part_marker(key),
-        text=None if key in PART_PATTERNS else times,  # hatching would cross it
+        text=None if key in PART_PATTERNS else times,  # unreadable on hatching
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
@@ -111,7 +112,7 @@ def _part_bars(part: pd.Series, there: Sequence[tuple[str, Side]], whole: dict[s
                 side.role, time, _deviation(part[f"std_us_{role}"]),
                 format_percent(part[f"mean_us_{role}"] / whole[role]),
             ]
-            for (role, side), time in zip(there, times, strict=True)
+            for (role, side), time in zip(present, times, strict=True)
         ],
         hovertemplate=(
             f"<b>{part['label']}</b><br>%{{customdata[0]}}: %{{customdata[1]}}%{{customdata[2]}}"
@@ -132,43 +133,45 @@ def _part_marker(part: str) -> dict[str, Any]:
 
 
 def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
-    """Every step of one run by its parts, over the step's position: bars, or areas where bars would be hairlines.
+    """Every step of one run by its parts, over its position: bars, or areas if bars would be too thin.
 
-    `steps` has one row a step in order, with the columns of `schema.STEPS`.
+    `steps` has one row per step in order, with the columns of `schema.STEPS`.
     """
     parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
     end = outliers.axis_end([steps], "duration_us") if len(steps) else None
     scale = style.time_scale([end or float(steps["duration_us"].max())] if len(steps) else [])
-    areas = len(steps) > thinning.MOST_MARKERS
-    notes = ["" if areas or steps["included"].all() else SET_ASIDE_NOTE, outliers.BEYOND_NOTE if end else ""]
-    notes.append(thinning.note(len(steps), thinning.MOST_OF_AREAS))
+    areas = len(steps) > downsampling.MAX_MARKERS
+    notes = ["" if areas or steps["included"].all() else EXCLUDED_NOTE, outliers.BEYOND_NOTE if end else ""]
+    notes.append(downsampling.note(len(steps), downsampling.MAX_AREA_POINTS))
     result = style.figure(
         f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}",
         "<br>".join(filter(None, notes)),
         height=320, legend_rows=max(2 * bool(end), sum(map(bool, notes)) - 1), showlegend=True, barmode="stack",
         barcornerradius=0, bargap=0.15,
     )  # fmt: skip
-    places = thinning.to_draw(steps["duration_us"].to_numpy(np.float64), points=thinning.MOST_OF_AREAS)
-    hover, drawn = _step_hover(steps, places), steps.iloc[places]
+    positions = downsampling.steps_to_draw(
+        steps["duration_us"].to_numpy(np.float64), points=downsampling.MAX_AREA_POINTS
+    )
+    hover, drawn = _step_hover(steps, positions), steps.iloc[positions]
     for part in parts:
         trace = (_area if areas else _bars)(part, drawn, scale, hover)
-        result.add_trace(trace.update(x=places + 1))
+        result.add_trace(trace.update(x=positions + 1))
     _legend_below(result, len(parts))
     result.update_xaxes(
-        title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), FEWEST_PLACES) + 0.6]
+        title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), MIN_STEPS_SHOWN) + 0.6]
     )
     result.update_yaxes(title_text=f"Time ({scale.unit})", rangemode="tozero", tickformat="~r")
-    if end and (edge := outliers.beyond_bars(steps, "duration_us", end, scale)):
+    if end and (edge := outliers.beyond_bar_marks(steps, "duration_us", end, scale)):
         result.add_trace(edge)
         result.update_yaxes(range=[0, end / scale.size])
     return result
 
 
-def _step_hover(steps: pd.DataFrame, places: NDArray[np.int64]) -> list[list[str]]:
-    aside = np.where(steps["included"].astype(bool), "", "<br>set aside")
-    aside = np.where(outliers.drawn_as_outlying(steps), outliers.HOVER, aside)[places]
-    rows = steps.iloc[places]
-    texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), aside)
+def _step_hover(steps: pd.DataFrame, positions: NDArray[np.int64]) -> list[list[str]]:
+    status = np.where(steps["included"].astype(bool), "", "<br>set aside")
+    status = np.where(outliers.is_outlier(steps), outliers.HOVER, status)[positions]
+    rows = steps.iloc[positions]
+    texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), status)
     return [list(row) for row in zip(*texts, strict=True)]
 
 
@@ -180,7 +183,7 @@ def _area(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[s
 
 
 def _bars(part: str, steps: pd.DataFrame, scale: style.Scale, hover: list[list[str]]) -> go.Bar:
-    opacity = np.where(steps["included"].to_numpy(dtype=bool), 1.0, PALE).tolist()
+    opacity = np.where(steps["included"].to_numpy(dtype=bool), 1.0, EXCLUDED_OPACITY).tolist()
     return go.Bar(marker=_part_marker(part) | {"opacity": opacity}, **_of_part(part, steps, scale, hover))
 
 

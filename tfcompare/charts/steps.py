@@ -1,4 +1,4 @@
-"""Figures over the steps of runs: every step, their distribution, one op in every step."""
+"""Charts of the steps of runs: every step, their distribution, and one op in every step."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import downsampling as thinning
-from tfcompare.charts import outliers, style
+from tfcompare.charts import downsampling, outliers, style
 from tfcompare.charts.style import Side
 from tfcompare.compare.stats.estimates import typical
 from tfcompare.units import format_time_us, middle_ellipsis
@@ -20,41 +19,41 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Bools = NDArray[np.bool_]
-    Places = NDArray[np.int64]
+    Positions = NDArray[np.int64]
 
-FAR_APART = 2.0
-"""Typical steps this many times apart: each distribution is drawn around its own, on one axis both were lines."""
+CENTRE_ABOVE_RATIO = 2.0
+"""If typical steps differ by this ratio, each distribution is drawn relative to its own; else both would be lines."""
 
-FLAT = 6.0
-"""What is drawn reaches so many times as far as the usual steps do: their boxes would be lines."""
+CUT_ABOVE_RATIO = 6.0
+"""The axis is cut if values span more than this many times the range of the usual steps; boxes would be lines."""
 
 NAMES_PIXELS = 96
-"""What the names beside the boxes take, mostly. Plotly would draw once more to learn that."""
+"""Typical width of the names next to the boxes; stating it saves Plotly a second draw."""
 
-MOST_BOX_POINTS = 200
-"""Above a box so many steps are drawn as points, of more some that are spread evenly over their ranks."""
+MAX_BOX_POINTS = 200
+"""Maximum number of points above a box; of more steps, a sample spread evenly over their ranks is drawn."""
 
 EXCLUDED_NOTE = "hollow: first and last step, set aside"
 
 
 Series = Sequence[tuple[Side, "pd.DataFrame"]]
-"""Runs, the baseline first, each with a frame of its steps; of a run without rows nothing is drawn."""
+"""Runs, the baseline first, each with a frame of its steps; runs without rows are not drawn."""
 
 
 def step_times(series: Series) -> go.Figure:
-    """Step time of every step of each run, over the step's position.
+    """Step time of every step of each run, over its position.
 
-    The frames have one row a step in order: `step`, `host`, `duration_us`, `included`. Outlying steps are marked; where
-    they are so long that the others would lie flat, the axis ends above the usual ones, with their times at its edge.
+    The frames have one row per step in order: `step`, `host`, `duration_us`, `included`. Outliers are marked; if they
+    would flatten the other steps, the axis is cut above the usual ones, with the outliers' times at its edge.
     """
-    marked = [outliers.drawn_as_outlying(frame) for _, frame in series]
+    marked = [outliers.is_outlier(frame) for _, frame in series]
     return _over_steps(series, "duration_us", "Step time of every step", "Step time", outlying=marked)
 
 
 def op_in_steps(series: Series, op_name: str) -> go.Figure:
     """Self time of one op in every step of each run, over the step's position.
 
-    The frames have one row a step in order: `step`, `host`, `self_time_us` (0 where the op did not run), `included`.
+    The frames have one row per step in order: `step`, `host`, `self_time_us` (0 if the op did not run), `included`.
     """
     name = style.safe(middle_ellipsis(op_name, 60))
     return _over_steps(series, "self_time_us", "Self time in every step", "Self time", about=name)
@@ -63,7 +62,7 @@ def op_in_steps(series: Series, op_name: str) -> go.Figure:
 def _over_steps(
     series: Series, column: str, title: str, quantity: str, about: str = "", outlying: Sequence[Bools] | None = None
 ) -> go.Figure:
-    """`outlying`: of each frame the steps that are marked as such."""
+    """One column over the steps of each run. `outlying` marks the outliers of each frame."""
     marks = outlying or [np.zeros(len(frame), np.bool_) for _, frame in series]
     shown = [(side, frame, mark) for (side, frame), mark in zip(series, marks, strict=True) if len(frame)]
     end = outliers.axis_end([frame for _, frame, _ in shown], column)
@@ -71,7 +70,7 @@ def _over_steps(
     excluded = any(not frame["included"].all() for _, frame, _ in shown)
     starred = any(mark.any() for _, _, mark in shown)
     notes = [about, EXCLUDED_NOTE if excluded else "", outliers.NOTE if starred else ""]
-    thinned = thinning.note(max((len(frame) for _, frame, _ in shown), default=0))
+    thinned = downsampling.note(max((len(frame) for _, frame, _ in shown), default=0))
     lines = list(filter(None, [" · ".join(filter(None, notes)), outliers.BEYOND_NOTE if end else "", thinned]))
     result = style.figure(
         title, "<br>".join(lines), height=320, legend_rows=len(shown) + max(len(lines) - 1, 0), showlegend=True
@@ -82,20 +81,20 @@ def _over_steps(
     result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")
     if end:
-        edges = [outliers.beyond_lines(frame, column, end, scale, side.colour) for side, frame, _ in shown]
+        edges = [outliers.beyond_line_marks(frame, column, end, scale, side.colour) for side, frame, _ in shown]
         result.add_traces([edge for edge in edges if edge is not None])
         result.update_yaxes(range=[0, end / scale.size])
     return result
 
 
 def _step_traces(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale) -> list[go.Scatter]:
-    """The run's line, with a marker for each step; of many steps, markers for those only that are more than a step."""
+    """The run's line with a marker for each step; if there are many steps, only for marked ones."""
     included, values = frame["included"].to_numpy(dtype=bool), frame[column].to_numpy(np.float64)
     every = np.arange(len(frame))
-    if len(frame) <= thinning.MOST_MARKERS:
+    if len(frame) <= downsampling.MAX_MARKERS:
         return [_step_trace(side, frame, outlying, column, scale, every).update(mode="lines+markers")]
-    marked = thinning.to_mark(values, outlying | ~included)
-    line = _step_trace(side, frame, outlying, column, scale, thinning.to_draw(values, marked))
+    marked = downsampling.steps_to_mark(values, outlying | ~included)
+    line = _step_trace(side, frame, outlying, column, scale, downsampling.steps_to_draw(values, marked))
     line.update(mode="lines", marker=None, legendgroup=side.label)
     if not marked.any():
         return [line]
@@ -104,16 +103,16 @@ def _step_traces(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, 
 
 
 def _step_trace(
-    side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale, places: Places
+    side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale, positions: Positions
 ) -> go.Scatter:
-    """The steps at those places of the frame."""
-    rows, outlying = frame.iloc[places], outlying[places]
+    """The steps at those positions of the frame."""
+    rows, outlying = frame.iloc[positions], outlying[positions]
     included = rows["included"].to_numpy(dtype=bool)
     symbols = np.where(included, side.symbol, f"{side.symbol}-open")
     remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>set aside"))
     return go.Scatter(
         name=side.label,
-        x=places + 1,
+        x=positions + 1,
         y=scale.of(rows[column]),
         line={"color": side.colour, "width": 1.5},
         marker={
@@ -135,22 +134,22 @@ def _step_trace(
 
 
 def step_distribution(series: Series) -> go.Figure:
-    """Distribution of each run's included step times: every step as a point above a box of the quartiles.
+    """Distribution of each run's included step times: a box of the quartiles, and every step as a point above it.
 
-    The frames have `step`, `duration_us`, `included`. Distributions that lie far apart are drawn as the deviation from
-    their own typical step. Where outlying steps would press the boxes flat, the axis ends around the usual ones, and
-    the label says how far the others reach.
+    The frames have `step`, `duration_us`, `included`. If the distributions lie far apart, each is drawn as the
+    deviation from its typical step. If outliers would flatten the boxes, the axis is cut around the usual steps, and
+    the label gives the range of the others.
     """
     counted = [(side, frame[frame["included"].astype(bool)]) for side, frame in series]
     counted = [(side, frame) for side, frame in counted if len(frame)]
     centres = [float(typical(frame["duration_us"].to_numpy(np.float64)[np.newaxis])[0]) for _, frame in counted]
-    relative = min(centres, default=0.0) > 0 and max(centres) / min(centres) >= FAR_APART
+    relative = min(centres, default=0.0) > 0 and max(centres) / min(centres) >= CENTRE_ABOVE_RATIO
     scale = style.time_scale(float(frame["duration_us"].max()) for _, frame in counted)
     drawn = [
         frame["duration_us"].to_numpy(np.float64) / centre - 1 if relative else scale.of(frame["duration_us"])
         for (_, frame), centre in zip(counted, centres, strict=True)
     ]
-    span = _usual_span(drawn, [outliers.drawn_as_outlying(frame) for _, frame in counted])
+    span = _usual_span(drawn, [outliers.is_outlier(frame) for _, frame in counted])
     result = style.figure(
         "Distribution of step times",
         f"points: {_which_points(counted)}; box: quartiles" + (", around each run's typical step" if relative else ""),
@@ -173,18 +172,18 @@ def step_distribution(series: Series) -> go.Figure:
 
 
 def _usual_span(drawn: Sequence[Floats], outlying: Sequence[Bools]) -> list[float] | None:
-    """The ends of an axis around what is usual; None where all that is drawn fits on it without being pressed flat."""
+    """The ends of an axis around the usual steps; None if all steps fit without flattening the boxes."""
     usual = [x[~mark] for x, mark in zip(drawn, outlying, strict=True)]
     if not usual:
         return None
     low, high = min(float(x.min()) for x in usual), max(float(x.max()) for x in usual)
     whole = max(float(x.max()) for x in drawn) - min(float(x.min()) for x in drawn)
     room = 0.15 * (high - low)
-    return [low - room, high + room] if 0 < high - low < whole / FLAT else None
+    return [low - room, high + room] if 0 < high - low < whole / CUT_ABOVE_RATIO else None
 
 
 def _beyond(frame: pd.DataFrame, x: Floats, span: list[float]) -> str:
-    """`2 beyond, up to 45.0 ms` of the steps that the axis leaves out."""
+    """A text like `2 beyond: 45.0 ms` for the steps outside the axis."""
     out = (x < span[0]) | (x > span[1])
     if not out.any():
         return ""
@@ -195,12 +194,12 @@ def _beyond(frame: pd.DataFrame, x: Floats, span: list[float]) -> str:
 
 def _which_points(series: Series) -> str:
     longest = max((len(frame) for _, frame in series), default=0)
-    return "steps" if longest <= MOST_BOX_POINTS else f"{MOST_BOX_POINTS} steps, evenly over their ranks"
+    return "steps" if longest <= MAX_BOX_POINTS else f"{MAX_BOX_POINTS} steps, evenly over their ranks"
 
 
 def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
-    places = np.arange(len(x)) if len(x) <= MOST_BOX_POINTS else thinning.over_ranks(x, MOST_BOX_POINTS)
-    rows, points = frame.iloc[places], x[places]
+    positions = np.arange(len(x)) if len(x) <= MAX_BOX_POINTS else downsampling.spread_over_ranks(x, MAX_BOX_POINTS)
+    rows, points = frame.iloc[positions], x[positions]
     texts = [[str(step), format_time_us(time)] for step, time in zip(rows["step"], rows["duration_us"], strict=True)]
     result = go.Box(
         name=label,
@@ -214,13 +213,13 @@ def _box(label: str, side: Side, frame: pd.DataFrame, x: Floats) -> go.Box:
         hovertemplate="step %{customdata[0]}<br><b>%{customdata[1]}</b><extra></extra>",
         hoveron="points",
     )
-    if len(places) == len(x):
+    if len(positions) == len(x):
         return result.update(x=points, customdata=np.array(texts))
     return result.update(_quartiles(x), y=[label], x=[points.tolist()], customdata=[texts])
 
 
 def _quartiles(x: Floats) -> dict[str, list[float]]:
-    """The box of all values as Plotly draws it, for a box that gets some of them as points."""
+    """The box of all values as Plotly computes it, for a box drawn with only a sample of the points."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75], method="hazen")
     reach = 1.5 * (high - low)
     return {

@@ -1,7 +1,7 @@
-"""What all charts share: the colours of the sides and of better and worse, titles, legends, axes, names cut to fit.
+"""Shared by all charts: colours of sides and verdicts, titles, legends, axes, shortened names.
 
-Backgrounds, fonts, grid and text colours are left to the theme the figure is shown in, so that one figure reads well on
-light and dark. Each colour here keeps a contrast of 3:1 on both.
+Backgrounds, fonts, grid and text colours are left to the theme in which the figure is shown, so that it is readable in
+light and dark mode. Each colour here has a contrast of at least 3:1 in both.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ BETTER = "#2B7BD6"
 WORSE = "#DD6B00"
 LIKELY_BETTER = "#5281B7"
 LIKELY_WORSE = "#AB794C"
-"""Weaker, for claims that rest on single captures."""
+"""Weaker colours, for verdicts from single captures."""
 NEUTRAL = "#7A8798"
-"""What no verdict says to be better or worse."""
+"""Colour of what no verdict calls better or worse."""
 
 BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
@@ -38,18 +38,18 @@ CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
 LABEL_LENGTH = 56
 HOVER_LENGTH = 100
 BREAKS = (" ", "/", ",")
-"""Where a line may end when hovering, the best place first."""
+"""Where lines of hover text may break, the best place first."""
 BAR_PIXELS = 15
 LEGEND_ROW_PIXELS = 20
 WIDE_AXIS_PIXELS = 80
-"""What an axis with a title and labels of three or four characters takes beside a chart."""
+"""Width of a vertical axis with a title and labels of three or four characters."""
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
-"""How the page shows every figure: no logo, and no tools that do nothing here."""
+"""Plotly's configuration of every figure: no logo, and no tools without effect here."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A run as charts show it: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all."""
+    """A run in a chart: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all."""
 
     name: str
     position: int
@@ -57,40 +57,40 @@ class Side:
 
     @property
     def role(self) -> str:
-        """`Baseline`, `Candidate`, or `Candidate 2` where there are several."""
+        """`Baseline`, `Candidate`, or `Candidate 2` if there are several."""
         if self.position == 0:
             return "Baseline"
         return "Candidate" if self.sides <= 2 else f"Candidate {self.position}"
 
     @property
     def colour(self) -> str:
-        """The same in every chart; candidates after the fourth repeat the others'."""
+        """The run's colour in every chart; from the fifth candidate on, colours repeat."""
         if self.position == 0:
             return BASELINE_COLOUR
         return CANDIDATE_COLOURS[(self.position - 1) % len(CANDIDATE_COLOURS)]
 
     @property
     def symbol(self) -> str:
-        """The marker, so that colour is not the only sign."""
+        """The run's marker, so that colour is not the only distinction."""
         if self.position == 0:
             return BASELINE_SYMBOL
         return CANDIDATE_SYMBOLS[(self.position - 1) % len(CANDIDATE_SYMBOLS)]
 
     @property
     def label(self) -> str:
-        """What a legend says of the run."""
+        """The run's legend text."""
         return f"{self.role} · {safe(middle_ellipsis(self.name, LABEL_LENGTH))}"
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The unit that an axis is drawn in, and how many microseconds (or bytes) it is."""
+    """The unit of an axis, and its size in microseconds (or bytes)."""
 
     unit: str
     size: float
 
     def of(self, values: pd.Series) -> NDArray[np.float64]:
-        """Microseconds (or bytes) in this unit."""
+        """Microseconds (or bytes) converted to this unit."""
         return values.to_numpy(dtype=np.float64, na_value=np.nan) / self.size
 
 
@@ -99,7 +99,7 @@ SCALES = (Scale("s", 1e6), Scale("ms", 1e3), Scale("µs", 1.0))
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a chart of changes shows: its name, its unit in the schema, and the words for less and more of it."""
+    """What a chart of changes shows: its name, its unit in the schema, and the words for less and more."""
 
     name: str
     unit: str
@@ -107,7 +107,7 @@ class Quantity:
     more: str
 
     def scale(self, values: Iterable[float]) -> Scale:
-        """The unit in which the largest of the values reads best."""
+        """The best unit for the largest of the values."""
         if self.unit == "µs":
             return time_scale(values)
         largest = max((abs(value) for value in values if value == value), default=0.0)
@@ -118,38 +118,38 @@ SELF_TIME = Quantity("self time", "µs", "less time", "more time")
 
 
 def time_scale(largest_us: Iterable[float]) -> Scale:
-    """The largest unit in which the largest of the times (signs aside) is at least 1; microseconds where none is."""
+    """The largest unit in which the largest time is at least 1, ignoring signs; microseconds if there is none."""
     largest = max((abs(value) for value in largest_us if value == value), default=0.0)
     return next((scale for scale in SCALES if largest >= scale.size), SCALES[-1])
 
 
-def shorten_apart(names: list[str], length: float = LABEL_LENGTH, size: Callable[[str], float] = len) -> list[str]:
-    """The names cut to `length`, so that different ones still read differently.
+def shorten_distinct(names: list[str], length: float = LABEL_LENGTH, size: Callable[[str], float] = len) -> list[str]:
+    """The names shortened to `length`, so that different names stay different.
 
-    Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
-    they are numbered. `size` measures a text, of which every letter counts for 1 at least.
+    Names that would look alike are cut at their start, up to where they differ; if that is not enough, they are
+    numbered. `size` measures a text; every character counts for at least 1.
     """
     labels = [_cut(name, length, size) for name in names]
-    for alike in _alike(labels, names):
-        start = _common_scope([names[i] for i in alike])
-        for i in alike:
+    for same in _ambiguous(labels, names):
+        start = _common_scope([names[i] for i in same])
+        for i in same:
             labels[i] = "…" + _cut(names[i][start:], length - size("…"), size) if start else labels[i]
-    taken = set(labels)
-    for alike in _alike(labels, names):
-        label = labels[alike[0]]
-        numbered = {names[alike[0]]: label}
-        for i in alike:
+    used = set(labels)
+    for same in _ambiguous(labels, names):
+        label = labels[same[0]]
+        numbered = {names[same[0]]: label}
+        for i in same:
             if names[i] not in numbered:
                 ends = (f" ({number})" for number in count(len(numbered) + 1))
                 apart = (_cut(label, length - size(end), size) + end for end in ends)
-                numbered[names[i]] = next(text for text in apart if text not in taken)
-                taken.add(numbered[names[i]])
+                numbered[names[i]] = next(text for text in apart if text not in used)
+                used.add(numbered[names[i]])
             labels[i] = numbered[names[i]]
     return labels
 
 
 def _cut(name: str, length: float, size: Callable[[str], float]) -> str:
-    """As much of `name` as `length` has room for, its middle given up for an ellipsis."""
+    """`name` shortened to `length` in its middle."""
     if size(name) <= length:
         return name
     letters = range(1, min(len(name), max(int(length), 0)) + 1)
@@ -158,29 +158,29 @@ def _cut(name: str, length: float, size: Callable[[str], float]) -> str:
 
 
 def _common_scope(names: list[str]) -> int:
-    """How many characters the names have in common at their start, up to and with a `/`."""
+    """Length of the common prefix of the names, up to and including the last `/`."""
     first, last = min(names), max(names)
     same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     return first[:same].rfind("/") + 1
 
 
-def _alike(labels: list[str], names: list[str]) -> list[list[int]]:
-    """The positions of each label that stands for more than one name."""
+def _ambiguous(labels: list[str], names: list[str]) -> list[list[int]]:
+    """The positions of each label that is shared by different names."""
     positions: dict[str, list[int]] = {}
     for i, label in enumerate(labels):
         positions.setdefault(label, []).append(i)
-    return [alike for alike in positions.values() if len({names[i] for i in alike}) > 1]
+    return [same for same in positions.values() if len({names[i] for i in same}) > 1]
 
 
 def safe(text: str) -> str:
-    """A name from a profile as Plotly shall show it: as it is, not as markup."""
+    """A name from a profile, escaped for Plotly."""
     return html.escape(text, quote=False)
 
 
-def whole(text: str) -> str:
-    """A name or sentence as hovering shows it: whole, however long, in lines that fit on the screen.
+def wrap_text(text: str) -> str:
+    """A name or sentence in full for hover texts, wrapped into lines that fit on the screen, and escaped.
 
-    Lines end at blanks, in names without any at `/` or `,`, and within a word only where it is longer than a line.
+    Lines break at spaces, else at `/` or `,`, and within a word only if it is longer than a line.
     """
     lines = []
     while len(text) > HOVER_LENGTH:
@@ -192,9 +192,9 @@ def whole(text: str) -> str:
 
 
 def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1, **layout: Any) -> go.Figure:
-    """An empty figure with a title, room for `legend_rows` below it, and nothing that a theme should decide.
+    """An empty figure with a title and room for `legend_rows`, without anything that the theme decides.
 
-    The legend is never left to wrap, since it would grow over the title: one row of short entries, or a row an entry.
+    The legend has either one row of short entries or one row per entry: if it wrapped, it would cover the title.
     """
     texts = {"text": title, "subtitle": {"text": subtitle}} if subtitle else {"text": title}
     place = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "pad": {"t": 8}}
@@ -216,21 +216,21 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
 
 
 def rows_height(rows: int, bars_in_a_row: int = 1) -> int:
-    """Pixels for rows of a name with its bars below, title and axis included."""
+    """Height in pixels of rows with a name above their bars, including title and axis."""
     return 118 + max(rows, 2) * _row_pixels(bars_in_a_row)
 
 
-def bar_places(bars_in_a_row: int = 1) -> tuple[list[float], float]:
-    """(how far below a row's name the middle of each of its bars is, how thick they are), in rows."""
+def bar_offsets(bars_in_a_row: int = 1) -> tuple[list[float], float]:
+    """(offset of each bar's middle below the row's name, thickness of the bars), in rows."""
     row = _row_pixels(bars_in_a_row)
     return [(BAR_PIXELS * (i + 1)) / row for i in range(bars_in_a_row)], (BAR_PIXELS - 2) / row
 
 
 def name_rows(result: go.Figure, labels: list[str], *, above: float = 0.0, **place: Any) -> None:
-    """Make the y axis one of rows 0, 1, … from the top, each with its name above its bars.
+    """Set up the y axis as rows 0, 1, … from the top, each with its name above its bars.
 
-    So a long name takes no room from the bars. `above` leaves room for so many rows more on top; `place` are an
-    annotation's `x` and its like, by default the left end.
+    So long names take no width from the bars. `above` adds empty rows on top; `place` overrides an annotation's `x` and
+    related properties, by default the left edge.
     """
     shared = {"x": 0, "xref": "paper", "xanchor": "left", "yanchor": "middle", "showarrow": False} | place
     names = [{"text": safe(label), "y": row, **shared} for row, label in enumerate(labels)]

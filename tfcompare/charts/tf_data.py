@@ -1,4 +1,4 @@
-"""The graph of one execution of a tf.data pipeline on either side, paired iterators at the same height."""
+"""The graph of one execution of a tf.data pipeline on each side, with matched iterators at the same height."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ LINE_PIXELS = 17
 GAP_PIXELS = 34
 PADDING_PIXELS = 8
 TOP_PIXELS = 84
-LETTER_PIXELS = 6.4
+CHARACTER_PIXELS = 6.4
 WIDTH_PIXELS = 470
-"""The width of one graph in a window of 1440, by which its texts are cut."""
+"""Width of one graph in a 1440 px window; texts are shortened to fit it."""
 
-WIDEST = 0.66
-"""Of the figure's width a box takes no more: it would be all frame."""
+MAX_BOX_WIDTH = 0.66
+"""Maximum width of a box, as a share of the figure's."""
 
-BOX = 0.92
-"""How much of the room for a box it takes."""
+BOX_FILL = 0.92
+"""Share of the available width that a box takes."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a node stands: x as a share of the width, y in pixels from the top; half its width and its height."""
+class Box:
+    """Position of a node: middle `x` and half width as shares of the width, `top` and `height` in pixels."""
 
     x: float
     top: float
@@ -40,42 +40,42 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
-    """The nodes of one side, and for each the lines of its text and its place."""
+class _Layout:
+    """The nodes of one side, with the text lines and the box of each."""
 
     nodes: pd.DataFrame
     texts: list[list[str]]
-    places: list[Place]
+    boxes: list[Box]
 
 
 def pipeline_graphs(
     sides: tuple[tuple[Side, Graph, str], tuple[Side, Graph, str]], execution: str
 ) -> tuple[go.Figure, go.Figure]:
-    """The two graphs, drawn to one scale of heights; the text beside each graph says what it is of.
+    """The two graphs, with equal heights; the text given with each graph is its subtitle.
 
-    Elements go up, to `Root`. What the execution waited for has bold outlines and edges, the rest dashed ones; the
-    bottleneck has a second outline and says so. `execution` is what both are, e.g. `Slowest execution`.
+    Elements flow up, to `Root`. What the execution waited for has bold outlines and edges, the rest dashed ones; the
+    bottleneck has a second outline and a label. `execution` describes both, e.g. `Slowest execution`.
     """
-    branches = max(_branches(graph.nodes) for _, graph, _ in sides)
-    across = [_across(graph.nodes, branches) for _, graph, _ in sides]
-    lines = [_texts(graph, places) for (_, graph, _), places in zip(sides, across, strict=True)]
+    branches = max(_leaf_count(graph.nodes) for _, graph, _ in sides)
+    across = [_horizontal_layout(graph.nodes, branches) for _, graph, _ in sides]
+    lines = [_texts(graph, spans) for (_, graph, _), spans in zip(sides, across, strict=True)]
     levels = 1 + max((int(graph.nodes["level"].max()) for _, graph, _ in sides if len(graph.nodes)), default=0)
     heights = np.full(levels, 2)
     for (_, graph, _), texts in zip(sides, lines, strict=True):
         np.maximum.at(heights, graph.nodes["level"].to_numpy(), [len(text) for text in texts])
-    boxes = heights * float(LINE_PIXELS) + 2 * PADDING_PIXELS
-    tops = np.concatenate([[0], np.cumsum(boxes + GAP_PIXELS)])
+    box_heights = heights * float(LINE_PIXELS) + 2 * PADDING_PIXELS
+    tops = np.concatenate([[0], np.cumsum(box_heights + GAP_PIXELS)])
     tops[-1] -= GAP_PIXELS - 2 * PADDING_PIXELS
     figures = []
-    for (side, graph, text), texts, places in zip(sides, lines, across, strict=True):
-        down = [(float(tops[level]), float(boxes[level])) for level in graph.nodes["level"]]
-        where = [Place(x, top, half, height) for (x, half), (top, height) in zip(places, down, strict=True)]
-        figures.append(_figure(side, text, execution, float(tops[-1]), _Drawn(graph.nodes, texts, where)))
+    for (side, graph, text), texts, spans in zip(sides, lines, across, strict=True):
+        down = [(float(tops[level]), float(box_heights[level])) for level in graph.nodes["level"]]
+        boxes = [Box(x, top, half, height) for (x, half), (top, height) in zip(spans, down, strict=True)]
+        figures.append(_figure(side, text, execution, float(tops[-1]), _Layout(graph.nodes, texts, boxes)))
     return figures[0], figures[1]
 
 
-def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Drawn) -> go.Figure:
-    nodes, places = drawn.nodes, drawn.places
+def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout) -> go.Figure:
+    nodes, boxes = drawn.nodes, drawn.boxes
     result = style.figure(
         f"{execution}: {side.role.lower()} {style.safe(middle_ellipsis(side.name, 34))}",
         text,
@@ -86,8 +86,8 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Drawn)
         hoverdistance=60,
         dragmode=False,
     )
-    result.layout.shapes = _edges(nodes, places, side) + _outlines(nodes, places, side)
-    result.add_traces([_labels(drawn.texts, places), _hover(nodes, places)])
+    result.layout.shapes = _edges(nodes, boxes, side) + _outlines(nodes, boxes, side)
+    result.add_traces([_labels(drawn.texts, boxes), _hover(nodes, boxes)])
     hidden = {"visible": False, "fixedrange": True}
     result.update_xaxes(range=[0, 1], **hidden)
     result.update_yaxes(range=[bottom, -PADDING_PIXELS], **hidden)
@@ -95,21 +95,21 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Drawn)
     return result
 
 
-def _branches(nodes: pd.DataFrame) -> int:
-    """How many nodes have none below them: what stands side by side."""
+def _leaf_count(nodes: pd.DataFrame) -> int:
+    """Number of nodes without children: how many are side by side."""
     return max(len(nodes) - len(set(nodes["above"]) - {-1}), 1)
 
 
-def _across(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
-    """For each node (its middle, half its width) as shares of the width, which has room for so many branches.
+def _horizontal_layout(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
+    """For each node (middle, half width) as shares of the width, which has room for `branches` leaves.
 
-    A node stands over the middle of what is below it and is at most as wide; the graph stands in the middle.
+    A parent is centred over its children and at most as wide; the graph is centred.
     """
     children: list[list[int]] = [[] for _ in range(len(nodes))]
     for row, above in enumerate(nodes["above"]):
         if above >= 0:
             children[above].append(row)
-    own = _branches(nodes)
+    own = _leaf_count(nodes)
     left, x, right = [0.0] * len(nodes), [0.0] * len(nodes), [0.0] * len(nodes)
     at = (branches - own) / 2
     for row in range(len(nodes)):
@@ -125,39 +125,39 @@ def _across(nodes: pd.DataFrame, branches: int) -> list[tuple[float, float]]:
         min(m, 1 - m) if alone else min(m - le, r - m)
         for le, m, r, alone in zip(left, x, right, is_over_all, strict=True)
     ]
-    return [(m, BOX * min(half, WIDEST / 2)) for m, half in zip(x, room, strict=True)]
+    return [(m, BOX_FILL * min(half, MAX_BOX_WIDTH / 2)) for m, half in zip(x, room, strict=True)]
 
 
-def _edges(nodes: pd.DataFrame, places: list[Place], side: Side) -> list[dict[str, object]]:
-    """From each node up to right below the one above, and there to its middle: no edge crosses a box."""
+def _edges(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, object]]:
+    """Paths from each node up and across to the middle of its parent, without crossing a box."""
     out: list[dict[str, object]] = []
-    for place, above, critical in zip(places, nodes["above"], nodes["on_critical_path"], strict=True):
+    for box, above, critical in zip(boxes, nodes["above"], nodes["on_critical_path"], strict=True):
         if above < 0:
             continue
-        upper = places[above]
+        upper = boxes[above]
         bottom = upper.top + upper.height
         turn = bottom + GAP_PIXELS / 2
-        path = f"M {place.x} {place.top} L {place.x} {turn} L {upper.x} {turn} L {upper.x} {bottom}"
+        path = f"M {box.x} {box.top} L {box.x} {turn} L {upper.x} {turn} L {upper.x} {bottom}"
         out.append({"type": "path", "path": path, "layer": "below", "line": _line(side, critical, 3.5)})
     return out
 
 
-def _outlines(nodes: pd.DataFrame, places: list[Place], side: Side) -> list[dict[str, object]]:
+def _outlines(nodes: pd.DataFrame, boxes: list[Box], side: Side) -> list[dict[str, object]]:
     out: list[dict[str, object]] = []
-    for place, critical, blamed in zip(places, nodes["on_critical_path"], nodes["is_bottleneck"], strict=True):
-        box = {
+    for box, critical, blamed in zip(boxes, nodes["on_critical_path"], nodes["is_bottleneck"], strict=True):
+        outline = {
             "type": "rect",
-            "x0": place.x - place.half,
-            "x1": place.x + place.half,
-            "y0": place.top,
-            "y1": place.top + place.height,
+            "x0": box.x - box.half,
+            "x1": box.x + box.half,
+            "y0": box.top,
+            "y1": box.top + box.height,
             "layer": "below",
         }
-        out.append(box | {"line": _line(side, critical, 2.5), "fillcolor": "rgba(128,136,148,0.10)"})
+        out.append(outline | {"line": _line(side, critical, 2.5), "fillcolor": "rgba(128,136,148,0.10)"})
         if blamed:
-            inner = {"x0": place.x - place.half * 0.985, "x1": place.x + place.half * 0.985}
-            inner |= {"y0": place.top + 4, "y1": place.top + place.height - 4}
-            out.append(box | inner | {"line": {"color": style.WORSE, "width": 3}})
+            inner = {"x0": box.x - box.half * 0.985, "x1": box.x + box.half * 0.985}
+            inner |= {"y0": box.top + 4, "y1": box.top + box.height - 4}
+            out.append(outline | inner | {"line": {"color": style.WORSE, "width": 3}})
     return out
 
 
@@ -167,10 +167,10 @@ def _line(side: Side, critical: bool, bold: float) -> dict[str, object]:
     return {"color": style.BASELINE_COLOUR, "width": 1.2, "dash": "dash"}
 
 
-def _labels(texts: list[list[str]], places: list[Place]) -> go.Scatter:
+def _labels(texts: list[list[str]], boxes: list[Box]) -> go.Scatter:
     return go.Scatter(
-        x=[place.x for place in places],
-        y=[place.top + place.height / 2 for place in places],
+        x=[box.x for box in boxes],
+        y=[box.top + box.height / 2 for box in boxes],
         mode="text",
         text=["<br>".join(text) for text in texts],
         textposition="middle center",
@@ -180,13 +180,13 @@ def _labels(texts: list[list[str]], places: list[Place]) -> go.Scatter:
     )
 
 
-def _hover(nodes: pd.DataFrame, places: list[Place]) -> go.Scatter:
-    """Points that cannot be seen, all along each box, so that it answers wherever the pointer is."""
+def _hover(nodes: pd.DataFrame, boxes: list[Box]) -> go.Scatter:
+    """Invisible points along each box, so that hovering works all over it."""
     along = (-0.8, -0.4, 0.0, 0.4, 0.8)
     details = [node_details(row, call_start(nodes)) for _, row in nodes.iterrows()]
     return go.Scatter(
-        x=[place.x + part * place.half for place in places for part in along],
-        y=[place.top + place.height / 2 for place in places for _ in along],
+        x=[box.x + part * box.half for box in boxes for part in along],
+        y=[box.top + box.height / 2 for box in boxes for _ in along],
         mode="markers",
         marker={"size": 30, "opacity": 0},
         customdata=[detail for detail in details for _ in along],
@@ -195,7 +195,7 @@ def _hover(nodes: pd.DataFrame, places: list[Place]) -> go.Scatter:
 
 
 def _texts(graph: Graph, across: list[tuple[float, float]]) -> list[list[str]]:
-    """The lines of each node, cut to its width."""
+    """The text lines of each node, shortened to its width."""
     start = call_start(graph.nodes)
-    letters = [max(int((2 * half * WIDTH_PIXELS - 2 * PADDING_PIXELS) / LETTER_PIXELS), 5) for _, half in across]
-    return [node_lines(row, start, fit) for (_, row), fit in zip(graph.nodes.iterrows(), letters, strict=True)]
+    characters = [max(int((2 * half * WIDTH_PIXELS - 2 * PADDING_PIXELS) / CHARACTER_PIXELS), 5) for _, half in across]
+    return [node_lines(row, start, fit) for (_, row), fit in zip(graph.nodes.iterrows(), characters, strict=True)]

@@ -1,4 +1,4 @@
-"""What the nodes of a tf.data graph tell: in them, and when hovered over."""
+"""Texts of the nodes of a tf.data graph: inside them, and on hover."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tfcompare.charts import style
 from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.units import MINUS, format_bytes, format_count, format_time_us, middle_ellipsis
 
-MOST_LINES = 4
-LEAST_LETTERS = 16
-"""In a narrower node only signs and the self time are told."""
+MAX_LINES = 4
+MIN_CHARACTERS = 16
+"""Narrower nodes show only signs and the self time."""
 
 
 MARKS = {
@@ -19,27 +19,27 @@ MARKS = {
     "changed": "≠ ",
     "not called": "○ not called on the other side",
 }
-"""What is told of a node that differs between the sides."""
+"""Hover text of nodes that differ between the sides."""
 
 MARKS_IN_NODES = MARKS | {"not called": "○ only here"}
-"""What stands in such a node: it fits into the narrowest that has room for words."""
+"""Text inside such nodes, short enough for the narrowest that shows words."""
 
 
 def call_start(nodes: pd.DataFrame) -> float:
-    """When the execution began: what it is made of may have begun before."""
+    """When the execution began; some of its iterators may have started earlier."""
     return float(nodes.loc[nodes["above"] < 0, "start_us"].min()) if len(nodes) else 0.0
 
 
-def node_lines(row: pd.Series, call_start_us: float, letters: int) -> list[str]:
-    """A node's name and what there is room for in lines of so many letters, made safe for Plotly."""
+def node_lines(row: pd.Series, call_start_us: float, characters: int) -> list[str]:
+    """A node's name and as many facts as fit, in lines of `characters` characters, escaped for Plotly."""
     many = f" ×{row['alike']}" if row["alike"] > 1 else ""
-    out = [f"<b>{style.safe(middle_ellipsis(display_name(row['iterator']), letters - len(many)))}</b>{many}"]
-    facts = _few_facts(row) if letters < LEAST_LETTERS else _facts(row, call_start_us)
+    out = [f"<b>{style.safe(middle_ellipsis(display_name(row['iterator']), characters - len(many)))}</b>{many}"]
+    facts = _few_facts(row) if characters < MIN_CHARACTERS else _facts(row, call_start_us)
     for fact in facts:
-        fact = middle_ellipsis(fact, letters)
-        if len(out) > 1 and len(out[-1]) + 3 + len(fact) <= letters:
+        fact = middle_ellipsis(fact, characters)
+        if len(out) > 1 and len(out[-1]) + 3 + len(fact) <= characters:
             out[-1] += f" · {fact}"
-        elif len(out) <= MOST_LINES:
+        elif len(out) <= MAX_LINES:
             out.append(fact)
         else:
             break
@@ -47,7 +47,7 @@ def node_lines(row: pd.Series, call_start_us: float, letters: int) -> list[str]:
 
 
 def _facts(row: pd.Series, call_start_us: float) -> list[str]:
-    """What a node tells, the most important first."""
+    """The facts about a node, the most important first."""
     facts = ["▲ bottleneck"] if row["is_bottleneck"] else []
     facts += [f"{MARKS_IN_NODES[row['mark']]}{row['change']}"] if row["mark"] else []
     facts += [
@@ -64,14 +64,14 @@ def _facts(row: pd.Series, call_start_us: float) -> list[str]:
 
 
 def _few_facts(row: pd.Series) -> list[str]:
-    """What there is room for in a narrow node: signs, and the self time."""
+    """The facts for a narrow node: signs and the self time."""
     signs = ["▲"] if row["is_bottleneck"] else []
     signs += [MARKS_IN_NODES[row["mark"]][0]] if row["mark"] else []
     return [*([" ".join(signs)] if signs else []), format_time_us(row["self_time_us"])]
 
 
 def node_details(row: pd.Series, call_start_us: float) -> str:
-    """All that is known of a node."""
+    """All facts about a node."""
     several = f" ({row['alike']} alike, added up)" if row["alike"] > 1 else ""
     facts = [f"<b>{style.safe(row['iterator'])}</b>{several}", *_wrapped(row["long_name"], "::")]
     if row["mark"]:
@@ -86,7 +86,7 @@ def node_details(row: pd.Series, call_start_us: float) -> str:
         f"total {format_time_us(row['total_duration_us'])}, self {format_time_us(row['self_time_us'])}, "
         f"{format_count(row['calls'])} call{'s' if row['calls'] != 1 else ''}",
     ]
-    told = {
+    details = {
         "parallelism": _or_empty(row["parallelism"]),
         "buffer": _fill(row) if pd.notna(row["buffered_elements"]) or pd.notna(row["buffer_limit"]) else "",
         "autotune": row["autotune"],
@@ -97,14 +97,14 @@ def node_details(row: pd.Series, call_start_us: float) -> str:
         "iterator id": row["iterator_id"],
         "settings": row["settings"],
     }
-    for name, value in told.items():
+    for name, value in details.items():
         if value:
             facts += _wrapped(f"{name}: {value}", ", ")
     return "<br>".join(facts)
 
 
 def _since(us: float) -> str:
-    """A time from the begin of the call: `+12.3 µs`, `−4.19 ms` for what began before it."""
+    """A time relative to the start of the call: `+12.3 µs`, or `−4.19 ms` if earlier."""
     text = format_time_us(us)
     return text if text.startswith((MINUS, "0 ")) else f"+{text}"
 
@@ -121,7 +121,7 @@ def _or_empty(value: object) -> str:
 
 
 def _wrapped(text: str, at: str, width: int = 70) -> list[str]:
-    """The text in lines of about this width, broken after `at`; made safe."""
+    """The text in lines of about this width, broken after `at`; escaped."""
     lines = [""]
     parts = text.split(at)
     for number, part in enumerate(parts):

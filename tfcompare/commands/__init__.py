@@ -1,1 +1,1 @@
-"""One module a command: `SUMMARY`, `EXAMPLES`, `add_arguments(parser)` and `run(arguments) -> exit status`."""
+"""One module per command: `SUMMARY`, `EXAMPLES`, `add_arguments(parser)` and `run(arguments) -> exit status`."""

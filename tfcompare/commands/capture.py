@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import say_if_compiling
+from tfcompare.commands.reading import note_if_compiling
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
 
 if TYPE_CHECKING:
     from tfcompare.sources.capture import Progress, Request
 
-MOST_REPEATS = 100
+MAX_REPEATS = 100
 SUMMARY = "record a run from programs that are running"
 EXAMPLES = """examples:
   tfcompare capture localhost:6009 logs/now --duration-ms 2000
@@ -87,32 +87,32 @@ def run(arguments: argparse.Namespace) -> int:
         delay_ms=arguments.delay_ms,
     )
     name = capture.check_name(arguments.name) if arguments.name else ""
-    if not 1 <= arguments.repeat <= MOST_REPEATS:
-        raise TfcompareError(f"--repeat {arguments.repeat}: expected a number from 1 to {MOST_REPEATS}")
+    if not 1 <= arguments.repeat <= MAX_REPEATS:
+        raise TfcompareError(f"--repeat {arguments.repeat}: expected a number from 1 to {MAX_REPEATS}")
     folder = _folder(arguments.logdir)
     if arguments.repeat == 1:
-        print(_recorded(request, folder, name))
+        print(_record(request, folder, name))
         return 0
     for number in range(1, arguments.repeat + 1):
-        _recorded(request, folder / name, f"run-{number}")
+        _record(request, folder / name, f"run-{number}")
     print(folder / name)
     return 0
 
 
-def _recorded(request: Request, folder: Path, name: str) -> Path:
-    """The folder of a run that is recorded now."""
+def _record(request: Request, folder: Path, name: str) -> Path:
+    """Record a run now; returns its folder."""
     from tfcompare.sources import capture
 
-    recorded = capture.record(request, folder, name, tell=_tell)
+    recorded = capture.record(request, folder, name, tell=_note_progress)
     for missing in recorded.left_out:
         note(f"not in the run: {missing}")
-    say_if_compiling()
-    note(_what_came(recorded.path))
+    note_if_compiling()
+    note(_summary(recorded.path))
     return recorded.path
 
 
 def _folder(text: str) -> Path:
-    """Where to record; an address or URL in the place of the folder is a slip."""
+    """The folder to record into. Raises `TfcompareError` if it is an address, URL or file, most likely by mistake."""
     from tfcompare.sources import capture
 
     path = Path(text)
@@ -129,11 +129,11 @@ def _folder(text: str) -> Path:
     return path
 
 
-def _tell(progress: Progress) -> None:
+def _note_progress(progress: Progress) -> None:
     note(f"{progress.sentence}, {progress.seconds:.1f} s" if progress.seconds else progress.sentence)
 
 
-def _what_came(path: Path) -> str:
+def _summary(path: Path) -> str:
     from tfcompare.run import load
 
     run = load(path)

@@ -27,7 +27,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tfcompare.commands.check_output import as_json, as_markdown, as_text, written
+from tfcompare.commands.check_output import as_json, as_markdown, as_text, condition_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
 from tfcompare.errors import TfcompareError
@@ -71,9 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the results; 1 where a condition failed.
+    """Print the results; returns 1 if a condition failed.
 
-    Raises `TfcompareError`, once all are printed, where neither run has what a condition is about.
+    Raises `TfcompareError`, after printing, if neither run has what a condition is about.
     """
     from tfcompare.compare.conditions import check, parse_condition
 
@@ -91,5 +91,5 @@ def run(arguments: argparse.Namespace) -> int:
     sys.stdout.write(FORMATS[arguments.format](findings, names, is_passed))
     if findings.missing:
         sys.stdout.flush()
-        raise TfcompareError("; ".join(f"{written(f)}: {f.reason}" for f in findings.missing))
+        raise TfcompareError("; ".join(f"{condition_text(f)}: {f.reason}" for f in findings.missing))
     return PASSED if is_passed else FAILED

@@ -1,4 +1,4 @@
-"""What `check` prints: aligned text, JSON, or Markdown for a comment on a pull request."""
+"""Formats the output of `check`: aligned text, JSON, or Markdown for a comment on a pull request."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from tfcompare.compare.conditions import Finding, Findings
 
 Names = tuple[str, str]
-"""What to call baseline and candidate."""
+"""The names of baseline and candidate."""
 
 _OUTCOMES = ("failed", "missing", "passed", "unclear", "untested")
-_LOUD = ("failed", "missing")
+_EMPHASISED = ("failed", "missing")
 
 
 def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
-    """The result in one line, a table of the findings, and what each rests on."""
+    """The result in one line, a table of the findings, and the basis of each."""
     found = findings.found
     columns = [
-        text_column("outcome", [f.outcome.upper() if f.outcome in _LOUD else f.outcome for f in found]),
-        text_column(_first_header(findings), [written(f) for f in found]),
+        text_column("outcome", [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome for f in found]),
+        text_column(_first_header(findings), [condition_text(f) for f in found]),
         TextColumn("baseline", [format_value(f.measured.baseline, f.measured.unit) for f in found], is_number=True),
         TextColumn("candidate", [format_value(f.candidate, f.measured.unit) for f in found], is_number=True),
         TextColumn("change", [change(f) for f in found], is_number=True),
@@ -33,13 +33,13 @@ def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
     ]
     lines = [f"{printable(names[1])} against {printable(names[0])}: {result(findings, is_passed)}", ""]
     lines += [render(columns, terminal_width()), ""]
-    lines += [f"{printable(', '.join(of))}: {printable(reason)}" for reason, of in reasons(found).items()]
+    lines += [f"{printable(', '.join(of))}: {printable(reason)}" for reason, of in findings_by_basis(found).items()]
     lines += [f"note: {printable(note)}" for note in findings.notes]
     return "\n".join(lines) + "\n"
 
 
 def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
-    """A heading, a table of the findings, and what they rest on."""
+    """A heading, a table of the findings, and their basis."""
     lines = [
         f"### tfcompare: {result(findings, is_passed)}",
         "",
@@ -50,19 +50,22 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
     ]
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
-        outcome = f"**{f.outcome}**" if f.outcome in _LOUD else f.outcome
-        lines.append("| " + " | ".join([_cell(written(f)), *values, change(f), interval(f), outcome]) + " |")
-    lines += ["", *(f"**Note:** {_plain(note)}\n" for note in findings.notes)]
-    lines += [f"**Missing:** {_code(written(f))}: {_plain(f.reason)}\n" for f in findings.missing]
+        outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
+        lines.append("| " + " | ".join([_cell(condition_text(f)), *values, change(f), interval(f), outcome]) + " |")
+    lines += ["", *(f"**Note:** {_escape_markdown(note)}\n" for note in findings.notes)]
+    lines += [f"**Missing:** {_code(condition_text(f))}: {_escape_markdown(f.reason)}\n" for f in findings.missing]
     if judged := [f for f in findings.found if f.outcome != "missing"]:
         lines += ["<details><summary>What this rests on</summary>", ""]
-        lines += [f"- {', '.join(map(_code, of))}: {_plain(reason)}" for reason, of in reasons(judged).items()]
+        lines += [
+            f"- {', '.join(map(_code, of))}: {_escape_markdown(reason)}"
+            for reason, of in findings_by_basis(judged).items()
+        ]
         lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
 def as_json(findings: Findings, names: Names, is_passed: bool) -> str:
-    """One object, with full precision; what is not known, or infinite, is null."""
+    """A JSON object with full precision; unknown or infinite values are null."""
     content = {
         "baseline": names[0],
         "candidate": names[1],
@@ -74,30 +77,31 @@ def as_json(findings: Findings, names: Names, is_passed: bool) -> str:
 
 
 def result(findings: Findings, is_passed: bool) -> str:
-    """`1 of 3 conditions failed`, `3 conditions passed`, with what is not known of them."""
+    """`passed (3 passed)` or `FAILED (1 failed, 2 passed)`: the overall result with the number of conditions by
+    outcome."""
     conditions = [f for f in findings.found if f.condition is not None]
     if not conditions:
         return "no conditions, verdicts only"
     counts = {word: sum(f.outcome == word for f in conditions) for word in _OUTCOMES}
-    told = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
-    return f"{'passed' if is_passed else 'FAILED'} ({told})"
+    counts_text = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
+    return f"{'passed' if is_passed else 'FAILED'} ({counts_text})"
 
 
-def written(finding: Finding) -> str:
-    """The condition as it was given, or the metric."""
+def condition_text(finding: Finding) -> str:
+    """The condition as given, or the name of the metric."""
     return finding.name if finding.condition is None else finding.condition.text
 
 
-def reasons(findings: Sequence[Finding]) -> dict[str, list[str]]:
-    """For each basis of findings, the findings."""
+def findings_by_basis(findings: Sequence[Finding]) -> dict[str, list[str]]:
+    """The findings (as text) for each basis of findings."""
     found: dict[str, list[str]] = {}
     for finding in findings:
-        found.setdefault(finding.basis, []).append(written(finding))
+        found.setdefault(finding.basis, []).append(condition_text(finding))
     return found
 
 
 def change(finding: Finding) -> str:
-    """`+5.12 %`; `added` and `removed` for what only one run has."""
+    """A text like `+5.12 %`; `added` or `removed` if only one run has it."""
     ratio = finding.measured.verdict.ratio
     if ratio in (0, math.inf):
         return "added" if ratio else "removed"
@@ -105,7 +109,7 @@ def change(finding: Finding) -> str:
 
 
 def interval(finding: Finding) -> str:
-    """`+1.20 % to +9.80 %` of a change, `4.10 ms to 4.90 ms` of a value; `exact` for what has no width."""
+    """`+1.20 % to +9.80 %` of a change, `4.10 ms to 4.90 ms` of a value; `exact` if it has no width."""
     measured = finding.measured
     if finding.is_change:
         low, high = measured.verdict.low, measured.verdict.high
@@ -144,7 +148,8 @@ def _record(finding: Finding) -> dict[str, Any]:
 
 
 def _sensitivity(finding: Finding) -> dict[str, Any]:
-    """The captures, what they could detect, and how many a side would detect the margin in question."""
+    """The captures, the smallest change they could detect, and how many per side would detect the margin in
+    question."""
     found = finding.measured.verdict.sensitivity
     if found is None:
         return dict.fromkeys(("captures", "smallest_detectable_change", "captures_needed"))
@@ -164,15 +169,15 @@ def _number(value: float) -> float | None:
 
 
 def _code(text: str) -> str:
-    """`text`, which comes from a file or a command line, as code."""
+    """`text` from a file or command line as Markdown code."""
     return "`" + printable(text).replace("`", "'") + "`"
 
 
 def _cell(text: str) -> str:
-    """As `_code`, within a table, where a bar would end the cell even in code."""
+    """Like `_code`, for a table, where a bar would end the cell even in code."""
     return _code(text).replace("|", "\\|")
 
 
-def _plain(text: str) -> str:
-    """`text` without what Markdown would take for its own."""
+def _escape_markdown(text: str) -> str:
+    """`text` with Markdown's special characters escaped."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in printable(text))

@@ -59,12 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def diffable() -> list[str]:
-    """The tables that have a diff."""
+    """Names of the tables that have a diff."""
     return [t.name for t in schema.TABLES.values() if t.has_diff]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the diff, or write the diffs where `--out` asks for files; with `--table` too, do both."""
+    """Print the diff, or write all diffs to files with `--out`; with `--table` too, do both."""
     from tfcompare.compare import compare
 
     if arguments.table is not None and arguments.table not in diffable():
@@ -92,13 +92,13 @@ def run(arguments: argparse.Namespace) -> int:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
         _print(comparison, arguments)
-    for remark in (*_recordings(comparison), *comparison.notes):
+    for remark in (*_capture_notes(comparison), *comparison.notes):
         note(f"note: {remark}")
     return 0
 
 
-def _recordings(comparison: Comparison) -> list[str]:
-    """How many captures of a program the verdicts rest on, where there is more than one."""
+def _capture_notes(comparison: Comparison) -> list[str]:
+    """How many captures of a program the verdicts are based on, if more than one."""
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidates[0]))
     counts = {side: len(comparison.repeats_of(run)) + 1 for side, run in sides}
     return [f"verdicts rest on {count} captures of the {side}" for side, count in counts.items() if count > 1]
@@ -112,7 +112,7 @@ def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
 
 
 def preamble(comparison: Comparison, name: str, per: str = "") -> list[str]:
-    """What stands above the table: the headline on each candidate, and how much of the table's metric was paired."""
+    """The lines above the table: the headline of each candidate, and how much of the table's metric was matched."""
     table = schema.table(name)
     headlines = ["\n".join(_headlines(comparison, candidate)).replace("`", "") for candidate in comparison.candidates]
     if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
@@ -129,7 +129,7 @@ def preamble(comparison: Comparison, name: str, per: str = "") -> list[str]:
 
 
 def _headlines(comparison: Comparison, candidate: Run) -> list[str]:
-    """What is said of a candidate before any table: its step time, its slowest host, and what is in no step."""
+    """The sentences on a candidate: its step time, its slowest host, and time outside steps."""
     from tfcompare.tools.step_attribution import host_sentence
     from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 

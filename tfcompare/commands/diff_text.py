@@ -1,4 +1,4 @@
-"""How a diff looks in a terminal: the keys, the metric that is judged in four columns, then how the row was paired."""
+"""Formats a diff for a terminal: the keys, the main metric in four columns, then how the row was matched."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SIDES = ("baseline", "candidate")
 
 
 def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """The diff's columns for a terminal. Without keys to tell rows apart (`run_info`) the metrics stand upright."""
+    """The diff's columns for a terminal. A table with one row per run (`run_info`) is transposed."""
     if table.keys == ("run",):
-        return _upright(frame, table)
-    columns = [text_column(name, frame[name]) for name in _telling(frame, table)]
-    if "long_name_baseline" in frame:  # ids of iterators tell a reader nothing
+        return _transposed(frame, table)
+    columns = [text_column(name, frame[name]) for name in _key_columns(frame, table)]
+    if "long_name_baseline" in frame:  # ids of iterators mean nothing to a reader
         names = frame["long_name_baseline"].where(frame["status"] != "added", frame["long_name_candidate"])
         columns.append(text_column("long name", names))
     main = table.headline or next(c.name for c in table.metrics if c.is_number)
-    columns += _measured(frame, table.column(main))
+    columns += _metric_columns(frame, table.column(main))
     for metric in table.metrics:
         if metric.kind == "sum" and not metric.unit:
             columns += _both_sides(frame, metric)
@@ -42,13 +42,13 @@ def _verdicts(frame: pd.DataFrame) -> list[str]:
 
 
 def metric_name(frame: pd.DataFrame, metric: str) -> str:
-    """The metric's name in this diff: sums are called `…_per_step` (`_device`, `_occurrence`) unless per run."""
+    """The metric's column prefix in this diff: sums are `…_per_step` (`_device`, `_occurrence`) unless per run."""
     names = (f"{metric}_per_{per}" for per in ("step", "device", "occurrence"))
     return next((name for name in names if f"{name}_baseline" in frame), metric)
 
 
-def _telling(frame: pd.DataFrame, table: schema.Table) -> list[str]:
-    """The candidate and the keys, less those that say the same in every row."""
+def _key_columns(frame: pd.DataFrame, table: schema.Table) -> list[str]:
+    """The candidate and key columns, without those that have the same value in every row."""
     names = [n for n in ("candidate", *table.keys) if n in frame]
     return [n for n in names if n not in ("candidate", "host", "host_or_device") or frame[n].nunique() > 1]
 
@@ -70,7 +70,7 @@ def _both_sides(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
     return [number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group) for side in SIDES]
 
 
-def _measured(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
+def _metric_columns(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
     name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
     group = _label(frame, metric, shown.unit)
     change = frame[f"{name}_delta"] * shown.factor
@@ -82,8 +82,8 @@ def _measured(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
     ]
 
 
-def _upright(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """One line a metric: what it is, the baseline's value, and each candidate's."""
+def _transposed(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+    """One line per metric: its label, the baseline's value, and each candidate's."""
     labels: list[str] = []
     cells: list[list[str]] = []
     for metric in table.metrics:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare import settings
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import progress, say_if_compiling
+from tfcompare.commands.reading import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import parse, shown
 from tfcompare.text import is_url
@@ -37,7 +37,7 @@ EXAMPLES = """examples:
   tfcompare ingest logs/ --store s3://bucket/store --workers 8
   tfcompare ingest s3://bucket/logs --store s3://bucket/store --scheduler tcp://host:8786"""
 DONE, SOME_FAILED = 0, 1
-_TELL_EVERY_S = 0.2
+_UPDATE_INTERVAL_S = 0.2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,11 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ingest, and tell what came of it; 1 where something could not be ingested."""
+    """Ingest and print a summary; returns 1 if something could not be ingested."""
     from tfcompare.ingest.ingesting import ingest
 
-    address = arguments.store or own_store()
-    summary = ingest(arguments.paths, address, _pool(arguments, address), _Teller())
+    address = arguments.store or local_store()
+    summary = ingest(arguments.paths, address, _pool(arguments, address), _ProgressLine())
     progress("")
     if arguments.format == "json":
         print(json.dumps(asdict(summary), ensure_ascii=False))
@@ -70,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     return SOME_FAILED if summary.failures else DONE
 
 
-def own_store() -> str:
-    """The folder on this machine that what was read is kept in; raises `TfcompareError` where none is to be."""
+def local_store() -> str:
+    """The folder of the local store. Raises `TfcompareError` if it is turned off."""
     folder = settings.store_folder(os.environ)
     if folder is None:
         raise TfcompareError(f"{settings.STORE_VARIABLE} is {settings.OFF}; name a store with {settings.STORE_OPTION}")
@@ -83,28 +83,28 @@ def _pool(arguments: argparse.Namespace, address: str) -> Callable[[], Pool]:
         from tfcompare.ingest.pools import Here, Processes
 
         if any(is_url(place) and parse(place).path.protocol == "memory" for place in (address, *arguments.paths)):
-            return Here()  # there is nothing in any other process
+            return Here()  # memory:// is not shared with other processes
         if arguments.scheduler:
             from tfcompare.ingest.cluster import Cluster
 
             return Cluster(arguments.scheduler)
-        say_if_compiling()
+        note_if_compiling()
         return Processes(arguments.workers or os.cpu_count() or 1)
 
     return start
 
 
-class _Teller:
-    """Keeps a line on the terminal up to date."""
+class _ProgressLine:
+    """Updates a progress line on the terminal."""
 
     def __init__(self) -> None:
-        self._started = self._told = monotonic()
+        self._started = self._updated = monotonic()
 
     def __call__(self, done: Ingest) -> None:
         now = monotonic()
-        if now - self._told < _TELL_EVERY_S and done.files_done < done.files:
+        if now - self._updated < _UPDATE_INTERVAL_S and done.files_done < done.files:
             return
-        self._told = now
+        self._updated = now
         rate = done.bytes_done / max(now - self._started, 1e-3)
         progress(
             f"ingesting: {done.files_done:,} of {done.files:,} host files, {format_bytes(done.bytes_done)} of "

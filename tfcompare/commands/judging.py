@@ -1,4 +1,4 @@
-"""Options on the evidence for verdicts: more captures of either program, and how much captures vary."""
+"""Options on the evidence for verdicts: replicates of either program, and how much captures vary."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tfcompare.sources.step_choice import StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
+    from tfcompare.sources.step_choice import StepChoice
 
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 
@@ -40,7 +41,7 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
 
 
 def spread_of(arguments: argparse.Namespace) -> float | None:
-    """0.03 of `--spread 3%`; raises `TfcompareError` for what is no percentage."""
+    """`--spread` as a fraction: 0.03 for `3%`. Raises `TfcompareError` for anything but a percentage."""
     if arguments.spread is None:
         return None
     match = _PERCENT.fullmatch(arguments.spread)
@@ -50,15 +51,15 @@ def spread_of(arguments: argparse.Namespace) -> float | None:
 
 
 def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]]) -> dict[str, tuple[Run, ...]]:
-    """The repeats that count, by the id of the run that they repeat; what does not count, or cannot be read, is noted.
+    """The usable replicates, by the id of the run that they replicate; notes those that are not usable or readable.
 
-    `groups`: the baseline and each candidate with the captures that were found beside it. `--candidate-repeat` is for
-    the first candidate. Raises `TfcompareError` where a PATH holds no run that can be read.
+    `groups` holds the baseline and each candidate, each with the captures found next to it. `--candidate-repeat` is for
+    the first candidate. Raises `TfcompareError` if a PATH contains no readable run.
     """
     from tfcompare.compare.repeats import vetted
     from tfcompare.sources.logdir.places import is_same
 
-    repeats = {run.id: list(beside) for run, *beside in groups}
+    repeats = {run.id: list(captures) for run, *captures in groups}
     for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
         named = _load_all(places, arguments.store, chosen_steps(arguments))
         repeats[run.id] += [more for more in named if not is_same(more.path, run.path)]

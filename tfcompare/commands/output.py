@@ -1,4 +1,4 @@
-"""What the commands put on stdout: data and nothing else, as aligned text, CSV or JSON."""
+"""Prints the data of commands on stdout, as aligned text, CSV or JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 def emit(
     frame: pd.DataFrame, arguments: argparse.Namespace, as_text: Callable[[pd.DataFrame], Sequence[TextColumn]]
 ) -> None:
-    """Print `frame` in the format asked for; `as_text` says how its columns look to a reader."""
+    """Print `frame` in the requested format; `as_text` converts it to columns for a terminal."""
     limit = arguments.limit
     if limit is None:
         limit = ROWS_ON_SCREEN if arguments.format == "table" and sys.stdout.isatty() else 0
@@ -50,14 +50,14 @@ def emit(
         text = json_text(shown)
     else:
         text = render(as_text(shown), terminal_width()) + "\n"
-    # Line by line: of one large write into a pipe that breaks midway, Python tells nothing.
+    # Line by line: Python does not report a pipe that breaks during one large write.
     sys.stdout.writelines(text.splitlines(keepends=True))
     if len(shown) < len(frame):
         note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
 
 
 def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
-    """The first rows, of a diff of several candidates those of each."""
+    """The first `limit` rows, per candidate in a diff of several."""
     return frame.groupby("candidate", sort=False).head(limit) if "candidate" in frame else frame.head(limit)
 
 
@@ -69,7 +69,7 @@ def _at_least_0(text: str) -> int:
 
 
 def json_text(frame: pd.DataFrame) -> str:
-    """`frame` as a JSON list of records, one a line; what is absent is null."""
+    """`frame` as a JSON list of records, one per line; missing values are null."""
     columns = [frame[c].astype(object).where(frame[c].notna(), None) for c in frame.columns]
     records = [
         json.dumps(dict(zip(frame.columns, row, strict=True)), ensure_ascii=False, allow_nan=False, default=_plain)
@@ -85,5 +85,5 @@ def _plain(value: Any) -> Any:
 
 
 def note(message: str) -> None:
-    """Something a reader should know that is no data: on stderr."""
+    """Print a message for the reader on stderr."""
     print(message, file=sys.stderr)

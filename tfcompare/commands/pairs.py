@@ -1,4 +1,4 @@
-"""`--pairs`: a file that says which op of the candidate is which of the baseline, as the dashboard saves it."""
+"""`--pairs`: a file of manual matches between ops, as saved by the dashboard."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
 
 
 def read_pairs(arguments: argparse.Namespace, candidates: Sequence[Run]) -> ByHand:
-    """What the file says of the one candidate; nothing without a file.
+    """The manual matches in the file, by candidate id; empty without a file.
 
-    Raises `TfcompareError` for a file that cannot be read, and for several candidates.
+    Raises `TfcompareError` for an unreadable file, or for several candidates.
     """
     from tfcompare.compare.matching.manual_text import from_file
 

@@ -33,9 +33,9 @@ EXAMPLES = """examples:
 
 BAD_QUERY = 2
 DEFAULT_SECONDS = 30.0
-_LONGEST_S = 86_400
+_MAX_SECONDS = 86_400
 _DIGITS = 5
-_MOST_DECIMALS = 6
+_MAX_DECIMALS = 6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the result; what is wrong with the query is told as DuckDB says it, on several lines."""
+    """Print the result. Errors in the query are printed as DuckDB's message, on several lines."""
     from tfcompare import settings
     from tfcompare.query import Limits, QueryFailed, RunTables, ask
 
@@ -92,7 +92,7 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
 
 
 def as_text(frame: pd.DataFrame) -> list[TextColumn]:
-    """The columns for a terminal, by the names and in the units of the query."""
+    """The columns for a terminal, with the names and units of the query."""
     return [_column(printable(name), frame[name]) for name in frame.columns]
 
 
@@ -105,12 +105,12 @@ def _column(header: str, values: pd.Series) -> TextColumn:
 
 
 def _decimals(values: pd.Series) -> int:
-    """Digits after the point: none for whole numbers, else enough for the largest to have some."""
+    """Digits after the point: none for whole numbers, otherwise enough for the largest value to have some."""
     sizes = [abs(v) for v in values.dropna() if abs(v) != float("inf")]
     if all(size == int(size) for size in sizes):
         return 0
     whole = len(str(int(max(sizes))))
-    return min(max(_DIGITS - whole, 1), _MOST_DECIMALS)
+    return min(max(_DIGITS - whole, 1), _MAX_DECIMALS)
 
 
 def _at_least_0(text: str) -> int:
@@ -122,6 +122,6 @@ def _at_least_0(text: str) -> int:
 
 def _seconds(text: str) -> float:
     seconds = float(text)
-    if not 0 < seconds <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"must be more than 0 and at most {_LONGEST_S}; not {text!r}")
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"must be more than 0 and at most {_MAX_SECONDS}; not {text!r}")
     return seconds

@@ -1,4 +1,4 @@
-"""Loading runs for a command, with a word to the user where it takes long."""
+"""Loads the runs of a command, with progress and notes for the user."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tfcompare.units import format_bytes
 if TYPE_CHECKING:
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
+    from tfcompare.sources.step_choice import StepChoice
     from tfcompare.store.stored import StoredRun
 
 
@@ -48,10 +49,10 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
 
 
 def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoice | None = None) -> list[Run]:
-    """The run at each place, or of that id or name in the store at a path or URL, if one is given.
+    """The run at each place, or the run with that id or name in `store` (a path or URL) if given.
 
-    Raises `TfcompareError` where there is none, or several, or it cannot be read. All places are looked at before the
-    first is read: a misspelt one is told at once.
+    Raises `TfcompareError` if a place has no run, several runs, or an unreadable one. All places are located before the
+    first is read, so that a misspelt one is reported at once.
     """
     from tfcompare.sources.logdir import find_run
 
@@ -66,7 +67,8 @@ def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoic
 def load_replicates(
     places: Sequence[str], store: str | None = None, choice: StepChoice | None = None
 ) -> list[tuple[Run, ...]]:
-    """As `load_runs`, but a place may hold several captures of one program, by their names: all of them are loaded."""
+    """Like `load_runs`, but loads all captures of a place that contains several captures of one program (by their
+    names)."""
     if store is not None:
         return [(run,) for run in load_runs(places, store, choice)]
     groups = [_captures_at(place) for place in places]
@@ -75,7 +77,7 @@ def load_replicates(
 
 
 def _captures_at(place: str) -> list[FoundRun]:
-    """The run at a place, or all captures of one program; raises as `find_run` does."""
+    """The run at a place, or all captures of one program. Raises as `find_run` does."""
     from tfcompare.sources.logdir import find_run, find_runs
     from tfcompare.sources.replicates import is_one_program
 
@@ -88,10 +90,10 @@ def _captures_at(place: str) -> list[FoundRun]:
 
 
 def load_runs_below(places: Sequence[str], store: str | None = None, choice: StepChoice | None = None) -> list[Run]:
-    """As `load_runs`, but all runs at and below each place, in the order in which they were recorded.
+    """Like `load_runs`, but all runs at and below each place, in order of recording.
 
-    With a store, a place that is no run's id or name stands for the runs whose ids are below it. A run that lies in
-    several places has the first of them; what cannot be read is told and left out, unless nothing else is there.
+    With a store, a place that is not a run's id or name stands for the runs whose ids are below it. Runs found twice
+    are loaded once. Unreadable runs are noted and skipped, unless a place has no others.
     """
     from tfcompare.sources.logdir import find_runs
 
@@ -126,39 +128,40 @@ def _readable(runs: Sequence[FoundRun], place: str) -> list[FoundRun]:
 
 def _load(found: Sequence[FoundRun], store: str | None, choice: StepChoice | None) -> list[Run]:
     if store is None:
-        say_if_compiling()
-    runs = _told_apart([load_with(run, choice) for run in found])
+        note_if_compiling()
+    runs = _with_unique_ids([load_with(run, choice) for run in found])
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")
-    tell_of_kept_frames()
+    note_cache_problems()
     return runs
 
 
 def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
-    """The run with these steps; keeps a line on the terminal up to date while it is fetched."""
+    """The run with the chosen steps; shows progress on the terminal while it is downloaded."""
     from tfcompare.run import load
 
-    fetching = tell_fetching(found.name)
+    fetching = fetch_progress(found.name)
     if choice is None:
         return load(found, fetching=fetching)
     return load(found, step_marker=choice.marker, steps=choice.range, fetching=fetching)
 
 
 def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
-    """The steps that `--steps` and `--step-marker` choose; raises `TfcompareError` for what is no range."""
+    """The steps chosen by `--steps` and `--step-marker`. Raises `TfcompareError` for a malformed range."""
+
     return step_choice(arguments.step_marker, arguments.steps)
 
 
 def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
-    """The runs in a store, those with or below these ids if any are given, in the order in which they were recorded.
+    """The runs in a store, in order of recording; only those at or below these ids if any are given.
 
-    Raises `TfcompareError` where there is no store, or no run below one of the ids.
+    Raises `TfcompareError` if there is no store, or no run below one of the ids.
     """
     from tfcompare.store.stored import Store, named, nearest
 
-    runs, said = Store(store).runs()
-    for sentence in said:
+    runs, problems = Store(store).runs()
+    for sentence in problems:
         note(f"note: {sentence}")
     runs = named(runs)
     for place in below:
@@ -168,44 +171,44 @@ def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
 
 
 def is_at_or_below(run: str, place: str) -> bool:
-    """Whether a run's id is that, or begins with the folders that it names."""
+    """Whether a run's id is `place`, or is in that folder."""
     return f"{run}/".startswith(f"{place.rstrip('/')}/")
 
 
-def tell_of_kept_frames() -> None:
-    """Say what is wrong with the frames that are kept on this machine: nothing else tells of it."""
+def note_cache_problems() -> None:
+    """Print what went wrong with this machine's cache of frames, which nothing else reports."""
     from tfcompare.store.reading import kept_here
 
-    if (kept := kept_here()) is not None:
-        kept.flush()
-        for sentence in kept.said:
+    if (cache := kept_here()) is not None:
+        cache.flush()
+        for sentence in cache.said:
             note(f"note: {sentence}")
 
 
-def _told_apart(runs: Sequence[Run]) -> list[Run]:
-    """Runs of several places, whose ids may be equal: one that another run has already gives way to the path."""
+def _with_unique_ids(runs: Sequence[Run]) -> list[Run]:
+    """The runs with unique ids: a run whose id is already used by another gets its path as id."""
     paths: dict[str, PurePath] = {}
     return [run if paths.setdefault(run.id, run.path) == run.path else replace(run, id=str(run.path)) for run in runs]
 
 
-def tell_fetching(name: str) -> Callable[[int, int], None]:
-    """What to call while a remote run is fetched: keeps a line on the terminal up to date."""
+def fetch_progress(name: str) -> Callable[[int, int], None]:
+    """A callback that shows the progress of downloading a run on the terminal."""
 
-    def tell(here: int, total: int) -> None:
+    def update(here: int, total: int) -> None:
         is_done = here >= total
         progress("" if is_done else f"fetching {printable(name)}: {format_bytes(here)} of {format_bytes(total)}")
 
-    return tell
+    return update
 
 
 def progress(message: str) -> None:
-    """Replace the line that stands on the terminal, if there is one."""
+    """Replace the progress line on the terminal, if stderr is one."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{message}", end="", file=sys.stderr, flush=True)
 
 
-def say_if_compiling() -> None:
-    """Tell the user when reading the first profile will have to compile the reader."""
+def note_if_compiling() -> None:
+    """Note that reading the first profile will take longer because the reader must be compiled."""
     from tfcompare.xspace import compilation
 
     if compilation.needs_compilation():

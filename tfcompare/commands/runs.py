@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.reading import (
     add_store,
+    fetch_progress,
+    note_cache_problems,
+    note_if_compiling,
     progress,
-    say_if_compiling,
     stored_runs,
-    tell_fetching,
-    tell_of_kept_frames,
 )
 from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
 from tfcompare.errors import TfcompareError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
 
-_MOST_NAMED = 6
+_MAX_NAMED = 6
 
 SUMMARY = "list the runs below a path"
 EXAMPLES = "examples:\n  tfcompare runs logs/\n  tfcompare runs logs/a logs/b --format json\n"
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the runs; raises `TfcompareError` where none of them can be read."""
+    """List the runs. Raises `TfcompareError` if none of them can be read."""
     from tfcompare.sources.logdir import find_runs
     from tfcompare.tools.listing import READ, listing
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
-    tell_of_kept_frames()
+    note_cache_problems()
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
         note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")
@@ -75,12 +75,12 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
 
     readable = [f for f in found if f.is_readable]
     if readable:
-        say_if_compiling()
+        note_if_compiling()
     outcomes: dict[str, Run | TfcompareError] = {}
     for count, one in enumerate(readable, start=1):
         progress(f"reading {count} of {len(readable)}: {one.name}")
         try:
-            outcomes[one.id] = load(one, fetching=tell_fetching(one.name))
+            outcomes[one.id] = load(one, fetching=fetch_progress(one.name))
         except TfcompareError as error:
             outcomes[one.id] = error
     progress("")
@@ -105,8 +105,8 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
 
 
 def _print_remarks(frame: pd.DataFrame) -> None:
-    """Each remark once, with the runs that it is on."""
+    """Print each remark once, with the runs it applies to."""
     remarked = frame[frame["remarks"] != ""]
     for remark, names in remarked.groupby("remarks", sort=False)["name"]:
-        named, more = ", ".join(map(printable, names[:_MOST_NAMED])), len(names) - _MOST_NAMED
+        named, more = ", ".join(map(printable, names[:_MAX_NAMED])), len(names) - _MAX_NAMED
         print(f"\n{named}{f' and {more:,} more' if more > 0 else ''}: {printable(str(remark))}")

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Become the server; returns only where that fails."""
+    """Replace this process with the server; returns only if that fails."""
     for path in arguments.paths:
         if isinstance(path, str):
             parse(path)
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         Store(arguments.store).check()
     if arguments.port is not None:
         check_port(arguments.port)
-    words = command_line(
+    command = command_line(
         arguments.paths,
         arguments.port,
         roots=arguments.roots,
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         store=arguments.store,
     )
     sys.stdout.flush()
-    os.execv(words[0], words)
+    os.execv(command[0], command)
 
 
 def command_line(
@@ -78,12 +78,12 @@ def command_line(
     allow_capture: bool = False,
     store: str | None = None,
 ) -> list[str]:
-    """The words that start Streamlit on the app; it finds `.streamlit/config.toml` beside `app.py` by itself."""
-    # -P: a module in the folder that the user happens to stand in must not shadow one of ours.
+    """The command that starts Streamlit on the app, which finds `.streamlit/config.toml` next to `app.py` itself."""
+    # -P: modules in the current folder must not shadow ours.
     server = Path(__file__).parents[1] / "ui" / "frame" / "server.py"
-    words = [sys.executable, "-P", str(server), "run", str(settings.app_folder() / "app.py")]
+    command = [sys.executable, "-P", str(server), "run", str(settings.app_folder() / "app.py")]
     if port is not None:
-        words += ["--server.port", str(port)]
+        command += ["--server.port", str(port)]
     places = [f"./{p}" if str(p).startswith("-") else str(p) for p in paths]
     options = [word for root in roots for word in (settings.ROOT_OPTION, str(root.absolute()))]
     options += [settings.CAPTURE_OPTION] if allow_capture else []
@@ -91,20 +91,20 @@ def command_line(
         from tfcompare.store.files import full_address
 
         options += [settings.STORE_OPTION, full_address(store)]
-    return [*words, "--", *options, *places]
+    return [*command, "--", *options, *places]
 
 
 def check_port(port: int) -> None:
-    """Raises `TfcompareError` where that port cannot be listened on: of Streamlit one would learn no way out."""
+    """Raise a helpful `TfcompareError` if the port cannot be listened on; Streamlit's own error suggests no remedy."""
     address = os.environ.get("STREAMLIT_SERVER_ADDRESS", "localhost")
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-        if os.name == "posix":  # elsewhere it would let two programs listen on one port
+        if os.name == "posix":  # on Windows it would let two programs share a port
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
-                return  # it is the address, which Streamlit reads in more places than we do
+                return  # a problem of the address, which Streamlit reads from more places than we do
             why = "another program listens on it" if error.errno == errno.EADDRINUSE else "you may not listen on it"
             raise TfcompareError(
                 f"port {port}: {why}; name another with --port, or leave it out for the first free from {FIRST_PORT}"
@@ -118,5 +118,5 @@ def _port(text: str) -> int:
 
 
 def _place(word: str) -> str | Path:
-    """A URL as it is, anything else as a path."""
+    """A URL as text, anything else as a path."""
     return word if is_url(word) else Path(word)

@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
-    """The table's columns for a terminal: a single row stands upright; one host throughout is left out."""
+    """The table's columns for a terminal: a single row is transposed, and the host omitted if there is only one."""
     if len(table.keys) == 1 and len(frame) == 1:
-        return _upright(frame, table)
+        return _transposed(frame, table)
     return [_column(frame, column) for column in table.columns if not _is_one_host(frame, column)]
 
 
@@ -69,6 +69,6 @@ def _column(frame: pd.DataFrame, column: schema.Column) -> TextColumn:
     return text_column(column.label.lower(), values)
 
 
-def _upright(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
+def _transposed(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     cells = [_column(frame, c) for c in table.columns]
     return [TextColumn("", [c.header for c in cells]), TextColumn("value", [c.cells[0] for c in cells])]

@@ -10,7 +10,7 @@ import argparse
 import json
 
 from tfcompare import settings
-from tfcompare.commands.ingest import own_store
+from tfcompare.commands.ingest import local_store
 from tfcompare.commands.output import note
 from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
@@ -37,11 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do that, and tell what there is then."""
+    """Clear or shrink the store if asked to, and print what it contains."""
     from tfcompare.store.stored import Store
     from tfcompare.store.upkeep import clear, holdings, keep
 
-    store = Store(arguments.store or own_store())
+    store = Store(arguments.store or local_store())
     if arguments.store is not None:
         store.check()
     removed_runs, removed_bytes = 0, 0
@@ -49,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
         removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)
     elif arguments.keep_mb is not None:
         removed_runs, removed_bytes = keep(store, arguments.keep_mb * 2**20)
-    left, said = holdings(store)
-    for sentence in said:
+    left, problems = holdings(store)
+    for sentence in problems:
         note(f"note: {sentence}")
     if arguments.format == "json":
-        told = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}
-        print(json.dumps(told | {"removed_runs": removed_runs, "removed_bytes": removed_bytes}, ensure_ascii=False))
+        record = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}
+        print(json.dumps(record | {"removed_runs": removed_runs, "removed_bytes": removed_bytes}, ensure_ascii=False))
         return 0
     if arguments.clear or arguments.keep_mb is not None:
         print(f"{shown(store.address)}: removed {removed_runs:,} runs and {format_bytes(removed_bytes)}")

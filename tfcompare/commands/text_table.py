@@ -1,4 +1,4 @@
-"""Tables as aligned text for a terminal: numbers to the right, long names shortened in their middle."""
+"""Tables as aligned text for a terminal: numbers right-aligned, long names shortened in their middle."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from itertools import groupby
 from tfcompare.units import MINUS, MISSING, middle_ellipsis
 
 GAP = "  "
-SHORTEST_TEXT = 16
+MIN_TEXT_WIDTH = 16
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """One column: its header, its cells as text, whether they stand to the right.
+    """One column: its header, its cells as text, and whether to right-align them.
 
-    Neighbours of the same `group` stand below one heading.
+    Adjacent columns of the same `group` share a heading.
     """
 
     header: str
@@ -31,12 +31,12 @@ class TextColumn:
 
     @property
     def width(self) -> int:
-        """Characters that nothing of it is cut with."""
+        """The width that shows every cell in full."""
         return max(map(len, [self.header, *self.cells]))
 
 
 def render(columns: Sequence[TextColumn], width: int | None) -> str:
-    """The table, one line a row below the headers. Text columns give way until it fits into `width` characters."""
+    """The table as text, one line per row. Text columns are shortened until it fits into `width` characters."""
     widths = _fitting_widths(columns, width)
     lines = [_group_line(columns, widths)] if any(c.group for c in columns) else []
     for cells in [[c.header for c in columns], *zip(*(c.cells for c in columns), strict=True)]:
@@ -65,7 +65,7 @@ def _fitting_widths(columns: Sequence[TextColumn], width: int | None) -> list[in
     texts = [i for i, c in enumerate(columns) if not c.is_number]
     while surplus > 0:
         widest = max(texts, key=lambda i: widths[i], default=None)
-        if widest is None or widths[widest] <= SHORTEST_TEXT:
+        if widest is None or widths[widest] <= MIN_TEXT_WIDTH:
             break
         widths[widest] -= 1
         surplus -= 1
@@ -73,12 +73,12 @@ def _fitting_widths(columns: Sequence[TextColumn], width: int | None) -> list[in
 
 
 def printable(text: str) -> str:
-    """`text` without what would steer a terminal: names come from files."""
+    """`text` without terminal control characters, since names come from files."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def text_column(header: str, values: Iterable[object]) -> TextColumn:
-    """A column of names and words."""
+    """A column of text."""
     return TextColumn(header, [printable(_as_text(v)) or MISSING for v in values])
 
 
@@ -91,18 +91,18 @@ def _as_text(value: object) -> str:
 def number_column(
     header: str, values: Iterable[float], decimals: int, *, sign: str = "", group: str = ""
 ) -> TextColumn:
-    """A column of numbers with the same number of decimals, so that they can be compared at a glance."""
+    """A column of numbers with the same number of decimals, so that they are easy to compare."""
     cells = [MISSING if _is_absent(v) else f"{v:{sign},.{decimals}f}".replace("-", MINUS) for v in values]
     return TextColumn(header, cells, is_number=True, group=group)
 
 
 def _is_absent(value: object) -> bool:
-    # pandas has four ways to say that a cell is empty; comparing its NA with anything has no truth value.
+    # pandas has four missing values; comparing its NA with anything has no truth value.
     return not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>")
 
 
 def terminal_width() -> int | None:
-    """Characters in a line of the terminal that stdout is; None where it is none and no COLUMNS is set."""
+    """Characters per line of the terminal; None if stdout is no terminal and COLUMNS is not set."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):
         return shutil.get_terminal_size().columns
     return None
@@ -118,7 +118,7 @@ class Scale:
 
 
 def scale(unit: str, values: Iterable[float]) -> Scale:
-    """The unit for a column of `unit` ("µs", "ms", "bytes", "") in which its largest value reads best."""
+    """The best unit for a column in `unit` ("µs", "ms", "bytes", ""), chosen by its largest value."""
     largest = max((abs(v) for v in values if not _is_absent(v) and math.isfinite(v)), default=0.0)
     for factor, name, decimals, from_value in _SCALES.get(unit, ()):
         if largest >= from_value:

@@ -20,7 +20,7 @@ from tfcompare.compare.stats.series_verdict import Spread, level_basis
 from tfcompare.compare.stats.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.frames.steps.step_cells import StepCells
-from tfcompare.text import did_you_mean, near_names
+from tfcompare.text import close_matches, did_you_mean
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -320,7 +320,7 @@ def _nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> s
         return f"neither run has a record of {kind}"
     around = f"*{pattern.casefold()}*"
     holding = sorted((name for name in known if fnmatchcase(name.casefold(), around)), key=len)
-    meant = holding[:_MOST_MEANT] or near_names(pattern.strip("*?"), known, _MOST_MEANT)
+    meant = holding[:_MOST_MEANT] or close_matches(pattern.strip("*?"), known, _MOST_MEANT)
     more = f", and {len(known) - _MOST_LISTED:,} more" if len(known) > _MOST_LISTED else ""
     told = did_you_mean(meant) or f"; there are: {', '.join(map(repr, known[:_MOST_LISTED]))}{more}"
     return f"neither run has {what} matches {pattern!r}{told}"

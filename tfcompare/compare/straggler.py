@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.frames.steps.step_times import aligned
+from tfcompare.frames.steps.step_times import common_step_ids
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def straggler(steps: pd.DataFrame) -> Straggler | None:
     """
     if steps["host"].nunique() < 2:
         return None
-    counted = steps.assign(place=aligned(steps), own_us=own_time_us(steps))
+    counted = steps.assign(place=common_step_ids(steps), own_us=own_time_us(steps))
     counted = counted[counted["included"].astype(bool)]
     by_host = counted.pivot(index="place", columns="host", values="own_us").dropna()
     if by_host.empty or len(by_host.columns) < 2:

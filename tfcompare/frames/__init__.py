@@ -1,4 +1,4 @@
-"""From an XSpace to pandas frames, one builder a table."""
+"""Builds the pandas frames of one host from its XSpace, one builder per table."""
 
 from tfcompare.frames.host import HostBrief, HostFrames, build, load_loops
 

@@ -1,4 +1,4 @@
-"""Columns of codes put together, so that what depends on all of them is decided once for each combination there is."""
+"""Distinct combinations of several integer columns, so that work on them is done once per combination."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
 
-_DENSE = 4  # codes are taken as they are if there are at most so many possible ones for each row
+_MAX_DENSE_RATIO = 4  # a column is factorized if its value range exceeds its length by more than this factor
 
 
 def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
-    """(the first row of each distinct combination, in order of appearance; the combination of each row)."""
+    """(row of the first occurrence of each distinct combination, in order of appearance; the combination of each
+    row)."""
     code = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         codes, size = _codes(column)
@@ -26,9 +27,9 @@ def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
 
 
 def _codes(column: Int32 | Int64) -> tuple[Int32 | Int64, int]:
-    """(a code from 0 for each row, how many there may be)."""
+    """(a code from 0 for each row, the number of possible codes)."""
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
-    if most - least <= _DENSE * len(column):
+    if most - least <= _MAX_DENSE_RATIO * len(column):
         return column - least, most - least + 1
     codes, found = pd.factorize(column)
     return codes.astype(np.int64, copy=False), len(found)

@@ -1,4 +1,4 @@
-"""TensorFlow's data types by their numbers (`DataType` in tensorflow/core/framework/types.proto)."""
+"""Names of TensorFlow's data types by number (`DataType` in tensorflow/core/framework/types.proto)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIRST_REFERENCE = 100
 
 
 def data_type_name(number: int) -> str:
-    """Name of the data type, as TensorFlow spells it: `float`, `half`; `float_ref` for a reference to one."""
+    """The data type's name in TensorFlow's spelling: `float`, `half`, or `float_ref` for a reference type."""
     is_reference = number > _FIRST_REFERENCE
     plain = number - _FIRST_REFERENCE if is_reference else number
     name = _NAMES[plain] if 0 <= plain < len(_NAMES) else f"unknown dtype enum ({plain})"

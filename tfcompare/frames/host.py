@@ -1,4 +1,4 @@
-"""All tables of one host file, made in one go so that its event arrays can be dropped."""
+"""All tables of one host file, built in one pass so that its event arrays can be freed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from tfcompare.frames.ops.gpu_ops import gpu_ops
 from tfcompare.frames.ops.host_ops import host_ops
 from tfcompare.frames.ops.kernel_stats import Kernels, kernels_of
 from tfcompare.frames.ops.op_evidence import with_shapes
-from tfcompare.frames.ops.op_parts import OpEvents, OpParts, frame_bytes, together
+from tfcompare.frames.ops.op_parts import OpEvents, OpParts, concat_parts, frame_bytes
 from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.frames.steps.idle_gaps import idle_gaps
 from tfcompare.frames.steps.likely_markers import likely_markers
-from tfcompare.frames.steps.steps import Steps, find_steps, in_range, steps_frame
+from tfcompare.frames.steps.step_sources import find_steps
+from tfcompare.frames.steps.steps import Steps, in_range
+from tfcompare.frames.steps.steps_table import steps_frame
 from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
 from tfcompare.frames.tf_data.tf_data import TfData, tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
@@ -38,11 +40,11 @@ _BRIEF = ("host", "digest", "origin", "step_source", "steps")
 
 @dataclass(frozen=True, eq=False)
 class HostFrames:
-    """What is kept of one host file.
+    """The tables built from one host file.
 
-    `idle`: columns device, host_or_device, idle_ps; `steps`, `idle_gaps`, `copies`, `memory_summary`, `memory_peak`:
-    those of the table of that name. `memory` holds what `memory_timeline` is made of, in less room than it takes.
-    `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named.
+    `idle` has the columns device, host_or_device, idle_ps. `steps`, `idle_gaps`, `copies`, `memory_summary` and
+    `memory_peak` are the tables of those names. `memory` is a compact form of `memory_timeline`. `likely_markers` are
+    names of events that may begin each step; empty where the profile marks its steps itself.
     """
 
     host: str
@@ -68,7 +70,7 @@ class HostFrames:
 
     @property
     def memory_bytes(self) -> int:
-        """What the frames take in memory."""
+        """Memory used by the frames, in bytes."""
         values = (getattr(self, f.name) for f in fields(self))
         frames = [v for v in values if isinstance(v, pd.DataFrame)] + [
             self.tf_data.pipelines,
@@ -81,7 +83,7 @@ class HostFrames:
 
 
 class HostBrief(HostFrames):
-    """A host by what `run_info` tells of it, little enough to be sent about: its other tables are not there."""
+    """Only what `run_info` needs of a host, small enough to send between processes. Its other tables are missing."""
 
     def __init__(self, frames: HostFrames) -> None:
         self.__dict__.update({name: getattr(frames, name) for name in _BRIEF}, _remarks=frames.remarks)
@@ -94,25 +96,24 @@ class HostBrief(HostFrames):
 
 
 def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS) -> HostFrames:
-    """The tables of one host, of all its steps or of those chosen, with what ran between them.
+    """Builds the tables of one host from all its steps, or from the chosen range and what ran within it.
 
-    Raises `NoSuchMarker` for a marker that names no event of the host's own threads, `NoSuchSteps` for a range in which
-    there is no step.
+    Raises `NoSuchMarker` if the marker names no event of the host's threads, `NoSuchSteps` if the range holds no step.
     """
     if choice.marker is not None and not grouping.host_events_named(space, choice.marker).any():
         raise NoSuchMarker(f"host {host}", choice.marker, likely_markers(space))
     origin, links = origin_of(space), grouping.make_links(space)
     steps, is_eager = _steps(space, links, choice.marker)
-    has_own_steps, likely = steps.has_markers and choice.marker is None, space
+    has_own_steps, full_space = steps.has_markers and choice.marker is None, space
     if choice.range is not None:
         count = len(steps.number) if steps.has_markers else 0
-        steps, kept = in_range(space, steps, choice.first, choice.last)
+        steps, chosen = in_range(space, steps, choice.first, choice.last)
         if not count or not len(steps.number):
             raise NoSuchSteps(f"host {host}", choice.range, count)
-        space, is_eager, links = space.with_events(kept), is_eager[kept], None
+        space, is_eager, links = space.with_events(chosen), is_eager[chosen], None
     around = links.around if links is not None else None
     pipelines, functions = tf_data(space, host, around=around), tf_data_functions(space, around)
-    del links, around  # the ops take the most memory, all else finds room in what they give back
+    del links, around  # ops need the most memory: free the graph before building them
     ops = _op_events(space, steps, is_eager)
     times, wall = op_wall_times(space, steps, ops, functions)
     parts, idle = _ops(ops, steps, wall, space.events.start_ps)
@@ -135,12 +136,12 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
         memory_summary=memory_summary(memory, host),
         memory_peak=memory_peak(memory, host),
         tf_data=pipelines,
-        likely_markers=() if has_own_steps else likely_markers(likely),
+        likely_markers=() if has_own_steps else likely_markers(full_space),
     )
 
 
 def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple[Steps, Bools]:
-    """(the steps; whether each event ran eagerly): both come from what led to what."""
+    """(the steps, whether each event ran eagerly). Both follow from the links between events."""
     stored = grouping.stored_groups(space) if links is None and step_marker is None else None
     groups = stored or grouping.group_events(space, links, step_marker)
     steps = find_steps(space, groups, marker_chosen=step_marker is not None)
@@ -150,7 +151,7 @@ def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple
 def _ops(
     ops: list[OpEvents], steps: Steps, wall: pd.DataFrame, start_ps: npt.NDArray[np.int64]
 ) -> tuple[OpParts, pd.DataFrame]:
-    """(the op parts; the time in which none ran, as `HostFrames.idle`)."""
+    """(the op parts, the idle time as in `HostFrames.idle`)."""
     idle = pd.DataFrame(
         {
             "device": pd.Series([part.device for part in ops], dtype="str"),
@@ -158,7 +159,7 @@ def _ops(
             "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
         }
     )
-    parts = together([part.op_parts(steps.number, start_ps) for part in ops])
+    parts = concat_parts([part.op_parts(steps.number, start_ps) for part in ops])
     return replace(parts, wall=wall_of_parts(ops, wall, steps.number)), idle
 
 

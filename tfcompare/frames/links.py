@@ -1,9 +1,9 @@
-"""What led to what: events linked by nesting on a thread and across threads, and what follows from it.
+"""A graph of which event caused which: by nesting on a thread, and across threads.
 
-Links, as xprof draws them (`docs/numbers.md`, "Eager" and "Steps"): an event to those within it on its line; a kernel
-launch to the kernel (`correlation_id`); the start of an XLA program to its runs on TPU cores (`run_id`), and these to
-their ops; an executor to the iterator it waits for (`id`, `iter_num`); a producer to its
-consumers (`_pt`, `_p` to `_ct`, `_c`).
+Edges are those that xprof draws (`docs/numbers.md`, "Eager" and "Steps"): from an event to those nested in it on its
+line; from a kernel launch to the kernel (`correlation_id`); from the start of an XLA program to its runs on TPU cores
+(`run_id`), and from those to their ops; from an executor to the iterator it waits for (`id`, `iter_num`); from a
+producer to its consumers (`_pt`, `_p` to `_ct`, `_c`).
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolList
 _EXECUTOR = "ExecutorState::Process"
 _GET_NEXT = ("IteratorGetNextOp::DoCompute", "IteratorGetNextAsOptionalOp::DoCompute")
 _LOOPS = ("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp")
-_LEVELS = 16  # levels of roots that are told apart
-_CROWD = 64  # a producer/consumer group with this many on both sides says nothing
+_MAX_LEVELS = 16  # distinct levels of roots; any more count as the last
+_MAX_CONTEXT_SIZE = 64  # a context with this many producers and consumers is too common to link events
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """A graph over event rows and, past the last of them, meeting points of producers and consumers.
+    """A directed graph. Its nodes are the event rows, followed by one node per producer/consumer context.
 
-    Children of node n are `child[child_first[n]:child_first[n + 1]]`. `around`: as `directly_around` gives it.
+    The children of node n are `child[child_first[n]:child_first[n + 1]]`. `around` is the result of `directly_around`.
     """
 
     around: Int32
@@ -45,13 +45,15 @@ class Links:
 
     @property
     def nodes(self) -> int:
-        """Events and meeting points together."""
+        """Number of nodes: events and contexts."""
         return len(self.child_first) - 1
 
 
 def directly_around(space: XSpace) -> Int32:
-    """Of each event the one directly around it on its recorded line of host or device, −1 for none. What runs apart
-    from its thread (`_a`) is neither inside nor around."""
+    """For each event, the row of the innermost event that encloses it on its recorded line, −1 for none.
+
+    Asynchronous events (stat `_a`) neither enclose others nor are enclosed.
+    """
     recorded = recorded_lines(space)
     planes = [p for p in (host_plane(space), *device_planes(space)) if p is not None]
     order = events_of_lines(space, [i for p in planes for i in p.lines if recorded[i]])
@@ -65,7 +67,7 @@ def directly_around(space: XSpace) -> Int32:
 
 
 def _span_durations(space: XSpace) -> Int64:
-    """How long each event lasts, a thread-pool region's start event up to the end of its stop event."""
+    """The duration of each event. The start event of a thread-pool region lasts until the end of its stop event."""
     events = space.events
     if not len(space.rows_named(_REGION_START)) or not len(space.rows_named(_REGION_STOP)):
         return events.duration_ps
@@ -80,39 +82,45 @@ def _span_durations(space: XSpace) -> Int64:
 
 
 def has_loops(space: XSpace) -> bool:
-    """Whether the profile is of a kind for which links between events would mislead (host-driven loops)."""
+    """Whether the profile contains host-driven loops, for which links between events would mislead."""
     return not set(_LOOPS).isdisjoint(space.metadata_names.tolist())
 
 
 def link(space: XSpace) -> Links:
-    """The graph of what led to what."""
-    producers, consumers, meetings = _contexts(space)
+    """Builds the graph of which event caused which."""
+    producers, consumers, contexts = _contexts(space)
     edges = [_launches(space), *_program_runs(space), _executors(space), producers, consumers]
     around = directly_around(space)
-    return Links(around, *_grouped(around, edges, len(space.events) + meetings))
+    return Links(around, *_adjacency(around, edges, len(space.events) + contexts))
 
 
-def told_by_nearest(links: Links, sources: Int64, told: Int8) -> Int8:
-    """For every node what the nearest of `sources` above it (itself included) tells, above 0; 0 where none is."""
+def nearest_source_value(links: Links, sources: Int64, values: Int8) -> Int8:
+    """For each node, the value of its nearest ancestor among `sources`, or its own if it is one; 0 where there is none.
+
+    `values` holds a positive number for each source.
+    """
     out = np.zeros(links.nodes, np.int8)
-    _spread_all(links.child_first, links.child, sources, told, np.empty(links.nodes, np.int32), out)
+    _spread_values(links.child_first, links.child, sources, values, np.empty(links.nodes, np.int32), out)
     return out
 
 
 def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int64]:
-    """(group of every node or −1, the root of each group): each of `roots` in turn, unless an ancestor of its own level
-    is a root as well, takes the next number and gives it to all below it that have none."""
-    ranks = np.minimum(np.unique(levels, return_inverse=True)[1], _LEVELS - 1)
+    """(group of every node, −1 for none; the root of each group).
+
+    Each root, in the given order, starts a group of all its descendants that have none yet. A root with an ancestor of
+    the same level among the roots starts no group.
+    """
+    ranks = np.minimum(np.unique(levels, return_inverse=True)[1], _MAX_LEVELS - 1)
     is_topmost = np.ones(len(roots), np.bool_)
     queue = np.empty(links.nodes + 1, np.int32)
     for rank in np.unique(ranks):
         below = np.zeros(links.nodes, np.bool_)
-        _mark_below(links.child_first, links.child, roots[ranks == rank], queue, below)
+        _mark_descendants(links.child_first, links.child, roots[ranks == rank], queue, below)
         is_topmost &= (ranks != rank) | ~below[roots]
     group = np.full(links.nodes, -1, np.int32)
-    taken = np.full(len(roots), -1, np.int64)
-    count = _spread_each(links.child_first, links.child, roots[is_topmost], queue, group, taken)
-    return group, taken[:count]
+    used_roots = np.full(len(roots), -1, np.int64)
+    count = _number_groups(links.child_first, links.child, roots[is_topmost], queue, group, used_roots)
+    return group, used_roots[:count]
 
 
 def _launches(space: XSpace) -> tuple[Int64, Int64]:
@@ -125,14 +133,14 @@ def _launches(space: XSpace) -> tuple[Int64, Int64]:
 
 
 def _program_runs(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64]]:
-    """Edges from the host event that starts a run of an XLA program to the program's runs on TPU cores (`run_id`), and
-    from those to the ops within."""
+    """Edges from the host event that starts an XLA program to its runs on TPU cores (`run_id`), and from the runs to
+    the ops in them."""
     rows, ids = space.numbers("run_id")
     host = host_plane(space)
     if host is None or not len(rows):
         return _no_edges(), _no_edges()
     on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    latest_first = np.argsort(-space.events.start_ps[rows[on_host]], kind="stable")  # what hands it over comes first
+    latest_first = np.argsort(-space.events.start_ps[rows[on_host]], kind="stable")  # `_join` takes the last
     starts, runs = rows[on_host][latest_first], rows[~on_host]
     modules, ops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for plane in device_planes(space):
@@ -153,22 +161,22 @@ def _program_runs(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int6
 
 
 def _executors(space: XSpace) -> tuple[Int64, Int64]:
-    above, *run_above = _with_both(space, space.rows_named(_EXECUTOR), "id", "iter_num")
-    below, *run_below = _with_both(space, space.rows_named(*_GET_NEXT), "id", "iter_num")
+    above, *run_above = _having_both(space, space.rows_named(_EXECUTOR), "id", "iter_num")
+    below, *run_below = _having_both(space, space.rows_named(*_GET_NEXT), "id", "iter_num")
     return _join(above, run_above, below, run_below)
 
 
 def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], int]:
-    """Edges from producers to their meeting point and from there to the consumers; how many such points."""
+    """(edges from producers to their context, edges from contexts to consumers, number of contexts)."""
     if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
         return _no_edges(), _no_edges(), 0
-    above, made_kind, made = _with_both(space, np.flatnonzero(space.has("_pt")), "_pt", "_p")
-    below, used_kind, used = _with_both(space, np.flatnonzero(space.has("_ct")), "_ct", "_c")
+    above, made_kind, made = _having_both(space, np.flatnonzero(space.has("_pt")), "_pt", "_p")
+    below, used_kind, used = _having_both(space, np.flatnonzero(space.has("_ct")), "_ct", "_c")
     pairs, codes = combinations(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
     count = len(pairs)
     code_above, code_below = codes[: len(above)], codes[len(above) :]
-    crowded = (np.bincount(code_above, minlength=count) >= _CROWD) & (
-        np.bincount(code_below, minlength=count) >= _CROWD
+    crowded = (np.bincount(code_above, minlength=count) >= _MAX_CONTEXT_SIZE) & (
+        np.bincount(code_below, minlength=count) >= _MAX_CONTEXT_SIZE
     )
     above, code_above = above[~crowded[code_above]], code_above[~crowded[code_above]]
     below, code_below = below[~crowded[code_below]], code_below[~crowded[code_below]]
@@ -176,15 +184,15 @@ def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], 
     return (above, first + code_above), (first + code_below, below), count
 
 
-def _with_both(space: XSpace, rows: Int64, first: str, second: str) -> tuple[Int64, Int64, Int64]:
-    """(those of the events `rows` that have both stats, their values of the one, of the other)."""
+def _having_both(space: XSpace, rows: Int64, first: str, second: str) -> tuple[Int64, Int64, Int64]:
+    """(the events in `rows` that have both stats, their values of the first, their values of the second)."""
     (values, known), (others, are_known) = space.numbers_of(first, rows), space.numbers_of(second, rows)
     both = known & are_known
     return rows[both], values[both], others[both]
 
 
 def _join(above: Int64, keys_above: list[Int64], below: Int64, keys_below: list[Int64]) -> tuple[Int64, Int64]:
-    """Edges from each of `below` to the last of `above` with all its keys."""
+    """Edges from each event of `below` to the last event of `above` with the same keys."""
     firsts, key = combinations(*(np.append(a, b) for a, b in zip(keys_above, keys_below, strict=True)))
     last = np.full(len(firsts), -1, np.int64)
     last[key[: len(above)]] = above
@@ -196,8 +204,11 @@ def _no_edges() -> tuple[Int64, Int64]:
     return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
-def _grouped(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int32, Int32]:
-    """(where each node's children begin, and the end; the children node by node: by nesting, then by `edges`)."""
+def _adjacency(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int32, Int32]:
+    """(index of each node's first child, followed by the number of all children; the children of all nodes).
+
+    The children of a node are those nested in it, then those of `edges`.
+    """
     parents, children = (np.concatenate(ends, dtype=np.int32) for ends in zip(*edges, strict=True))
     first = np.zeros(nodes + 2, np.int32)
     lookup.count_each(parent_of_event, first[2:])
@@ -205,25 +216,26 @@ def _grouped(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: in
     np.cumsum(first, out=first)
     out = np.empty(first[-1], np.int32)
     lookup.put_each(parent_of_event, first[1:], out)
-    _put_by_group(parents, children, first[1:], out)
+    _append_children(parents, children, first[1:], out)
     return first[:-1], out
 
 
 @compiled
-def _put_by_group(by: Array, what: Array, place: Array, out: Array) -> None:
-    """`place` says where the elements of each group begin in `out`."""
-    for i in range(by.size):
-        at = place[by[i]]
-        out[at] = what[i]
-        place[by[i]] = at + 1
+def _append_children(parents: Array, children: Array, next_free: Array, out: Array) -> None:
+    """Append each child to its parent's children in `out`; `next_free` is the next free position of each parent."""
+    for i in range(parents.size):
+        at = next_free[parents[i]]
+        out[at] = children[i]
+        next_free[parents[i]] = at + 1
 
 
 @compiled
-def _spread_all(first: Array, child: Array, sources: Array, told: Array, queue: Array, out: Array) -> None:
+def _spread_values(first: Array, child: Array, sources: Array, values: Array, queue: Array, out: Array) -> None:
+    """Breadth-first search from all `sources` at once."""
     head, tail = 0, 0
     for i in range(sources.size):
         if out[sources[i]] == 0:
-            out[sources[i]] = told[i]
+            out[sources[i]] = values[i]
             queue[tail] = sources[i]
             tail += 1
     while head < tail:
@@ -238,8 +250,9 @@ def _spread_all(first: Array, child: Array, sources: Array, told: Array, queue: 
 
 
 @compiled
-def _mark_below(first: Array, child: Array, sources: Array, queue: Array, below: Array) -> None:
-    """Set `below` for everything strictly below any of `sources`. `queue` has room for one more than all."""
+def _mark_descendants(first: Array, child: Array, sources: Array, queue: Array, below: Array) -> None:
+    """Set `below` for all descendants of `sources`, not for these themselves. `queue` has one element more than
+    nodes."""
     head, tail = 0, 0
     for source in sources:
         queue[0] = source
@@ -256,7 +269,8 @@ def _mark_below(first: Array, child: Array, sources: Array, queue: Array, below:
 
 
 @compiled
-def _spread_each(child_first: Array, child: Array, roots: Array, queue: Array, group: Array, taken: Array) -> Int:
+def _number_groups(first: Array, child: Array, roots: Array, queue: Array, group: Array, used_roots: Array) -> Int:
+    """Fill `group` of all nodes below `roots` and the root of each group; returns the number of groups."""
     count = 0
     for root in roots:
         if group[root] >= 0:
@@ -267,12 +281,12 @@ def _spread_each(child_first: Array, child: Array, roots: Array, queue: Array, g
         while head < tail:
             node = queue[head]
             head += 1
-            for at in range(child_first[node], child_first[node + 1]):
+            for at in range(first[node], first[node + 1]):
                 below = child[at]
                 if group[below] < 0:
                     group[below] = count
                     queue[tail] = below
                     tail += 1
-        taken[count] = root
+        used_roots[count] = root
         count += 1
     return count

@@ -12,17 +12,17 @@ from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace.space import PS_PER_US
 
 UNEXPLAINED = "unused preallocated device memory"
-"""`op_name` of the heap that no allocation within the profile explains (TensorBoard's name for it): what was allocated
-before, and what the allocator keeps in reserve."""
+"""`op_name` of heap memory that no allocation in the profile explains (TensorBoard's name): what was allocated before
+the profile began, and the allocator's reserve."""
 
 STACK = "stack"
-_WHAT = ("op_name", "region_type", "data_type", "shape")
-_OF_UNEXPLAINED = dict(zip(_WHAT, (UNEXPLAINED, "persist/dynamic", "INVALID", "unknown"), strict=True))
-_OF_STACK = dict(zip(_WHAT, (STACK, "stack", "INVALID", "unknown"), strict=True))
+_LABELS = ("op_name", "region_type", "data_type", "shape")
+_UNEXPLAINED_LABELS = dict(zip(_LABELS, (UNEXPLAINED, "persist/dynamic", "INVALID", "unknown"), strict=True))
+_STACK_LABELS = dict(zip(_LABELS, (STACK, "stack", "INVALID", "unknown"), strict=True))
 
 
 def memory_summary(events: MemoryEvents, host: str) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_SUMMARY`, one row a memory id, sorted by it."""
+    """Columns of `schema.memory.MEMORY_SUMMARY`, one row per memory id, sorted by memory id."""
     peak, count = events.peaks(), len(events.memory_ids)
     allocations = np.bincount(events.memory[events.is_allocation], minlength=count)
     in_use = events.in_use_bytes[peak]
@@ -48,7 +48,8 @@ def memory_summary(events: MemoryEvents, host: str) -> pd.DataFrame:
 
 
 def memory_timeline(events: MemoryEvents, host: str, rows: Int64 | None = None) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_TIMELINE`: every event, or those in `rows`, by memory id and time."""
+    """Columns of `schema.memory.MEMORY_TIMELINE` for all events, or for those in `rows`, sorted by memory id and
+    time."""
     rows = np.arange(len(events)) if rows is None else rows
     return MEMORY_TIMELINE.conform(
         pd.DataFrame(
@@ -58,8 +59,8 @@ def memory_timeline(events: MemoryEvents, host: str, rows: Int64 | None = None) 
                 "time_us": events.time_ps[rows] / PS_PER_US,
                 "event": _EVENTS.take(events.is_allocation[rows].astype(np.int64)),
                 "op_name": events.op_name.at(rows),
-                "requested_bytes": _where_recorded(events.requested_bytes[rows]),
-                "allocation_bytes": _where_recorded(events.allocation_bytes[rows]),
+                "requested_bytes": _nullable_sizes(events.requested_bytes[rows]),
+                "allocation_bytes": _nullable_sizes(events.allocation_bytes[rows]),
                 "region_type": events.region_type.at(rows),
                 "data_type": events.data_type.at(rows),
                 "shape": events.shape.at(rows),
@@ -75,24 +76,24 @@ def memory_timeline(events: MemoryEvents, host: str, rows: Int64 | None = None) 
 
 
 def memory_peak(events: MemoryEvents, host: str) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_PEAK`: by memory id, the largest first.
+    """Columns of `schema.memory.MEMORY_PEAK`, by memory id, largest allocations first.
 
-    Live is what was allocated within the profile up to the peak and not deallocated until then. What of the heap that
-    leaves is a row `UNEXPLAINED`, the stack a row `STACK`.
+    Live at the peak is what was allocated within the profile and not freed by then. The heap that these allocations do
+    not explain gets a row `UNEXPLAINED`, the stack a row `STACK`.
     """
     live, peak = _live_at_peak(events), events.peaks()
-    explained = sums(events.memory[live], _known(events.allocation_bytes[live]), len(peak))
+    explained = sums(events.memory[live], _zero_if_unknown(events.allocation_bytes[live]), len(peak))
     unexplained, stack = events.heap_bytes[peak] - explained, events.stack_bytes[peak]
     with_unexplained, with_stack = np.flatnonzero(unexplained > 0), np.flatnonzero(stack > 0)
     memory = np.concatenate([events.memory[live], with_unexplained, with_stack])
-    beside = np.append(unexplained[with_unexplained], stack[with_stack])
-    requested = np.append(_known(events.requested_bytes[live]), beside)
-    allocated = np.append(_known(events.allocation_bytes[live]), beside)
+    extra = np.append(unexplained[with_unexplained], stack[with_stack])
+    requested = np.append(_zero_if_unknown(events.requested_bytes[live]), extra)
+    allocated = np.append(_zero_if_unknown(events.allocation_bytes[live]), extra)
 
     columns = {}
-    for name in _WHAT:
-        beside_texts = [_OF_UNEXPLAINED[name]] * len(with_unexplained) + [_OF_STACK[name]] * len(with_stack)
-        columns[name] = _in_order(getattr(events, name), live, beside_texts)
+    for name in _LABELS:
+        extra_texts = [_UNEXPLAINED_LABELS[name]] * len(with_unexplained) + [_STACK_LABELS[name]] * len(with_stack)
+        columns[name] = _sorted_codes(getattr(events, name), live, extra_texts)
     codes = [code for code, _ in columns.values()]
     firsts, row = combinations(memory, *codes)
     requested, allocated = sums(row, requested, len(firsts)), sums(row, allocated, len(firsts))
@@ -113,17 +114,17 @@ def memory_peak(events: MemoryEvents, host: str) -> pd.DataFrame:
     )
 
 
-def _in_order(texts: Texts, positions: Int64, more: list[str]) -> tuple[Int64, pd.api.extensions.ExtensionArray]:
-    """(a code for the text of each of those events, then for each of `more`; the distinct texts, in their order)."""
+def _sorted_codes(texts: Texts, positions: Int64, more: list[str]) -> tuple[Int64, pd.api.extensions.ExtensionArray]:
+    """(codes of the texts at `positions`, followed by those of `more`; the distinct texts, sorted)."""
     labels = sorted({*texts.labels, *more})
-    place = {label: i for i, label in enumerate(labels)}
-    of_label = np.array([place[label] for label in texts.labels], np.int64)
-    of_more = np.array([place[text] for text in more], np.int64)
+    rank = {label: i for i, label in enumerate(labels)}
+    of_label = np.array([rank[label] for label in texts.labels], np.int64)
+    of_more = np.array([rank[text] for text in more], np.int64)
     return np.append(of_label[texts.code[positions]], of_more), pd.array(labels, dtype="str")
 
 
 def _live_at_peak(events: MemoryEvents) -> Int64:
-    """Positions of the allocations whose address nothing freed or took anew up to the peak of their memory."""
+    """Positions of the allocations that were not freed, nor their address reused, up to the peak of their memory id."""
     until = events.peaks()[events.memory] if len(events) else events.memory
     position = np.arange(len(events))
     ends_later = (events.following < 0) | (events.following > until)
@@ -137,9 +138,9 @@ def _memory_ids(events: MemoryEvents, memory: Int64) -> pd.Series:
     return pd.Series(pd.array(events.memory_ids, dtype="str").take(memory))
 
 
-def _where_recorded(sizes: Int64) -> pd.arrays.IntegerArray:
+def _nullable_sizes(sizes: Int64) -> pd.arrays.IntegerArray:
     return pd.arrays.IntegerArray(sizes, sizes == NOT_RECORDED)
 
 
-def _known(sizes: Int64) -> Int64:
+def _zero_if_unknown(sizes: Int64) -> Int64:
     return np.where(sizes == NOT_RECORDED, 0, sizes)

@@ -1,4 +1,4 @@
-"""The allocations and deallocations that one host recorded, allocator by allocator."""
+"""The memory allocations and deallocations that one host recorded, by allocator."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ Floats = npt.NDArray[np.float64]
 
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 NOT_RECORDED = -1
-_NO_TEXT = "(null)"
-"""What a profiler writes that was handed no text at all."""
-_MOST_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
+_NULL_TEXT = "(null)"
+"""How the profiler writes a null pointer."""
+_MAX_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """One text for each event: `labels[code[i]]`; the last label, empty, is that of code −1."""
+    """One text per event: `labels[code[i]]`. The last label is empty, so that code −1 means no text."""
 
     code: Int64
     labels: tuple[str, ...]
 
     def at(self, positions: Int64) -> pd.Series:
-        """The texts of those events."""
+        """The texts of the events at `positions`."""
         return pd.Series(pd.array(self.labels, dtype="str").take(self.code[positions]))
 
-    def taken_from(self, source: Int64) -> Texts:
-        """Each event's text, or that of event `source[i]` where this is none of −1."""
+    def copied_from(self, source: Int64) -> Texts:
+        """These texts, with each event's replaced by that of event `source[i]` where `source[i]` is not −1."""
         return Texts(np.where(source >= 0, self.code[source], self.code), self.labels)
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryEvents:
-    """Events sorted by memory id, then time, then place in the file.
+    """Memory events sorted by memory id, then time, then position in the file.
 
-    Those of `memory_ids[m]` are `first[m]:first[m + 1]`, and `memory` holds m for each. `following`: the next event at
-    the same address of the same memory, −1 for none. A deallocation has the op, region, data type, shape and, where it
-    has none recorded, the sizes of the allocation that it ends. Sizes may be `NOT_RECORDED`; `step` is a step's number,
-    valid where `in_step`.
+    The events of `memory_ids[m]` are `first[m]:first[m + 1]`; `memory` is m for each of them. `following` is the next
+    event at the same address of the same memory id, −1 for none. A deallocation has the op, region, data type and shape
+    of the allocation that it frees, and its sizes if it has none of its own. Sizes may be `NOT_RECORDED`. `step` is a
+    step's number, valid where `in_step` is set.
     """
 
     memory_ids: tuple[str, ...]
@@ -84,15 +84,15 @@ class MemoryEvents:
 
     @property
     def memory_bytes(self) -> int:
-        """What the events take in memory."""
+        """Memory used by the arrays and texts, in bytes."""
         values = [getattr(self, f.name) for f in fields(self)]
         texts = [v for v in values if isinstance(v, Texts)]
         arrays = [v for v in values if isinstance(v, np.ndarray)] + [t.code for t in texts]
         return sum(a.nbytes for a in arrays) + sum(len(label) for t in texts for label in t.labels)
 
     def peaks(self) -> Int64:
-        """For each memory id the position of its peak: of the events with the most memory in use, the one that stands
-        last in the file."""
+        """For each memory id, the position of the event with the most memory in use; the last one in the file if
+        several tie."""
         if not len(self):
             return np.zeros(0, np.int64)
         begin, in_use = self.first[:-1], self.in_use_bytes
@@ -102,7 +102,7 @@ class MemoryEvents:
 
 
 def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
-    """The memory events of the host plane; none where nothing recorded any."""
+    """The memory events of the host plane; empty if none were recorded."""
     rows = _rows(space)
     memory_ids, memory = _memory_ids(space, rows)
     order = np.lexsort((space.events.start_ps[rows], memory))
@@ -110,7 +110,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     rows, memory = rows[order], memory[order]
     is_allocation = space.named(ALLOCATION)[rows]
     previous, following = _neighbours(memory, numbers.integers("addr", 0))
-    opened_by = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
+    freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     return MemoryEvents(
         memory_ids=memory_ids,
         first=np.searchsorted(memory, np.arange(len(memory_ids) + 1)).astype(np.int64),
@@ -124,12 +124,12 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         free_bytes=numbers.amounts("bytes_available", 0),
         lifetime_peak_bytes=numbers.amounts("peak_bytes_in_use", 0),
         fragmentation=numbers.floats("fragmentation"),
-        requested_bytes=_sizes(numbers.amounts("requested_bytes", NOT_RECORDED), opened_by),
-        allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), opened_by),
-        op_name=_texts(space, "tf_op", rows).taken_from(opened_by),
-        region_type=_texts(space, "region_type", rows).taken_from(opened_by),
-        data_type=_data_types(numbers).taken_from(opened_by),
-        shape=_texts(space, "shape", rows).taken_from(opened_by),
+        requested_bytes=_sizes(numbers.amounts("requested_bytes", NOT_RECORDED), freed),
+        allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), freed),
+        op_name=_texts(space, "tf_op", rows).copied_from(freed),
+        region_type=_texts(space, "region_type", rows).copied_from(freed),
+        data_type=_data_types(numbers).copied_from(freed),
+        shape=_texts(space, "shape", rows).copied_from(freed),
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
     )
@@ -153,7 +153,7 @@ _NUMBERS = (
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """Number stats of some events, a row for each of `_NUMBERS`: `kind` is 0 where an event has none."""
+    """Numeric stats of some events, one row per name in `_NUMBERS`. `kind` is 0 where an event lacks the stat."""
 
     kind: npt.NDArray[np.uint8]
     value: Int64
@@ -164,25 +164,25 @@ class _Numbers:
         return is_integer
 
     def integers(self, name: str, absent: int) -> Int64:
-        """Unsigned numbers beyond 2^63 are their bits as signed."""
+        """Integer values; unsigned numbers from 2^63 on are reinterpreted as signed."""
         return np.where(self.has_integer(name), self.value[_NUMBERS.index(name)], absent)
 
     def amounts(self, name: str, absent: int) -> Int64:
-        """Bytes, recorded as integer or double; what no memory can have is cut."""
-        out = np.clip(self.integers(name, absent), min(absent, 0), _MOST_BYTES)
+        """Byte counts, recorded as integers or doubles, clipped to a plausible range."""
+        out = np.clip(self.integers(name, absent), min(absent, 0), _MAX_BYTES)
         is_double = self.kind[_NUMBERS.index(name)] == wire.DOUBLE
         doubles = self.value[_NUMBERS.index(name)][is_double].view(np.float64)
-        out[is_double] = np.clip(np.nan_to_num(doubles), 0, _MOST_BYTES)
+        out[is_double] = np.clip(np.nan_to_num(doubles), 0, _MAX_BYTES)
         return out
 
     def floats(self, name: str) -> Floats:
-        """Numbers recorded as double or integer; NaN where there is none."""
+        """Values recorded as doubles or integers; NaN where missing."""
         value, is_double = self.value[_NUMBERS.index(name)], self.kind[_NUMBERS.index(name)] == wire.DOUBLE
         return np.where(is_double, value.view(np.float64), np.where(self.has_integer(name), value, np.nan))
 
 
 def _numbers_of(space: XSpace, rows: Int64, order: Int64) -> _Numbers:
-    """Those of the events `rows[order]`; `rows` are in file order."""
+    """The numeric stats of the events `rows[order]`. `rows` is in file order."""
     column_of_name = np.full(len(space.stat_names), -1, np.int8)
     for column, name in enumerate(_NUMBERS):
         if name in space.stat_names:
@@ -191,17 +191,19 @@ def _numbers_of(space: XSpace, rows: Int64, order: Int64) -> _Numbers:
     place[order] = np.arange(len(order))
     kind, value = np.zeros((len(_NUMBERS), len(rows)), np.uint8), np.zeros((len(_NUMBERS), len(rows)), np.int64)
     stats = space.event_stats
-    _put_numbers(stats.owner, stats.name, stats.kind, stats.value, column_of_name, rows, place, kind, value)
+    _fill_columns(stats.owner, stats.name, stats.kind, stats.value, column_of_name, rows, place, kind, value)
     return _Numbers(kind, value)
 
 
 @compiled
-def _put_numbers(
+def _fill_columns(
     owner: Array, name: Array, kind: Array, value: Array, column_of_name: Array, rows: Array, place: Array,
     kinds: Array, values: Array
 ) -> None:  # fmt: skip
-    """Put the stats of the events `rows` into their columns, at the event's place; the last of several counts. Both
-    `rows` and `owner` are in file order."""
+    """Write the stats of the events in `rows` into their columns, at each event's place; of duplicates the last wins.
+
+    `rows` and `owner` are in file order.
+    """
     at = 0
     for i in range(rows.size):
         while at < owner.size and owner[at] < rows[i]:
@@ -215,7 +217,8 @@ def _put_numbers(
 
 
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
-    """(the memory ids, sorted; which of them each event is of): the allocator's name, else the device's number."""
+    """(the memory ids, sorted; the memory id of each event). The id is the allocator's name, or else the device's
+    number."""
     names = _texts(space, "allocator_name", rows)
     code, labels = names.code, list(names.labels[:-1])
     for stat in ("index_on_host", "device_ordinal"):
@@ -224,31 +227,32 @@ def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
         code[unnamed] = len(labels) + which
         labels += map(str, numbers.tolist())
     in_order = sorted({*labels, ""})
-    place = {label: i for i, label in enumerate(in_order)}
-    used, code = distinct(np.array([place[label] for label in (*labels, "")])[code], len(in_order))
+    rank = {label: i for i, label in enumerate(in_order)}
+    used, code = distinct(np.array([rank[label] for label in (*labels, "")])[code], len(in_order))
     return tuple(in_order[i] for i in used), code
 
 
 def _neighbours(memory: Int64, address: Int64) -> tuple[Int64, Int64]:
-    """(the previous, the next event of the same memory and address), −1 for none."""
-    places, place = combinations(memory, address)
-    _, order = lookup.grouped(place.astype(np.int32), len(places))
+    """(position of the previous, of the next event at the same address of the same memory id), −1 for none."""
+    addresses, code = combinations(memory, address)
+    _, order = lookup.grouped(code.astype(np.int32), len(addresses))
     here, after = order[:-1], order[1:]
-    same = place[here] == place[after]
+    same = code[here] == code[after]
     previous, following = np.full((2, len(order)), -1, np.int64)
     previous[after[same]] = here[same]
     following[here[same]] = after[same]
     return previous, following
 
 
-def _sizes(recorded: Int64, opened_by: Int64) -> Int64:
-    """The sizes; of a deallocation that has none, that of its allocation (TPU profiles record only those)."""
-    return np.where((recorded == NOT_RECORDED) & (opened_by >= 0), recorded[opened_by], recorded)
+def _sizes(recorded: Int64, freed: Int64) -> Int64:
+    """The sizes; a deallocation without one gets that of the allocation it frees, since TPU profiles record only
+    those."""
+    return np.where((recorded == NOT_RECORDED) & (freed >= 0), recorded[freed], recorded)
 
 
 def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
     found = space.strings(name)
-    labels = ("" if label == _NO_TEXT else label for label in found.labels)
+    labels = ("" if label == _NULL_TEXT else label for label in found.labels)
     return Texts(found.spread(len(space.events))[rows].astype(np.int64), (*labels, ""))
 
 

@@ -1,4 +1,4 @@
-"""Nesting in time: which event lies within which on its line, and what that leaves it as self time."""
+"""Nesting of events in time on one line: parents, self times and idle time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tfcompare.xspace.space import MOST_PS
 
 
 def order_by_start(line: Array, start: Array, duration: Array, order: Array) -> None:
-    """Sort `order` (rows, line by line) within each line by start, the longer first; file order decides ties."""
+    """Sort `order` (rows, line by line) within each line by start time, longer events first; ties stay in file
+    order."""
     first, last = _unsorted_line(line, start, duration, order, 0)
     while first < last:
         rows = order[first:last]
@@ -19,7 +20,8 @@ def order_by_start(line: Array, start: Array, duration: Array, order: Array) -> 
 
 @compiled
 def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, first: Int) -> tuple[Int, Int]:
-    """Where in `order` the next line from `first` on with rows out of order begins and ends; nowhere at its end."""
+    """(begin, end) in `order` of the next line from `first` on whose rows are out of order; (size, size) if there is
+    none."""
     while first < order.size:
         last = first + 1
         is_sorted = True
@@ -35,8 +37,10 @@ def _unsorted_line(line: Array, start: Array, duration: Array, order: Array, fir
 
 
 def parents_in_time(line: Array, start: Array, duration: Array, order: Array, parent: Array) -> None:
-    """For each row of `order` (sorted as by `order_by_start`), the innermost earlier row of its line that includes it
-    in time, −1 for none. Spans that overlap in part include neither the other."""
+    """Set `parent` of each row of `order` to the innermost event that encloses it on its line, −1 for none.
+
+    `order` is sorted as by `order_by_start`. Events that overlap only in part do not enclose each other.
+    """
     _find_parents(line, start, duration, order, np.empty(len(order), np.int32), parent)
 
 
@@ -56,19 +60,22 @@ def _find_parents(line: Array, start: Array, duration: Array, order: Array, stac
 
 
 def self_times(line: Array, start: Array, duration: Array, order: Array) -> Array:
-    """Duration of each row of `order` (sorted as by `order_by_start`) less the time in which a direct child ran: what
-    two of them cover together counts once. As long as `order`."""
+    """Self time of each row of `order` (sorted as by `order_by_start`): its duration less the time covered by its
+    children.
+
+    Time covered by several children counts once.
+    """
     size = len(order)
     own, stack, covered_until = np.empty(size, np.int64), np.empty(size, np.int32), np.empty(size, np.int64)
-    _take_off_children(line, start, duration, order, stack, covered_until, own)
+    _subtract_children(line, start, duration, order, stack, covered_until, own)
     return own
 
 
 @compiled
-def _take_off_children(
+def _subtract_children(
     line: Array, start: Array, duration: Array, order: Array, stack: Array, covered_until: Array, own: Array
 ) -> None:
-    """`stack` is for places in `order`, `covered_until` for the end of the last child of each on the stack."""
+    """`stack` holds positions in `order`; `covered_until` the end of the last child of each event on the stack."""
     depth = 0
     for i in range(order.size):
         row = order[i]
@@ -89,8 +96,11 @@ def _take_off_children(
 
 @compiled
 def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: Array) -> Int:
-    """Time of each line (rows of one line stand together) between its first start and last end that no event covers,
-    summed over lines (at most `MOST_PS`). `own`: the self time of each row of `order`."""
+    """Time between the first start and the last end of each line that no event covers, summed over lines (at most
+    `MOST_PS`).
+
+    `own` is the self time of each row of `order`; rows of one line are adjacent.
+    """
     idle = np.int64(0)
     first = 0
     while first < order.size:
@@ -106,17 +116,20 @@ def idle_by_line(line: Array, start: Array, duration: Array, order: Array, own: 
     return idle
 
 
-def count_begun(line: Array, start: Array, lines: Array, times: Array) -> Array:
-    """How many of the events, sorted by line and start, are on earlier lines or begin at or before the n-th of `times`
-    on the n-th of `lines`."""
+def count_started(line: Array, start: Array, lines: Array, times: Array) -> Array:
+    """For each n, the number of events that start at or before `times[n]` on `lines[n]`, plus all events on earlier
+    lines.
+
+    Events are sorted by line and start.
+    """
     out = np.empty(len(times), np.int64)
-    _count_begun(line, start, lines, times, out)
+    _count_started(line, start, lines, times, out)
     return out
 
 
 @compiled
-def _count_begun(line: Array, start: Array, lines: Array, times: Array, out: Array) -> None:
-    """Times that follow one another mostly have the same answer."""
+def _count_started(line: Array, start: Array, lines: Array, times: Array, out: Array) -> None:
+    """Starts each search at the previous answer, since neighbouring times mostly share it."""
     at = 0
     for i in range(times.size):
         here, time = lines[i], times[i]

@@ -1,21 +1,20 @@
-"""Where and when a host's profile was recorded, as far as the file tells."""
+"""Where, when and on what hardware a host's profile was recorded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane
-from tfcompare.frames.steps.steps import profile_span_ps
+from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane, profile_span_ps
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 _COMPUTE_UNITS = "core_count"
-_LONGEST_REMARK = 300
+_MAX_REMARK_LENGTH = 300
 
 
 @dataclass(frozen=True)
 class Origin:
-    """One host's environment. `start_ns` is Unix time in nanoseconds, 0 where the file does not tell."""
+    """The environment of one host. `start_ns` is Unix time in nanoseconds, 0 if unknown."""
 
     host_name: str
     framework: str
@@ -28,7 +27,7 @@ class Origin:
 
 
 def origin_of(space: XSpace) -> Origin:
-    """What the file tells of its recording."""
+    """The recording environment stored in the file."""
     start, end = profile_span_ps(space)
     environment = next((p.stats for p in space.planes if p.name == ENVIRONMENT_PLANE), {})
     started = environment.get("profile_start_time", 0)
@@ -46,13 +45,13 @@ def origin_of(space: XSpace) -> Origin:
 
 
 def _one_line(text: str) -> str:
-    """What the profiler remarked, in a line that can be shown."""
+    """The profiler's message on one line, shortened for display."""
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_REMARK else f"{line[:_LONGEST_REMARK]} …"
+    return line if len(line) <= _MAX_REMARK_LENGTH else f"{line[:_MAX_REMARK_LENGTH]} …"
 
 
 def _framework(space: XSpace) -> str:
-    """`JAX` or `TensorFlow` by what only one of them records."""
+    """`JAX` or `TensorFlow`, recognised by event names that only one of them records; empty if unknown."""
     names: list[str] = space.metadata_names[space.has_events].tolist()
     if any(n.startswith(("PjitFunction", "PyClient", "jit_", "$api.py")) or "xla_pmap" in n for n in names):
         return "JAX"
@@ -62,7 +61,8 @@ def _framework(space: XSpace) -> str:
 
 
 def _device_name(plane: Plane) -> str:
-    """A device's model in words: its own name if recorded, else vendor, compute capability, units and memory."""
+    """A device's model name: as recorded, or else composed of vendor, compute capability, compute units and memory
+    size."""
     stats = plane.stats
     if isinstance(name := stats.get("device_type_string"), str) and name:
         return name
@@ -80,7 +80,7 @@ def _device_name(plane: Plane) -> str:
 
 
 def _remarks(space: XSpace) -> list[str]:
-    """What a reader of the numbers should know about this file."""
+    """What a reader should know about this file before trusting its numbers."""
     out = []
     if not len(space.events):
         out.append("the profile holds no events")

@@ -29,7 +29,7 @@ def device_planes(space: XSpace) -> list[Plane]:
 
 
 def device_kind(space: XSpace) -> str:
-    """`TPU`, `GPU` or `CPU`: where the profile has device events; `CPU` if there are none."""
+    """`TPU` or `GPU` if the profile has events of such devices, else `CPU`."""
     planes = [p for p in device_planes(space) if p.event_count]
     if not planes:
         return "CPU"
@@ -37,12 +37,12 @@ def device_kind(space: XSpace) -> str:
 
 
 def short_id(line_id: int) -> int:
-    """A line's id cut to signed 32 bits, by which derived lines are told."""
+    """A line's id truncated to signed 32 bits, the form in which derived lines are recognised."""
     return (int(line_id) + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
-    """For every line, whether it was recorded: others (`Steps`, `TensorFlow Ops`, …) were computed from those."""
+    """Whether each line was recorded; others (`Steps`, `TensorFlow Ops`, …) were derived from recorded lines."""
     short = space.lines.id.astype(np.int32)
     return (short < _FIRST_DERIVED_LINE) | (short > _LAST_DERIVED_LINE)
 
@@ -65,3 +65,12 @@ def events_of_lines(space: XSpace, lines: list[int]) -> npt.NDArray[np.int32]:
     rows = np.repeat((first - (np.cumsum(count) - count)).astype(np.int32), count)
     rows += np.arange(len(rows), dtype=np.int32)
     return rows
+
+
+def profile_span_ps(space: XSpace) -> tuple[int, int]:
+    """(first start, last end) of all events on the host and devices."""
+    host, events = host_plane(space), space.events
+    planes = [*device_planes(space), *([host] if host is not None else [])]
+    begins = [int(events.start_ps[p.events].min()) for p in planes if p.event_count]
+    ends = [int((events.start_ps[p.events] + events.duration_ps[p.events]).max()) for p in planes if p.event_count]
+    return min(begins, default=0), max(ends, default=0)

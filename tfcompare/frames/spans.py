@@ -1,4 +1,4 @@
-"""Sets of instants: spans in time that touch nowhere, in order, and how much of them lies before a time."""
+"""Sets of disjoint time spans, in order, and how much of them lies before a given time."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The n-th span is `start_ps[n]` up to `end_ps[n]`; each ends before the next begins."""
+    """Disjoint spans from `start_ps[n]` to `end_ps[n]`, in order of time."""
 
     start_ps: Int64
     end_ps: Int64
 
     def covered_before(self, times_ps: Int64) -> Int64:
-        """How much of the spans lies before each of these times, in ps."""
+        """How much of the spans lies before each time, in picoseconds."""
         if not len(self.start_ps):
             return np.zeros(len(times_ps), np.int64)
         before = np.append(0, np.cumsum(self.end_ps - self.start_ps))
-        begun = np.searchsorted(self.start_ps, times_ps, side="right")
-        still_to_come = np.maximum(0, self.end_ps[begun - 1] - times_ps)
-        return before[begun] - np.where(begun > 0, still_to_come, 0)
+        started = np.searchsorted(self.start_ps, times_ps, side="right")
+        rest = np.maximum(0, self.end_ps[started - 1] - times_ps)
+        return before[started] - np.where(started > 0, rest, 0)
 
     def covered_between(self, start_ps: Int64, end_ps: Int64) -> Int64:
-        """How much of the spans lies between the n-th start and the n-th end, in ps."""
+        """How much of the spans lies between `start_ps[n]` and `end_ps[n]`, in picoseconds."""
         return self.covered_before(end_ps) - self.covered_before(start_ps)
 
-    def with_more(self, start_ps: Int64, end_ps: Int64) -> Spans:
-        """These spans and all instants between any of these starts and its end, in whatever order they are."""
+    def union(self, start_ps: Int64, end_ps: Int64) -> Spans:
+        """The union of these spans with others, given in any order."""
         new_start, new_end = np.empty_like(start_ps), np.empty_like(end_ps)
         count = _merge_neighbours(start_ps, end_ps, new_start, new_end)
-        return self.with_few(new_start[:count], new_end[:count])
+        return self.union_few(new_start[:count], new_end[:count])
 
-    def with_few(self, new_start: Int64, new_end: Int64) -> Spans:
-        """As `with_more`, for spans of which few touch their neighbour in the arrays."""
+    def union_few(self, new_start: Int64, new_end: Int64) -> Spans:
+        """Like `union`, faster if few of the new spans touch their neighbours in the arrays."""
         start = np.concatenate([self.start_ps, new_start])
         end = np.concatenate([self.end_ps, new_end])
         order = np.argsort(start, kind="stable")
         order = order[end[order] > start[order]]
         if not len(order):
-            return NOTHING
+            return NO_SPANS
         start, reach = start[order], np.maximum.accumulate(end[order])
         is_first = np.append(True, start[1:] > reach[:-1])
         return Spans(start[is_first], reach[np.append(is_first[1:], True)])
 
 
-NOTHING = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
+NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 @compiled
 def _merge_neighbours(start: Array, end: Array, new_start: Array, new_end: Array) -> Int:
-    """Make one of spans that touch and follow one another in the arrays, as those of a thread do: how many are left."""
+    """Merge spans that are adjacent in the arrays and touch, as those of one thread do; returns the number left."""
     count = 0
     for i in range(start.size):
         if end[i] <= start[i]:

@@ -70,16 +70,16 @@ TABLES: dict[str, Table] = {
 
 
 STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
-"""Tables whose rows are known step by step, so that a difference can be tested."""
+"""Tables with values for each step, so that differences can be tested."""
 
 
 def table(name: str) -> Table:
-    """The declared table of that name; raises `Unknown` for any other."""
+    """The declared table of that name. Raises `Unknown` if there is none."""
     if name not in TABLES:
         raise Unknown("table", name, sorted(TABLES))
     return TABLES[name]
 
 
 def names(columns: Iterable[Column]) -> list[str]:
-    """The columns' names, in their order."""
+    """The names of the columns, in order."""
     return [c.name for c in columns]

@@ -1,4 +1,4 @@
-"""What a column and a table are."""
+"""The classes that declare tables and their columns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["key", "sum", "mean", "min", "max", "level", "time_point", "flag", "text"]
-"""What a diff may do with a column: sums are put per step, flags and texts are only laid side by side."""
+"""What a diff does with a column: sums are given per step; flags and texts are only shown for both sides."""
 
 ALL_HOSTS = "all"
-"""The `host` of a row that was summed over hosts."""
+"""`host` of a row that is summed over hosts."""
 
 IDLE = "IDLE"
-"""`op_type` and `op_name` of the time in which no op ran (TensorBoard's name for it)."""
+"""`op_type` and `op_name` of time in which no op ran (TensorBoard's name)."""
 
 HOST = "Host"
 DEVICE = "Device"
@@ -43,7 +43,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table's columns in their order, and the one metric that a verdict on a row judges (None: rows get none)."""
+    """A table's columns, in order.
+
+    `headline` is the metric that verdicts on rows are about; None if rows get no verdict.
+    """
 
     name: str
     meaning: str
@@ -53,7 +56,7 @@ class Table:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the columns that tell rows apart."""
+        """Names of the columns that identify a row."""
         return tuple(c.name for c in self.columns if c.kind == "key")
 
     @property
@@ -63,11 +66,11 @@ class Table:
 
     @property
     def column_names(self) -> list[str]:
-        """All names, in order."""
+        """The names of all columns, in order."""
         return [c.name for c in self.columns]
 
     def column(self, name: str) -> Column:
-        """Raises `Unknown` for a name that the table does not have."""
+        """The column of that name. Raises `Unknown` if there is none."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -82,7 +85,7 @@ class Table:
         return chosen.astype(others) if others else chosen
 
     def empty(self) -> pd.DataFrame:
-        """A frame of no rows with this table's columns."""
+        """An empty frame with this table's columns."""
         return _empty(self.columns).copy()
 
 
@@ -94,22 +97,22 @@ def _empty(columns: tuple[Column, ...]) -> pd.DataFrame:
 
 
 def key(name: str, label: str, meaning: str, dtype: str = "str") -> Column:
-    """A column that tells rows apart."""
+    """A column that identifies a row."""
     return Column(name, dtype, "key", "", label, meaning)
 
 
 def text(name: str, label: str, meaning: str) -> Column:
-    """A text that is laid side by side."""
+    """A text column, shown for both sides of a diff."""
     return Column(name, "str", "text", "", label, meaning)
 
 
 def level(name: str, unit: str, label: str, meaning: str, dtype: str = "float64") -> Column:
-    """A number of its own, which no sum makes."""
+    """A number that cannot be summed, such as a length or a mean."""
     return Column(name, dtype, "level", unit, label, meaning)
 
 
 def total(name: str, unit: str, label: str, meaning: str, dtype: str = "float64") -> Column:
-    """A number summed over the profile, which a diff puts per step."""
+    """A number summed over the profile, which a diff gives per step."""
     return Column(name, dtype, "sum", unit, label, meaning)
 
 

@@ -1,4 +1,4 @@
-"""The input: ops of the input pipeline, and the pipelines of tf.data call by call."""
+"""Tables about input: ops of the input pipeline, and tf.data pipelines by call."""
 
 from tfcompare.schema.columns import HOST_KEY, OP_NAME_KEY, Column, Table, key, level, text, total
 
@@ -9,10 +9,10 @@ ENQUEUING = "enqueuing to the device"
 OTHER_INPUT = "other"
 
 INPUT_CATEGORIES = (ON_DEMAND, IN_ADVANCE, PREPROCESSING, ENQUEUING, OTHER_INPUT)
-"""What an input op does, in the words of the TensorFlow Profiler guide and in its order."""
+"""Categories of input ops, in the wording and order of the TensorFlow Profiler guide."""
 
 SLOW_CALL_US = 50.0
-"""A call of an input pipeline that takes longer keeps the program waiting (the guide's figure)."""
+"""Above this duration, a call of an input pipeline makes the program wait (value from the guide)."""
 
 INPUT_PIPELINE = Table(
     "input_pipeline",

@@ -1,4 +1,4 @@
-"""What ran on GPU streams: kernels, copies and memory sets."""
+"""Tables about GPU streams: kernels, copies and memory sets."""
 
 from tfcompare.schema.columns import HOST_KEY, STEP_KEY, Column, Table, key, level, total
 

@@ -1,4 +1,4 @@
-"""Memory: what each allocator held, when, and for whom."""
+"""Tables about memory: what each allocator held, when, and for which op."""
 
 from tfcompare.schema.columns import HOST_KEY, Column, Table, key, level, text, total
 

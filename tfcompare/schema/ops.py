@@ -1,4 +1,4 @@
-"""Ops, on hosts and devices."""
+"""Tables about ops on hosts and devices."""
 
 from tfcompare.schema.columns import (
     HOST_KEY,

@@ -1,4 +1,4 @@
-"""What is known of a run as a whole, and its steps."""
+"""Tables about a run as a whole, and its steps."""
 
 from tfcompare.schema.columns import HOST_KEY, STEP_KEY, Column, Table, key, level, text
 
@@ -42,10 +42,10 @@ _PRECISIONS = (
 )  # fmt: skip
 
 STEP_PARTS = tuple(part.name for part in _PARTS)
-"""The columns of `STEPS` that a step's time is made of: they do not overlap and add up to `duration_us`."""
+"""The columns of `STEPS` that split a step's time: they do not overlap and add up to `duration_us`."""
 
 STEP_PRECISIONS = tuple(column.name for column in _PRECISIONS)
-"""The columns of `STEPS` that say of a part of `device_compute_us` how wide its numbers are."""
+"""The columns of `STEPS` with the portions of `device_compute_us` of known precision."""
 
 RUN_INFO = Table(
     "run_info",

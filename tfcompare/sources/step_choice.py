@@ -1,4 +1,4 @@
-"""Which steps of a profile count: those that the profile marks itself, unless one says otherwise."""
+"""Which steps of a profile to use: its own steps, or those of a chosen marker or range."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from tfcompare.errors import TfcompareError
 
 _RANGE = re.compile(r"\s*(\d{0,9})\s*:\s*(\d{0,9})\s*")
-_LONGEST_SHOWN = 40
+_MAX_SHOWN = 40
 
 
 @dataclass(frozen=True)
 class StepChoice:
-    """`marker`: the host event that begins each step, in place of the profile's own markers; `first` and `last`: the
-    steps from one position to another, both included and counted from 1, None for an open end."""
+    """A choice of steps. `marker` is the host event that begins each step, instead of the profile's own markers.
+
+    `first` and `last` are positions counted from 1, both inclusive; None for an open end.
+    """
 
     marker: str | None = None
     first: int | None = None
@@ -22,22 +24,22 @@ class StepChoice:
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing is chosen."""
+        """Whether no marker or range is chosen."""
         return self == OWN_STEPS
 
     @property
     def has_range(self) -> bool:
-        """Whether only some of the steps are chosen."""
+        """Whether only a range of the steps is chosen."""
         return self.first is not None or self.last is not None
 
     @property
     def range(self) -> str | None:
-        """`5:25`, None for all steps."""
+        """The range as text, such as `5:25`; None for all steps."""
         return f"{self.first or ''}:{self.last or ''}" if self.has_range else None
 
     @property
     def key(self) -> str | None:
-        """What tells this choice from others, None where nothing is chosen."""
+        """A text that identifies this choice; None for the default."""
         if not self.has_range:
             return self.marker
         return f"{self.range} {self.marker or ''}"
@@ -47,16 +49,16 @@ OWN_STEPS = StepChoice()
 
 
 def step_choice(marker: str | None = None, steps: str | None = None) -> StepChoice:
-    """The steps that begin with a marker, of those the ones in a range such as `5:25`, `5:` or `:25`.
+    """The choice of steps that begin at `marker` and lie in a range such as `5:25`, `5:` or `:25`.
 
-    Raises `TfcompareError` for what is no range.
+    Raises `TfcompareError` for a malformed range.
     """
     if steps is None:
         return StepChoice(marker)
     match = _RANGE.fullmatch(steps)
     first, last = (int(end) if end else None for end in match.groups()) if match else (0, 0)
     if first == 0 or last == 0 or (first is not None and last is not None and first > last):
-        shown = steps if len(steps) <= _LONGEST_SHOWN else f"{steps[:_LONGEST_SHOWN]}…"
+        shown = steps if len(steps) <= _MAX_SHOWN else f"{steps[:_MAX_SHOWN]}…"
         raise TfcompareError(
             f"{shown!r} is no range of steps; expected FIRST:LAST by position, counted from 1 and both included, such "
             "as 5:25, 5: or :25"

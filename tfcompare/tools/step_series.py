@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcompare.frames.steps.step_times import aligned, run_steps
+from tfcompare.frames.steps.step_times import common_step_ids, run_steps
 from tfcompare.schema import STEP_PRECISIONS
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
     if steps.empty:
         return steps
     longest = (
-        steps.assign(step=aligned(steps))
+        steps.assign(step=common_step_ids(steps))
         .sort_values(["duration_us", "host"], ascending=[False, True], kind="stable")
         .drop_duplicates("step")
     )

@@ -18,8 +18,8 @@ from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
-_COPYING = "memcpy_details"
-_SETTINGS = ("memset_details", "Memset_details")
+_MEMCPY_DETAILS = "memcpy_details"
+_MEMSET_DETAILS = ("memset_details", "Memset_details")
 
 KINDS = [
     schema.HOST_TO_DEVICE,
@@ -30,17 +30,17 @@ KINDS = [
     schema.MEMORY_SET,
     schema.OTHER_COPY,
 ]
-_KIND_OF_PLACES = {
+_KIND_OF_SIDES = {
     "hd": schema.HOST_TO_DEVICE,
     "dh": schema.DEVICE_TO_HOST,
     "dd": schema.DEVICE_TO_DEVICE,
     "pp": schema.PEER_TO_PEER,
     "hh": schema.HOST_TO_HOST,
 }
-_PLACE_OF_MEMORY = {"pageable": "h", "pinned": "h", "device": "d", "device_static": "d", "array": "d"}
+_SIDE_OF_MEMORY = {"pageable": "h", "pinned": "h", "device": "d", "device_static": "d", "array": "d"}
 
-_PLACE = "(h|d|p|host|device|peer)"
-_COPY = re.compile(rf"(?:cpy|copy)[ _]?{_PLACE}_?(?:to|2)_?{_PLACE}(?![a-z])", re.I)
+_SIDE = "(h|d|p|host|device|peer)"
+_COPY = re.compile(rf"(?:cpy|copy)[ _]?{_SIDE}_?(?:to|2)_?{_SIDE}(?![a-z])", re.I)
 _SET = re.compile(r"memset|fillbuffer", re.I)
 _MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
 _SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
@@ -50,10 +50,10 @@ _PS_PER_S = 1e12
 
 
 def copies(space: XSpace, host: str) -> pd.DataFrame:
-    """Columns of `schema.COPIES`, by device, the longest first; no rows where no GPU recorded any.
+    """Columns of `schema.COPIES`, by device, longest time first; no rows if no GPU recorded a copy.
 
-    The kind is told by the copy's name, else by the memories in its details, else by its stream's name. What was copied
-    by a kernel (AMD's `__amd_rocclr_copyBuffer`) is in `kernel_stats` instead.
+    The kind comes from the copy's name, else from the memories in its details, else from its stream's name. Copies made
+    by kernels (AMD's `__amd_rocclr_copyBuffer`) are in `kernel_stats` instead.
     """
     if device_kind(space) != "GPU":
         return schema.COPIES.empty()
@@ -78,7 +78,7 @@ def copies(space: XSpace, host: str) -> pd.DataFrame:
 
 
 def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
-    """One row for each kind on each device, from one for each copy."""
+    """One row per device and kind, aggregated from one row per copy."""
     rows = every.groupby(["plane", "kind"], as_index=False).agg(
         occurrences=("ps", "size"),
         size_bytes=("size_bytes", "sum"),
@@ -101,47 +101,48 @@ def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
 
 
 def copy_kinds(space: XSpace) -> Int64:
-    """The kind of each event, a position in `KINDS`, −1 for what is no copy."""
-    details = space.strings(_COPYING)
-    told = details.spread(len(space.events))
-    set_to = np.logical_or.reduce([space.has(name) for name in _SETTINGS])
-    finders = [
+    """The kind of each event as a position in `KINDS`, −1 if it is no copy."""
+    details = space.strings(_MEMCPY_DETAILS)
+    details_code = details.spread(len(space.events))
+    set_to = np.logical_or.reduce([space.has(name) for name in _MEMSET_DETAILS])
+    kinds_by_source = [
         np.where(set_to, KINDS.index(schema.MEMORY_SET), -1),
         _codes(_kind_of_name, space.metadata_names)[space.events.metadata],
-        _codes(_kind_of_memories, details.labels)[told],
+        _codes(_kind_of_memories, details.labels)[details_code],
         _codes(_kind_of_name, space.lines.name)[space.events.line],
-        np.where(told >= 0, KINDS.index(schema.OTHER_COPY), -1),
+        np.where(details_code >= 0, KINDS.index(schema.OTHER_COPY), -1),
     ]
-    return np.select([found >= 0 for found in finders], finders, -1)
+    return np.select([found >= 0 for found in kinds_by_source], kinds_by_source, -1)
 
 
 def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int64:
-    """The kind in each text as a position in `KINDS`, and a last −1 for no text."""
+    """The kind of each text as a position in `KINDS`, −1 for none; one more −1 at the end for missing texts."""
     kinds = {text: kind_of(text) for text in dict.fromkeys(texts)}
     code = {text: KINDS.index(kind) if kind is not None else -1 for text, kind in kinds.items()}
     return np.array([*(code[text] for text in texts), -1], np.int64)
 
 
 def _kind_of_name(name: str) -> str | None:
-    """The kind in the name of an event or stream; None where it names none, or several."""
+    """The kind that the name of an event or stream contains; None if it contains none or several."""
     found = {f"{source[0]}{target[0]}".lower() for source, target in _COPY.findall(name)}
-    kinds = {_KIND_OF_PLACES.get(places, schema.OTHER_COPY) for places in found}
+    kinds = {_KIND_OF_SIDES.get(sides, schema.OTHER_COPY) for sides in found}
     if _SET.search(name):
         kinds.add(schema.MEMORY_SET)
     return kinds.pop() if len(kinds) == 1 else None
 
 
 def _kind_of_memories(details: str) -> str | None:
-    """The kind by the memories in NVIDIA's newer details, where each lies for certain on host or device."""
+    """The kind given by the source and target memory in NVIDIA's newer details; None if either may be on host or
+    device."""
     found = _MEMORIES.search(details)
-    places = [_PLACE_OF_MEMORY.get(memory, "?") for memory in found.groups()] if found else []
-    return _KIND_OF_PLACES.get("".join(places))
+    sides = [_SIDE_OF_MEMORY.get(memory, "?") for memory in found.groups()] if found else []
+    return _KIND_OF_SIDES.get("".join(sides))
 
 
 def _sizes(space: XSpace) -> Int64:
-    """The bytes that each event copied or set, `_UNKNOWN` where it does not tell."""
+    """Bytes copied or set by each event, `_UNKNOWN` if not recorded."""
     out = np.full(len(space.events), _UNKNOWN)
-    for name in (_COPYING, *_SETTINGS):
+    for name in (_MEMCPY_DETAILS, *_MEMSET_DETAILS):
         details = space.strings(name)
         sizes = [_SIZE.search(label) for label in details.labels]
         of_label = np.array([int(size[1]) if size else _UNKNOWN for size in sizes], np.int64)

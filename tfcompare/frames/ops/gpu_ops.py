@@ -1,4 +1,4 @@
-"""Ops that ran on GPU streams: kernels, copies and memory sets, by the op that launched them."""
+"""Ops that ran on GPU streams: kernels, copies and memory sets, attributed to the op that launched them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ Bools = npt.NDArray[np.bool_]
 
 
 def gpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
-    """The ops of each GPU, one element a plane with events."""
+    """The ops of each GPU, one element per plane with events."""
     used = [plane for plane in planes if plane.event_count]
     if not used:
         return []
     part_of_event, parts = _parts(space, used)
-    return [_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in used]
+    return [_ops_on_plane(space, plane, part_of_event, parts, step, is_eager) for plane in used]
 
 
-def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int32, is_eager: Bools) -> OpEvents:
+def _ops_on_plane(
+    space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, step: Int32, is_eager: Bools
+) -> OpEvents:
     every = stream_events(space, plane)
     rows = every[part[every] >= 0]
     events = space.events
@@ -53,7 +55,8 @@ def _on_plane(space: XSpace, plane: Plane, part: Int64, parts: pd.DataFrame, ste
 
 
 def _parts(space: XSpace, planes: list[Plane]) -> tuple[Int64, pd.DataFrame]:
-    """(part of each event, −1 for none; the parts). An instruction of a program that the file does not hold is none."""
+    """(part of each event, −1 for none; the parts). Instructions of programs that the file does not contain have no
+    part."""
     rows = np.concatenate([stream_events(space, plane) for plane in planes])
     launch, launched = launches(space, rows)
     out = np.full(len(space.events), -1, np.int64)

@@ -19,8 +19,10 @@ Bools = npt.NDArray[np.bool_]
 
 
 def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
-    """The ops of the host plane: events named as ops, eager executions of single ops, and stages of the input
-    pipeline. None without a host plane."""
+    """The ops of the host plane: events named as ops, eagerly executed single ops, and input pipeline stages.
+
+    None without a host plane.
+    """
     host = host_plane(space)
     if host is None:
         return None
@@ -29,7 +31,7 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     part = space.events.metadata.copy()
     lookup.replace(part, part_of_metadata)
     _add_stages(space, part, ops)
-    is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_are_executions(space))
+    is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_is_execution(space))
     rows = np.flatnonzero(is_op).astype(np.int32)
     order_by_start(line, start, duration, rows)
     self_ps = self_times(line, start, duration, rows)
@@ -50,19 +52,19 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     )
 
 
-def _are_executions(space: XSpace) -> Bools:
-    """Which events run what Python called: an op, or a whole function."""
+def _is_execution(space: XSpace) -> Bools:
+    """Whether each event is an eager execution: of a single op or of a whole function."""
     named = np.array([name.startswith(EAGER_EXECUTION) for name in space.metadata_names], np.bool_)
     return named[space.events.metadata]
 
 
 def _can_be_eager(ops: list[Op]) -> Bools:
-    """Iterators of tf.data run neither eagerly nor in a function."""
+    """Whether each op can be eager: iterators of tf.data run neither eagerly nor in a function."""
     return np.array([op.type != DATASET for op in ops], np.bool_)
 
 
 def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
-    """(part of each metadata entry, −1 where it names no op or has no events; the op of each part): one part for each
+    """(part of each metadata entry, −1 if it names no op or has no events; the op of each part). One part per op
     name."""
     parts: dict[str, int] = {}
     ops: list[Op] = []
@@ -82,7 +84,7 @@ def _ops_by_name(space: XSpace) -> tuple[Int32, list[Op]]:
 
 
 def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
-    """Input pipeline stages that a program marks itself: named by the event, of their category, kept apart by id."""
+    """Add input pipeline stages that the program marks itself: named by the event, typed by category, one per id."""
     if "_ipl_stage_id" not in space.stat_names or "_ipl_stage_cat" not in space.stat_names:
         return
     ids, categories = space.number_of_each("_ipl_stage_id", -1), space.strings("_ipl_stage_cat")

@@ -18,14 +18,14 @@ KERNEL_DETAILS = "kernel_details"
 
 _SEPARATOR = re.compile(r"[ \n]")
 _NUMBER = re.compile(r"[0-9]{1,10}")
-_LARGEST = 2**32 - 1
+_MAX_NUMBER = 2**32 - 1
 _SHARED_MEMORY = ("static_shared", "dynamic_shared", "shm", "group_mem")
-_MOST_REGISTERS = 1024
+_MAX_REGISTERS = 1024
 _NO_DIM = "1,1,1"
 
 
 class KernelDetails(NamedTuple):
-    """A launch; what its text does not tell is None, or `1,1,1`."""
+    """How a kernel was launched. Missing values are None, or `1,1,1` for dimensions."""
 
     block_dim: str
     grid_dim: str
@@ -34,18 +34,18 @@ class KernelDetails(NamedTuple):
 
 
 def is_kernel(space: XSpace) -> npt.NDArray[np.bool_]:
-    """Whether each event tells how it was launched: copies and memory sets do not."""
+    """Whether each event has launch details, which copies and memory sets lack."""
     details = space.strings(KERNEL_DETAILS)
     return np.array([*map(bool, details.labels), False])[details.spread(len(space.events))]
 
 
 def parse_kernel_details(details: str) -> KernelDetails:
-    """The launch that `details` describes; the last of several values of one kind counts."""
+    """Parse the `kernel_details` text; the last of repeated keys wins."""
     tokens = [token.split(":") for token in _SEPARATOR.split(details)]
     values = {token[0]: token[1] for token in tokens if len(token) == 2}
     registers = _number(values.get("regs", ""))
     shared = [number for key in _SHARED_MEMORY if (number := _number(values.get(key, ""))) is not None]
-    if registers is not None and registers > _MOST_REGISTERS:
+    if registers is not None and registers > _MAX_REGISTERS:
         # Old AMD profilers wrote the halves of an address here, the lower as `regs`, the upper as `static_shared`.
         registers, shared = None, []
     return KernelDetails(
@@ -62,5 +62,5 @@ def _dim(text: str) -> str:
 
 
 def _number(text: str) -> int | None:
-    number = int(text) if _NUMBER.fullmatch(text) else _LARGEST + 1
-    return number if number <= _LARGEST else None
+    number = int(text) if _NUMBER.fullmatch(text) else _MAX_NUMBER + 1
+    return number if number <= _MAX_NUMBER else None

@@ -30,9 +30,9 @@ _FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
 
 @dataclass(frozen=True, eq=False)
 class Kernels:
-    """`stats`: columns of `schema.KERNEL_STATS`, the longest total first; no rows where no GPU recorded a kernel.
+    """`stats` has the columns of `schema.KERNEL_STATS`, longest total first; no rows if no GPU recorded a kernel.
 
-    `cells` tells them step by step, as those of `StepCells`; what ran outside of all steps is in no row.
+    `cells` breaks them down by step, like `StepCells.cells`, without kernels outside all steps.
     """
 
     stats: pd.DataFrame
@@ -50,7 +50,7 @@ class Kernels:
 def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     """The kernels of one host.
 
-    A kernel is an event on a recorded stream that tells how it was launched and took any time at all, as in xprof.
+    A kernel is an event on a recorded stream that has launch details and a duration, as in xprof.
     """
     rows = _kernels(space)
     if not len(rows):
@@ -65,7 +65,10 @@ def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
 
 
 def _cells_of(row: Int64, step: Int32 | Int64, duration_ps: Int64, steps: Steps) -> pd.DataFrame:
-    """What the rows took in each step, from these of each kernel event; `step` is −1 outside of all steps."""
+    """The time and occurrences of each row in each step, from the row, step and duration of each kernel event.
+
+    `step` is −1 outside all steps.
+    """
     inside = step >= 0
     count = max(len(steps.number), 1)
     of_cell, code = distinct(row[inside] * count + step[inside], (int(row.max(initial=0)) + 1) * count)
@@ -88,7 +91,7 @@ def _kernels(space: XSpace) -> Int32:
 
 
 def _launches(space: XSpace, rows: Int32) -> tuple[pd.DataFrame, Int64]:
-    """(what tells rows apart, decided once for each distinct combination; the combination of each event)."""
+    """(the key columns and flags of each distinct combination, the combination of each event)."""
     size = len(space.events)
     details, equations = space.strings(KERNEL_DETAILS), space.strings("equation")
     launch, launched = launches(space, rows)
@@ -120,8 +123,8 @@ def _cells(kernel: str, launch: Launch, details: KernelDetails, equation: str, v
 
 
 def _table(of_launch: pd.DataFrame, host: str) -> tuple[pd.DataFrame, Int64]:
-    """One row for each distinct launch, from one for each combination with its count and times in picoseconds; and the
-    row of each combination."""
+    """(one row per distinct launch, the row of each combination). The input has one row per combination, in
+    picoseconds."""
     of_launch = of_launch.astype({name: KERNEL_STATS.column(name).dtype for name in _KEYS})
     groups = of_launch.groupby(_KEYS, sort=False, dropna=False, as_index=False)
     rows = groups.agg(
@@ -134,8 +137,8 @@ def _table(of_launch: pd.DataFrame, host: str) -> tuple[pd.DataFrame, Int64]:
     rows = rows.sort_values(
         ["total_ps", "kernel_name", "grid_dim", "block_dim", "op_name"], ascending=[False, *[True] * 4]
     )
-    place = np.empty(len(rows), np.int64)
-    place[rows.index] = np.arange(len(rows))
+    position = np.empty(len(rows), np.int64)
+    position[rows.index] = np.arange(len(rows))
     table = KERNEL_STATS.conform(
         rows.assign(
             host=host,
@@ -145,4 +148,4 @@ def _table(of_launch: pd.DataFrame, host: str) -> tuple[pd.DataFrame, Int64]:
             max_duration_us=rows["max_ps"] / PS_PER_US,
         ).reset_index(drop=True)
     )
-    return table, place[groups.ngroup().to_numpy()]
+    return table, position[groups.ngroup().to_numpy()]

@@ -1,4 +1,4 @@
-"""What the events on GPU streams were launched for: the op behind a kernel, a copy or a memory set."""
+"""The op that launched each event on a GPU stream: kernel, copy or memory set."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NAMING = ("hlo_op", "tf_op", *_ANNOTATIONS, "name")
 
 
 class Launch(NamedTuple):
-    """What an event was launched for.
+    """What launched an event.
 
-    `op`: None where nothing names one; `own_name`: the HLO instruction's, without one the event's; `part`: the smallest
-    part of an op's time (`op_parts`); `xla_name`: what XLA wrote beside the instruction, often the op that the
-    instruction itself lacks; `in_file`: False for an instruction whose program the file does not hold.
+    `op` is None if unknown. `own_name` is the HLO instruction's name, or else the event's. `part` identifies the
+    smallest part of an op's time (`op_parts`). `xla_name` is the annotation that XLA wrote, often an op that the
+    instruction itself lacks. `in_file` is False for an instruction of a program that the file does not contain.
     """
 
     op: Op | None
@@ -43,7 +43,7 @@ def stream_events(space: XSpace, plane: Plane) -> Int32:
 
 
 def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
-    """(index of the launch of each of `rows`; the launches): one for each distinct combination of what names an op."""
+    """(index of the launch of each of `rows`, the distinct launches)."""
     stats = [space.strings(name) for name in _NAMING]
     codes = [stat.spread(len(space.events))[rows] for stat in stats]
     program, metadata = space.number_of("program_id", rows, 0), space.events.metadata[rows]
@@ -58,7 +58,7 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
 
 
 class Programs:
-    """The HLO instructions of the XLA programs in the file, read when first asked for."""
+    """The HLO instructions of the XLA programs in the file, parsed on first use."""
 
     def __init__(self, space: XSpace) -> None:
         metadata = {p.index for p in space.planes if p.name == METADATA_PLANE}
@@ -71,7 +71,7 @@ class Programs:
         self._read: dict[int, dict[str, Instruction]] = {}
 
     def instruction(self, program: int, name: str) -> Instruction | None:
-        """That of an `hlo_op`; None where the file does not hold it."""
+        """The instruction that an `hlo_op` stat names; None if the file does not contain it."""
         name = name.rpartition("::")[2]
         if program not in self._read:
             proto = self._protos.get(program)
@@ -80,7 +80,7 @@ class Programs:
 
 
 def _launch(event: str, text: dict[str, str], programs: Programs, program: int) -> Launch:
-    """By `hlo_op` and the program it is part of, else by `tf_op`, else by what annotates the launch."""
+    """The launch given by `hlo_op` and its program, else by `tf_op`, else by an annotation."""
     if text["hlo_op"]:
         instruction = programs.instruction(program, text["hlo_op"])
         if instruction is None:
@@ -98,5 +98,5 @@ def _launch(event: str, text: dict[str, str], programs: Programs, program: int) 
 
 
 def _without_details(annotation: str) -> str:
-    """The outermost name of `name:type#shape=(…)#::#edge_name=…#`, without what follows it."""
+    """The outermost name in an annotation like `name:type#shape=(…)#::#edge_name=…#`."""
     return annotation.partition("::")[0].partition("#")[0]

@@ -1,4 +1,4 @@
-"""What tells ops apart beside their names: the shapes that they allocate, how they launch kernels, and their order."""
+"""Evidence that helps to match ops besides their names: allocated shapes, kernel launches and order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LAUNCH = ["grid_dim", "block_dim"]
 
 @dataclass(frozen=True, eq=False)
 class OpEvidence:
-    """What is known of the ops of some hosts beside their types.
+    """Evidence about the ops of some hosts.
 
-    `names` are those of all ops. By op name: `shapes`, the distinct shapes of what it allocated; `launches`, the grids
-    and blocks of its kernels; `places`, the first and the last position that it had in the order in which the ops of a
-    step began, on the devices where there are any, else on the host.
+    `names` are the names of all ops. By op name: `shapes` are the distinct shapes that it allocated; `launches` the
+    grid and block sizes of its kernels; `places` its first and last position in the order in which the ops of a step
+    start, on devices if there are any, else on the host.
     """
 
     names: frozenset[str] = frozenset()
@@ -34,7 +34,7 @@ class OpEvidence:
 
 
 def op_evidence(parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame]) -> OpEvidence:
-    """The evidence of some hosts: of each the parts of `OpParts`, and `kernel_stats`."""
+    """The evidence of some hosts, given the `OpParts.parts` and the `kernel_stats` of each."""
     ops = pd.concat(parts, ignore_index=True)
     ordered = ops[ops["earliest"] >= 0]
     on_device = ordered["host_or_device"] == schema.DEVICE
@@ -55,7 +55,8 @@ def op_evidence(parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame]) 
 
 
 def with_shapes(parts: OpParts, memory: MemoryEvents) -> OpParts:
-    """The parts with a column `shapes`: the distinct shapes that ops of the name allocated, in order, else empty."""
+    """The parts with a column `shapes`: the distinct shapes allocated by ops of the same name, sorted, empty if
+    none."""
     shapes = _allocated_shapes(memory)
     names = parts.parts["op_name"]
     column = pd.Series([shapes.get(name, "") for name in names], index=names.index, dtype="str")

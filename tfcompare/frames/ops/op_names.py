@@ -1,4 +1,5 @@
-"""From an event's name to the op it stands for, by the rules of xprof (`docs/numbers.md`, "From an event's name")."""
+"""Parses the name of an event into the op it represents, by xprof's rules (`docs/numbers.md`, "From an event's
+name")."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ DATASET = "Dataset"
 """Type of the ops of a tf.data iterator."""
 
 EAGER_EXECUTION = "EagerLocalExecute: "
-"""Begins the name of the event in which TensorFlow runs what Python called: `EagerLocalExecute: MatMul`."""
+"""Name prefix of the event in which TensorFlow runs an op called from Python: `EagerLocalExecute: MatMul`."""
 
 _INPUT_TYPES = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
 
@@ -31,9 +32,9 @@ class Op(NamedTuple):
 
 
 def eager_op(full_name: str) -> Op | None:
-    """The op in the name of an eager execution, under the event's whole name; None for any other event.
+    """The op in the name of an eager execution, with the event's full name as op name; None for other events.
 
-    Taking an element of tf.data is no op here: its time is that of the input.
+    Fetching the next element of tf.data does not count: that is input time.
     """
     kind = full_name.removeprefix(EAGER_EXECUTION)
     if kind == full_name or kind in _INPUT_TYPES or not _TF_TYPE.fullmatch(kind):
@@ -42,7 +43,7 @@ def eager_op(full_name: str) -> Op | None:
 
 
 def parse_op(full_name: str) -> Op | None:
-    """The op in `name:type` and its relatives; None for a name that is no op's."""
+    """The op in a name like `name:type`; None if the name is no op's."""
     name, colon, kind = full_name.partition(":")
     if not colon:
         lower = full_name.lower()

@@ -1,8 +1,8 @@
-"""Op time in its smallest parts: per device, op and kernel, and step. `op_stats` and `op_steps` are sums of these.
+"""Op time in its smallest parts, by device, op, kernel and step. `op_stats` and `op_steps` are sums of these.
 
-A part is one op as one kernel (or HLO instruction of one program) ran it. xprof sums each part over devices and hosts
-first, then groups parts by op: times add up, occurrences are those of the part that ran most often, since an op made of
-three kernels that ran five times ran five times.
+A part is one op as run by one kernel (or HLO instruction of one program). Like xprof, sum each part over devices and
+hosts first, then group parts by op: times add up, while occurrences are those of the part that ran most often, since an
+op of three kernels that ran five times each ran five times.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Bools = npt.NDArray[np.bool_]
 NO_STEP = -1
 
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
-PLACES = ["earliest", "latest"]
-"""The first and last position of a part in the order in which the parts of a step began; −1 outside of all steps."""
+ORDER_COLUMNS = ["earliest", "latest"]
+"""First and last position of a part in the order in which the parts of a step start; −1 outside all steps."""
 
-ADDED = ["occurrences", "total_time_ps", "self_time_ps"]
-_AT_ONCE = 1 << 18
-_DENSE = 4  # a table of all combinations is taken if it has at most so many elements for each row
+SUMMED = ["occurrences", "total_time_ps", "self_time_ps"]
+_MERGE_ROWS = 1 << 18
+_MAX_DENSE_RATIO = 4  # use a table of all possible keys if it has at most this many elements per row
 
 
 NO_WALL: pd.DataFrame = pd.DataFrame(
@@ -46,13 +46,13 @@ NO_WALL: pd.DataFrame = pd.DataFrame(
 
 @dataclass(frozen=True, eq=False)
 class OpParts:
-    """Parts, and what they took in each step.
+    """The parts of ops, and the time of each in each step.
 
-    `parts`: columns device (the plane's name), host_or_device, op_type, op_name, part, those of `PLACES`, and shapes
-    (`op_evidence.with_shapes`); `cells`: columns part (a row of
-    `parts`), step (its number, `NO_STEP` outside of all), occurrences, total_time_ps, self_time_ps, is_eager; `wall`:
-    columns part, step, step_part (a position in `schema.STEP_PARTS`), stage (the row of `parts` of the tf.data iterator
-    that the op worked for, −1 for none) and wall_time_ps, the op's share of that part of the step.
+    `parts` has the columns device (the plane's name), host_or_device, op_type, op_name, part, `ORDER_COLUMNS`, and
+    shapes (`op_evidence.with_shapes`). `cells` has the columns part (a row of `parts`), step (its number, `NO_STEP`
+    outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `wall` has the columns part, step, step_part
+    (a position in `schema.STEP_PARTS`), stage (the row in `parts` of the tf.data iterator that the op worked for, −1
+    for none) and wall_time_ps, the op's share of that part of the step.
     """
 
     parts: pd.DataFrame
@@ -61,15 +61,15 @@ class OpParts:
 
     @property
     def memory_bytes(self) -> int:
-        """What the frames take in memory."""
+        """Memory used by the frames, in bytes."""
         return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
 
     @cached_property
     def over_all_steps(self) -> OpParts:
-        """The same with one cell for each part that has any, of what it took in all steps and outside of them."""
+        """The same parts summed over all steps and the time outside them: one cell per part."""
         code = self.cells["part"].to_numpy()
         part, code = distinct(code, len(self.parts))
-        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in ADDED}
+        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in SUMMED}
         is_eager = any_of(code, self.cells["is_eager"].to_numpy(), len(part))
         totals = pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager})
         of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
@@ -83,14 +83,17 @@ class OpParts:
 
 
 def frame_bytes(frame: pd.DataFrame) -> int:
-    """What a frame takes in memory, its texts included."""
+    """Memory used by a frame and its texts, in bytes."""
     return int(frame.memory_usage(deep=True).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class OpEvents:
-    """Events that ran an op, all on one plane, sorted as by `nesting.order_by_start`: `rows` are theirs in the XSpace,
-    `part` is a row of `parts` (columns op_type, op_name, part), `step` the position of its step, −1 outside of all."""
+    """The op events of one plane, sorted as by `nesting.order_by_start`.
+
+    `rows` are their rows in the XSpace, `part` is a row of `parts` (columns op_type, op_name, part), `step` the
+    position of the step, −1 outside all steps.
+    """
 
     device: str
     host_or_device: str
@@ -105,12 +108,12 @@ class OpEvents:
     idle_ps: int
 
     def op_parts(self, step_numbers: Int64, start_ps: Int64) -> OpParts:
-        """The parts that have events, by step; `step_numbers`: the number at each position. Without wall times.
+        """The parts that have events, by step, without wall times.
 
-        `start_ps`: when each event of the XSpace began.
+        `step_numbers` is the number of the step at each position, `start_ps` the start of every event of the XSpace.
         """
         width = len(step_numbers) + 1
-        key = self.part.astype(np.int64)
+        key = self.part.astype(np.int64)  # part and step as one number, computed in place to save memory
         key *= width
         key += self.step
         key += 1
@@ -121,7 +124,7 @@ class OpEvents:
         parts = parts[_TEXTS].astype("str").reset_index(drop=True)
         begin = -largest(code, -start_ps[self.rows], len(cells))
         return OpParts(
-            parts.assign(**_places(part, cells % width, begin, len(parts))),
+            parts.assign(**_order_in_step(part, cells % width, begin, len(parts))),
             pd.DataFrame(
                 {
                     "part": part,
@@ -136,19 +139,21 @@ class OpEvents:
         )
 
 
-def _places(part: Int64, step: Int64, begin: Int64, size: int) -> dict[str, Int64]:
-    """The columns `PLACES` of so many parts, from where each part began in each step; step 0 is outside of all, and
-    counts where there is no other."""
+def _order_in_step(part: Int64, step: Int64, begin: Int64, size: int) -> dict[str, Int64]:
+    """The columns `ORDER_COLUMNS` of `size` parts, from when each part began in each step.
+
+    Step 0 stands for outside all steps, and is used only if there is no other step.
+    """
     inside = np.flatnonzero((step > 0) | (not step.any()))
     order = inside[np.lexsort((begin[inside], step[inside]))]
     of_step = step[order]
-    place = np.arange(len(order)) - np.searchsorted(of_step, of_step)
-    latest = largest(part[order], place, size)
-    earliest = -largest(part[order], -place, size)
-    return dict(zip(PLACES, (np.where(latest < 0, -1, earliest), np.maximum(latest, -1)), strict=True))
+    rank = np.arange(len(order)) - np.searchsorted(of_step, of_step)
+    latest = largest(part[order], rank, size)
+    earliest = -largest(part[order], -rank, size)
+    return dict(zip(ORDER_COLUMNS, (np.where(latest < 0, -1, earliest), np.maximum(latest, -1)), strict=True))
 
 
-def together(several: Iterable[OpParts]) -> OpParts:
+def concat_parts(several: Iterable[OpParts]) -> OpParts:
     """The parts of several planes of one host."""
     every = list(several)
     if len(every) == 1:
@@ -162,9 +167,11 @@ def together(several: Iterable[OpParts]) -> OpParts:
     )
 
 
-def of_hosts(hosts: Sequence[OpParts]) -> OpParts:
-    """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
-    known by its name alone, of whatever type."""
+def merge_hosts(hosts: Sequence[OpParts]) -> OpParts:
+    """The parts of all hosts, summed where all their texts are equal.
+
+    With several hosts, host ops are identified by name alone, regardless of type.
+    """
     if len(hosts) == 1:
         return hosts[0]
     every = pd.concat([p.parts for p in hosts], ignore_index=True)
@@ -176,34 +183,34 @@ def of_hosts(hosts: Sequence[OpParts]) -> OpParts:
     first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
     op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
     rows = list(np.split(row, ends[:-1]))
-    return OpParts(parts.assign(op_type=op_type), _added_up(hosts, rows), _wall_of_hosts(hosts, rows))
+    return OpParts(parts.assign(op_type=op_type), _sum_cells(hosts, rows), _sum_wall(hosts, rows))
 
 
-def _wall_of_hosts(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The wall times of all hosts; `rows`: for each host, which parts its own ones are."""
+def _sum_wall(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
+    """The wall times of all hosts. `rows` maps the parts of each host to the merged parts."""
     keys = [name for name in NO_WALL if name != "wall_time_ps"]
     found = [h.wall.assign(part=row[h.wall["part"]], stage=np.append(row, -1)[h.wall["stage"]])
              for h, row in zip(hosts, rows, strict=True)]  # fmt: skip
     return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
 
 
-def _added_up(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The cells of all hosts, one for each part and step; `rows`: for each host, which parts its own ones are.
+def _sum_cells(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
+    """The cells of all hosts, summed by part and step. `rows` maps the parts of each host to the merged parts.
 
-    A few hosts at a time: all their cells at once would be far more than what comes out.
+    Merges a few hosts at a time, since all their cells together would take far more memory than the result.
     """
     found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
     for host, row in zip(hosts, rows, strict=True):
-        cells = host.cells  # read anew each time where they are kept in a pack
+        cells = host.cells  # may be read from disk on every access
         waiting.append(cells.assign(part=row[cells["part"]]))
         count += len(waiting[-1])
-        if count > max(_AT_ONCE, len(found)):
-            found, waiting, count = _by_part_and_step([found, *waiting]), [], 0
-    return _by_part_and_step([found, *waiting])
+        if count > max(_MERGE_ROWS, len(found)):
+            found, waiting, count = _sum_by_part_and_step([found, *waiting]), [], 0
+    return _sum_by_part_and_step([found, *waiting])
 
 
-def _by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """These cells, added up where part and step are the same."""
+def _sum_by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The cells of several frames, summed by part and step."""
     column = {name: np.concatenate([cells[name].to_numpy() for cells in several]) for name in _NO_CELLS}
     step, parts = column["step"], int(column["part"].max(initial=-1)) + 1
     low = int(step.min(initial=0))
@@ -213,7 +220,7 @@ def _by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
         {
             "part": keys // len(numbers),
             "step": numbers[keys % len(numbers)] + low,
-            **{name: sums(code, column[name], len(keys)) for name in ADDED},
+            **{name: sums(code, column[name], len(keys)) for name in SUMMED},
             "is_eager": any_of(code, column["is_eager"], len(keys)),
         },
         copy=False,
@@ -221,8 +228,8 @@ def _by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
-    """(the distinct ones of these keys from 0 to `size`, in order; for each key its position among them)."""
-    if size > _DENSE * len(keys) + 1024:
+    """(the distinct keys, in order; the position of each key among them). Keys are from 0 to `size` − 1."""
+    if size > _MAX_DENSE_RATIO * len(keys) + 1024:
         found, position = np.unique(keys, return_inverse=True)
         return found, position
     is_used = np.zeros(size, np.bool_)
@@ -231,21 +238,21 @@ def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
 
 
 def sums(code: Int64, values: Int64, size: int) -> Int64:
-    """The sum of the values of each code."""
+    """The sum of the values of each code, for codes from 0 to `size` − 1."""
     out = np.zeros(size, np.int64)
     np.add.at(out, code, values)
     return out
 
 
 def largest(code: Int64, values: Int64, size: int) -> Int64:
-    """The largest of the values of each code."""
+    """The largest value of each code, for codes from 0 to `size` − 1."""
     out = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(out, code, values)
     return out
 
 
 def any_of(code: Int64, flags: Bools, size: int) -> Bools:
-    """Whether any of the flags of each code is set."""
+    """Whether any flag of each code is set."""
     out = np.zeros(size, np.bool_)
     out[code[flags]] = True
     return out

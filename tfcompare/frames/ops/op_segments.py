@@ -1,10 +1,9 @@
-"""Stretches of time in which an op is the innermost one running on its thread or stream: what shares a step's time."""
+"""Segments of time in which an op is the innermost one on its thread or stream: they share the time of steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +11,11 @@ import numpy.typing as npt
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.steps.activities import NONE, Activity
+from tfcompare.frames.steps.steps import Steps
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 from tfcompare.schema import HOST
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-if TYPE_CHECKING:
-    from tfcompare.frames.steps.steps import Steps
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -27,15 +24,18 @@ Bools = npt.NDArray[np.bool_]
 
 PIECES_PER_SEGMENT = 4
 PIECES_AT_LEAST = 100_000
-"""Segments of tf.data are cut at the steps that they reach into. Where that would make more than so many pieces, those
-that reach into the most steps are left out. No real profile comes near."""
+"""Limits on the pieces made when tf.data segments are split at steps. Segments that overlap the most steps are dropped
+first. No real profile reaches this."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpSegments:
-    """One element each: `op` (its position among the op rows of all planes), `start_ps`, `end_ps`, `step` (whose time
-    it may share), `activity` (`Activity`), `is_waiting` (it shares only time in which nothing of its activity that is
-    not waiting runs) and `stage` (the op row of the tf.data iterator that it works for, −1 for none)."""
+    """Segments of ops, one element each.
+
+    `op` is the position among the op rows of all planes; `step` the step whose time the segment may share; `activity`
+    an `Activity`; `stage` the op row of the tf.data iterator that it works for, −1 for none. A segment with
+    `is_waiting` gets only time in which no other segment of its activity runs.
+    """
 
     op: Int64
     start_ps: Int64
@@ -46,7 +46,7 @@ class OpSegments:
     stage: Int64
 
     def take(self, chosen: Int64) -> OpSegments:
-        """Those segments."""
+        """The segments at those positions."""
         return OpSegments(*(getattr(self, f.name)[chosen] for f in fields(self)))
 
 
@@ -60,18 +60,18 @@ NO_SEGMENTS = OpSegments(
 def op_segments(
     space: XSpace, steps: Steps, ops: Sequence[OpEvents], activity: Int8, functions: TfDataFunctions
 ) -> OpSegments:
-    """The segments of all ops that may share the time of a step, cut to it.
+    """The segments of all ops that may share the time of a step, clipped to it.
 
-    `activity`: of every event, `NONE` for what explains no time. A segment shares the time of the step that led to it;
-    what tf.data does, whenever it does it.
+    `activity` is the activity of every event, `NONE` if it explains no time. A segment shares the time of the step that
+    caused it; segments of tf.data share that of any step in which they run.
     """
     first = 0
     found = []
     for plane in ops:
         if plane.host_or_device == HOST:
-            of_plane = _on_host(space, steps, plane, activity, functions)
+            of_plane = _host_segments(space, steps, plane, activity, functions)
         else:
-            of_plane = [_of_own_step(space, steps, plane, activity)]
+            of_plane = [_device_segments(space, steps, plane, activity)]
         for segments in of_plane:
             segments.op[:] += first
             segments.stage[segments.stage >= 0] += first
@@ -80,7 +80,7 @@ def op_segments(
     return _concat(found)
 
 
-def _of_own_step(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
+def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
     at, start, end = innermost(space, ops.rows)
     row = ops.rows[at]
     segments = OpSegments(
@@ -92,48 +92,50 @@ def _of_own_step(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> 
         is_waiting=np.zeros(len(at), np.bool_),
         stage=np.full(len(at), -1),
     )
-    return _cut(segments, steps)
+    return _clip_to_steps(segments, steps)
 
 
-def _on_host(
+def _host_segments(
     space: XSpace, steps: Steps, ops: OpEvents, activity: Int8, functions: TfDataFunctions
 ) -> list[OpSegments]:
-    """Those of host ops: of all but tf.data, in their own step; of tf.data, in every step that they reach into."""
-    op_of_event = np.full(len(space.events) + 1, -1, np.int64)  # the spare last element answers for −1
+    """The segments of host ops: those of tf.data in every step that they overlap, all others in their own step."""
+    op_of_event = np.full(len(space.events) + 1, -1, np.int64)  # the last element maps −1 to −1
     op_of_event[ops.rows] = ops.part
     op_of_event[functions.calls] = op_of_event[functions.caller]  # in a call, the iterator waits for its function
     calls = functions.calls[op_of_event[functions.calls] >= 0]
-    rows = _merged(space, ops.rows, calls)
+    rows = _merge_rows(space, ops.rows, calls)
     at, start, end = innermost(space, rows)
     row = rows[at].astype(np.int64)
     function = functions.part_around(space, row)
     caller = np.append(functions.part_caller, -1)[function]
     is_tf_data = functions.is_iterator[row] | functions.is_waiting[row] | (function >= 0)
-    own = np.where(_are_eager(space, ops)[row] & (activity[row] == NONE), np.int8(Activity.HOST_COMPUTE), activity[row])
-    waits_for_it = (own == Activity.WAIT_FOR_INPUT) & ~is_tf_data
-    is_input = is_tf_data | waits_for_it
+    own = np.where(
+        _is_eager_op(space, ops)[row] & (activity[row] == NONE), np.int8(Activity.HOST_COMPUTE), activity[row]
+    )
+    is_waiting_op = (own == Activity.WAIT_FOR_INPUT) & ~is_tf_data
+    is_input = is_tf_data | is_waiting_op
     segments = OpSegments(
         op=op_of_event[row],
         start_ps=start,
         end_ps=end,
         step=steps.of_event[row].astype(np.int64),
         activity=np.where(is_input, np.int8(Activity.WAIT_FOR_INPUT), own),
-        is_waiting=functions.is_waiting[row] | waits_for_it,
+        is_waiting=functions.is_waiting[row] | is_waiting_op,
         stage=np.where(functions.is_iterator[row], -1, op_of_event[caller]),
     )
-    of_input = _in_every_step(segments.take(np.flatnonzero(is_input)), steps)
-    return [_cut(segments, steps, ~is_input), _cut(of_input, steps)]
+    of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
+    return [_clip_to_steps(segments, steps, ~is_input), _clip_to_steps(of_input, steps)]
 
 
-def _are_eager(space: XSpace, ops: OpEvents) -> Bools:
-    """Which events are ops that ran eagerly: the host computes in them, though they explain no part of a step."""
+def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
+    """Which events are eagerly executed ops: these are host compute, though they explain no part of a step."""
     out = np.zeros(len(space.events), np.bool_)
     out[ops.rows] = ops.is_eager
     return out
 
 
-def _merged(space: XSpace, rows: Int32, more: Int64) -> Int32:
-    """The rows of both in the order that nesting needs: by line, start and length."""
+def _merge_rows(space: XSpace, rows: Int32, more: Int64) -> Int32:
+    """The rows of both, sorted as by `nesting.order_by_start`."""
     if not len(more):
         return rows
     every = np.sort(np.concatenate([rows, more]).astype(np.int32))  # file order is line by line
@@ -141,27 +143,28 @@ def _merged(space: XSpace, rows: Int32, more: Int64) -> Int32:
     return every
 
 
-def _in_every_step(segments: OpSegments, steps: Steps) -> OpSegments:
-    """The segments once for each step whose time they reach into."""
+def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
+    """Each segment repeated for every step that it overlaps."""
     if not len(steps.number):
         return segments.take(np.zeros(0, np.int64))
     in_order = np.argsort(steps.start_ps, kind="stable")
     start, reach = steps.start_ps[in_order], np.maximum.accumulate(steps.end_ps[in_order])
+    # Each segment overlaps `count` steps, the first of which is number `low` by start time.
     low = np.searchsorted(reach, segments.start_ps, side="right")
     count = np.maximum(np.searchsorted(start, segments.end_ps, side="left") - low, 0)
     fewest_first = np.argsort(count, kind="stable")
-    most = PIECES_PER_SEGMENT * len(count) + PIECES_AT_LEAST
-    kept = np.sort(fewest_first[np.cumsum(count[fewest_first]) <= most])
-    low, count = low[kept], count[kept]
-    piece = np.repeat(kept, count)
+    limit = PIECES_PER_SEGMENT * len(count) + PIECES_AT_LEAST
+    retained = np.sort(fewest_first[np.cumsum(count[fewest_first]) <= limit])
+    low, count = low[retained], count[retained]
+    piece = np.repeat(retained, count)
     position = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
     out = segments.take(piece)
     out.step[:] = in_order[position]
     return out
 
 
-def _cut(segments: OpSegments, steps: Steps, among: Bools | None = None) -> OpSegments:
-    """What lies within the segments' steps and can explain any of their time; only those `among` these, if given."""
+def _clip_to_steps(segments: OpSegments, steps: Steps, among: Bools | None = None) -> OpSegments:
+    """The segments clipped to their steps, without those that explain no time; optionally only those in `among`."""
     start = np.maximum(segments.start_ps, steps.start_ps[segments.step])
     end = np.minimum(segments.end_ps, steps.end_ps[segments.step])
     inside = (segments.step >= 0) & (segments.activity != NONE) & (end > start)
@@ -177,12 +180,12 @@ def _concat(several: Sequence[OpSegments]) -> OpSegments:
 
 
 def innermost(space: XSpace, rows: Int32) -> tuple[Int64, Int64, Int64]:
-    """(position in `rows`, start, end) of each stretch in which none of the other events within an event runs.
+    """(position in `rows`, start, end) of each stretch of an event in which none of the events nested in it runs.
 
     `rows` are sorted as by `nesting.order_by_start`.
     """
-    most = 2 * len(rows)
-    at, start, end = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64)
+    limit = 2 * len(rows)
+    at, start, end = np.empty(limit, np.int64), np.empty(limit, np.int64), np.empty(limit, np.int64)
     stack, since = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     events = space.events
     count = _find_innermost(events.line, events.start_ps, events.duration_ps, rows, stack, since, at, start, end)
@@ -194,7 +197,7 @@ def _find_innermost(
     line: Array, start: Array, duration: Array, order: Array, stack: Array, since: Array, at: Array, begins: Array,
     ends: Array
 ) -> Int:  # fmt: skip
-    """`stack`: places in `order` of the events that are open; `since`: from when on each of them is the innermost."""
+    """`stack` holds positions in `order` of the open events; `since` is when each of them last became the innermost."""
     count, depth = np.int64(0), 0
     for i in range(order.size + 1 if order.size else 0):
         is_last = i == order.size

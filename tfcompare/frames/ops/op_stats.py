@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.ops.op_parts import ADDED, NO_STEP, OpParts, any_of, distinct, largest, sums
+from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED, OpParts, any_of, distinct, largest, sums
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
@@ -17,9 +17,9 @@ _OP = ["host_or_device", "op_type", "op_name"]
 
 
 def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) -> pd.DataFrame:
-    """Columns of `schema.OP_STATS`: device before host, self time descending, then name; an IDLE row a side.
+    """Columns of `schema.OP_STATS`: device before host, self time descending, then name; one IDLE row per side.
 
-    `idle` has the columns device, host_or_device, idle_ps. Without steps there are no wall times.
+    `idle` has the columns device, host_or_device, idle_ps. Wall times are NaN if there are no steps.
     """
     ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
     ops = pd.concat([ops, sums_of_ops], axis=1)
@@ -36,8 +36,10 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) 
 
 
 def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFrame:
-    """Columns of `schema.OP_STEPS`, by op and step. An op may have wall time in a step that it did not begin in: it
-    then has no occurrence there. Without steps there are no wall times."""
+    """Columns of `schema.OP_STEPS`, by op and step. Wall times are NaN if there are no steps.
+
+    An op may have wall time in a step in which it did not start; it then has no occurrence there.
+    """
     ops, wall = _wall_by_op(parts)
     op_of_row = cells.keys[_OP].merge(ops.reset_index(names="op"), on=_OP, how="left", validate="one_to_one")["op"]
     rows = cells.cells.assign(op=op_of_row.to_numpy()[cells.cells["row"]])
@@ -50,16 +52,18 @@ def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFra
 
 
 def _wall_by_op(parts: OpParts) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(the ops by side, type and name, in order; wall_time_us of each `op`, a position there, in each step)."""
+    """(the ops by side, type and name, sorted; columns op (a position in those), step and wall_time_us)."""
     op_of_part = parts.parts.groupby(_OP).ngroup().to_numpy()
     ops = parts.parts[_OP].assign(op=op_of_part).drop_duplicates("op").set_index("op").sort_index()
     wall = parts.wall.assign(op=op_of_part[parts.wall["part"]], wall_time_us=parts.wall["wall_time_ps"] / PS_PER_US)
     return ops, wall.groupby(["op", "step"])["wall_time_us"].sum().reset_index()
 
 
-def named_wall(parts: OpParts) -> pd.DataFrame:
-    """The wall times of `parts` by op: host_or_device, op_type, op_name, step, step_part (its name), stage (the name of
-    the tf.data iterator that the op worked for, empty for none), wall_time_us."""
+def wall_times_by_op(parts: OpParts) -> pd.DataFrame:
+    """Wall times by op: host_or_device, op_type, op_name, step, step_part (its name), stage, wall_time_us.
+
+    `stage` is the name of the tf.data iterator that the op worked for, empty for none.
+    """
     wall, ops = parts.wall, parts.parts
     names = ops[_OP].iloc[wall["part"]].reset_index(drop=True)
     stages = pd.Series([*ops["op_name"], ""], dtype="str")
@@ -73,7 +77,7 @@ def named_wall(parts: OpParts) -> pd.DataFrame:
 
 
 def op_cells(parts: OpParts, host: str) -> StepCells:
-    """The self time of each op in each step; ordered by side, type, name and step."""
+    """The self time of each op in each step, sorted by side, type, name and step."""
     every = parts.cells
     inside = OpParts(parts.parts, every[every["step"] != NO_STEP], parts.wall)
     number = inside.cells["step"].to_numpy()
@@ -92,16 +96,16 @@ def op_cells(parts: OpParts, host: str) -> StepCells:
 
 
 def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """(the ops by side, type and name; one row for each `op`, a position there, in each step, in order).
+    """(the ops by side, type and name; one row per `op` (a position in those) and step).
 
-    There are so many steps; that of each cell is given. Parts of the same name add up first; of these, times add up and
-    occurrences are the largest.
+    `step` is the position of each cell's step, of `steps` in all. Parts of the same name are summed first; over these,
+    times add up and occurrences are the largest.
     """
     named = parts.parts.assign(rank=parts.parts.groupby([*_OP, "part"]).ngroup())
     steps = max(steps, 1)
     part_of_cell = named["rank"].to_numpy()[parts.cells["part"]]
     of_part, code = distinct(part_of_cell * steps + step, len(named) * steps)
-    occurrences, total, own = (sums(code, parts.cells[name].to_numpy(), len(of_part)) for name in ADDED)
+    occurrences, total, own = (sums(code, parts.cells[name].to_numpy(), len(of_part)) for name in SUMMED)
     is_eager = any_of(code, parts.cells["is_eager"].to_numpy(), len(of_part))
 
     named = named.drop_duplicates("rank").sort_values("rank")
@@ -122,7 +126,7 @@ def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.Da
 
 
 def _idle_rows(idle: pd.DataFrame) -> pd.DataFrame:
-    """An IDLE row for each side there is."""
+    """One IDLE row per side."""
     of_side = idle.astype({"idle_ps": "float64"}).groupby("host_or_device", as_index=False)["idle_ps"].sum()
     return pd.DataFrame(
         {

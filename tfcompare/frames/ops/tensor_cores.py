@@ -1,6 +1,6 @@
-"""Whether a kernel uses tensor cores (AMD: matrix cores), and whether its op could, by their names.
+"""Whether a kernel uses tensor cores (AMD: matrix cores), and whether its op could, judged by their names.
 
-No profile says so; these are the names that xprof 2.24.2 goes by, all of them.
+Profiles do not record this. The names are those that xprof 2.24.2 uses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AMD = re.compile(
     re.ASCII,
 )
 _AMD_HELPER = re.compile(r"_odo_|_dq_convert|_dq_shuffle|topksoftmax|DqAccPrezeroKernel")
-"""AMD kernels that only prepare or convert data for those above, whatever else their names hold."""
+"""AMD kernels that only prepare or convert data for those above, even if their name matches `_AMD`."""
 
 _ELIGIBLE = re.compile(
     r"(Conv2D|Conv2DBackpropFilter|Conv2DBackpropInput|Conv3D|DepthwiseConv2dNative"
@@ -28,7 +28,10 @@ _ELIGIBLE = re.compile(
 
 
 def uses_tensor_cores(kernel_name: str, vendor: str) -> bool:
-    """`vendor` as the device's plane has it; the names of both count where it has none."""
+    """Whether the kernel's name is one of a kernel that uses tensor cores.
+
+    `vendor` is the device plane's; if it is empty, names of both vendors count.
+    """
     vendor = vendor.casefold()
     if vendor in ("nvidia", "") and _NVIDIA.search(kernel_name):
         return True
@@ -37,7 +40,7 @@ def uses_tensor_cores(kernel_name: str, vendor: str) -> bool:
 
 
 def is_eligible(op_name: str, equation: str) -> bool:
-    """Whether the op multiplies matrices: by its name, or by an einsum `equation` of two operands."""
+    """Whether the op multiplies matrices, judged by its name or by an einsum `equation` of two operands."""
     if _ELIGIBLE.search(op_name):
         return True
     sides = equation.split("->")

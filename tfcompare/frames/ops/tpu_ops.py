@@ -23,7 +23,7 @@ _STEPS_LINE = "Steps"
 
 
 def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) -> list[OpEvents]:
-    """The ops of each TPU core, one element a plane with events."""
+    """The ops of each TPU core, one element per plane with events."""
     start, duration = _device_times(space)
     part_of_metadata, parts = _parts(space)
     out = []
@@ -32,11 +32,11 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
             continue
         every = _on_lines(space, plane, OP_LINES)
         rows = every.take(np.flatnonzero(part_of_metadata.take(space.events.metadata.take(every)) >= 0))
-        out.append(_on_plane(space, plane, rows, start, duration, part_of_metadata, parts, step, is_eager))
+        out.append(_ops_on_plane(space, plane, rows, start, duration, part_of_metadata, parts, step, is_eager))
     return out
 
 
-def _on_plane(
+def _ops_on_plane(
     space: XSpace, plane: Plane, rows: Int32, start: Int64, duration: Int64, part: Int64, parts: pd.DataFrame,
     step: Int32, is_eager: Bools
 ) -> OpEvents:  # fmt: skip
@@ -66,21 +66,21 @@ def _on_lines(space: XSpace, plane: Plane, names: tuple[str, ...]) -> Int32:
 
 
 def _device_times(space: XSpace) -> tuple[Int64, Int64]:
-    """(start, duration) of every event by the device's own clock where the event has it, and that can be right."""
+    """(start, duration) of every event, by the device's own clock if recorded and plausible."""
     offsets, durations = space.numbers("device_offset_ps"), space.numbers("device_duration_ps")
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     known = np.zeros((2, len(start)), np.bool_)
     own_start, own_duration = start.copy(), duration.copy()
     own_start[offsets[0]], known[0, offsets[0]] = offsets[1], True
     own_duration[durations[0]], known[1, durations[0]] = durations[1], True
-    both = known.all(axis=0) & _can_be(own_start, -LONGEST_PS) & _can_be(own_duration, 0)
+    both = known.all(axis=0) & _is_plausible(own_start, -LONGEST_PS) & _is_plausible(own_duration, 0)
     if own_duration[both].sum(dtype=np.float64) > MOST_PS:
         return start, duration
     start[both], duration[both] = own_start[both], own_duration[both]
     return start, duration
 
 
-def _can_be(times: Int64, least: int) -> Bools:
+def _is_plausible(times: Int64, least: int) -> Bools:
     return (times >= least) & (times <= LONGEST_PS)
 
 

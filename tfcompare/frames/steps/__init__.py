@@ -1,1 +1,1 @@
-"""The steps of a profile and what their time is made of."""
+"""Finds the steps of a profile and what their time is spent on."""

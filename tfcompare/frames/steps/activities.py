@@ -1,19 +1,19 @@
-"""What host threads and devices can be doing, as far as it explains where a step's time goes."""
+"""What host threads and devices can be doing, as an explanation of where step time goes."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 NONE = -1
-"""In place of an activity: what only stands around others."""
+"""No activity: events that only enclose others."""
 
 
 class Activity(IntEnum):
-    """One kind of doing; where several are under way at once, the first in this order explains the instant."""
+    """Kinds of activity. If several are under way at once, the first in this order explains the time."""
 
     SIXTEEN_BIT_COMPUTE = 0
     THIRTY_TWO_BIT_COMPUTE = 1
-    DEVICE_COMPUTE = 2  # of a width that is not told
+    DEVICE_COMPUTE = 2  # precision unknown
     COPY_TO_HOST = 3
     COPY_BETWEEN_DEVICES = 4
     COLLECTIVE = 5
@@ -27,15 +27,15 @@ class Activity(IntEnum):
     COMPILE = 13
     LAUNCHING_OP = 14
     HOST_OP = 15  # that launches nothing
-    HOST_COLLECTIVE = 16  # takes part in an exchange between hosts, most of the time waiting for the others
+    HOST_COLLECTIVE = 16  # exchange between hosts, mostly waiting for the others
     EXECUTOR = 17
     HOST_COMPUTE = 18
 
 
-WHENEVER = tuple(Activity)[: Activity.WAIT_FOR_INPUT]
-"""What explains an instant of a step whatever led to it: a device is busy for all, and so is who gives it work."""
+COUNTED_BY_TIME = tuple(Activity)[: Activity.WAIT_FOR_INPUT]
+"""Activities that explain any step in which they run, whichever step launched them: device work and launch calls."""
 
-CERTAIN = (
+COUNTED_BY_NAME = (
     Activity.WAIT_FOR_INPUT, Activity.ENQUEUE_INPUT, Activity.COMPILE, Activity.HOST_COLLECTIVE, Activity.EXECUTOR
 )  # fmt: skip
-"""Of the others, what says by its name alone that a step may be waiting for it."""
+"""Of the remaining ones, those whose name alone shows that a step may be waiting for them."""

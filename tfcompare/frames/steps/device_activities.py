@@ -1,4 +1,4 @@
-"""What devices do, event by event."""
+"""The activity of each device event."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tfcompare.frames.ops.copies import KINDS, copy_kinds
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.launches import stream_events
-from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, kernel_precisions, of_instruction
+from tfcompare.frames.ops.precision import SIXTEEN_BIT, THIRTY_TWO_BIT, hlo_precision, kernel_precisions
 from tfcompare.frames.ops.tpu_ops import OP_LINES
 from tfcompare.frames.planes import device_kind, device_planes, events_of_lines
 from tfcompare.frames.steps.activities import Activity
@@ -25,7 +25,7 @@ _COLLECTIVE = re.compile(r"(all-reduce|all-gather|all-to-all|ragged-all-to-all|r
 _CONTROL = re.compile(r"(while|conditional|call)(?![\w-])")
 _TRANSFER = re.compile(r"(send|recv)(-done)?(?![\w-])")
 
-_OF_COPY = {
+_ACTIVITY_OF_COPY = {
     kernels.HOST_TO_DEVICE: Activity.COPY_TO_DEVICE,
     kernels.DEVICE_TO_HOST: Activity.COPY_TO_HOST,
     kernels.DEVICE_TO_DEVICE: Activity.COPY_BETWEEN_DEVICES,
@@ -34,12 +34,12 @@ _OF_COPY = {
     kernels.HOST_TO_HOST: Activity.COPY_WITHIN_HOST,
     kernels.MEMORY_SET: Activity.DEVICE_COMPUTE,
 }
-_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int64)
-_OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
+_ACTIVITY_OF_PRECISION = np.full(3, Activity.DEVICE_COMPUTE, np.int64)
+_ACTIVITY_OF_PRECISION[[SIXTEEN_BIT, THIRTY_TWO_BIT]] = Activity.SIXTEEN_BIT_COMPUTE, Activity.THIRTY_TWO_BIT_COMPUTE
 
 
 def device_activities(space: XSpace) -> tuple[Int32, Int64]:
-    """(rows of the device events that took time, the activity of each)."""
+    """(rows of the device events with a duration, the activity of each)."""
     kind = device_kind(space)
     if kind == "CPU":
         return np.zeros(0, np.int32), np.zeros(0, np.int64)
@@ -51,9 +51,9 @@ def device_activities(space: XSpace) -> tuple[Int32, Int64]:
 def _on_gpu(space: XSpace) -> tuple[Int32, Int64]:
     rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
     collective = np.array([_COLLECTIVE_KERNEL.match(name) is not None for name in space.metadata_names], np.bool_)
-    computing = _OF_PRECISION[kernel_precisions(space, rows)]
+    computing = _ACTIVITY_OF_PRECISION[kernel_precisions(space, rows)]
     activity = np.where(collective[space.events.metadata[rows]], Activity.COLLECTIVE, computing)
-    of_copy = np.array([_OF_COPY[kind] for kind in KINDS], np.int64)
+    of_copy = np.array([_ACTIVITY_OF_COPY[kind] for kind in KINDS], np.int64)
     kind = copy_kinds(space)[rows]
     copied = (kind >= 0) & ~is_kernel(space)[rows]
     activity[copied] = of_copy[kind[copied]]
@@ -70,17 +70,17 @@ def _on_tpu(space: XSpace) -> tuple[Int32, Int64]:
     of_metadata = np.full(len(space.metadata_names), Activity.DEVICE_COMPUTE, np.int64)
     metadata = space.events.metadata.take(rows)
     for row in lookup.used(metadata, len(of_metadata)).tolist():
-        told = category.labels[code[row]] if code[row] >= 0 else ""
+        recorded = category.labels[code[row]] if code[row] >= 0 else ""
         name = str(space.metadata_names[row])
-        of_metadata[row] = _of_instruction(told or name.lstrip("%"))
+        of_metadata[row] = _instruction_activity(recorded or name.lstrip("%"))
         if of_metadata[row] == Activity.DEVICE_COMPUTE:
             made = shape.labels[shape_code[row]] if shape_code[row] >= 0 else ""
-            of_metadata[row] = _OF_PRECISION[of_instruction(f"{name} {made}")]
+            of_metadata[row] = _ACTIVITY_OF_PRECISION[hlo_precision(f"{name} {made}")]
     return rows, of_metadata.take(metadata)
 
 
-def _of_instruction(name: str) -> int:
-    """By the category or the name of an HLO instruction."""
+def _instruction_activity(name: str) -> int:
+    """The activity of an HLO instruction, from its category or name."""
     if name.startswith("infeed"):
         return Activity.COPY_TO_DEVICE
     if name.startswith("outfeed"):

@@ -1,4 +1,4 @@
-"""Which events belong to which step marker, and which ops ran eagerly."""
+"""Assigns events to step markers, and finds the ops that ran eagerly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.frames.links import Links, has_loops, link, spread_groups, told_by_nearest
+from tfcompare.frames.links import Links, has_loops, link, nearest_source_value, spread_groups
 from tfcompare.frames.planes import host_plane
 from tfcompare.xspace import XSpace
 
@@ -30,7 +30,7 @@ TF_DATA_RUNS = (
 _OLD_MARKER = re.compile(r"(train|test|eval|predict)[ _]\d+")
 _MARKER = re.compile(r"(train|test|TraceContext)[^/]*", re.DOTALL)
 _EAGER_EXECUTE = "EagerExecute"
-_ONE_OP, _SEVERAL_OPS = 1, 2  # what runs an event
+_EAGER_OP, _FUNCTION = 1, 2  # what an event runs under
 
 STORED = "stored groups"
 FLAGGED = "step markers"
@@ -41,8 +41,11 @@ NAMED = "chosen marker"
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """`group` of every event (−1: none); `markers`: rows of the explicit step markers that began a group, each with a
-    `step_number`; `source`: what kind of marker that was (empty where there is none)."""
+    """The group of every event, −1 for none.
+
+    `markers` are the rows of the explicit step markers that started a group, `step_number` the number of each. `source`
+    is the kind of those markers, empty if there are none.
+    """
 
     group: Int32
     markers: Int64
@@ -51,33 +54,35 @@ class Groups:
 
 
 def names_matching(space: XSpace, pattern: re.Pattern[str]) -> Bools:
-    """Whether the name of each event metadata entry matches in full."""
+    """Whether the full name of each event metadata entry matches."""
     return np.array([pattern.fullmatch(name) is not None for name in space.metadata_names], np.bool_)
 
 
 def group_events(space: XSpace, links: Links | None, marker: str | None) -> Groups:
-    """Spread each step marker, and each implicit root, over what it led to. A `marker` that the user names goes before
-    whatever the profile has."""
+    """Groups each step marker and implicit root with the events it caused.
+
+    A `marker` named by the user takes precedence over the profile's own markers.
+    """
     if links is None:
         links = link(space)
-    by_nature = space.named(*_IMPLICIT_ROOTS)
-    explicit, source = _explicit_roots(space, by_nature, marker)
-    implicit = np.flatnonzero(by_nature & ~explicit)
-    roots = np.concatenate([np.flatnonzero(explicit), implicit[~of_tf_data(space, implicit)]])
+    is_implicit = space.named(*_IMPLICIT_ROOTS)
+    explicit, source = _explicit_roots(space, is_implicit, marker)
+    implicit = np.flatnonzero(is_implicit & ~explicit)
+    roots = np.concatenate([np.flatnonzero(explicit), implicit[~is_tf_data_run(space, implicit)]])
     roots.sort()
     levels = np.maximum(space.number_of("_r", roots, 1), 1)
     levels[space.named(_TRACE_CONTEXT)[roots]] = 2
     if source == NAMED:
         levels[explicit[roots]] = levels.max(initial=0) + 1
     order = np.lexsort((space.events.start_ps[roots], -levels))
-    group, taken = spread_groups(links, roots[order], levels[order])
-    markers = taken[explicit[taken]]
+    group, used_roots = spread_groups(links, roots[order], levels[order])
+    markers = used_roots[explicit[used_roots]]
     markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
     return Groups(group[: len(space.events)], markers, _step_numbers(space, markers), source if len(markers) else "")
 
 
 def stored_groups(space: XSpace) -> Groups | None:
-    """The groups of a file that was grouped before it was written; None for any other."""
+    """The groups stored in a file that was grouped before it was written; None for other files."""
     rows, ids = space.numbers("group_id")
     if not len(rows):
         return None
@@ -89,14 +94,14 @@ def stored_groups(space: XSpace) -> Groups | None:
     if host is not None:
         on_host[host.events] = True
     markers = _longest_of_each(space, group, np.flatnonzero(named & on_host))
-    numbers = _numbers_in(_step_names(space, markers))
+    numbers = _numbers_in_names(_step_names(space, markers))
     if numbers is None:
         numbers = _step_numbers(space, markers)
     return Groups(group, markers, numbers, STORED if len(markers) else "")
 
 
 def _longest_of_each(space: XSpace, group: Int32, markers: Int64) -> Int64:
-    """The longest of the markers of each group, the earliest of several as long, in time order."""
+    """The longest marker of each group, the earliest if several tie, in time order."""
     start, duration = space.events.start_ps[markers], space.events.duration_ps[markers]
     order = markers[np.lexsort((-start, duration, group[markers]))]
     longest = order[np.append(np.diff(group[order]) != 0, True)] if len(order) else order
@@ -110,9 +115,9 @@ def _step_names(space: XSpace, markers: Int64) -> list[str]:
 
 
 def eager_events(space: XSpace, links: Links | None) -> Bools:
-    """Whether each event ran under an eager execution of an op: not under that of a function, tf.data's included.
+    """Whether each event ran in an eagerly executed op, rather than in a function (including those of tf.data).
 
-    In files grouped before they were written, the stored `is_eager`; with host-driven loops, never.
+    Files that were grouped before they were written store this as `is_eager`. With host-driven loops it is never set.
     """
     stored = space.numbers("is_eager")
     if links is None:
@@ -123,31 +128,31 @@ def eager_events(space: XSpace, links: Links | None) -> Bools:
         return np.zeros(len(space.events), np.bool_)
     sources = space.rows_named(_EAGER_EXECUTE, *TF_DATA_RUNS)
     is_of_one_op = space.named(_EAGER_EXECUTE)[sources] & (space.number_of("is_func", sources, -1) == 0)
-    told = np.where(is_of_one_op, _ONE_OP, _SEVERAL_OPS).astype(np.int8)
-    is_eager: Bools = told_by_nearest(links, sources, told)[: len(space.events)] == _ONE_OP
+    kind = np.where(is_of_one_op, _EAGER_OP, _FUNCTION).astype(np.int8)
+    is_eager: Bools = nearest_source_value(links, sources, kind)[: len(space.events)] == _EAGER_OP
     return is_eager
 
 
 def make_links(space: XSpace) -> Links | None:
-    """The links of a file that was not grouped before; None where what they would tell is stored in it."""
+    """The links of the file; None if it was grouped before it was written."""
     return link(space) if not len(space.numbers("group_id")[0]) else None
 
 
 def host_events_named(space: XSpace, name: str) -> Bools:
-    """Which events of the host have that name."""
+    """Whether each event is a host event with that name."""
     out, host = np.zeros(len(space.events), np.bool_), host_plane(space)
     if host is not None:
         out[host.events] = space.named(name)[host.events]
     return out
 
 
-def are_marker_names(space: XSpace) -> Bools:
-    """Whether the name of each event metadata entry is one that step markers have, whatever flags they carry."""
+def is_marker_name(space: XSpace) -> Bools:
+    """Whether the name of each event metadata entry is a step marker's, regardless of its flags."""
     return names_matching(space, _MARKER)
 
 
-def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tuple[Bools, str]:
-    """(which events are step markers; by what). What is a root `by_nature` is flagged, and yet no marker."""
+def _explicit_roots(space: XSpace, is_implicit: Bools, marker: str | None) -> tuple[Bools, str]:
+    """(which events are step markers, the kind of marker). Implicit roots are flagged as well, but are no markers."""
     if marker is not None:
         return host_events_named(space, marker), NAMED
     numbered = space.has("step_num")
@@ -155,7 +160,7 @@ def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tupl
     rows, flags = space.numbers("_r")
     flagged = np.zeros(len(space.events), np.bool_)
     flagged[rows] = flags > 0
-    flagged &= ~by_nature
+    flagged &= ~is_implicit
     if flagged.any() or contexts.any():
         if ((flagged | contexts) & numbered).any() or not numbered.any():
             return flagged | contexts, FLAGGED
@@ -165,8 +170,8 @@ def _explicit_roots(space: XSpace, by_nature: Bools, marker: str | None) -> tupl
     return names_matching(space, _OLD_MARKER)[space.events.metadata], OLD
 
 
-def of_tf_data(space: XSpace, rows: Int32 | Int64) -> Bools:
-    """Which of these executions of functions belong to tf.data: known by the step id of the run that started them."""
+def is_tf_data_run(space: XSpace, rows: Int32 | Int64) -> Bools:
+    """Which of these function executions belong to tf.data, recognised by the step id of the run that started them."""
     of_runs, are_known = space.numbers_of("id", space.rows_named(*TF_DATA_RUNS))
     ids, known = space.numbers_of("id", rows)
     known &= pd.Index(ids).isin(of_runs[are_known])
@@ -174,22 +179,22 @@ def of_tf_data(space: XSpace, rows: Int32 | Int64) -> Bools:
 
 
 def _step_numbers(space: XSpace, markers: Int64) -> Int64:
-    """The number each marker carries (`step_num`, `iter_num`, or one in its name), else its position."""
+    """The number of each marker: `step_num`, `iter_num`, or one in its name, else its position."""
     for stat in ("step_num", "iter_num"):
         numbers = space.number_of(stat, markers, -1)
         if len(markers) and (numbers >= 0).all():
             return distinct_numbers(numbers)
-    in_names = _numbers_in(space.metadata_names[space.events.metadata[markers]])
+    in_names = _numbers_in_names(space.metadata_names[space.events.metadata[markers]])
     return np.arange(len(markers), dtype=np.int64) if in_names is None else in_names
 
 
-def _numbers_in(names: Iterable[str]) -> Int64 | None:
-    """The numbers at the end of these names; None unless every one has one, and there is any."""
+def _numbers_in_names(names: Iterable[str]) -> Int64 | None:
+    """The numbers at the end of these names; None unless every name has one."""
     digits = [re.search(r"(?<![0-9])([0-9]{1,18})$", name) for name in names]
     found = [int(d.group(1)) for d in digits if d]
     return distinct_numbers(np.array(found, np.int64)) if digits and len(found) == len(digits) else None
 
 
 def distinct_numbers(numbers: Int64) -> Int64:
-    """These step numbers, or positions where two steps would share one."""
+    """These step numbers; positions instead if two steps share a number."""
     return numbers if len(np.unique(numbers)) == len(numbers) else np.arange(len(numbers), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the host's threads do, event by event."""
+"""The activity of each event on the host's threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.frames.combinations import combinations
-from tfcompare.frames.nesting import count_begun, order_by_start, parents_in_time
+from tfcompare.frames.nesting import count_started, order_by_start, parents_in_time
 from tfcompare.frames.ops.op_names import DATASET, parse_op
 from tfcompare.frames.planes import device_kind, host_plane, recorded_on
 from tfcompare.frames.steps import groups as grouping
@@ -39,14 +39,16 @@ _EXECUTING = re.compile(
 
 
 def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | None = None) -> Int8:
-    """The activity of each of these host events, `NONE` for what only stands around others, for step markers, and for
-    what runs in a function that tf.data calls: the step waits for those, which is what explains it. `functions`: those
-    of tf.data, if they are at hand."""
+    """The activity of each of these host events.
+
+    `NONE` for events that only enclose others, for step markers, and for events in a function that tf.data calls: the
+    step's wait for tf.data explains that time. `functions` is the result of `tf_data_functions`, computed if not given.
+    """
     has_device = device_kind(space) != "CPU"
     metadata = space.events.metadata.take(rows)
     of_name = np.full(len(space.metadata_names), NONE, np.int8)
     for row in lookup.used(metadata, len(of_name)).tolist():
-        of_name[row] = _of_host_name(str(space.metadata_names[row]), has_device)
+        of_name[row] = _activity_of_name(str(space.metadata_names[row]), has_device)
     out = of_name.take(metadata)
     out[_root_stages(space, rows)] = Activity.WAIT_FOR_INPUT
     if has_device:
@@ -54,34 +56,35 @@ def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | Non
         ops = np.flatnonzero(out == Activity.HOST_OP)
         out[ops[_any_within(space, rows[launches], rows[ops])]] = Activity.LAUNCHING_OP
         out[launches] = Activity.LAUNCH_CALL
-    is_marker = grouping.are_marker_names(space).take(metadata)
+    is_marker = grouping.is_marker_name(space).take(metadata)
     is_marker |= space.has("step_name").take(rows)
     in_functions = (functions or tf_data_functions(space)).part_around(space, rows) >= 0
     out[is_marker | in_functions] = NONE
     return out
 
 
-def are_collectives(space: XSpace) -> Bools:
-    """Whether each event is an op in which hosts exchange data. A thread of its own runs it, which nothing leads to."""
+def is_collective(space: XSpace) -> Bools:
+    """Whether each event is an op in which hosts exchange data. It runs on its own thread, to which no link leads."""
     named = np.array([_COLLECTIVE.match(name.partition(":")[2]) is not None for name in space.metadata_names], np.bool_)
     return named[space.events.metadata]
 
 
 def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
-    """The rows of the events on the host's recorded threads that took time, thread by thread; only those `among`
-    these (of all events), if given."""
+    """Rows of the events with a duration on the host's recorded threads, thread by thread, optionally only those in
+    `among`."""
     host = host_plane(space)
     if host is None:
         return np.zeros(0, np.int32)
-    counts = recorded_on(space, host)
-    counts &= space.events.duration_ps > 0
+    chosen = recorded_on(space, host)
+    chosen &= space.events.duration_ps > 0
     if among is not None:
-        counts &= among
-    return np.flatnonzero(counts).astype(np.int32)
+        chosen &= among
+    return np.flatnonzero(chosen).astype(np.int32)
 
 
-def _of_host_name(name: str, has_device: bool) -> int:
-    """By the event's name alone. Only where there is a device, handing out its work differs from computing."""
+def _activity_of_name(name: str, has_device: bool) -> int:
+    """The activity that the event's name implies. Launching device work differs from computing only if there is a
+    device."""
     if name.startswith(_NO_ACTIVITY):
         return NONE
     op = parse_op(name)
@@ -102,8 +105,10 @@ def _of_host_name(name: str, has_device: bool) -> int:
 
 
 def _launch_calls(space: XSpace, rows: Int32) -> Bools:
-    """Calls that give a kernel or a copy to the device: what the device's events refer to. Older files name them after
-    the kernel."""
+    """Which events are calls that launch a kernel or copy: device events refer to them by `correlation_id`.
+
+    Older files name these calls after the kernel.
+    """
     metadata = space.events.metadata[rows]
     launch = space.has("correlation_id")[rows] & ~grouping.names_matching(space, _SYNCHRONIZING)[metadata]
     named = np.array([_LAUNCHING.match(name) is not None for name in space.metadata_names], np.bool_)
@@ -111,19 +116,22 @@ def _launch_calls(space: XSpace, rows: Int32) -> Bools:
 
 
 def _any_within(space: XSpace, inner: Int32, outer: Int32) -> Bools:
-    """Whether any of the events `inner` begins within each of `outer`, on its line."""
+    """Whether any event of `inner` starts within each event of `outer`, on the same line."""
     line, start = space.events.line, space.events.start_ps
     inner = inner[np.lexsort((start[inner], line[inner]))]
     before = start[outer] - 1
     until = before + space.events.duration_ps[outer]
-    begun = [count_begun(line[inner], start[inner], line[outer], times) for times in (before, until)]
-    found: Bools = begun[1] > begun[0]
+    started = [count_started(line[inner], start[inner], line[outer], times) for times in (before, until)]
+    found: Bools = started[1] > started[0]
     return found
 
 
 def _root_stages(space: XSpace, rows: Int32) -> Bools:
-    """Stages of an input pipeline that a program marks itself which no other stage is around or led to: what takes
-    their result waits for input."""
+    """Which events are outermost stages of an input pipeline that the program marks itself: no other stage encloses or
+    feeds them.
+
+    Whatever takes their result waits for input.
+    """
     out = np.zeros(len(rows), np.bool_)
     if "_ipl_stage_name" not in space.stat_names and "_ipl_stage_id" not in space.stat_names:
         return out
@@ -134,12 +142,13 @@ def _root_stages(space: XSpace, rows: Int32) -> Bools:
     parent = np.full(len(events), -1, np.int32)
     parents_in_time(events.line, events.start_ps, events.duration_ps, stages, parent)
     root = np.zeros(len(events), np.bool_)
-    root[stages] = (parent[stages] < 0) & ~_handed_over(space, stages)
+    root[stages] = (parent[stages] < 0) & ~_has_producer(space, stages)
     return root[rows]
 
 
-def _handed_over(space: XSpace, rows: Int32) -> Bools:
-    """Whether each event takes what another one of the profile handed over (`_ct`, `_c` as a `_pt`, `_p`)."""
+def _has_producer(space: XSpace, rows: Int32) -> Bools:
+    """Whether each event consumes something that another event of the profile produced (`_ct`, `_c` match a `_pt`,
+    `_p`)."""
     made = np.flatnonzero(space.has("_pt") & space.has("_p"))
     kinds = np.concatenate([space.number_of("_pt", made, -1), space.number_of("_ct", rows, -1)])
     ids = np.concatenate([space.number_of("_p", made, -1), space.number_of("_c", rows, -1)])

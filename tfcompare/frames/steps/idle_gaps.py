@@ -1,4 +1,4 @@
-"""`idle_gaps`: the longest stretch of each step in which none of its ops runs, and the ops before and after it."""
+"""`idle_gaps`: the longest gap of each step in which none of its ops runs, and the ops before and after it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Int64 = npt.NDArray[np.int64]
 
 
 def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
-    """Columns of `schema.IDLE_GAPS` for one host: of its devices together where these ran any op, else of its threads.
+    """Columns of `schema.IDLE_GAPS` for one host: of all its devices together if any of them ran an op, else of its
+    threads.
 
-    The ops are categories, so that a long name takes its room once. No rows where nothing marks steps.
+    The ops are categoricals, so that each long name is stored once. No rows if nothing marks steps.
     """
     if not steps.has_markers:
         return IDLE_GAPS.empty()
@@ -41,8 +42,8 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -
     )
 
 
-def with_names(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `schema.IDLE_GAPS`, the ops as texts."""
+def decode_op_names(gaps: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.IDLE_GAPS`, with the ops as text instead of categoricals."""
     if gaps.empty:
         return IDLE_GAPS.empty()
     ops = {name: gaps[name].cat for name in ("op_before", "op_after")}
@@ -51,8 +52,11 @@ def with_names(gaps: pd.DataFrame) -> pd.DataFrame:
 
 
 def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) -> tuple[Int64, Int64, Int64, Int64]:
-    """Step (its position), start and end since the step's start, and op (its position among those of all planes) of
-    what steps led to, cut to their steps. The end of each step is among them, as an op of position −1."""
+    """(step, start, end, op) of the events that belong to steps, clipped to their step.
+
+    Step and op are positions, the latter over the ops of all planes; times count from the start of the step. The end of
+    each step is included as an op of position −1.
+    """
     events, first, every = space.events, 0, np.arange(len(steps.number))
     length = steps.end_ps - steps.start_ps
     found = [(every, length, length, np.full(len(every), -1))]
@@ -70,9 +74,9 @@ def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) ->
 
 
 def _longest_gaps(step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps) -> tuple[Int64, Int64, Int64, Int64]:
-    """Of each step: when its longest gap begins, since the step's start, how long it is, the ops before and after it.
+    """The longest gap of each step: (start since the step's start, length, op before, op after).
 
-    The steps are laid out on one line, one after the other, so that one pass finds how far the ops before reach.
+    Steps are placed on one timeline without overlap, so that a running maximum gives the end of all ops so far.
     """
     origin = steps.origin_ps[step]
     order = np.argsort(origin + start, kind="stable")

@@ -1,4 +1,4 @@
-"""Host events that may well begin each step of a profile in which nothing says so."""
+"""Suggests host events that may begin each step of a profile that marks no steps."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import numpy as np
 from tfcompare.frames.planes import events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace
 
-_MOST = 10
-_FEWEST_TIMES = 3
-_LONGEST_NAME = 200
+_MAX_MARKERS = 10
+_MIN_OCCURRENCES = 3
+_MAX_NAME_LENGTH = 200
 
 
 def likely_markers(space: XSpace) -> tuple[str, ...]:
-    """Names of host events that come again and again on one thread, those that fill most of the time first.
+    """Names of up to ten host events that repeat on a single thread, longest total time first.
 
-    At most ten, none where no event repeats. A training loop runs on one thread, and a step is most of what it does.
+    A training loop runs on one thread, and most of that thread's time is spent in steps.
     """
     plane = host_plane(space)
     recorded = recorded_lines(space)
@@ -31,7 +31,7 @@ def likely_markers(space: XSpace) -> tuple[str, ...]:
     np.maximum.at(last, names, on_line)
     times = np.bincount(names, minlength=size)
     total_ps = np.bincount(names, space.events.duration_ps[rows], minlength=size)
-    candidates = np.flatnonzero((times >= _FEWEST_TIMES) & (first == last) & (total_ps > 0))
+    candidates = np.flatnonzero((times >= _MIN_OCCURRENCES) & (first == last) & (total_ps > 0))
     best = candidates[np.argsort(-total_ps[candidates], kind="stable")]
-    texts = dict.fromkeys(str(space.metadata_names[name]) for name in best[: 4 * _MOST])
-    return tuple(text for text in texts if text.strip() and len(text) <= _LONGEST_NAME)[:_MOST]
+    texts = dict.fromkeys(str(space.metadata_names[name]) for name in best[: 4 * _MAX_MARKERS])
+    return tuple(text for text in texts if text.strip() and len(text) <= _MAX_NAME_LENGTH)[:_MAX_MARKERS]

@@ -1,4 +1,4 @@
-"""A table step by step, with its texts once a row and not once a cell: what verdicts on its rows are made from."""
+"""A table by step, with the texts of each row stored once: the input of verdicts on rows."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ import pandas as pd
 
 @dataclass(frozen=True, eq=False)
 class StepCells:
-    """`keys`: the columns that tell rows apart; `cells`: `row` (a position in `keys`), `step` (its number),
-    `occurrences` and `time_us`, one for each row in each step in which it ran."""
+    """A table in two parts: the key columns of its rows, and the values of each row in each step.
+
+    `keys` has one row per table row. `cells` has the columns `row` (a position in `keys`), `step` (its number),
+    `occurrences` and `time_us`, one row per step in which the table row ran.
+    """
 
     keys: pd.DataFrame
     cells: pd.DataFrame
 
     def frame(self) -> pd.DataFrame:
-        """Keys and cells side by side."""
+        """Keys and cells joined into one frame."""
         keys = self.keys.iloc[self.cells["row"].to_numpy()].reset_index(drop=True)
         return pd.concat([keys, self.cells.drop(columns="row").reset_index(drop=True)], axis=1)
 
 
-def below_one_another(parts: Sequence[StepCells]) -> StepCells:
-    """The rows of all of them; equal ones stay apart."""
+def concat_cells(parts: Sequence[StepCells]) -> StepCells:
+    """The rows of all parts; equal keys are not merged."""
     firsts = [0]
     for part in parts:
         firsts.append(firsts[-1] + len(part.keys))

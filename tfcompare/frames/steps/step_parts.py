@@ -1,8 +1,8 @@
-"""Where the time of each step goes: parts that do not overlap and make up the step.
+"""Splits the time of each step into parts that do not overlap and add up to the step.
 
-At each instant the first `Activity` that is under way explains it; what nothing explains is "other". What devices do
-and calls that give them work count by when they run. What else the host does counts in the step that led to it, so that
-work in the background (input made ahead) explains nothing.
+At each instant the first `Activity` under way explains the time; unexplained time is "other". Device work and launch
+calls count for any step in which they run. Other host events count only for the step that caused them, so that
+background work (prefetched input) explains nothing.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tfcompare.frames.ops.op_segments import NO_SEGMENTS, OpSegments
-from tfcompare.frames.spans import NOTHING, Spans
-from tfcompare.frames.steps.activities import CERTAIN, NONE, WHENEVER, Activity
+from tfcompare.frames.spans import NO_SPANS, Spans
+from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
 from tfcompare.frames.steps.device_activities import device_activities
-from tfcompare.frames.steps.host_activities import are_collectives, host_activities, timed_host_events
+from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
+from tfcompare.frames.steps.steps import Steps
+from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 from tfcompare.schema.runs import STEP_PARTS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.compilation import Array, Int, compiled
-
-if TYPE_CHECKING:
-    from tfcompare.frames.steps.steps import Steps
-    from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 
 Int8 = npt.NDArray[np.int8]
 Int32 = npt.NDArray[np.int32]
@@ -58,9 +55,10 @@ _PART_OF = {
     Activity.HOST_COMPUTE: "host_compute_us",
 }
 _GROUP_OF = np.array(
-    [*(STEP_PARTS.index(_PART_OF[a]) + len(STEP_PARTS) * (a in WHENEVER) for a in Activity), -1], np.int64
+    [*(STEP_PARTS.index(_PART_OF[a]) + len(STEP_PARTS) * (a in COUNTED_BY_TIME) for a in Activity), -1], np.int64
 )
-"""Which activities share their time with which op segments: those of one part; what devices do apart from the host."""
+"""The group of each activity. Op segments share the time of activities of their own group: one per part of the step,
+separate for those counted by time (devices) and the others (host)."""
 _GROUP_OF[Activity.LAUNCH_CALL] = _GROUP_OF[Activity.LAUNCHING_OP]
 _PRECISION_OF = {
     "device_compute_16_bit_us": Activity.SIXTEEN_BIT_COMPUTE,
@@ -69,9 +67,10 @@ _PRECISION_OF = {
 
 
 def step_parts(times: Int64, steps: Steps) -> dict[str, Int64]:
-    """For each of `schema.STEP_PARTS` its time in each step, in picoseconds: together the step's length exactly.
+    """The time of each of `schema.STEP_PARTS` in each step, in picoseconds; the parts add up to the step's length
+    exactly.
 
-    `times` as `activity_times` gives them.
+    `times` is the result of `activity_times`.
     """
     parts = {part: np.zeros(len(steps.number), np.int64) for part in STEP_PARTS}
     for activity, part in _PART_OF.items():
@@ -81,14 +80,14 @@ def step_parts(times: Int64, steps: Steps) -> dict[str, Int64]:
 
 
 def part_of_activity(activity: Int8) -> Int64:
-    """The position in `schema.STEP_PARTS` of the part that each activity explains."""
+    """The position in `schema.STEP_PARTS` of the part that each activity belongs to."""
     return np.array([STEP_PARTS.index(_PART_OF[a]) for a in Activity], np.int64)[activity]
 
 
 def compute_precisions(times: Int64) -> dict[str, Floats]:
-    """For each of `schema.STEP_PRECISIONS` its time in each step, in picoseconds, as part of the device's computing.
+    """The time of each of `schema.STEP_PRECISIONS` in each step, in picoseconds; a portion of the device compute time.
 
-    `times` as `activity_times` gives them. NaN where no step holds any whose precision is told.
+    `times` is the result of `activity_times`. NaN if the precision is unknown in all steps.
     """
     found = times[:, list(_PRECISION_OF.values())].astype(np.float64)
     if not found.any():
@@ -98,8 +97,10 @@ def compute_precisions(times: Int64) -> dict[str, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class Activities:
-    """`rows` of device events and launch calls with the `activity` of each; `host_rows`, `host_activity`: of host
-    events, which may explain their own step only."""
+    """Events that may explain step time: `rows` are device events and launch calls, `host_rows` other host events.
+
+    `activity` and `host_activity` are the activity of each. Host events may explain only their own step.
+    """
 
     rows: Int32
     activity: Int64
@@ -107,7 +108,7 @@ class Activities:
     host_activity: Int8
 
     def of_event(self, space: XSpace) -> Int8:
-        """The activity of every event of the profile, `NONE` for what explains nothing."""
+        """The activity of every event of the profile, `NONE` for events that explain nothing."""
         out = np.full(len(space.events), NONE, np.int8)
         out[self.host_rows] = self.host_activity
         out[self.rows] = self.activity
@@ -115,72 +116,75 @@ class Activities:
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
-    """What may explain the time of steps. `functions`: those of tf.data, if they are at hand."""
+    """The events that may explain step time. `functions` is the result of `tf_data_functions`, computed if not
+    given."""
     rows, activity = device_activities(space)
-    collectives = are_collectives(space)
-    only_led = not len(rows) and steps.is_led.any()  # no launch that counts wherever it comes from
-    on_host = timed_host_events(space, steps.is_led | collectives if only_led else None)
-    what = host_activities(space, on_host, functions)
-    calls = on_host.take(np.flatnonzero(what == Activity.LAUNCH_CALL))
-    counts = np.flatnonzero(_may_explain(steps, on_host, what))
+    collectives = is_collective(space)
+    only_linked = not len(rows) and steps.is_linked.any()  # without device events, there are no launch calls
+    on_host = timed_host_events(space, steps.is_linked | collectives if only_linked else None)
+    host_activity = host_activities(space, on_host, functions)
+    calls = on_host.take(np.flatnonzero(host_activity == Activity.LAUNCH_CALL))
+    explaining = np.flatnonzero(_may_explain(steps, on_host, host_activity))
     return Activities(
         np.append(rows, calls),
         np.append(activity, np.full(len(calls), Activity.LAUNCH_CALL)),
-        on_host.take(counts),
-        what.take(counts),
+        on_host.take(explaining),
+        host_activity.take(explaining),
     )
 
 
 def activity_times(space: XSpace, steps: Steps) -> Int64:
-    """How long each `Activity` (columns) explains each step (rows), in picoseconds."""
+    """Time that each `Activity` (columns) explains of each step (rows), in picoseconds."""
     return explain(space, steps, find_activities(space, steps), NO_SEGMENTS)[0]
 
 
 def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSegments) -> tuple[Int64, Floats]:
-    """(how long each `Activity` explains each step, in picoseconds; how much of that each op segment has).
+    """(time that each `Activity` explains of each step, in picoseconds; the share of it that each op segment gets).
 
-    The time of a part is shared equally, instant by instant, among the segments of the step that are of the part and
-    running then. What no segment of the part covers is nobody's.
+    At each instant, the time of a part is shared equally among the running segments of that step and part. Time that no
+    segment covers is not assigned.
     """
     events = space.events
     out = np.zeros((len(steps.number), len(Activity)), np.int64)
     shares = _Shares(segments, steps)
-    busy, before = NOTHING, np.zeros(len(steps.number), np.int64)
-    there = [which for which in WHENEVER if (activities.activity == which).any()]
-    for group, several in groupby(there, _GROUP_OF.__getitem__):
+    busy, before = NO_SPANS, np.zeros(len(steps.number), np.int64)
+    present = [which for which in COUNTED_BY_TIME if (activities.activity == which).any()]
+    for group, several in groupby(present, _GROUP_OF.__getitem__):
         before_group = busy
         for which in several:
             own = activities.rows.take(np.flatnonzero(activities.activity == which))
             start = events.start_ps.take(own)
-            busy = busy.with_more(start, start + events.duration_ps.take(own))
+            busy = busy.union(start, start + events.duration_ps.take(own))
             covered = busy.covered_between(steps.start_ps, steps.end_ps)
             out[:, which], before = covered - before, covered
         shares.add(int(group), partial(_newly_covered, before_group, busy))
-    _add_led(space, steps, activities, busy, out, shares)
-    return out, shares.of_segments()
+    _add_linked(space, steps, activities, busy, out, shares)
+    return out, shares.segment_times()
 
 
 def _newly_covered(less: Spans, more: Spans, times_ps: Int64, steps: Int64) -> Int64:
-    """How much of `more` that is not in `less` lies before each of these times."""
+    """How much of `more`, but not of `less`, lies before each of these times."""
     del steps
     return more.covered_before(times_ps) - less.covered_before(times_ps)
 
 
 def _may_explain(steps: Steps, rows: Int32, activity: Int8) -> Bools:
-    """Whether each host event may explain its step: those that it led to may, and exchanges between hosts while it
-    runs. Where it is not known what steps led to, those that say enough by their name."""
+    """Whether each host event may explain its step: if linked to it, or an exchange between hosts that runs during it.
+
+    Without links, only events whose name is sufficient evidence.
+    """
     in_step = steps.of_event.take(rows) >= 0
-    if not steps.is_led.any():
-        return np.isin(activity, CERTAIN) & in_step
-    may: Bools = steps.is_led.take(rows) | (in_step & (activity == Activity.HOST_COLLECTIVE))
+    if not steps.is_linked.any():
+        return np.isin(activity, COUNTED_BY_NAME) & in_step
+    may: Bools = steps.is_linked.take(rows) | (in_step & (activity == Activity.HOST_COLLECTIVE))
     return may
 
 
 class _Shares:
-    """What op segments have of the steps' time, gathered activity by activity.
+    """Accumulates the step time that op segments get, one activity group at a time.
 
-    `measure`: for the start and the end of each segment, how much time of its part lies before; only differences within
-    a step count.
+    `_measure` holds, for the start and end of each segment, how much time of its part lies before; only differences
+    within a step matter.
     """
 
     def __init__(self, segments: OpSegments, steps: Steps) -> None:
@@ -190,8 +194,8 @@ class _Shares:
         self._measure = np.zeros((2, len(segments.op)))
 
     def add(self, group: int, before: Callable[[Int64, Int64], Int64]) -> None:
-        """Time that activities of a group explain; `before`: how much of it lies before each of some times, in each of
-        some steps."""
+        """Add time explained by activities of a group. `before` returns how much of it lies before given times in given
+        steps."""
         chosen = self._of_group(group)
         if not len(chosen):
             return
@@ -199,21 +203,25 @@ class _Shares:
         for ends, times in zip(self._measure, (self._segments.start_ps, self._segments.end_ps), strict=True):
             ends[chosen] += before(times[chosen], step)
 
-    def of_segments(self) -> Floats:
-        """The time that each segment has, in picoseconds."""
+    def segment_times(self) -> Floats:
+        """The time that each segment gets, in picoseconds."""
         out = np.zeros(len(self._group))
         for group in np.unique(self._group).tolist():
             chosen = self._of_group(group)
-            out[chosen] = _shared(self._segments.take(chosen), self._measure[:, chosen], self._origin)
+            out[chosen] = _segment_shares(self._segments.take(chosen), self._measure[:, chosen], self._origin)
         return out
 
     def _of_group(self, group: int) -> Int64:
         return np.flatnonzero(self._group == group)
 
 
-def _shared(segments: OpSegments, measure: Floats, origin: Int64) -> Floats:
-    """What each segment has of the time between its two `measure`s, shared with those of its step that run meanwhile;
-    those that wait have what nobody else does. `origin`: where each step begins on a line on which none overlap."""
+def _segment_shares(segments: OpSegments, measure: Floats, origin: Int64) -> Floats:
+    """The time that each segment gets, from the `measure` at its start and end, shared with other running segments of
+    its step.
+
+    Waiting segments get only time in which no other segment runs. `origin` is the start of each step on a timeline
+    without overlaps.
+    """
     shift = origin[segments.step]
     order = np.argsort(np.concatenate([segments.start_ps + shift, segments.end_ps + shift]), kind="stable")
     out = np.empty(len(segments.op))
@@ -223,8 +231,11 @@ def _shared(segments: OpSegments, measure: Floats, origin: Int64) -> Floats:
 
 @compiled
 def _share(order: Array, measure: Array, is_waiting: Array, since: Array, out: Array) -> None:
-    """`order`: starts (from 0) and ends (after all starts) of the segments by time; `since`: what a segment that always
-    runs would have had up to the start of each."""
+    """Sweep over starts and ends of segments in time order.
+
+    `order` holds indices of starts (0 to count − 1) and ends (count and up). `since` is what a segment running from the
+    beginning would have got by the start of each segment.
+    """
     count = out.size
     working, waiting = 0, 0
     of_working, of_waiting, last = 0.0, 0.0, 0.0
@@ -247,32 +258,33 @@ def _share(order: Array, measure: Array, is_waiting: Array, since: Array, out: A
             out[segment] = had - since[segment]
 
 
-def _add_led(space: XSpace, steps: Steps, activities: Activities, busy: Spans, out: Int64, shares: _Shares) -> None:
-    """Fill the columns of `out` for what steps led to, each event cut to its own step, in the time not `busy`.
+def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans, out: Int64, shares: _Shares) -> None:
+    """Fill the columns of `out` for host events of linked steps: the time that they explain while no device is `busy`.
 
-    Steps may overlap, so each is laid out on a time line of its own, one after the other, an instant apart.
+    Each event is clipped to its own step. Steps may overlap, so they are placed one after another on a separate
+    timeline.
     """
     events, rows, activity = space.events, activities.host_rows, activities.host_activity
     origin = steps.origin_ps
-    led = _Led(NOTHING, steps, origin, busy)
+    linked = _LinkedSpans(NO_SPANS, steps, origin, busy)
     before = np.zeros(len(origin), np.int64)
     start, end = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-    there = [which for which in tuple(Activity)[len(WHENEVER) :] if (activity == which).any()]
-    for group, several in groupby(there, _GROUP_OF.__getitem__):
-        before_group = led
+    present = [which for which in tuple(Activity)[len(COUNTED_BY_TIME) :] if (activity == which).any()]
+    for group, several in groupby(present, _GROUP_OF.__getitem__):
+        before_group = linked
         for which in several:
-            count = _lay_out(rows, activity, int(which), events.start_ps, events.duration_ps, steps.of_event,
+            count = _cut_to_steps(rows, activity, int(which), events.start_ps, events.duration_ps, steps.of_event,
                              steps.start_ps, steps.end_ps, origin, start, end)  # fmt: skip
             if count:
-                led = _Led(led.spans.with_few(start[:count], end[:count]), steps, origin, busy)
-                covered = led.in_each_step()
+                linked = _LinkedSpans(linked.spans.union_few(start[:count], end[:count]), steps, origin, busy)
+                covered = linked.in_each_step()
                 out[:, which], before = covered - before, covered
-        if led is not before_group:
-            shares.add(int(group), partial(_newly_led, before_group, led))
+        if linked is not before_group:
+            shares.add(int(group), partial(_newly_linked, before_group, linked))
 
 
-class _Led:
-    """Spans on the time line of steps laid out one after the other, and how much of them finds no device `busy`."""
+class _LinkedSpans:
+    """Spans on a timeline of consecutive steps, and how much of them falls in time when no device is `busy`."""
 
     def __init__(self, spans: Spans, steps: Steps, origin: Int64, busy: Spans) -> None:
         self.spans, self._origin, self._busy = spans, origin, busy
@@ -283,33 +295,36 @@ class _Led:
         self._total = np.append(0, np.cumsum(self._end - self._begin - busy.covered_between(self._begin, self._end)))
 
     def in_each_step(self) -> Int64:
-        """How much of each step they cover while no device is busy."""
+        """How much of each step the spans cover while no device is busy."""
         bounds = np.searchsorted(self.spans.start_ps, np.append(self._origin, np.iinfo(np.int64).max))
         covered: Int64 = np.diff(self._total[bounds])
         return covered
 
     def before(self, times_ps: Int64, steps: Int64) -> Int64:
-        """How much of them, on the time line, lies before each of these times of these steps."""
+        """How much of the spans, on the timeline of consecutive steps, lies before each of these times of these
+        steps."""
         if not len(self._begin):
             return np.zeros(len(times_ps), np.int64)
-        begun = np.searchsorted(self.spans.start_ps, times_ps + self._shift[steps], side="right")
-        last = np.maximum(begun - 1, 0)
+        started = np.searchsorted(self.spans.start_ps, times_ps + self._shift[steps], side="right")
+        last = np.maximum(started - 1, 0)
         until = np.clip(times_ps, self._begin[last], self._end[last])
         within = until - self._begin[last] - self._busy.covered_between(self._begin[last], until)
-        return np.where(begun > 0, self._total[last] + within, 0)
+        return np.where(started > 0, self._total[last] + within, 0)
 
 
-def _newly_led(less: _Led, more: _Led, times_ps: Int64, steps: Int64) -> Int64:
+def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int64) -> Int64:
     return more.before(times_ps, steps) - less.before(times_ps, steps)
 
 
 @compiled
-def _lay_out(
+def _cut_to_steps(
     rows: Array, activity: Array, which: Int, event_start: Array, duration: Array, of_event: Array, step_start: Array,
     step_end: Array, origin: Array, start: Array, end: Array
 ) -> Int:  # fmt: skip
-    """Where the events of one activity begin and end on the line on which the steps begin at `origin`, cut to their
-    steps; of those that touch and follow one another, as those of a thread do, one span is made. How many are left."""
+    """Spans of the events of one activity, clipped to their steps, on the timeline on which steps start at `origin`.
+
+    Events that are adjacent in `rows` and touch are merged, as those of one thread do. Returns the number of spans.
+    """
     count = np.int64(0)
     for i in range(rows.size):
         if activity[i] != which:

@@ -1,7 +1,7 @@
-"""What a step spans on its host and on its devices, and which of the two is the step.
+"""The host span and the device span of a step, and which of the two is the step.
 
-The rule is that of xprof's `StepDetails::StepTime` (xprof/utils/event_span.cc): where the host span includes the device
-span, the program waits for the device within the step, and the host span is the step. Otherwise the host only hands out
+The rule is that of xprof's `StepDetails::StepTime` (xprof/utils/event_span.cc): if the host span includes the device
+span, the program waits for the device within the step, and the host span is the step. Otherwise the host only launches
 work, and the device span is the step.
 """
 
@@ -27,42 +27,42 @@ _TPU_LINES = ("XLA Ops", "XLA Modules")
 
 @dataclass(frozen=True, eq=False)
 class StepSpans:
-    """A span for each step, in picoseconds since the XSpace's origin; a step that has none ends before it starts."""
+    """One span per step, in picoseconds since the XSpace's origin. A missing span has its end before its start."""
 
     start_ps: Int64
     end_ps: Int64
 
     @property
     def exist(self) -> Bools:
-        """Which steps have a span."""
+        """Whether each step has a span."""
         found: Bools = self.end_ps >= self.start_ps
         return found
 
     def take(self, steps: Int64) -> StepSpans:
-        """The spans of those steps."""
+        """The spans at those positions."""
         return StepSpans(self.start_ps[steps], self.end_ps[steps])
 
     @property
     def length_ps(self) -> Floats:
-        """How long each span is, NaN where there is none."""
+        """Length of each span, NaN for missing ones."""
         return np.where(self.exist, (self.end_ps - self.start_ps).astype(np.float64), np.nan)
 
     @property
     def first_start_ps(self) -> Floats:
-        """Where each span starts, NaN where there is none."""
+        """Start of each span, NaN for missing ones."""
         return np.where(self.exist, self.start_ps.astype(np.float64), np.nan)
 
 
 def no_spans(count: int) -> StepSpans:
-    """For so many steps no span."""
+    """Missing spans for `count` steps."""
     return StepSpans(np.zeros(count, np.int64), np.full(count, -1, np.int64))
 
 
 def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
-    """From the first to the last device event of each of `count` steps, on the device where that takes longest.
+    """From the first to the last device event of each step, on the device where that takes longest.
 
-    `step_of_event`: the step that launched each event, −1 for none. An input copy that runs while the device still
-    works on an earlier step was made ahead of time: it does not begin its step.
+    `step_of_event` is the step that launched each event, −1 for none. An input copy that starts while the device still
+    works on an earlier step was prefetched, and does not begin its step.
     """
     longest = no_spans(count)
     is_input = copy_kinds(space) == KINDS.index(HOST_TO_DEVICE) if device_kind(space) == "GPU" else None
@@ -74,7 +74,7 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
         step, start = step_of_event[rows], space.events.start_ps[rows]
         end = start + space.events.duration_ps[rows]
         input_here = np.zeros(len(rows), np.bool_) if is_input is None else is_input[rows]
-        counts = ~_made_ahead(step, start, end, input_here, count)
+        counts = ~_is_prefetch(step, start, end, input_here, count)
         span = _spans(step[counts], start[counts], end[counts], count)
         is_longer = span.end_ps - span.start_ps > longest.end_ps - longest.start_ps
         longest = StepSpans(
@@ -84,18 +84,18 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
 
 
 def device_events(space: XSpace, plane: Plane) -> Int32:
-    """The rows of what ran on a device: all recorded streams of a GPU, ops and modules of a TPU."""
+    """Rows of the events that ran on a device: all recorded streams of a GPU, ops and modules of a TPU."""
     recorded = recorded_lines(space)
     is_tpu = device_kind(space) == "TPU"
     lines = [i for i in plane.lines if (space.lines.name[i] in _TPU_LINES if is_tpu else recorded[i])]
     return events_of_lines(space, lines)
 
 
-def step_of(host: StepSpans, device: StepSpans) -> StepSpans:
-    """The host span of each step, or its device span where there is one that the host span does not include.
+def choose_spans(host: StepSpans, device: StepSpans) -> StepSpans:
+    """The host span of each step, or its device span if that is not within the host span.
 
-    Both are in the order of the host. Of a host span, the time in which the device still works on earlier steps is left
-    to those: a program that waits for the device in every tenth step waits for ten steps there.
+    Steps are in host order. A host span starts no earlier than the device finishes earlier steps: a program that waits
+    for the device only every tenth step would otherwise count the time of ten steps in one.
     """
     is_host = ~device.exist | ((host.start_ps <= device.start_ps) & (device.end_ps <= host.end_ps))
     done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(device.end_ps)[:-1])
@@ -116,8 +116,8 @@ def _spans(step: Int32, start: Int64, end: Int64, count: int) -> StepSpans:
     return StepSpans(np.where(has_any, first, 0), np.where(has_any, last, -1))
 
 
-def _made_ahead(step: Int32, start: Int64, end: Int64, is_input: Bools, count: int) -> Bools:
-    """Which events are input copies that start before all work of the steps before theirs is done."""
+def _is_prefetch(step: Int32, start: Int64, end: Int64, is_input: Bools, count: int) -> Bools:
+    """Which events are input copies that start before the work of earlier steps is done."""
     last = np.full(count, np.iinfo(np.int64).min)
     np.maximum.at(last, step[~is_input], end[~is_input])
     done = np.append(np.iinfo(np.int64).min, np.maximum.accumulate(last)[:-1])

@@ -1,4 +1,4 @@
-"""The steps of a run, made from those of its hosts."""
+"""The steps of a run, combined from the steps of its hosts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pandas as pd
 
 
 def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Columns `step`, `duration_us`, `included`, one row for each step of the run: as long as on the slowest host.
+    """Columns `step`, `duration_us`, `included`: one row per step of the run, as long as on its slowest host.
 
-    `steps` has the columns of `schema.STEPS`. Steps of several hosts are put side by side by their number, or by
-    position where the hosts do not number alike; a step counts where every host that has it counts it.
+    `steps` has the columns of `schema.STEPS`. Steps of several hosts are matched by `common_step_ids`. A step is
+    included if every host that has it includes it.
     """
     if steps.empty:
         return pd.DataFrame(
@@ -20,15 +20,15 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return (
-        steps.groupby(aligned(steps).rename("step"))
+        steps.groupby(common_step_ids(steps).rename("step"))
         .agg(duration_us=("duration_us", "max"), included=("included", "all"), start_us=("start_us", "min"))
         .sort_values("start_us", kind="stable")
         .reset_index()[["step", "duration_us", "included"]]
     )
 
 
-def aligned(steps: pd.DataFrame) -> pd.Series:
-    """What puts the steps of several hosts side by side: their number, or their position where hosts number otherwise.
+def common_step_ids(steps: pd.DataFrame) -> pd.Series:
+    """An id for each step that is the same on every host: its number, or its position where hosts number differently.
 
     `steps` has at least one row.
     """
@@ -36,7 +36,7 @@ def aligned(steps: pd.DataFrame) -> pd.Series:
 
 
 def _numbered_alike(steps: pd.DataFrame) -> bool:
-    """Whether most steps of the host with the fewest are found on every other host as well."""
+    """Whether every host has most of the step numbers of the host with the fewest steps."""
     numbers = [set(of_host) for _, of_host in steps.groupby("host")["step"]]
     common = set.intersection(*numbers)
     return len(common) * 2 >= min(len(n) for n in numbers)

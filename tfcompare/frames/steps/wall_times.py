@@ -1,4 +1,4 @@
-"""Wall time of ops: what each has of the parts of each step, which the ops of a part add up to."""
+"""Wall time of ops: each op's share of the parts of each step."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Int64 = npt.NDArray[np.int64]
 def op_wall_times(
     space: XSpace, steps: Steps, ops: Sequence[OpEvents], functions: TfDataFunctions
 ) -> tuple[Int64, pd.DataFrame]:
-    """(how long each `Activity` explains each step, in picoseconds; the wall times of `ops`).
+    """(time that each `Activity` explains of each step, in picoseconds; the wall times of `ops`).
 
-    Those are as `OpParts.wall`, but `part` and `stage` count all parts of all `ops`, and `step` is a position. Empty
-    where nothing marks steps.
+    Wall times have the columns of `OpParts.wall`, but `part` and `stage` index the parts of all `ops` together, and
+    `step` is a position. Empty if nothing marks steps.
     """
     if not steps.has_markers:
         return np.zeros((len(steps.number), len(Activity)), np.int64), NO_WALL
@@ -50,17 +50,17 @@ def op_wall_times(
 
 
 def wall_of_parts(ops: Sequence[OpEvents], wall: pd.DataFrame, step_numbers: Int64) -> pd.DataFrame:
-    """`OpParts.wall` for the parts that are left of `ops` when those without events are gone."""
+    """`OpParts.wall`, renumbered for `ops` without the parts that have no events."""
     if wall.empty:
         return NO_WALL
-    place, first = [], 0
+    by_plane, first = [], 0
     for plane in ops:
         used = np.unique(plane.part)
         of_plane = np.full(len(plane.parts), -1)
         of_plane[used] = first + np.arange(len(used))
-        place.append(of_plane)
+        by_plane.append(of_plane)
         first += len(used)
-    places = np.concatenate([*place, [-1]]).astype(np.int32)
-    return wall.assign(part=places[wall["part"]], stage=places[wall["stage"]], step=step_numbers[wall["step"]])[
+    new_part = np.concatenate([*by_plane, [-1]]).astype(np.int32)
+    return wall.assign(part=new_part[wall["part"]], stage=new_part[wall["stage"]], step=step_numbers[wall["step"]])[
         list(NO_WALL)
     ]

@@ -1,1 +1,1 @@
-"""The tf.data pipelines of a profile and its input."""
+"""The tf.data pipelines of a profile, and its input ops."""

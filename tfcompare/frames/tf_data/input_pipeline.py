@@ -1,4 +1,4 @@
-"""`input_pipeline`: host ops that read, prepare and hand over the input, by what they do."""
+"""`input_pipeline`: host ops that read, preprocess and enqueue input, by category."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _FILE_READERS = tuple(
     f"::{name}" for name in ("TFRecord", "TextLine", "FixedLengthRecord", "SSTable", "RecordIO", "ArrayRecord")
 )
 _READS_AHEAD = tuple(f"::{name}" for name in ("MemoryReader", "MemoryWriter", "Interleave", "Prefetch", "ParallelMap"))
-_OF_STAGE = {"enqueue": ENQUEUING, "read": ON_DEMAND, "preprocessing": PREPROCESSING, "unknown": OTHER_INPUT}
+_CATEGORY_OF_STAGE = {"enqueue": ENQUEUING, "read": ON_DEMAND, "preprocessing": PREPROCESSING, "unknown": OTHER_INPUT}
 
 
 def category(op_name: str, op_type: str) -> str | None:
-    """One of `INPUT_CATEGORIES`; None for an op that is no input op.
+    """One of `INPUT_CATEGORIES`; None if the op is no input op, which depends on its type alone.
 
-    The rules are those of xprof (`docs/numbers.md`, "Input pipeline"). `IteratorGetNext` is none: it waits for input.
-    Whether an op is one, its type alone tells.
+    The rules are those of xprof (`docs/numbers.md`, "Input pipeline"). `IteratorGetNext` has no category: it waits for
+    input.
     """
     if op_type.startswith(_ENQUEUE) or op_type.lower().startswith(_COPY_TO_DEVICE):
         return ENQUEUING
     if op_type != DATASET:
-        return _OF_STAGE.get(op_type.lower())
+        return _CATEGORY_OF_STAGE.get(op_type.lower())
     if not op_name.endswith(_FILE_READERS):
         return PREPROCESSING
     return IN_ADVANCE if any(part in op_name for part in _READS_AHEAD) else ON_DEMAND

@@ -1,4 +1,4 @@
-"""`tf_data` and `tf_data_pipelines`: what the calls of tf.data took, and which iterator is to blame."""
+"""`tf_data` and `tf_data_pipelines`: latency of tf.data calls, and the bottleneck iterator of each pipeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
-_LONGEST_NAME = 500
+_MAX_NAME_LENGTH = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class TfData:
 
     @property
     def remarks(self) -> list[str]:
-        """What to know before trusting the executions: that not all of them are kept."""
+        """Notes on executions that were dropped, keeping only the slowest."""
         short = self.pipelines[self.pipelines["executions_kept"] < self.pipelines["calls"]]
         if short.empty:
             return []
@@ -42,8 +42,10 @@ class TfData:
 
 
 def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:
-    """The pipelines of one host, and their executions: the slowest ones, where all would take more than `most_rows`.
-    `around`: as `links.directly_around` gives it, if that is at hand."""
+    """The pipelines of one host and their executions; only the slowest executions if all would exceed `most_rows` rows.
+
+    `around` is the result of `links.directly_around`, computed if not given.
+    """
     analysis = analyse(space, most_rows, around)
     if analysis is None:
         return TfData(TF_DATA_PIPELINES.empty(), TF_DATA.empty(), TF_DATA_CALLS.empty())
@@ -51,7 +53,7 @@ def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 
 
 
 def _calls(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
-    executions = analysis.executions  # in the order of their start
+    executions = analysis.executions  # sorted by start
     names = np.array(analysis.pipelines.names(), np.object_)
     start_ps = space.events.start_ps[analysis.calls.row[executions.call]]
     frame = pd.DataFrame(
@@ -85,14 +87,14 @@ def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
                 "bottleneck": bottleneck,
                 "bottleneck_self_time_us": self_time_us,
                 "feeds_device": pipelines.feeds_device,
-                "executions_kept": np.bincount(executions.pipeline, weights=executions.is_kept),
+                "executions_kept": np.bincount(executions.pipeline, weights=executions.is_retained),
             }
         )
     )
 
 
 def _bottlenecks(space: XSpace, analysis: Analysis) -> tuple[Texts, npt.NDArray[np.float64]]:
-    """(long name, self time) of the bottleneck of each pipeline's slowest execution."""
+    """(long name, self time) of the bottleneck in the slowest execution of each pipeline."""
     rows, executions = analysis.rows, analysis.executions
     blamed = np.flatnonzero(rows.is_bottleneck & (executions.rank[rows.execution] == 0))
     pipeline = executions.pipeline[rows.execution[blamed]]
@@ -110,7 +112,7 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
     own_names = {name: name.rpartition("::")[2] for name in dict.fromkeys(long_name)}
     ids = np.array(
         [*(str(i) for i in calls.ids.view(np.uint64).tolist()), ""], np.object_
-    )  # the last one is that of −1
+    )  # the last element is for index −1
     frame = pd.DataFrame(
         {
             "host": host,
@@ -138,9 +140,9 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
 
 
 def _names(space: XSpace, analysis: Analysis, rows: Int64) -> list[str]:
-    """The long names of these rows of iterators: rows of one name share it."""
+    """The long names of these iterator rows."""
     events = analysis.calls.row[analysis.rows.first[rows]]
     used, which = np.unique(space.events.metadata[events], return_inverse=True)
     names = [str(name) for name in space.metadata_names[used]]
-    names = [middle_ellipsis(name, _LONGEST_NAME) for name in names]  # the end says which iterator it is
+    names = [middle_ellipsis(name, _MAX_NAME_LENGTH) for name in names]  # the end identifies the iterator
     return [names[i] for i in which.tolist()]

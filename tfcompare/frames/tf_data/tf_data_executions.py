@@ -1,4 +1,4 @@
-"""Pipelines of tf.data, their executions, and what each iterator did in each."""
+"""tf.data pipelines, their executions, and what each iterator did in each execution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 MOST_ROWS = 50_000
-"""Rows of iterators kept for one host. Beyond it the slowest executions of each pipeline are kept."""
+"""Limit of iterator rows per host. If there are more, only the slowest executions of each pipeline are retained."""
 
 _TO_DEVICE = ("Iterator::Prefetch::Generator", "Iterator::Root::Prefetch::Generator")
 _AHEAD_OF_DEVICE = "Iterator::Root::Prefetch"
@@ -24,36 +24,42 @@ _AHEAD_OF_DEVICE = "Iterator::Root::Prefetch"
 
 @dataclass(frozen=True, eq=False)
 class Pipelines:
-    """Pipelines in order of their first call, one element each: the code of its `iterator`; whether it only takes what
-    another one made to a device."""
+    """Pipelines in order of their first call, one element each.
+
+    `iterator` is the code of its iterator. `feeds_device` says whether it only passes elements of another pipeline to a
+    device.
+    """
 
     iterator: Int64
     feeds_device: Bools
 
     def names(self) -> list[str]:
-        """`Host:0`, `Device:0` and so on, each kind counted by itself."""
+        """`Host:0`, `Device:0` and so on, numbered separately by kind."""
         number = np.where(self.feeds_device, np.cumsum(self.feeds_device), np.cumsum(~self.feeds_device)) - 1
         return [f"{'Device' if d else 'Host'}:{n}" for d, n in zip(self.feeds_device, number, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class Executions:
-    """Executions of pipelines, in order of their start: the `call` that each is, its `pipeline` (a place), its `rank`
-    in that (0 the slowest), how long it took, and whether its iterators are kept."""
+    """Executions of pipelines, sorted by start, one element each.
+
+    `call` is the execution's root call, `pipeline` a position, `rank` its rank within the pipeline (0 is the slowest),
+    and `is_retained` says whether its iterator rows are stored.
+    """
 
     call: Int64
     pipeline: Int64
     rank: Int64
     latency_ps: Int64
-    is_kept: Bools
+    is_retained: Bools
 
 
 @dataclass(frozen=True, eq=False)
 class IteratorRows:
-    """What one iterator did in one execution that is kept, one element each.
+    """What one iterator did in one retained execution, one element each.
 
-    `first`: its call nearest to the root, the earliest of these; `caller`: the code of the iterator that led to that,
-    −1 for none; `of_call`: the element of every call, −1 for those in no execution that is kept.
+    `first` is its call nearest to the root, the earliest if several tie; `caller` the code of the iterator that made
+    this call, −1 for none. `of_call` is the element of every call, −1 for calls in no retained execution.
     """
 
     execution: Int64
@@ -71,7 +77,7 @@ class IteratorRows:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """All that is known of tf.data on one host."""
+    """The tf.data activity of one host."""
 
     calls: Calls
     pipelines: Pipelines
@@ -80,8 +86,10 @@ class Analysis:
 
 
 def analyse(space: XSpace, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> Analysis | None:
-    """What tf.data did; None where no pipeline was called. At most `most_rows` rows are kept; `around` is for
-    `find_calls`."""
+    """Analyses the tf.data calls; None if no pipeline was called. Retains at most `most_rows` rows.
+
+    `around` is passed to `find_calls`.
+    """
     calls = find_calls(space, around)
     if calls is None or not len(calls.roots):
         return None
@@ -99,27 +107,27 @@ def find_pipelines(space: XSpace, calls: Calls) -> Pipelines:
 
 
 def find_executions(calls: Calls, pipelines: Pipelines, most_rows: int = MOST_ROWS) -> Executions:
-    """Every execution; the slowest are kept, the same number of each pipeline, as far as `most_rows` rows go."""
+    """All executions; the slowest ones are retained, as many per pipeline as fit in `most_rows` rows."""
     roots = calls.roots
-    place = np.zeros(len(calls.ids), np.int64)
-    place[pipelines.iterator] = np.arange(len(pipelines.iterator))
-    pipeline = place[calls.iterator[roots]]
+    pipeline_of_iterator = np.zeros(len(calls.ids), np.int64)
+    pipeline_of_iterator[pipelines.iterator] = np.arange(len(pipelines.iterator))
+    pipeline = pipeline_of_iterator[calls.iterator[roots]]
     latency = calls.end_ps[roots] - calls.start_ps[roots]
     slowest_first = np.lexsort((-latency, pipeline))
     sorted_pipeline = pipeline[slowest_first]
     rank = np.empty(len(roots), np.int64)
     rank[slowest_first] = np.arange(len(roots)) - np.searchsorted(sorted_pipeline, sorted_pipeline)
     order = np.lexsort((-latency, rank))
-    kept = order[np.cumsum(_rows_of_each(calls, roots)[order]) <= most_rows]
-    is_kept = np.zeros(len(roots), np.bool_)
-    is_kept[kept] = True
-    return Executions(roots, pipeline, rank, latency, is_kept)
+    retained = order[np.cumsum(_iterator_counts(calls, roots)[order]) <= most_rows]
+    is_retained = np.zeros(len(roots), np.bool_)
+    is_retained[retained] = True
+    return Executions(roots, pipeline, rank, latency, is_retained)
 
 
 def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> IteratorRows:
-    """The rows of all executions that are kept, execution by execution."""
+    """The rows of all retained executions, sorted by execution."""
     execution_of_call = _execution_of_each(calls, executions.call)
-    counted = np.flatnonzero((execution_of_call >= 0) & executions.is_kept[execution_of_call])
+    counted = np.flatnonzero((execution_of_call >= 0) & executions.is_retained[execution_of_call])
     counted = counted[np.argsort(calls.depth[counted], kind="stable")]
     keys = execution_of_call[counted] * len(calls.ids) + calls.iterator[counted]
     distinct, at, code = np.unique(keys, return_index=True, return_inverse=True)
@@ -149,7 +157,8 @@ def find_rows(calls: Calls, pipelines: Pipelines, executions: Executions) -> Ite
 
 
 def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
-    """Ids of the pipelines that take to a device what others made: the generator in them asks those for elements."""
+    """Ids of the pipelines that pass elements of other pipelines to a device, found through their generator
+    iterators."""
     is_generator = space.named(*_TO_DEVICE)[calls.row]
     if not is_generator.any():
         return np.zeros(0, np.int64)
@@ -164,24 +173,24 @@ def _fed_to_devices(space: XSpace, calls: Calls) -> Int64:
 
 
 def _execution_of_each(calls: Calls, roots: Int64) -> Int64:
-    """The place among `roots` of each call's root, −1 for calls without one."""
-    place = np.full(len(calls.row) + 1, -1, np.int64)  # the spare last element answers for −1
-    place[roots] = np.arange(len(roots))
-    return place[calls.root]
+    """The position in `roots` of each call's root, −1 for calls without one."""
+    position = np.full(len(calls.row) + 1, -1, np.int64)  # the last element maps −1 to −1
+    position[roots] = np.arange(len(roots))
+    return position[calls.root]
 
 
-def _rows_of_each(calls: Calls, roots: Int64) -> Int64:
-    """How many iterators each execution has."""
+def _iterator_counts(calls: Calls, roots: Int64) -> Int64:
+    """Number of iterators in each execution."""
     execution = _execution_of_each(calls, roots)
     inside = np.flatnonzero(execution >= 0)
     pairs = np.unique(execution[inside] * len(calls.ids) + calls.iterator[inside])
     return np.bincount(pairs // len(calls.ids), minlength=len(roots))
 
 
-def _bottlenecks(execution: Int64, self_ps: Int64, can_be: Bools) -> Bools:
-    """For each execution the one with the largest self time of those that can be; none if all took no time."""
+def _bottlenecks(execution: Int64, self_ps: Int64, is_candidate: Bools) -> Bools:
+    """Which rows are bottlenecks: in each execution, the candidate with the largest self time, if above 0."""
     out = np.zeros(len(execution), np.bool_)
-    able = np.flatnonzero(can_be & (self_ps > 0))
-    able = able[np.lexsort((-self_ps[able], execution[able]))]
-    out[able[np.unique(execution[able], return_index=True)[1]]] = True
+    candidates = np.flatnonzero(is_candidate & (self_ps > 0))
+    candidates = candidates[np.lexsort((-self_ps[candidates], execution[candidates]))]
+    out[candidates[np.unique(execution[candidates], return_index=True)[1]]] = True
     return out

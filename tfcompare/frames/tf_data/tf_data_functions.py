@@ -1,4 +1,4 @@
-"""What tf.data runs, and for which of its iterators: functions such as that of a map run on threads of their own."""
+"""Functions that tf.data runs on its own threads, such as that of a map, and the iterator that each runs for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.frames.links import directly_around
-from tfcompare.frames.nesting import count_begun
+from tfcompare.frames.nesting import count_started
 from tfcompare.frames.ops.op_names import DATASET, parse_op
 from tfcompare.frames.steps import groups as grouping
 from tfcompare.xspace import XSpace
@@ -19,7 +19,7 @@ Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 RUNS_AHEAD = ("Prefetch", "ParallelInterleave", "ParallelMap", "MapAndBatch", "ParseExample", "ParallelBatch")
-"""Stages of tf.data that let those before them work on threads of their own, while the step goes on."""
+"""Stages of tf.data that run their inputs on background threads, in parallel with the step."""
 
 _FUNCTION_PARTS = ("FunctionRun", "ExecutorState::Process", "ExecutorDoneCallback")
 _PRODUCE = "Produce"
@@ -28,19 +28,21 @@ _NONE = -1
 
 
 def runs_ahead(name: str) -> bool:
-    """Whether a stage of tf.data, by its long name, works for one that lets it run ahead of the step."""
+    """Whether the iterator of this long name feeds a stage that runs its inputs on background threads."""
     stage = name.split(_SEPARATOR)
     return stage[0] == "Iterator" and any(above.startswith(RUNS_AHEAD) for above in stage[1:-1])
 
 
 @dataclass(frozen=True, eq=False)
 class TfDataFunctions:
-    """`is_iterator`: of each event, whether it is a call of an iterator, or a stage that a program marks itself;
-    `is_waiting`: whether by itself it only waits for what others make; `calls`: rows of the events in which an iterator
-    runs a function, and `caller`: a row of that iterator, −1 where the profile does not tell.
+    """The events of tf.data on one host.
 
-    `part_line`, `part_start_ps`, `part_end_ps`, `part_caller`: what the functions' executions consist of, sorted by
-    line and start.
+    `is_iterator` says whether each event is a call of an iterator, or a stage that the program marks itself;
+    `is_waiting` whether its self time is only waiting for others. `calls` are the rows of events in which an iterator
+    runs a function, `caller` a row of that iterator, −1 if unknown.
+
+    `part_line`, `part_start_ps`, `part_end_ps` and `part_caller` describe the events that make up the functions'
+    executions, sorted by line and start.
     """
 
     is_iterator: Bools
@@ -53,17 +55,20 @@ class TfDataFunctions:
     part_caller: Int64
 
     def part_around(self, space: XSpace, rows: Int32 | Int64) -> Int64:
-        """The position of the part of a function that each of these events is in, −1 for none."""
+        """The position of the function part that contains each of these events, −1 for none."""
         if not len(self.part_line):
             return np.full(len(rows), _NONE)
         line, start = space.events.line[rows], space.events.start_ps[rows]
-        begun = count_begun(self.part_line, self.part_start_ps, line, start)
-        is_inside = (begun > 0) & (self.part_line[begun - 1] == line) & (start < self.part_end_ps[begun - 1])
-        return np.where(is_inside, begun - 1, _NONE)
+        last = count_started(self.part_line, self.part_start_ps, line, start) - 1
+        is_inside = (last >= 0) & (self.part_line[last] == line) & (start < self.part_end_ps[last])
+        return np.where(is_inside, last, _NONE)
 
 
 def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunctions:
-    """What tf.data runs on this host. `around`: as `links.directly_around` gives it, if that is at hand."""
+    """The functions that tf.data runs on this host.
+
+    `around` is the result of `links.directly_around`, computed if not given.
+    """
     calls = space.rows_named(*grouping.TF_DATA_RUNS)
     is_iterator, is_ahead = (flags[space.events.metadata] for flags in _iterator_names(space))
     caller = np.full(len(calls), _NONE)
@@ -87,7 +92,8 @@ def tf_data_functions(space: XSpace, around: Int32 | None = None) -> TfDataFunct
 
 
 def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
-    """(which event metadata entries with events name an iterator; which of those one that works ahead)."""
+    """(whether each event metadata entry with events names an iterator, whether that iterator runs its inputs
+    ahead)."""
     is_iterator, is_ahead = (np.zeros(len(space.metadata_names), np.bool_) for _ in range(2))
     for row in np.flatnonzero(space.has_events).tolist():
         name = space.metadata_names[row]
@@ -98,8 +104,8 @@ def _iterator_names(space: XSpace) -> tuple[Bools, Bools]:
 
 
 def _callers(space: XSpace, calls: Int64, around: Int32, is_iterator: Bools) -> Int64:
-    """A row of the iterator that each of `calls` is made for: the one around it, or, on a thread of a stage that works
-    ahead, the one whose inputs that thread takes."""
+    """A row of the iterator that makes each of `calls`: the enclosing one, or on a prefetching thread the one that
+    consumes."""
     is_produce = np.array([name.endswith(_PRODUCE) for name in space.metadata_names], np.bool_)[space.events.metadata]
     ahead = _consumers(space, np.flatnonzero(is_iterator), around, is_produce)
     out, at = np.full(len(calls), _NONE), around[calls].astype(np.int64)
@@ -112,8 +118,8 @@ def _callers(space: XSpace, calls: Int64, around: Int32, is_iterator: Bools) -> 
 
 
 def _consumers(space: XSpace, iterators: Int64, around: Int32, is_produce: Bools) -> Int64:
-    """For each `…Produce` event a row of the iterator that it makes elements for: the one that the name of the iterator
-    called within leads to."""
+    """For each `…Produce` event, a row of the iterator that it produces for: the parent, by name, of the iterator
+    called in it."""
     out = np.full(len(space.events) + 1, _NONE)
     inside = iterators[around[iterators] >= 0]
     inside = inside[is_produce[around[inside]]]
@@ -128,12 +134,14 @@ def _consumers(space: XSpace, iterators: Int64, around: Int32, is_produce: Bools
 
 
 def _parts(space: XSpace, calls: Int64, caller: Int64) -> tuple[Int64, Int64]:
-    """(rows of what the executions of tf.data's functions consist of, the caller of each): known by the step id of the
-    run that started them."""
+    """(rows of the events that make up executions of tf.data's functions, the caller of each).
+
+    They are recognised by the step id of the run that started them.
+    """
     rows = space.rows_named(*_FUNCTION_PARTS)
-    of_calls, is_told = space.numbers_of("id", calls)
+    of_calls, has_id = space.numbers_of("id", calls)
     ids, known = space.numbers_of("id", rows)
-    of_run = pd.Series(caller[is_told], of_calls[is_told])
+    of_run = pd.Series(caller[has_id], of_calls[has_id])
     of_run = of_run[~of_run.index.duplicated(keep="last")]
     known &= np.isin(ids, of_run.index)
     return rows[known], of_run.reindex(ids[known]).to_numpy(np.int64)

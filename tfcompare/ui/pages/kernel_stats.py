@@ -144,13 +144,13 @@ def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame
     """The rows with `name` (whole), `label` (to be read) and `detail` (what else tells them apart)."""
     op = rows["op_name"].replace("", NO_OP) if "op_name" in rows else pd.Series("", rows.index, dtype="str")
     if by == "op_name":
-        return rows.assign(name=op, label=style.shorten_apart(op.tolist(), ops.MOVER_LENGTH), detail="")
+        return rows.assign(name=op, label=style.shorten_distinct(op.tolist(), ops.MOVER_LENGTH), detail="")
     label, detail = rows["kernel_name"].map(readings), op
     if by == "launch":
         detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
     if by != "kernel_name":
         begins = label.where(label.str.len() <= HALF_A_LABEL, label.str.slice(0, HALF_A_LABEL - 1) + "…")
-        label = _numbered(begins + " · " + pd.Series(style.shorten_apart(op.tolist(), HALF_A_LABEL), op.index))
+        label = _numbered(begins + " · " + pd.Series(style.shorten_distinct(op.tolist(), HALF_A_LABEL), op.index))
     return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
 
 

@@ -189,7 +189,12 @@ def timeline(chosen: Chosen) -> None:
         with two_charts("make_up"):
             for side, frame in _lines(chosen, "in_use_bytes", align):
                 if len(frame):
-                    draw(chosen.pair, f"make_up_{side.position > 0}", partial(charts.make_up, side, frame, align), on)
+                    draw(
+                        chosen.pair,
+                        f"make_up_{side.position > 0}",
+                        partial(charts.memory_composition, side, frame, align),
+                        on,
+                    )
     _say_what_is_drawn(chosen)
     _timeline_csvs(chosen)
 

@@ -190,7 +190,7 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
 def _shortened(cells: pd.Series, texts: pd.Series, pixels: int, readings: Mapping[str, str]) -> dict[str, str]:
     """What is shown in place of each text that does not fit as it is."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    short = style.shorten_apart([readings.get(text, text) for text in whole], pixels, text_pixels)
+    short = style.shorten_distinct([readings.get(text, text) for text in whole], pixels, text_pixels)
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
 
 

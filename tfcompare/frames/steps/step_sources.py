@@ -1,0 +1,275 @@
+"""Finds the steps of one host.
+
+Sources in order of preference: the marker that the user names; a device plane's `Steps` line; host events flagged `_r`
+with a step number; host events with `step_num` alone (Keras 3); old `train N` names; repetitions of an XLA module; else
+the whole profile as one step.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, profile_span_ps, short_id
+from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.groups import Groups
+from tfcompare.frames.steps.step_spans import StepSpans, choose_spans, device_spans, no_spans
+from tfcompare.frames.steps.steps import DEVICE_LINE, WHOLE_PROFILE, XLA_MODULE, Steps
+from tfcompare.xspace import XSpace, lookup
+from tfcompare.xspace.compilation import Array, compiled
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_MIN_REPETITIONS = 5
+_MIN_TIME_SHARE = 0.5
+_MAX_OVERLAPPING = 16
+"""How many of the steps that started last are checked for one that is still running."""
+_NO_COMPUTE = re.compile(
+    r"(EagerExecute|EagerLocalExecute|EagerKernelExecute|FunctionRun|IteratorGetNext|MEMCPYHto[DH]).*", re.DOTALL | re.I
+)
+
+
+def find_steps(space: XSpace, groups: Groups, marker_chosen: bool = False) -> Steps:
+    """The steps of this host, from the first source that yields any."""
+    finders = [_from_steps_line, _from_markers, _from_modules]
+    for find in [_from_chosen_marker] if marker_chosen else finders:
+        steps = find(space, groups)
+        if steps is not None:
+            return steps
+    return _whole_profile(space)
+
+
+def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
+    """Steps from the marker events of groups; steps in which nothing was computed are dropped.
+
+    A step lasts as long as the longest marker in its group, or as its group's work on a device where that starts before
+    the marker or ends after it.
+    """
+    markers = groups.markers
+    if not len(markers):
+        return None
+    of_group = np.full(int(groups.group.max()) + 1, -1, np.int64)
+    of_group[groups.group[markers]] = np.arange(len(markers))
+    named = space.rows_of_entries(grouping.is_marker_name(space))
+    candidates = np.unique(np.concatenate([markers, named[groups.group[named] >= 0]]))
+    step = of_group[groups.group[candidates]]
+    candidates, step = candidates[step >= 0], step[step >= 0]
+    longest = _longest_of_each(space, candidates, step)
+    has_compute = _has_compute(space, groups, of_group, candidates)
+    if not has_compute.any():
+        return None
+    return _from_marker_events(space, groups, groups.source, groups.step_number[has_compute], longest[has_compute])
+
+
+def _from_chosen_marker(space: XSpace, groups: Groups) -> Steps | None:
+    """Steps that each last until the next marker starts; the last one lasts as long as its event.
+
+    What a loop does between two calls belongs to the step, and a call that launches device work returns before that is
+    done.
+    """
+    markers = groups.markers
+    if not len(markers):
+        return None
+    start = space.events.start_ps[markers]
+    end = np.append(start[1:], start[-1] + space.events.duration_ps[markers[-1]])
+    spans = StepSpans(start, end)
+    return _assign_events(
+        space, groups, groups.source, groups.step_number, markers, spans, spans, no_spans(len(markers))
+    )
+
+
+def _has_compute(space: XSpace, groups: Groups, of_group: Int64, markers: Int64) -> Bools:
+    """Whether each step has an event other than markers, function launches, copies and waits for input."""
+    is_ignored = np.zeros(len(space.events), np.bool_)
+    is_ignored[space.rows_of_entries(grouping.names_matching(space, _NO_COMPUTE))] = True
+    is_ignored[markers] = True
+    events, ignored = np.zeros((2, len(of_group)), np.int32)
+    lookup.count_each(groups.group, events)
+    lookup.count_each(groups.group[is_ignored], ignored)
+    out = np.zeros(len(groups.markers), np.bool_)
+    out[of_group[(events > ignored) & (of_group >= 0)]] = True
+    return out
+
+
+def _from_steps_line(space: XSpace, groups: Groups) -> Steps | None:
+    """Steps from the `Steps` line that the profiler derived for each device."""
+    lines = [
+        i
+        for plane in device_planes(space)
+        for i in plane.lines
+        if short_id(space.lines.id[i]) == STEPS_LINE or space.lines.name[i] == "Steps"
+    ]
+    rows = events_of_lines(space, lines)
+    if not len(rows):
+        return None
+    names = space.metadata_names[space.events.metadata[rows]]
+    if all(re.fullmatch(r"\d{1,18}", name) for name in names):
+        keys = np.array([int(name) for name in names], np.int64)
+    else:
+        keys = _position_on_line(space, rows)
+    return _from_device_events(space, groups, DEVICE_LINE, rows, keys)
+
+
+def _from_modules(space: XSpace, groups: Groups) -> Steps | None:
+    """Steps from the executions of the XLA module that takes most of the device time, if it repeats.
+
+    The n-th execution on every device belongs to step n.
+    """
+    lines = [i for plane in device_planes(space) for i in plane.lines if space.lines.name[i] == "XLA Modules"]
+    rows = events_of_lines(space, lines)
+    if not len(rows):
+        return None
+    module = space.events.metadata[rows]
+    names = np.array([re.sub(r"\(\d+\)$", "", n) for n in space.metadata_names])[module]
+    distinct, code = np.unique(names, return_inverse=True)
+    time = np.bincount(code, weights=space.events.duration_ps[rows])
+    main = int(time.argmax())
+    rows = rows[code == main]
+    devices = len(np.unique(space.events.line[rows]))
+    if len(rows) < _MIN_REPETITIONS * devices or time[main] < _MIN_TIME_SHARE * time.sum():
+        return None
+    return _from_device_events(space, groups, f"{XLA_MODULE} {distinct[main]}", rows, _position_on_line(space, rows))
+
+
+def _from_device_events(space: XSpace, groups: Groups, source: str, rows: Int32, keys: Int64) -> Steps:
+    """Steps from device events, one key per step: each lasts as long as on its slowest device.
+
+    An event belongs to the step of its own device.
+    """
+    events = space.events
+    numbers, code = np.unique(keys, return_inverse=True)
+    longest = _longest_of_each(space, rows, code)
+    in_time = np.argsort(events.start_ps[longest], kind="stable")
+    position = np.empty(len(numbers), np.int64)
+    position[in_time] = np.arange(len(numbers))
+    start = events.start_ps[longest[in_time]]
+    end = start + events.duration_ps[longest[in_time]]
+    of_event = _spans_at(start, end, np.arange(len(start)), events.start_ps)
+    for plane in device_planes(space):
+        own = np.flatnonzero(space.plane_of_event[rows] == plane.index)
+        if len(own):
+            begin = events.start_ps[rows[own]]
+            until = begin + events.duration_ps[rows[own]]
+            of_event[plane.events] = _spans_at(begin, until, position[code[own]], events.start_ps[plane.events])
+    group = groups.group[rows]
+    of_group = dict(zip(group.tolist(), position[code].tolist(), strict=True))
+    return Steps(
+        source, numbers[in_time], start, end, *_assign_groups(of_event, groups, of_group),
+        host=no_spans(len(numbers)), device=StepSpans(start, end),
+    )  # fmt: skip
+
+
+def _whole_profile(space: XSpace) -> Steps:
+    start, end = profile_span_ps(space)
+    every = np.zeros(len(space.events), np.int32)
+    return Steps(
+        WHOLE_PROFILE, np.zeros(1, np.int64), np.array([start]), np.array([end]), every, every < 0,
+        host=no_spans(1), device=no_spans(1),
+    )  # fmt: skip
+
+
+def _longest_of_each(space: XSpace, rows: Int32 | Int64, step: Int64) -> Int32 | Int64:
+    """The longest event of each step, in step order; the earliest if several tie."""
+    order = np.lexsort((-space.events.start_ps[rows], space.events.duration_ps[rows], step))
+    longest: Int32 | Int64 = rows[order[np.append(np.diff(step[order]) != 0, True)]]
+    return longest
+
+
+def _position_on_line(space: XSpace, rows: Int32) -> Int64:
+    """Each row's position in time among the rows of its line."""
+    line, start = space.events.line[rows], space.events.start_ps[rows]
+    order = np.lexsort((start, line))
+    position = np.empty(len(rows), np.int64)
+    first = np.searchsorted(line[order], line[order])
+    position[order] = np.arange(len(rows)) - first
+    return position
+
+
+def _from_marker_events(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64) -> Steps:
+    """Steps of these marker events; each lasts as long as the marker or as the device work that it launched."""
+    in_order = np.argsort(space.events.start_ps[marker], kind="stable")
+    number, marker = number[in_order], marker[in_order]
+    start = space.events.start_ps[marker]
+    host = StepSpans(start, start + space.events.duration_ps[marker])
+    nothing = np.full(len(space.events), -1, np.int32)
+    device = device_spans(space, _assign_groups(nothing, groups, _step_of_group(groups, marker))[0], len(marker))
+    return _assign_events(space, groups, source, number, marker, choose_spans(host, device), host, device)
+
+
+def _assign_events(
+    space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64, step: StepSpans, host: StepSpans,
+    device: StepSpans,
+) -> Steps:  # fmt: skip
+    """Builds `Steps`, in time order, and assigns events to them.
+
+    Events in a marker's group belong to its step. Other host events belong to the step whose host span contains them,
+    other device events to the step that contains them.
+    """
+    times, each = space.events.start_ps, np.arange(len(number))
+    of_event = _spans_at(host.start_ps, host.end_ps, each, times)
+    for plane in device_planes(space):
+        of_event[plane.events] = _spans_at(step.start_ps, step.end_ps, each, times[plane.events])
+    of_event, is_linked = _assign_groups(of_event, groups, _step_of_group(groups, marker))
+    return Steps(source, number, step.start_ps, step.end_ps, of_event, is_linked, host, device)
+
+
+def _step_of_group(groups: Groups, marker: Int32 | Int64) -> dict[int, int]:
+    return dict(zip(groups.group[marker].tolist(), range(len(marker)), strict=True))
+
+
+def _spans_at(start: Int64, end: Int64, step: Int64, times: Int64) -> Int32:
+    """The step of the span that contains each of `times`, −1 for none; if several do, the one that started last."""
+    order = np.argsort(start, kind="stable")
+    out = np.empty(len(times), np.int32)
+    _find_spans(start[order], end[order], step[order], times, out)
+    return out
+
+
+@compiled
+def _find_spans(start: Array, end: Array, step: Array, times: Array, out: Array) -> None:
+    """`_spans_at` for spans sorted by `start`. Starts each search at the previous answer, since neighbouring times
+    mostly share it."""
+    at = -1
+    for i in range(times.size):
+        time = times[i]
+        if (at >= 0 and time < start[at]) or (at + 1 < start.size and start[at + 1] <= time):
+            low, high = 0, start.size
+            while low < high:
+                middle = (low + high) // 2
+                if start[middle] <= time:
+                    low = middle + 1
+                else:
+                    high = middle
+            at = low - 1
+        around = at
+        while around > at - _MAX_OVERLAPPING and around > 0 and end[around] <= time:
+            around -= 1
+        out[i] = step[around] if around >= 0 and time < end[around] else -1
+
+
+def _assign_groups(of_event: Int32, groups: Groups, of_group: dict[int, int]) -> tuple[Int32, Bools]:
+    """(`of_event` with grouped events moved to their group's step; whether each event was assigned by its group).
+
+    Markers do not count as assigned by group.
+    """
+    step_of_group = np.full(int(groups.group.max(initial=-1)) + 1, -1, np.int32)
+    for group, step in of_group.items():
+        if group >= 0:
+            step_of_group[group] = step
+    is_linked = np.zeros(len(of_event), np.bool_)
+    _assign_linked(groups.group, step_of_group, of_event, is_linked)
+    is_linked[groups.markers] = False
+    return of_event, is_linked
+
+
+@compiled
+def _assign_linked(group: Array, step_of_group: Array, step: Array, is_linked: Array) -> None:
+    """Move the events of groups that are steps to those steps."""
+    for i in range(group.size):
+        if group[i] >= 0 and step_of_group[group[i]] >= 0:
+            step[i] = step_of_group[group[i]]
+            is_linked[i] = True
