@@ -9,8 +9,10 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +93,36 @@ def test_a_bug_that_one_task_triggers_loses_no_other() -> None:
     found = [outcome for _, outcome in outcomes(deque([Job(len, 3), Job(len, "abc")]), Here())]
     assert str(found[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
     assert found[1] == 3
+
+
+def test_small_jobs_that_are_sent_together_each_have_their_outcome(processes: Processes) -> None:
+    processes.batch_bytes = 100
+    tasks = [*"abcdefghijklmnop", "deadly", *"qrstuvwxyz", "bad", *"ABCDEF"]
+    found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, t, 1) for t in tasks), processes)}
+    assert found.pop("deadly") == Killed()
+    assert str(found.pop("bad")) == "it is bad"
+    assert found == {task: f"{task} done" for task in set(tasks) - {"deadly", "bad"}}
+
+
+def test_batches_are_of_small_jobs_and_end_in_single_ones() -> None:
+    pool = Recording()
+    sizes = [31, 10, 10, 10, *[1] * 60]
+    assert len(list(outcomes(deque(Job(abs, -1, size) for size in sizes), pool))) == len(sizes)
+    assert pool.batches[:3] == [1, 3, 16]
+    assert pool.batches[-2:] == [1, 1]
+
+
+class Recording(Here):
+    """Takes several small jobs at once; `batches`: how many each time."""
+
+    batch_bytes = 30
+
+    def __init__(self) -> None:
+        self.batches: list[int] = []
+
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        self.batches.append(len(arguments[0]))
+        return super().submit(work, *arguments)
 
 
 def test_closing_ends_processes_that_are_working(tmp_path: Path) -> None:

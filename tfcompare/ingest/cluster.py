@@ -15,6 +15,8 @@ from tfcompare.text import text_of
 
 PER_THREAD = 2
 """Tasks in flight for each thread of a worker: the one that it works on and the next, so that it never waits."""
+_BATCH_BYTES = 16_000_000
+"""About a third of a second's work: a worker and the scheduler take 15 ms for each task."""
 _CONNECT_S = 20
 _NOBODY_S = 60
 _COUNT_S = 5
@@ -24,6 +26,8 @@ _NO_MODULE = ("ModuleNotFoundError", "ImportError")
 
 class Cluster:
     """See `Pool`. The scheduler gives the tasks of a worker that died to others, `allowed-failures` times."""
+
+    batch_bytes = _BATCH_BYTES
 
     def __init__(self, address: str) -> None:
         """Connect. Raises `TfcompareError` where that fails, or workers have no, or another version of, tfcompare."""

@@ -103,7 +103,8 @@ class _Work:
     def run(self, pool: Pool) -> None:
         """Read all files and make all records."""
         reader, address = reader_version(), self._store.address
-        self._jobs.extend(Job(ingest_host, HostTask(run, file, address, reader)) for run, file in self._files)
+        tasks = (HostTask(run, file, address, reader) for run, file in self._files)
+        self._jobs.extend(Job(ingest_host, task, task.file.size_bytes) for task in tasks)
         for run, left in list(self._left.items()):
             if not left:
                 self._make_record(run)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
@@ -18,16 +19,19 @@ from typing import Any, Protocol
 from tfcompare.errors import TfcompareError
 
 _CHECK_S = 5.0
+_BATCH_JOBS = 16
 _PER_PROCESS = 2
 """Tasks in flight for each process: the one that it works on and the next, so that it never waits."""
 
 
 class Pool(Protocol):
-    """Processes that work."""
+    """Processes that work. `batch_bytes`: up to how much is sent in one task, where sending takes long; 0: one job."""
+
+    batch_bytes: int
 
     @property
     def width(self) -> int:
-        """How many tasks to have in flight at once."""
+        """How many batches to have in flight at once."""
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start `work(*arguments)`, in new processes where those before have died."""
@@ -53,6 +57,7 @@ class Job:
 
     work: Callable[[Any], Any]
     task: Any
+    size_bytes: float = inf
     is_suspect: bool = False
 
 
@@ -65,38 +70,51 @@ def outcomes(jobs: deque[Job], pool: Pool) -> Iterator[tuple[Job, Outcome]]:
     The caller may add jobs meanwhile. Jobs that were in flight when a process died are run once more in the end, one at
     a time, which finds the one that killed it.
     """
-    running: dict[Future[Outcome], Job] = {}
+    running: dict[Future[list[Outcome]], list[Job]] = {}
     suspects: deque[Job] = deque()
     while jobs or running or suspects:
         if not jobs and not running:
             jobs.append(suspects.popleft())
         while jobs and len(running) < pool.width:
-            job = jobs.popleft()
-            running[pool.submit(_attempt, job.work, job.task)] = job
+            batch = _next_batch(jobs, pool)
+            running[pool.submit(_attempt, [(job.work, job.task) for job in batch])] = batch
         done, _ = wait(running, timeout=_CHECK_S, return_when=FIRST_COMPLETED)
         if not done:
             pool.check()
         for future in done:
-            job, outcome = running.pop(future), _outcome(future, pool)
-            if isinstance(outcome, Killed) and not job.is_suspect:
-                suspects.append(Job(job.work, job.task, is_suspect=True))
-            else:
-                yield job, outcome
+            batch = running.pop(future)
+            for job, outcome in zip(batch, _results(future, pool, len(batch)), strict=True):
+                if isinstance(outcome, Killed) and not job.is_suspect:
+                    suspects.append(replace(job, is_suspect=True))
+                else:
+                    yield job, outcome
 
 
-def _attempt(work: Callable[[Any], Any], task: Any) -> Outcome:
-    """What the work returns, or its error as one that can be sent between processes."""
-    try:
-        return work(task)
-    except (Exception, SystemExit) as error:
-        return _portable(error)
+def _next_batch(jobs: deque[Job], pool: Pool) -> list[Job]:
+    """Take the next job, and with it further small ones: fewer towards the end, so that all processes end together."""
+    batch = [jobs.popleft()]
+    size, most = batch[0].size_bytes, min(_BATCH_JOBS, len(jobs) // (2 * pool.width))
+    while len(batch) < most and (size := size + jobs[0].size_bytes) <= pool.batch_bytes:
+        batch.append(jobs.popleft())
+    return batch
 
 
-def _outcome(future: Future[Outcome], pool: Pool) -> Outcome:
+def _attempt(batch: list[tuple[Callable[[Any], Any], Any]]) -> list[Outcome]:
+    """For each (work, task) what the work returns, or its error as one that can be sent between processes."""
+    results: list[Outcome] = []
+    for work, task in batch:
+        try:
+            results.append(work(task))
+        except (Exception, SystemExit) as error:
+            results.append(_portable(error))
+    return results
+
+
+def _results(future: Future[list[Outcome]], pool: Pool, count: int) -> list[Outcome]:
     try:
         return future.result()
     except Exception as error:
-        return Killed() if pool.is_killed(error) else _portable(error)
+        return [Killed() if pool.is_killed(error) else _portable(error)] * count
 
 
 def _portable(error: BaseException) -> TfcompareError:
@@ -111,6 +129,7 @@ class Here:
     """This process: one task after the other."""
 
     width = 1
+    batch_bytes = 0
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """See `Pool`."""
@@ -131,6 +150,8 @@ class Here:
 
 class Processes:
     """Processes on this machine."""
+
+    batch_bytes = 0
 
     def __init__(self, processes: int) -> None:
         self.width = _PER_PROCESS * processes
