@@ -89,9 +89,13 @@ def main() -> None:
         end = {"error": "Out of Memory Error: the query takes more memory than it may"}
     except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
         end = {"error": error_text(str(error), request["sql"])}
-    out.write(json.dumps(end).encode() + b"\n")
-    out.flush()
+    _write(out, end)
     os._exit(0)
+
+
+def _write(out: BinaryIO, message: Mapping[str, Any]) -> None:
+    out.write(json.dumps(message).encode() + b"\n")
+    out.flush()
 
 
 def _answer(request: Mapping[str, Any], out: BinaryIO, room: _Room) -> dict[str, Any]:
@@ -101,8 +105,7 @@ def _answer(request: Mapping[str, Any], out: BinaryIO, room: _Room) -> dict[str,
     def ask(name: str) -> pa.Table:
         nonlocal waited
         asked = time.monotonic()
-        out.write(json.dumps({"wants": name}).encode() + b"\n")
-        out.flush()
+        _write(out, {"wants": name})
         room.widen(json.loads(sys.stdin.buffer.readline())["bytes"] * _ROOM_FOR_TABLES)
         table = pa.ipc.open_stream(sys.stdin.buffer).read_all()
         waited += time.monotonic() - asked
@@ -113,9 +116,7 @@ def _answer(request: Mapping[str, Any], out: BinaryIO, room: _Room) -> dict[str,
     if len(relation.columns) > MOST_COLUMNS:
         raise Refused(f"A result has at most {MOST_COLUMNS:,} columns; this one has {len(relation.columns):,}.")
     reader = as_simple_types(relation).to_arrow_reader(_BATCH_ROWS)
-    names = relation.columns
-    head = {"names": names, "types": [str(kind) for kind in relation.types]}
-    out.write(json.dumps({"result": head}).encode() + b"\n")
+    _write(out, {"names": relation.columns, "types": [str(kind) for kind in relation.types]})
     schema = pa.schema([pa.field(str(i), field.type) for i, field in enumerate(reader.schema)])
     with pa.ipc.new_stream(out, schema) as stream:
         try:
