@@ -66,9 +66,7 @@ class Cluster:
         """See `Pool`."""
         if self._client.status != "running":
             raise self._gone()
-        if self._count():
-            self._seen = monotonic()
-        elif monotonic() - self._seen > _NOBODY_S:
+        if not self._count() and monotonic() - self._seen > _NOBODY_S:
             raise TfcompareError(
                 f"{self._address}: has had no worker for {_NOBODY_S} seconds; start some, and run this again"
             )
@@ -84,6 +82,8 @@ class Cluster:
         """How many tasks the workers do at once."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         threads: int = sum(worker["nthreads"] for worker in workers.values())
+        if threads:
+            self._seen = monotonic()
         return threads
 
     def _check_workers(self) -> None:
