@@ -23,7 +23,7 @@ from statistics import median
 from benchmarks.generate import generate
 from benchmarks.machine import description
 from tfcompare.compare import compare
-from tfcompare.ingest.cluster import IN_HAND, Cluster
+from tfcompare.ingest.cluster import PER_THREAD, Cluster
 from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import load
@@ -233,7 +233,7 @@ def _wait_for_all(address: str, workers: int) -> None:
         cluster = Cluster(address)
         width = cluster.width
         cluster.close()
-        if width == IN_HAND * workers:
+        if width == PER_THREAD * workers:
             return
         time.sleep(0.2)
 

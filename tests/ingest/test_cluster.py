@@ -20,7 +20,7 @@ from tests.sources.remote.servers import S3
 from tests.store.runs_in_stores import assert_same, stored
 from tfcompare.errors import TfcompareError
 from tfcompare.ingest import cluster
-from tfcompare.ingest.cluster import IN_HAND, Cluster
+from tfcompare.ingest.cluster import PER_THREAD, Cluster
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.run import load
 
@@ -83,12 +83,12 @@ def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_file(
             dask.workers[0].kill()
 
     watching = Cluster(dask.address)
-    _wait_for_width(watching, 2 * IN_HAND, monkeypatch)
+    _wait_for_width(watching, 2 * PER_THREAD, monkeypatch)
     summary = ingest([folder], "s3://bucket/store", lambda: Cluster(dask.address), kill_one)
     assert (summary.runs_ingested, summary.host_files, summary.failures) == (1, 5, [])
     (run,) = stored("s3://bucket/store").values()
     assert_same(load(run), load(folder))
-    _wait_for_width(watching, IN_HAND, monkeypatch)
+    _wait_for_width(watching, PER_THREAD, monkeypatch)
     watching.close()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "reader_version", lambda: "another")
@@ -102,7 +102,7 @@ def test_a_cluster_that_loses_a_worker_in_the_middle_loses_no_file(
 
 
 def _wait_for_width(watching: Cluster, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until as many tasks are to be in hand as the workers that are there now take."""
+    """Until as many tasks are to be in flight as the workers that are there now take."""
     monkeypatch.setattr(cluster, "_COUNT_S", 0)
     deadline = time.monotonic() + 60
     while watching.width != width:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -53,22 +54,16 @@ def three_hosts(tmp_path: Path) -> Path:
 
 
 def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
-    pools: list[Processes] = []
-
-    def two() -> Processes:
-        pools.append(Processes(2))
-        return pools[0]
-
     def kill_one(done: Ingest) -> None:
         if done.files_done == 1:
-            os.kill(next(iter(pools[0]._pool._processes)), signal.SIGKILL)
+            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
 
     folder = tmp_path / "logs" / "run"
     folder.mkdir(parents=True)
     source = next(SAMPLE_RUNS[OURS].rglob("*.xplane.pb"))
     for host in range(6):
         shutil.copy(source, folder / f"{host}.xplane.pb")
-    summary = ingest([folder], str(tmp_path / "store"), two, kill_one)
+    summary = ingest([folder], str(tmp_path / "store"), lambda: Processes(2), kill_one)
     assert (summary.runs_ingested, summary.host_files, summary.failures) == (1, 6, [])
     (run,) = stored(tmp_path / "store").values()
     assert_same(load(run), load(folder))

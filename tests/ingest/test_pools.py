@@ -1,8 +1,8 @@
-"""Work on processes that die: what they were about is done again, and only what they die of is lost."""
+"""Work on processes that die: only the task that kills its process is lost, and no process outlives its parent."""
 
 from __future__ import annotations
 
-import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,8 +16,16 @@ from typing import Any
 
 import pytest
 
+from tests.profiles import ROOT
 from tfcompare.errors import TfcompareError
-from tfcompare.ingest.pools import Here, Job, Killed, Processes, Queue
+from tfcompare.ingest.pools import Here, Job, Killed, Processes, outcomes
+
+
+class Picky(TfcompareError):
+    """An error that does not survive pickling."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
 
 
 def work(task: Path | str) -> str:
@@ -26,11 +34,17 @@ def work(task: Path | str) -> str:
         time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGKILL)
     if task == "bad":
-        raise TfcompareError("it is bad")
+        raise Picky("it is ", "bad")
     if isinstance(task, Path) and not task.exists():
         task.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return f"{task} done"
+
+
+def sleep(pids: Path) -> None:
+    """Takes a minute; leaves the number of its process in the folder first."""
+    (pids / str(os.getpid())).touch()
+    time.sleep(60)
 
 
 @pytest.fixture
@@ -40,95 +54,117 @@ def processes() -> Iterator[Processes]:
     pool.close()
 
 
-def test_one_task_that_kills_its_process_loses_no_other(processes: Processes) -> None:
-    tasks = ["a", "deadly", "b", "bad", "c", "d"]
-    answers = {job.task: answer for job, answer in Queue(processes, deque(Job(work, task) for task in tasks)).answers()}
-    assert answers.pop("deadly") == Killed(3)
-    assert str(answers.pop("bad")) == "it is bad"
-    assert answers == {task: f"{task} done" for task in "abcd"}
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_task_that_kills_its_process_loses_no_other(count: int) -> None:
+    pool = Processes(count)
+    tasks = ["a", "deadly", "b", "bad", "c", "d", *"efghijklmnop"]
+    found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, task) for task in tasks), pool)}
+    pool.close()
+    assert found.pop("deadly") == Killed()
+    assert str(found.pop("bad")) == "it is bad"
+    assert found == {task: f"{task} done" for task in "abcdefghijklmnop"}
+    assert multiprocessing.active_children() == []
 
 
-def test_what_a_killed_process_was_about_is_done_again(processes: Processes, tmp_path: Path) -> None:
-    queue = Queue(processes, deque([Job(work, tmp_path / "once"), Job(work, "other")]))
-    assert sorted(str(answer) for _, answer in queue.answers()) == sorted([f"{tmp_path / 'once'} done", "other done"])
+def test_several_tasks_that_kill_their_processes_are_found(processes: Processes) -> None:
+    tasks = ["deadly", "a", "deadly", "b"]
+    found = [(job.task, outcome) for job, outcome in outcomes(deque(Job(work, task) for task in tasks), processes)]
+    expected = [("a", "a done"), ("b", "b done"), *[("deadly", Killed())] * 2]
+    assert sorted(found, key=str) == sorted(expected, key=str)
+
+
+def test_the_task_of_a_process_that_died_by_chance_is_done(processes: Processes, tmp_path: Path) -> None:
+    jobs = deque([Job(work, tmp_path / "once"), Job(work, "other")])
+    found = sorted(str(outcome) for _, outcome in outcomes(jobs, processes))
+    assert found == sorted([f"{tmp_path / 'once'} done", "other done"])
 
 
 def test_jobs_can_be_added_meanwhile() -> None:
-    queue = Queue(Here(), deque([Job(work, "a")]))
+    jobs = deque([Job(work, "a")])
     seen = []
-    for job, answer in queue.answers():
-        seen.append(answer)
+    for job, outcome in outcomes(jobs, Here()):
+        seen.append(outcome)
         if job.task == "a":
-            queue.jobs.append(Job(work, "b"))
+            jobs.append(Job(work, "b"))
     assert seen == ["a done", "b done"]
 
 
-def test_a_bug_that_one_file_brings_up_loses_no_other() -> None:
-    answers = [answer for _, answer in Queue(Here(), deque([Job(len, 3), Job(len, "abc")])).answers()]
-    assert str(answers[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
-    assert answers[1] == 3
+def test_a_bug_that_one_task_triggers_loses_no_other() -> None:
+    found = [outcome for _, outcome in outcomes(deque([Job(len, 3), Job(len, "abc")]), Here())]
+    assert str(found[0]).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
+    assert found[1] == 3
 
 
-class Small(Here):
-    """Takes several small jobs at once."""
+def test_small_jobs_that_are_sent_together_each_have_their_outcome(processes: Processes) -> None:
+    processes.batch_bytes = 100
+    tasks = [*"abcdefghijklmnop", "deadly", *"qrstuvwxyz", "bad", *"ABCDEF"]
+    found = {job.task: outcome for job, outcome in outcomes(deque(Job(work, t, 1) for t in tasks), processes)}
+    assert found.pop("deadly") == Killed()
+    assert str(found.pop("bad")) == "it is bad"
+    assert found == {task: f"{task} done" for task in set(tasks) - {"deadly", "bad"}}
 
-    width = 2
-    hand_bytes = 30
+
+def test_batches_are_of_small_jobs_and_end_in_single_ones() -> None:
+    pool = Recording()
+    sizes = [31, 10, 10, 10, *[1] * 60]
+    assert len(list(outcomes(deque(Job(abs, -1, size) for size in sizes), pool))) == len(sizes)
+    assert pool.batches[:3] == [1, 3, 16]
+    assert pool.batches[-2:] == [1, 1]
+
+
+class Recording(Here):
+    """Takes several small jobs at once; `batches`: how many each time."""
+
+    batch_bytes = 30
 
     def __init__(self) -> None:
-        self.hands: list[int] = []
+        self.batches: list[int] = []
 
-    def submit(self, work: Callable[[Any], Any], task: Any) -> Future[Any]:
-        self.hands.append(len(task))
-        return super().submit(work, task)
-
-
-def test_small_jobs_are_handed_out_together_and_ever_fewer_towards_the_end() -> None:
-    pool = Small()
-    answers = list(Queue(pool, deque(Job(abs, -number, size_bytes=10) for number in range(20))).answers())
-    assert pool.hands == [3, 3, 3, 3, 2, 2, 1, 1, 1, 1]
-    assert sorted(answer for _, answer in answers) == list(range(20))
-    assert all(answer == -job.task for job, answer in answers)
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        self.batches.append(len(arguments[0]))
+        return super().submit(work, *arguments)
 
 
-def test_a_large_job_and_one_of_unknown_size_go_alone() -> None:
-    pool = Small()
-    sizes = [31, 10, 10, math.inf, 10, 20, 1, *[1] * 20]
-    assert len(list(Queue(pool, deque(Job(abs, -1, size) for size in sizes)).answers())) == len(sizes)
-    assert pool.hands[:4] == [1, 2, 1, 2]
+def test_closing_ends_processes_that_are_working(tmp_path: Path) -> None:
+    pool = Processes(2)
+    pool.submit(sleep, tmp_path)
+    pool.submit(sleep, tmp_path)
+    _wait_until_working(tmp_path, 2)
+    started = time.monotonic()
+    pool.close()
+    assert time.monotonic() - started < 20
+    assert multiprocessing.active_children() == []
 
 
-def test_a_bug_that_one_of_a_hand_brings_up_loses_no_other() -> None:
-    pool = Small()
-    tasks: list[Any] = ["a", 3, "abc", "bad", *["ab"] * 8]
-    answers = {job.task: answer for job, answer in Queue(pool, deque(Job(len, t, 1) for t in tasks)).answers()}
-    assert pool.hands[0] > 1
-    assert str(answers.pop(3)).startswith("failed with TypeError (object of type 'int' has no len()), which is a bug")
-    assert answers == {"a": 1, "abc": 3, "bad": 3, "ab": 2}
-
-
-def test_a_hand_whose_process_dies_is_done_again_one_by_one(processes: Processes) -> None:
-    processes.hand_bytes = 100
-    tasks = [*"abc", "deadly", *"defghijklmnop", "bad"]
-    queue = Queue(processes, deque(Job(work, task, size_bytes=1) for task in tasks))
-    assert len(queue._next()) > 1
-    answers = {job.task: answer for job, answer in queue.answers()}
-    assert answers.pop("deadly") == Killed(3)
-    assert str(answers.pop("bad")) == "it is bad"
-    assert answers == {task: f"{task} done" for task in "abcdefghijklmnop"}
-
-
-def test_processes_do_not_run_the_script_that_was_started(tmp_path: Path) -> None:
-    """One without `if __name__ == "__main__"`, as a page of the app."""
-    script = tmp_path / "script.py"
-    script.write_text(
-        "print('started')\n"
-        "from tfcompare.ingest.pools import Job, Processes, Queue\n"
-        "pool = Processes(1)\n"
-        "queue = Queue(pool)\n"
-        "queue.jobs.append(Job(abs, -3))\n"
-        "print([answer for _, answer in queue.answers()])\n"
-        "pool.close()\n"
+def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path; from tests.ingest.test_pools import sleep; "
+        "from tfcompare.ingest.pools import Processes; "
+        f"pool = Processes(1); pool.submit(sleep, Path({str(tmp_path)!r})).result()"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
-    assert (done.stdout, done.stderr) == ("started\n[3]\n", "")
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    parent = subprocess.Popen([sys.executable, "-c", script], env=environment, stderr=subprocess.DEVNULL)
+    try:
+        (pid,) = _wait_until_working(tmp_path, 1)
+    finally:
+        parent.kill()
+        parent.wait()
+    deadline = time.monotonic() + 20
+    while _is_running(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _wait_until_working(folder: Path, count: int) -> list[int]:
+    deadline = time.monotonic() + 60
+    while len(pids := [int(path.name) for path in folder.iterdir()]) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return pids
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

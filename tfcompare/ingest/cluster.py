@@ -13,10 +13,10 @@ from tfcompare.errors import TfcompareError
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
-IN_HAND = 2
-"""Hands for each thread of a worker: the one that it works on, and one that waits there, so that it never waits."""
-_HAND_BYTES = 16_000_000
-"""A third of a second's work or so: a worker and the scheduler take 15 ms for each thing that they are handed."""
+PER_THREAD = 2
+"""Tasks in flight for each thread of a worker: the one that it works on and the next, so that it never waits."""
+_BATCH_BYTES = 16_000_000
+"""About a third of a second's work: a worker and the scheduler take 15 ms for each task."""
 _CONNECT_S = 20
 _NOBODY_S = 60
 _COUNT_S = 5
@@ -25,10 +25,9 @@ _NO_MODULE = ("ModuleNotFoundError", "ImportError")
 
 
 class Cluster:
-    """See `Pool`. What a killed worker was about, the scheduler gives to another, three times in all."""
+    """See `Pool`. The scheduler gives the tasks of a worker that died to others, `allowed-failures` times."""
 
-    most_tries = 2
-    hand_bytes = _HAND_BYTES
+    batch_bytes = _BATCH_BYTES
 
     def __init__(self, address: str) -> None:
         """Connect. Raises `TfcompareError` where that fails, or workers have no, or another version of, tfcompare."""
@@ -48,31 +47,26 @@ class Cluster:
         """See `Pool`. Workers come and go meanwhile."""
         if monotonic() - self._counted > _COUNT_S:
             self._counted = monotonic()
-            with suppress(OSError):  # of a scheduler that is gone, `check` tells
+            with suppress(OSError):  # `check` reports a scheduler that is gone
                 self._threads = self._count()
-        return IN_HAND * max(1, self._threads)
+        return PER_THREAD * max(1, self._threads)
 
-    def submit(self, work: Callable[[Any], Any], task: object) -> Future[Any]:
-        """See `Pool`."""
-        future: Future[Any] = self._executor.submit(work, task)
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """See `Pool`. Whoever started the workers starts new ones."""
+        future: Future[Any] = self._executor.submit(work, *arguments)
         return future
 
     def is_killed(self, error: BaseException) -> bool:
         """See `Pool`."""
         if isinstance(error, CancelledError):
-            raise TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
+            raise self._gone()
         return type(error).__name__ == "KilledWorker"
-
-    def mend(self) -> None:
-        """See `Pool`: whoever started the workers starts them again."""
 
     def check(self) -> None:
         """See `Pool`."""
         if self._client.status != "running":
-            raise TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
-        if self._count():
-            self._seen = monotonic()
-        elif monotonic() - self._seen > _NOBODY_S:
+            raise self._gone()
+        if not self._count() and monotonic() - self._seen > _NOBODY_S:
             raise TfcompareError(
                 f"{self._address}: has had no worker for {_NOBODY_S} seconds; start some, and run this again"
             )
@@ -81,10 +75,15 @@ class Cluster:
         """See `Pool`."""
         self._client.close()
 
+    def _gone(self) -> TfcompareError:
+        return TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
+
     def _count(self) -> int:
         """How many tasks the workers do at once."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         threads: int = sum(worker["nthreads"] for worker in workers.values())
+        if threads:
+            self._seen = monotonic()
         return threads
 
     def _check_workers(self) -> None:

@@ -1,4 +1,4 @@
-"""Places into a store: what is new is read on many processes, records are made as runs are done, the index follows."""
+"""Puts runs into a store: processes read what is new, and make each run's record once its host files are read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 
+from tfcompare.errors import TfcompareError
 from tfcompare.ingest.plan import Plan, plan
-from tfcompare.ingest.pools import Answer, Job, Killed, Pool, Queue
+from tfcompare.ingest.pools import Job, Killed, Outcome, Pool, outcomes
 from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
 from tfcompare.sources.logdir import HostFile
 from tfcompare.store.files import full_address
@@ -18,15 +19,15 @@ from tfcompare.store.records import StoredHost
 from tfcompare.store.stored import Store
 from tfcompare.store.version import reader_version
 
-_NOTE_EVERY_S = 15.0
-"""So long at most, what was done is not in the index; what is not there is done again after a crash."""
+_INDEX_EVERY_S = 15.0
+"""How often the index is written; what is not in it is done again after a crash."""
 
 
 @dataclass
 class Summary:
-    """What an ingest came to. `failures` names runs and files with the reason, one sentence each.
+    """Counts of what an ingest did. `failures`: runs and files that failed with the reason, one sentence each.
 
-    `notes`: what else there is to tell of the store.
+    `notes`: remarks on the store.
     """
 
     runs_ingested: int = 0
@@ -43,7 +44,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Ingest:
-    """How far an ingest is: host files read or given up, of how many; their bytes, of how many."""
+    """Progress of an ingest: host files that were read or given up, and their bytes, each with the total."""
 
     files_done: int
     files: int
@@ -57,24 +58,24 @@ Progress = Callable[[Ingest], None]
 def ingest(
     places: Sequence[str | Path], address: str, pool: Callable[[], Pool], progress: Progress = lambda _: None
 ) -> Summary:
-    """Put the runs at and below `places` into the store at `address`; what is there and has not changed stays.
+    """Put the runs at and below `places` into the store at `address`, except those in it that have not changed.
 
-    `pool` is asked for processes where there is something to do. What is done is in the store and in its index even
-    where this ends early. Raises `TfcompareError` where there is nothing to ingest, or no store can be had there.
+    `pool` is called only if there is something to do. Finished runs are in the store and in its index even if this ends
+    early. Raises `TfcompareError` where there is nothing to ingest, or no store can be had there.
     """
     started = monotonic()
     store = Store(full_address(address))
     store.begin()
-    index, said = store.index()
+    index, notes = store.index()
     todo = plan(places, store, index)
     work = _Work(store, todo, progress)
-    work.summary.notes += said
+    work.summary.notes += notes
     if todo.records:
         workers = pool()
         try:
-            work.go(workers)
+            work.run(workers)
         finally:
-            work.note()
+            work.write_index()
             workers.close()
         store.tidy()
     work.summary.seconds = monotonic() - started
@@ -82,7 +83,7 @@ def ingest(
 
 
 class _Work:
-    """Host files handed out, and runs put together of what comes back."""
+    """The host files and runs of a plan, and what has become of them."""
 
     def __init__(self, store: Store, todo: Plan, progress: Progress) -> None:
         self._store = store
@@ -92,47 +93,45 @@ class _Work:
         self._files = [(run, file) for run, files in todo.to_read.items() for file in _largest_first(files)]
         self._progress = progress
         self._rows: list[Row] = []
-        self._noted = monotonic()
+        self._jobs: deque[Job] = deque()
+        self._index_written = monotonic()
         self._done = Ingest(0, len(self._files), 0, sum(file.size_bytes for _, file in self._files))
-        kept = sum(len(record.hosts) for record in todo.records.values()) - len(self._files)
-        self.summary = Summary(runs_unchanged=todo.unchanged, host_files_kept=kept, failures=list(todo.lost))
+        unchanged = sum(len(record.hosts) for record in todo.records.values()) - len(self._files)
+        self.summary = Summary(runs_unchanged=todo.unchanged, host_files_kept=unchanged, failures=list(todo.lost))
         self.summary.runs_failed = len(todo.lost)
 
-    def go(self, pool: Pool) -> None:
-        """Until all is done."""
-        reader = reader_version()
-        address = self._store.address
+    def run(self, pool: Pool) -> None:
+        """Read all files and make all records."""
+        reader, address = reader_version(), self._store.address
         tasks = (HostTask(run, file, address, reader) for run, file in self._files)
-        queue = Queue(pool, deque(Job(ingest_host, task, task.file.size_bytes) for task in tasks))
+        self._jobs.extend(Job(ingest_host, task, task.file.size_bytes) for task in tasks)
         for run, left in list(self._left.items()):
             if not left:
-                self._finish(queue, run)
+                self._make_record(run)
         self._progress(self._done)
-        for job, answer in queue.answers():
+        for job, outcome in outcomes(self._jobs, pool):
             if isinstance(job.task, HostTask):
-                self._host_done(queue, job.task, answer)
+                self._host_done(job.task, outcome)
             else:
-                self._run_done(job.task, answer)
-            if monotonic() - self._noted > _NOTE_EVERY_S:
-                self.note()
+                self._run_done(job.task, outcome)
+            if monotonic() - self._index_written > _INDEX_EVERY_S:
+                self.write_index()
 
-    def note(self) -> None:
-        """Put what was done into the index."""
+    def write_index(self) -> None:
+        """Put the runs that were finished since the last time into the index."""
         rows, self._rows = self._rows, []
-        self._noted = monotonic()
+        self._index_written = monotonic()
         self._store.note(rows)
 
-    def _host_done(self, queue: Queue, task: HostTask, answer: Answer) -> None:
+    def _host_done(self, task: HostTask, outcome: Outcome) -> None:
         file = task.file
-        if isinstance(answer, HostOutcome):
-            outcome = answer
-        else:
-            outcome = HostOutcome(failure=_given_up(file, answer), is_final=False)
+        if not isinstance(outcome, HostOutcome):
+            outcome = HostOutcome(failure=_file_failure(file, outcome), is_final=False)
         self._outcomes.setdefault(task.run, {})[file.host] = outcome
         self._count(file, outcome)
         self._left[task.run] -= 1
         if not self._left[task.run]:
-            self._finish(queue, task.run)
+            self._make_record(task.run)
 
     def _count(self, file: HostFile, outcome: HostOutcome) -> None:
         summary, done = self.summary, self._done
@@ -145,19 +144,19 @@ class _Work:
         self._done = replace(done, files_done=done.files_done + 1, bytes_done=done.bytes_done + file.size_bytes)
         self._progress(self._done)
 
-    def _finish(self, queue: Queue, run: str) -> None:
-        """Have the run's record made, before more files are read: what is done is not to be lost."""
+    def _make_record(self, run: str) -> None:
+        """Queue the run's record before further files, so that an interruption loses little."""
         record, outcomes = self._records.pop(run), self._outcomes.pop(run, {})
         hosts = tuple(_with(host, outcomes[host.host]) if host.host in outcomes else host for host in record.hosts)
         briefs = tuple(outcome.brief for outcome in outcomes.values() if outcome.brief is not None)
-        queue.jobs.appendleft(Job(ingest_run, RunTask(replace(record, hosts=hosts), self._store.address, briefs)))
+        self._jobs.appendleft(Job(ingest_run, RunTask(replace(record, hosts=hosts), self._store.address, briefs)))
 
-    def _run_done(self, task: RunTask, answer: Answer) -> None:
-        if not isinstance(answer, Row):
+    def _run_done(self, task: RunTask, outcome: Outcome) -> None:
+        if not isinstance(outcome, Row):
             self.summary.runs_failed += 1
-            self.summary.failures.append(f"{task.record.run}: is not in the store: {_why(answer)}")
+            self.summary.failures.append(f"{task.record.run}: is not in the store: {_reason(outcome)}")
             return
-        self._rows.append(answer)
+        self._rows.append(outcome)
         if task.record.readable:
             self.summary.runs_ingested += 1
             return
@@ -166,25 +165,22 @@ class _Work:
 
 
 def _largest_first(files: Sequence[HostFile]) -> list[HostFile]:
-    """So that in the end none is waited for that was begun late and takes long."""
+    """The files in an order that does not start a long one last."""
     return sorted(files, key=lambda file: -file.size_bytes)
 
 
-def _given_up(file: HostFile, answer: Answer) -> str:
-    return (
-        f"{file.where}: {'could not be read' if isinstance(answer, Killed) else 'is not in the store'}: {_why(answer)}"
-    )
+def _file_failure(file: HostFile, outcome: TfcompareError | Killed) -> str:
+    what = "could not be read" if isinstance(outcome, Killed) else "is not in the store"
+    return f"{file.where}: {what}: {_reason(outcome)}"
 
 
-def _why(answer: Answer) -> str:
-    if isinstance(answer, Killed):
-        return (
-            f"{answer.tries} processes died of it, of too little memory perhaps; try it alone, or on a larger machine"
-        )
-    return str(answer)
+def _reason(outcome: TfcompareError | Killed) -> str:
+    if isinstance(outcome, Killed):
+        return "2 processes died of it, of too little memory perhaps; try it alone, or on a larger machine"
+    return str(outcome)
 
 
 def _with(host: StoredHost, outcome: HostOutcome) -> StoredHost:
-    """The host with what became of its file. What may go well another time is tried again then."""
+    """The host with the outcome of its file; without a stamp, so that it is read again, where that may go better."""
     stamp = host.stamp if outcome.is_final else ""
     return replace(host, pack=outcome.pack, pack_bytes=outcome.pack_bytes, failure=outcome.failure, stamp=stamp)

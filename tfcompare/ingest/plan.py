@@ -1,4 +1,4 @@
-"""What there is to do to have some places in a store: which runs are new, and which of their host files."""
+"""Which runs are new or have changed since they were stored, and which of their host files are to be read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _AT_ONCE = 32
 
 @dataclass
 class Plan:
-    """Runs to be put into a store. `to_read` holds those files that have no pack yet, by the run's id.
+    """Runs to be put into a store. `to_read`: their files that have no pack yet, by the run's id.
 
-    `lost`: why places cannot be looked into, and runs cannot be taken up.
+    `lost`: why places cannot be searched, and runs cannot be ingested.
     """
 
     unchanged: int = 0
@@ -36,7 +36,7 @@ class Plan:
 
 
 def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
-    """What is to be done for the runs at and below those places.
+    """The plan for the runs at and below those places.
 
     Raises `NoSuchPlace` or `NoRuns` where there is nothing to ingest at all.
     """
@@ -48,22 +48,22 @@ def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
     runs = {find.run.id for find in found.finds}
     without = [problem for run in found.runs if run.id not in runs for problem in run.problems]
     out = Plan(lost=[*map(str, found.lost), *without])
-    there = {kept.name for kept in store.files.listed("runs")}
-    known = {row.stamps for row in index.runs if row.stamps and record_name(row.run) in there}
+    stored = {file.name for file in store.files.listed("runs")}
+    known = {row.stamps for row in index.runs if row.stamps and record_name(row.run) in stored}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for find, new, before in pool.map(lambda find: _looked_up(find, store, there, known), found.finds):
+        for find, new, before in pool.map(lambda find: _look_up(find, store, stored, known), found.finds):
             _add(out, find, new, before, store)
     return out
 
 
-def _looked_up(
-    find: Find, store: Store, there: set[str], known: set[str]
+def _look_up(
+    find: Find, store: Store, stored: set[str], known: set[str]
 ) -> tuple[Find, Record, Record | TfcompareError | None]:
-    """(the run, what it is now, what the store has of it; itself where nothing is to be done)."""
+    """(the run, its new record, its record in the store; twice the new one if nothing has changed)."""
     new = unread(find)
     if new.stamps in known and _has_packs(store, new):
         return find, new, new
-    if record_name(new.run) not in there:
+    if record_name(new.run) not in stored:
         return find, new, None
     try:
         return find, new, store.record(new.run)
@@ -74,7 +74,7 @@ def _looked_up(
 
 
 def _has_packs(store: Store, new: Record) -> bool:
-    """Whether none of its packs is gone: asked of a folder, where they may have made room for others."""
+    """Whether all its packs exist: checked in a folder only, where old ones are deleted to free space."""
     if not isinstance(store.files, FolderFiles):
         return True
     try:
@@ -109,16 +109,16 @@ def _add(out: Plan, find: Find, new: Record, before: Record | TfcompareError | N
 
 
 def _reusable(before: Record | None, store: Store) -> Iterator[tuple[tuple[str, str, str], StoredHost]]:
-    """What was read of host files by this version, by what tells them; such as are still there."""
+    """Hosts that were read by this version and whose packs exist, by (host, path, stamp)."""
     if before is None or before.reader != reader_version():
         return
     is_folder = isinstance(store.files, FolderFiles)
     for host in before.hosts:
-        is_there = not is_folder or not host.pack or store.files.size(host.pack) is not None
-        if host.stamp and (host.pack or host.failure) and is_there:
+        has_pack = not is_folder or not host.pack or store.files.size(host.pack) is not None
+        if host.stamp and (host.pack or host.failure) and has_pack:
             yield (host.host, host.path, host.stamp), host
 
 
 def _may_be_moved(before: Record, new: Record) -> bool:
-    """Whether a run that lies elsewhere than before has files of the same hosts and sizes."""
+    """Whether a run in another place than before has files of the same hosts and sizes."""
     return [(h.host, h.size_bytes) for h in before.hosts] == [(h.host, h.size_bytes) for h in new.hosts]

@@ -1,4 +1,4 @@
-"""What a worker is asked to do: read a host file into a pack, or make the record of a run whose packs are there."""
+"""The tasks of a worker: read a host file into a pack, or make the record of a run whose packs are stored."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tfcompare.tools.listing import told_of
 
 UNLIKE = "a worker has another version of tfcompare"
 _BRIEF_BYTES = 100_000
-"""So much at most is sent back of a host: a run may have thousands of them."""
+"""The largest brief of a host that is sent back: a run may have thousands of hosts."""
 
 
 @dataclass(frozen=True)
 class HostTask:
-    """A host file to read into the store at that address. `reader`: the version that it is to be read by."""
+    """A host file to read into the store at that address. `reader`: the version that must read it."""
 
     run: str
     file: HostFile
@@ -39,9 +39,9 @@ class HostTask:
 
 @dataclass(frozen=True)
 class HostOutcome:
-    """What became of a host file: the name and size of its pack, or why there is none.
+    """The name and size of a host file's pack, or why there is none.
 
-    `is_final`: whether another time would give the same; `brief`: for the run's record, of a pack that was written now.
+    `is_final`: whether reading it again would give the same; `brief`: of a pack just written, for the run's record.
     """
 
     pack: str = ""
@@ -53,7 +53,7 @@ class HostOutcome:
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run whose packs are in the store at that address; those of hosts that there are `briefs` of need no opening."""
+    """A run whose packs are in the store at that address; packs of hosts with `briefs` need not be opened."""
 
     record: Record
     store: str
@@ -63,14 +63,14 @@ class RunTask:
 def ingest_host(task: HostTask) -> HostOutcome:
     """Read a host file, and put its frames into the store. Raises `TfcompareError` where the store cannot be written.
 
-    What is wrong with the file itself is told in the outcome.
+    What is wrong with the file itself is in the outcome.
     """
     if task.reader != reader_version():
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
     store = Store(task.store)
-    kept = kept_here() if is_own(task.store) else None
+    cache = kept_here() if is_own(task.store) else None
     file, found = task.file, _only(task.file)
-    reader = HostReader(found, OWN_STEPS, None, kept)
+    reader = HostReader(found, OWN_STEPS, None, cache)
     try:
         frames = reader.read(file)
     except NotFetched as error:
@@ -79,8 +79,8 @@ def ingest_host(task: HostTask) -> HostOutcome:
         return HostOutcome(failure=str(error))
     except MemoryError:
         return HostOutcome(failure=f"{text_of(str(file.where))}: takes more memory than there is here", is_final=False)
-    if kept is not None:
-        kept.flush()
+    if cache is not None:
+        cache.flush()
     name = pack_name(file.host, frames.digest)
     size, brief = store.files.size(name), None
     if size is None:
@@ -118,7 +118,7 @@ def ingest_run(task: RunTask) -> Row:
 
 
 class _Briefed(HostReader):
-    """Opens the packs of those hosts only that it has no brief of."""
+    """Opens only the packs of hosts without a brief."""
 
     def __init__(self, found: FoundRun, briefs: tuple[HostBrief, ...]) -> None:
         super().__init__(found, OWN_STEPS, None, kept_here())

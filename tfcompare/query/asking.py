@@ -1,4 +1,4 @@
-"""A query to a process of its own (`tfcompare.query.process`), and what it answers."""
+"""Sends a query to a process of its own (`tfcompare.query.process`), and returns its answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a query may take, and of its result, how many rows and bytes are kept; None: all."""
+    """How much time and memory a query may take, and how many rows and bytes of its result are returned; None: all."""
 
     seconds: float = 30
     memory_bytes: int = 2**30
@@ -61,20 +61,20 @@ class Answer:
 
     @property
     def is_plan(self) -> bool:
-        """Whether it is what EXPLAIN tells: texts of several lines."""
+        """Whether it is the output of EXPLAIN: texts of several lines."""
         return self.names == ("explain_key", "explain_value")
 
     def named(self) -> pd.DataFrame:
-        """The frame with the names of the query, those alike told apart by a number."""
-        return self.frame.set_axis(told_apart(self.names), axis=1)
+        """The frame with the names of the query; duplicates are numbered."""
+        return self.frame.set_axis(unique(self.names), axis=1)
 
 
 class QueryFailed(TfcompareError):
     """A query that was refused, is wrong, or took too much. DuckDB points at what is wrong on further lines."""
 
 
-def told_apart(names: tuple[str, ...]) -> list[str]:
-    """The names, each one once: a second `a` is `a (2)`."""
+def unique(names: tuple[str, ...]) -> list[str]:
+    """The names without duplicates: a second `a` is `a (2)`."""
     seen: set[str] = set()
     out = []
     for name in names:
@@ -88,7 +88,7 @@ def told_apart(names: tuple[str, ...]) -> list[str]:
 
 
 def ask(sql: str, tables: RunTables, limits: Limits | None = None) -> Answer:
-    """What the statement gives, which sees nothing but these tables; raises `QueryFailed`."""
+    """The answer to a statement, which sees nothing but these tables; raises `QueryFailed`."""
     return Asked(sql, tables, limits or Limits()).answer()
 
 
@@ -99,21 +99,19 @@ class Asked:
         self._sql = sql
         self._tables = tables
         self._limits = limits
-        self._is_stopped = threading.Event()
-        self._is_late = threading.Event()
+        self._seconds_left = limits.seconds
+        self._why_ended = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
         """End the query; `answer` then raises `QueryFailed`."""
-        self._is_stopped.set()
-        if self._process is not None:
-            self._process.kill()
+        self._end("The query was stopped.")
 
     def answer(self) -> Answer:
         """The result, once it is there. The time in which the tables are made does not count as the query's."""
         while not _turns.acquire(timeout=_TURN_S):
-            if self._is_stopped.is_set():
-                raise QueryFailed("The query was stopped.")
+            if self._why_ended:
+                raise QueryFailed(self._why_ended)
         try:
             return self._answer()
         finally:
@@ -124,126 +122,84 @@ class Asked:
             [sys.executable, "-P", "-m", _PROCESS],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
         )  # fmt: skip
-        clock = _Clock(self._limits.seconds, self._late)
         try:
-            if self._is_stopped.is_set():
+            if self._why_ended:
                 process.kill()
-            return self._converse(process, clock)
-        except _Ended:
-            raise QueryFailed(self._why_it_ended(process)) from None
+            return self._converse(process)
         finally:
-            clock.stop()
             process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(BrokenPipeError):
-                    pipe.close()  # type: ignore[union-attr]
+            with suppress(BrokenPipeError), process:
+                pass  # waits for its end and closes the pipes
 
-    def _converse(self, process: subprocess.Popen[bytes], clock: _Clock) -> Answer:
-        """Hand out the tables that are asked for, and take the answer."""
+    def _converse(self, process: subprocess.Popen[bytes]) -> Answer:
+        """Send the tables that the process asks for, and read the answer."""
         limits = self._limits
-        clock.start()
-        _say(process, {
+        request = {
             "sql": self._sql, "tables": self._tables.columns(), "memory_bytes": limits.memory_bytes,
             "rows": limits.rows, "bytes": limits.result_bytes,
-        })  # fmt: skip
-        while wanted := (heard := _hear(process)).get("wants"):
-            clock.stop()
+        }  # fmt: skip
+        with self._limited(process):
+            reply = _exchange(process, request)
+        while wanted := reply.get("wants"):
             table = self._tables.table(wanted)
-            clock.start()
-            _say(process, {"bytes": table.nbytes})
-            _send(process, table)
-        _raise_if_failed(heard)
-        rows = _receive(process)
-        end = _hear(process)
+            with self._limited(process):
+                reply = _exchange(process, {"bytes": table.nbytes}, table)
+        _raise_if_failed(reply)
+        with self._limited(process):
+            rows = pa.ipc.open_stream(process.stdout).read_all()
+            end = _read(process)
         _raise_if_failed(end)
-        head = heard["result"]
-        return Answer(
-            _as_frame(rows, head["types"]), tuple(head["names"]), tuple(head["types"]), end["seconds"], end["cut"]
-        )
+        names, types = reply["names"], reply["types"]
+        return Answer(_as_frame(rows, types), tuple(names), tuple(types), end["seconds"], end["cut"])
 
-    def _late(self) -> None:
-        self._is_late.set()
+    @contextmanager
+    def _limited(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Kill the process once the query's seconds are used up; raises `QueryFailed` if it ends here."""
+        started = time.monotonic()
+        late = f"The query was stopped after {self._limits.seconds:g} s, the most that one may take."
+        timer = threading.Timer(max(0.0, self._seconds_left), self._end, (late,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        except (OSError, ValueError, pa.ArrowException):  # of a pipe that breaks, or half a message
+            raise QueryFailed(self._why_ended or _crash(process)) from None
+        finally:
+            timer.cancel()
+            self._seconds_left -= time.monotonic() - started
+
+    def _end(self, why: str) -> None:
+        self._why_ended = self._why_ended or why
         if self._process is not None:
             self._process.kill()
 
-    def _why_it_ended(self, process: subprocess.Popen[bytes]) -> str:
-        if self._is_stopped.is_set():
-            return "The query was stopped."
-        if self._is_late.is_set():
-            return f"The query was stopped after {self._limits.seconds:g} s, the most that one may take."
-        status = process.wait()
-        return (
-            f"The query ended DuckDB's process ({f'signal {-status}' if status < 0 else f'status {status}'}); "
-            "nothing else is harmed. It may take less memory with fewer rows or shorter texts."
-        )
 
-
-class _Ended(Exception):
-    """The process is there no more."""
-
-
-class _Clock:
-    """Counts the seconds between `start` and `stop`; when they are used up it calls `late`."""
-
-    def __init__(self, seconds: float, late: Any) -> None:
-        self.seconds = 0.0
-        self._most = seconds
-        self._late = late
-        self._timer: threading.Timer | None = None
-        self._since = 0.0
-
-    def start(self) -> None:
-        self._since = time.monotonic()
-        self._timer = threading.Timer(max(0.0, self._most - self.seconds), self._late)
-        self._timer.daemon = True
-        self._timer.start()
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self.seconds += time.monotonic() - self._since
-
-
-@contextmanager
-def _talking() -> Iterator[None]:
-    """What goes wrong with a pipe, or with what comes through it, is the end of the process at its other end."""
-    try:
-        yield
-    except (OSError, ValueError, pa.ArrowException):
-        raise _Ended from None
-
-
-def _say(process: subprocess.Popen[bytes], message: dict[str, Any]) -> None:
+def _exchange(process: subprocess.Popen[bytes], message: dict[str, Any], table: pa.Table | None = None) -> Any:
+    """Send a message, and a table after it; returns the reply."""
     assert process.stdin is not None
-    with _talking():
-        process.stdin.write(json.dumps(message).encode() + b"\n")
-        process.stdin.flush()
-
-
-def _send(process: subprocess.Popen[bytes], table: pa.Table) -> None:
-    assert process.stdin is not None
-    with _talking():
+    process.stdin.write(json.dumps(message).encode() + b"\n")
+    if table is not None:
         with pa.ipc.new_stream(process.stdin, table.schema) as stream:
             stream.write_table(table)
-        process.stdin.flush()
+    process.stdin.flush()
+    return _read(process)
 
 
-def _hear(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _read(process: subprocess.Popen[bytes]) -> Any:
     assert process.stdout is not None
-    with _talking():
-        heard: dict[str, Any] = json.loads(process.stdout.readline())
-    return heard
+    return json.loads(process.stdout.readline())
 
 
-def _receive(process: subprocess.Popen[bytes]) -> pa.Table:
-    with _talking():
-        return pa.ipc.open_stream(process.stdout).read_all()
+def _crash(process: subprocess.Popen[bytes]) -> str:
+    status = process.wait()
+    return (
+        f"The query ended DuckDB's process ({f'signal {-status}' if status < 0 else f'status {status}'}); "
+        "nothing else is harmed. It may take less memory with fewer rows or shorter texts."
+    )
 
 
-def _raise_if_failed(heard: dict[str, Any]) -> None:
-    if error := heard.get("error"):
+def _raise_if_failed(message: dict[str, Any]) -> None:
+    if error := message.get("error"):
         raise QueryFailed(error)
 
 
@@ -280,7 +236,7 @@ _DTYPES: dict[pa.DataType, Any] = {
 
 
 def _environment() -> dict[str, str]:
-    """All that the process is told of this one: where packages are."""
-    kept = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
+    """The variables that the process gets: where packages are, and nothing else."""
+    passed = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return kept | {"PYTHONPATH": os.pathsep.join(paths), "HOME": os.sep, "LANG": "C.UTF-8"}
+    return passed | {"PYTHONPATH": os.pathsep.join(paths), "HOME": os.sep, "LANG": "C.UTF-8"}

@@ -1,12 +1,18 @@
-"""A query to DuckDB, in a process of its own: whatever it takes or breaks, the caller lives on.
+"""Runs one query in DuckDB, in a process of its own: whatever it uses or breaks, the caller lives on.
 
 DuckDB holds its own memory limit for what it buffers, not for the strings and lists that a function makes
 (`repeat('x', 2000000000)` took 2 GB of a limit of 256 MB), an error within it can end the process, and it does not
 share one with xprof's libraries. Starting this process takes 0.2 s; passing a million rows to it 0.1 s.
 
-`python -m tfcompare.query.process` takes a request as a line of JSON on stdin. On stdout it asks with such a line for
-each table that the statement reads, gets it as a line of JSON and an Arrow stream, and answers with an Arrow stream and
-a last line, or with the line alone where there is an error. It is the only importer of DuckDB.
+`python -m tfcompare.query.process` exchanges lines of JSON and Arrow streams with its caller over stdin and stdout:
+
+    in   {"sql", "tables": {name: {column: type}}, "memory_bytes", "rows", "bytes"}
+    out  {"wants": name}                 for each table that the statement reads, as DuckDB finds that it is missing
+    in   {"bytes"}, Arrow stream         that table
+    out  {"names", "types"}, Arrow stream, {"seconds", "cut"}
+    out  {"error"}                       in place of any of those lines
+
+It is the only importer of DuckDB.
 """
 
 from __future__ import annotations
@@ -42,8 +48,8 @@ CLOSED = {
 
 READS = "a SELECT (or WITH, FROM, VALUES, PIVOT, …), DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of one"
 _READING = frozenset({"SELECT", "MULTI"})  # MULTI: PIVOT, which DuckDB runs as several
-_OF_SCHEMAS = frozenset({"describe", "desc", "show"})
-_AS_THEY_ARE = frozenset(
+_ABOUT_SCHEMAS = frozenset({"describe", "desc", "show"})
+_PLAIN_TYPES = frozenset(
     {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "DOUBLE"}
     | {"VARCHAR"}
 )
@@ -55,15 +61,15 @@ _EXACT_DIGITS = 15
 _MISSING = re.compile(r'Table with name "?(?P<name>\w+)"? does not exist')
 _LINE = re.compile(r"\n\nLINE (?P<number>\d+): (?P<text>.*)(?P<pointer>\n *\^+)?")
 _ADVICE = re.compile(r"\n\nPossible solutions:|\nDatabase is launched in in-memory mode")
-"""What begins with this tells which settings to change, and none can be."""
+"""Begins the part of an error that names settings to change, which nobody can here."""
 
 _BATCH_ROWS = 2048
 _ROOM = 1.5
 _ROOM_OF_THREADS = 2**29
-"""What the process may take beyond what it has when a query comes: a multiple of DuckDB's own limit, and what threads
-reserve without using it."""
-
+"""The memory that a query may use beyond what the process has at its start: a multiple of DuckDB's own limit, and what
+threads reserve without using it."""
 _ROOM_FOR_TABLES = 3
+"""The same for each byte of a table."""
 
 Ask = Callable[[str], pa.Table]
 
@@ -77,10 +83,10 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.buffer.readline())
-    room = _Room(request["memory_bytes"] * _ROOM + _ROOM_OF_THREADS)
+    memory = _MemoryLimit(request["memory_bytes"] * _ROOM + _ROOM_OF_THREADS)
     try:
         request["sql"].encode()
-        end = _answer(request, out, room)
+        end = _answer(request, out, memory)
     except Refused as refused:
         end = {"error": str(refused)}
     except UnicodeError:
@@ -89,21 +95,24 @@ def main() -> None:
         end = {"error": "Out of Memory Error: the query takes more memory than it may"}
     except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
         end = {"error": error_text(str(error), request["sql"])}
-    out.write(json.dumps(end).encode() + b"\n")
-    out.flush()
+    _write(out, end)
     os._exit(0)
 
 
-def _answer(request: Mapping[str, Any], out: BinaryIO, room: _Room) -> dict[str, Any]:
+def _write(out: BinaryIO, message: Mapping[str, Any]) -> None:
+    out.write(json.dumps(message).encode() + b"\n")
+    out.flush()
+
+
+def _answer(request: Mapping[str, Any], out: BinaryIO, memory: _MemoryLimit) -> dict[str, Any]:
     connection = connect(request["memory_bytes"])
     since, waited = time.monotonic(), 0.0
 
     def ask(name: str) -> pa.Table:
         nonlocal waited
         asked = time.monotonic()
-        out.write(json.dumps({"wants": name}).encode() + b"\n")
-        out.flush()
-        room.widen(json.loads(sys.stdin.buffer.readline())["bytes"] * _ROOM_FOR_TABLES)
+        _write(out, {"wants": name})
+        memory.raise_by(json.loads(sys.stdin.buffer.readline())["bytes"] * _ROOM_FOR_TABLES)
         table = pa.ipc.open_stream(sys.stdin.buffer).read_all()
         waited += time.monotonic() - asked
         return table
@@ -113,20 +122,18 @@ def _answer(request: Mapping[str, Any], out: BinaryIO, room: _Room) -> dict[str,
     if len(relation.columns) > MOST_COLUMNS:
         raise Refused(f"A result has at most {MOST_COLUMNS:,} columns; this one has {len(relation.columns):,}.")
     reader = as_simple_types(relation).to_arrow_reader(_BATCH_ROWS)
-    names = relation.columns
-    head = {"names": names, "types": [str(kind) for kind in relation.types]}
-    out.write(json.dumps({"result": head}).encode() + b"\n")
+    _write(out, {"names": relation.columns, "types": [str(kind) for kind in relation.types]})
     schema = pa.schema([pa.field(str(i), field.type) for i, field in enumerate(reader.schema)])
     with pa.ipc.new_stream(out, schema) as stream:
         try:
             cut = _copy(reader, stream, schema, request["rows"], request["bytes"])
             return {"cut": cut, "seconds": time.monotonic() - since - waited}
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # what DuckDB says while it runs
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # of a query that fails after some rows
             return {"error": error_text(str(error), request["sql"])}
 
 
 def connect(memory_bytes: int) -> DuckDBPyConnection:
-    """A database of its own in memory, closed against everything else; times are shown in UTC."""
+    """A new database in memory, closed against everything else; times are shown in UTC."""
     connection = duckdb.connect(":memory:", config={**CLOSED, "memory_limit": f"{memory_bytes // 2**20}MiB"})
     with suppress(duckdb.Error):  # without its extension for time zones DuckDB knows no other
         connection.execute("SET TimeZone = 'UTC'")
@@ -139,14 +146,14 @@ def bound(
 ) -> DuckDBPyRelation:
     """The one statement in `sql`, with those of the `tables` (columns and types by name) that it reads.
 
-    `ask` is called for a table when DuckDB misses it: no guess from the text could know what `query_table(…)` reads.
-    What only tells of columns reads none. Raises `Refused`, or what DuckDB raises.
+    `ask` is called for a table when DuckDB finds it missing: no guess from the text could know what `query_table(…)`
+    reads. DESCRIBE and SHOW read none. Raises `Refused`, or what DuckDB raises.
     """
     statement, first = only_statement(connection, sql)
-    if first in _OF_SCHEMAS:
+    if first in _ABOUT_SCHEMAS:
         _declare(connection, tables)
         return connection.sql(f"FROM ({' '.join(_words(sql))})")
-    there = {name.lower(): name for name in tables}
+    unread = {name.lower(): name for name in tables}
     while True:
         try:
             return connection.sql(statement)
@@ -154,11 +161,11 @@ def bound(
             missing = _MISSING.search(str(error))
             if missing is None:
                 raise
-            name = there.pop(missing["name"].lower(), None)
+            name = unread.pop(missing["name"].lower(), None)
             if name is not None:
                 connection.register(name, ask(name))
                 continue
-        _declare(connection, {name: tables[name] for name in there.values()})  # so that DuckDB suggests one of them
+        _declare(connection, {name: tables[name] for name in unread.values()})  # so that DuckDB suggests one of them
         _raise_with_tables(connection, statement, tables)
 
 
@@ -192,8 +199,8 @@ def only_statement(connection: DuckDBPyConnection, sql: str) -> tuple[Any, str]:
 
 
 def _words(sql: str) -> list[str]:
-    """The text in its parts as DuckDB tells them apart, without comments, spaces and the semicolon at the end."""
-    text = sql.encode()  # of which the positions are
+    """The tokens of the text, as DuckDB splits it, without comments and the semicolon at the end."""
+    text = sql.encode()  # DuckDB's positions are in bytes
     starts = [at for at, _ in duckdb.tokenize(sql)]
     parts = zip(starts, [*starts[1:], len(text)], duckdb.tokenize(sql), strict=True)
     words = [text[at:end].decode().strip() for at, end, (_, kind) in parts if kind != duckdb.token_type.comment]
@@ -211,7 +218,7 @@ def _explained(sql: str) -> str:
 
 
 def as_simple_types(relation: DuckDBPyRelation) -> DuckDBPyRelation:
-    """The relation with flags, numbers and texts only: all other values as DuckDB writes them."""
+    """The relation with all values but flags and numbers as text, the way DuckDB writes them."""
     casts = [_cast(f"#{i}", str(kind)) for i, kind in enumerate(relation.types, 1)]
     if not any("::" in cast for cast in casts):
         return relation
@@ -219,7 +226,7 @@ def as_simple_types(relation: DuckDBPyRelation) -> DuckDBPyRelation:
 
 
 def _cast(column: str, kind: str) -> str:
-    if kind in _AS_THEY_ARE:
+    if kind in _PLAIN_TYPES:
         return column
     if kind == "FLOAT":
         return f"{column}::VARCHAR::DOUBLE"  # 0.1 stays 0.1
@@ -228,7 +235,7 @@ def _cast(column: str, kind: str) -> str:
 
 
 def _copy(reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema, rows: int | None, size: int | None) -> str:
-    """Copy at most so many rows and bytes; what it was that left some out: `rows`, `bytes`, or nothing."""
+    """Copy at most so many rows and bytes; returns what cut off the rest: `rows`, `bytes`, or nothing."""
     for batch in reader:
         batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         fitting, cut = len(batch), ""
@@ -246,25 +253,25 @@ def _copy(reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema, rows: in
 
 
 def error_text(message: str, sql: str) -> str:
-    """What DuckDB says, with the number that the line it shows has in `sql`: it may have put lines of ours before."""
+    """DuckDB's message, with the line number in `sql` of the line that it shows: it may count lines put before."""
     lines = sql.split("\n")
 
     def numbered(found: re.Match[str]) -> str:
         shown = found["text"].strip(" .")
-        is_there = [number for number, line in enumerate(lines, 1) if shown and shown in line]
-        if not is_there:
+        matching = [number for number, line in enumerate(lines, 1) if shown and shown in line]
+        if not matching:
             return ""
-        number = found["number"] if int(found["number"]) in is_there else str(is_there[0])
+        number = found["number"] if int(found["number"]) in matching else str(matching[0])
         fewer = len(found["number"]) - len(number)
         pointer = (found["pointer"] or "").replace("\n" + " " * fewer, "\n", 1)
         return f"\n\nLINE {number}: {found['text']}{pointer}"
 
-    told = _ADVICE.split(message)[0].rstrip()
-    return _LINE.sub(numbered, told[:_LONGEST_ERROR] + (" …" if len(told) > _LONGEST_ERROR else ""))
+    text = _ADVICE.split(message)[0].rstrip()
+    return _LINE.sub(numbered, text[:_LONGEST_ERROR] + (" …" if len(text) > _LONGEST_ERROR else ""))
 
 
-class _Room:
-    """What this process may take. Where the system sets no such limit, DuckDB's own is the only one."""
+class _MemoryLimit:
+    """The limit on this process's memory. Where the system has no such limits, DuckDB's own is the only one."""
 
     def __init__(self, more: float) -> None:
         self._limit = 0
@@ -274,10 +281,10 @@ class _Room:
             import resource
 
             self._limit = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        self.widen(more)
+        self.raise_by(more)
 
-    def widen(self, more: float) -> None:
-        """Allow so many bytes more."""
+    def raise_by(self, more: float) -> None:
+        """Allow that many more bytes."""
         if self._limit:
             import resource
 

@@ -1,4 +1,4 @@
-"""The tables of runs as a query sees them: the rows of all runs below one another, each with its run before it."""
+"""The tables of runs as a query sees them: the rows of all runs concatenated, with a column `run` first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TYPES = {
     "bool": "BOOLEAN",
     "datetime64[us, UTC]": "TIMESTAMP WITH TIME ZONE",
 }
-"""What a column of a frame is to DuckDB. What is missing is NULL, whatever it is in the frame."""
+"""DuckDB's type of a column by its dtype. Missing values of any kind are NULL."""
 
 
 def every_table() -> dict[str, Table]:
@@ -58,7 +58,7 @@ def type_of(column: Column) -> str:
 
 @dataclass(frozen=True)
 class RunTables:
-    """The tables of some runs, made when they are asked for. `roles`: of each run, what it is in the comparison."""
+    """The tables of some runs, made on demand. `roles`: the role of each run in the comparison."""
 
     runs: tuple[Run, ...]
     roles: tuple[str, ...]
@@ -69,17 +69,17 @@ class RunTables:
         return cls(tuple(runs), (BASELINE, *[CANDIDATE] * (len(runs) - 1)))
 
     def columns(self) -> dict[str, dict[str, str]]:
-        """Of each table its columns and their types."""
+        """The columns of each table with their types."""
         return {name: {c.name: type_of(c) for c in table.columns} for name, table in every_table().items()}
 
     def table(self, name: str) -> pa.Table:
-        """The rows of all runs; raises `Unknown` for a table that is none."""
+        """The rows of all runs; raises `Unknown` for an unknown table."""
         import pyarrow as pa
 
         frame = self._runs() if name == RUNS.name else self._of_each(name)
-        made = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-        plain = [pa.field(f.name, pa.string()) if pa.types.is_large_string(f.type) else f for f in made.schema]
-        return made.cast(pa.schema(plain)) if made.nbytes < 2**31 else made
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        plain = [pa.field(f.name, pa.string()) if pa.types.is_large_string(f.type) else f for f in table.schema]
+        return table.cast(pa.schema(plain)) if table.nbytes < 2**31 else table
 
     def _runs(self) -> pd.DataFrame:
         first = 0 if BASELINE in self.roles else 1
