@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 import numpy.typing as npt
@@ -30,12 +30,11 @@ def inlined(function: F) -> F:
     return _compiled(function, forceinline=True)
 
 
-def _compiled(function: F, **options: bool) -> F:
+def _compiled(function: F, *, forceinline: bool = False) -> F:
     try:
-        dispatcher: F = numba.njit(cache=True, nogil=True, **options)(function)
+        return cast(F, numba.njit(cache=True, nogil=True, forceinline=forceinline)(function))
     except RuntimeError:  # numba finds no folder that it can write to
-        dispatcher = numba.njit(nogil=True, **options)(function)
-    return dispatcher
+        return cast(F, numba.njit(nogil=True, forceinline=forceinline)(function))
 
 
 def needs_compilation() -> bool:
