@@ -25,7 +25,7 @@ from tfcompare.errors import NotFetched
 from tfcompare.sources.remote.downloading import Progress, Useless, download, shown
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.locks import locked_to_read, locked_to_write
-from tfcompare.sources.remote.spare import remove_left, spare_folder
+from tfcompare.sources.remote.temporary import remove_leftovers, temporary_folder
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
@@ -64,13 +64,13 @@ class Cache:
         Where the folder does not take it, it lies in a temporary one, and a remark says so. Raises `NotFetched` where
         it cannot be had, has changed since it was listed, is larger than the whole cache, or no folder takes it.
         """
-        remove_left()
+        remove_leftovers()
         with ExitStack() as held:
             try:
                 self._wait_for(file, held, progress)
                 copy = Copy(self.path_of(file))
             except OSError as error:
-                copy = self._spare_copy(file, held, progress, error)
+                copy = self._temporary_copy(file, held, progress, error)
             yield copy
 
     @contextmanager
@@ -80,7 +80,7 @@ class Cache:
             try:
                 self.path_of(file).unlink(missing_ok=True)
             except OSError as error:
-                copy = self._spare_copy(file, held, progress, error)
+                copy = self._temporary_copy(file, held, progress, error)
             else:
                 copy = held.enter_context(self.held(file, progress))
             yield copy
@@ -108,18 +108,18 @@ class Cache:
             progress(bytes_at_hand(self.path_of(file)))  # of another process, or thread, that fetches the same
             time.sleep(_POLL_S)
 
-    def _spare_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
-        """One in the folder that goes with this process, which has the same bound."""
+    def _temporary_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
+        """One in the temporary folder of this process, which has the same bound."""
         try:
-            spare = Cache(spare_folder(), self.max_bytes)
-            spare._wait_for(file, held, progress)
+            temporary = Cache(temporary_folder(), self.max_bytes)
+            temporary._wait_for(file, held, progress)
         except OSError as error:
             raise NotFetched(
                 f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
                 f"({error.strerror or error}); {_way_out(why)}"
             ) from error
         return Copy(
-            spare.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
+            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
         )
 
     def _refusal(self, why: OSError) -> str:
