@@ -113,21 +113,18 @@ class Objects:
         from fsspec import get_filesystem_class
 
         self._package = PACKAGES[place.path.protocol]
-        self._class = get_filesystem_class(place.path.protocol)
-        self._address = place.address
+        self._server, _ = _split(place.address)
         self._is_anonymous = False
         self._system: AbstractFileSystem | None = None
-
-    @property
-    def is_shareable(self) -> bool:
+        self._root = ""
+        self.is_shareable: bool = get_filesystem_class(place.path.protocol).async_impl
         """Whether several threads can use it at once."""
-        return bool(self._class.async_impl)
 
     def look(self, place: RemotePlace) -> Listing:
         """See `Store`. Raises FileNotFoundError where nothing lies there."""
-        root = self._class._strip_protocol(place.address)
         if self._package != "s3fs":  # others may try for minutes
-            within(ANSWER_S, partial(self._any_answer, root))
+            within(ANSWER_S, partial(self._any_answer, place.address))
+        root = self.key(place.address)
         told: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
         if root in told:
             file = remote_file(place.path, place.address, told[root], told[root]["size"])
@@ -145,7 +142,7 @@ class Objects:
 
     def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
         """See `Store`."""
-        root = self._class._strip_protocol(file.address)
+        root = self.key(file.address)
         size = file.size_bytes or 0
         while start < size:
             end = min(start + _PIECE_BYTES, size)
@@ -160,16 +157,16 @@ class Objects:
 
     def key(self, address: str) -> str:
         """What the driver calls the file of that address."""
-        key: str = self._class._strip_protocol(address)
-        return key
+        self._connected()
+        return self._root + _split(address)[1]
 
     def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
         """Let the driver do what it calls `name`, of a server that answers at all; raises what it raises."""
         return self._ask(name, *args, timeout_s=timeout_s, **options)
 
-    def _any_answer(self, root: str) -> None:
+    def _any_answer(self, address: str) -> None:
         with suppress(Exception):  # an answer, whatever it is: looking tells more
-            self._ask("info", root, timeout_s=ANSWER_S)
+            self._ask("info", self.key(address), timeout_s=ANSWER_S)
 
     def _ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
         try:
@@ -181,22 +178,28 @@ class Objects:
         return self._call(name, *args, timeout_s=timeout_s, **options)
 
     def _call(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
-        from fsspec.asyn import sync
+        if self.is_shareable:  # then fsspec's own wrapper takes a timeout
+            options["timeout"] = timeout_s
+        return getattr(self._connected(), name)(*args, **options)
 
-        system = self._system = self._system or self._connect()
-        if self.is_shareable:
-            return sync(system.loop, getattr(system, f"_{name}"), *args, timeout=timeout_s, **options)
-        return getattr(system, name)(*args, **options)
+    def _connected(self) -> AbstractFileSystem:
+        if self._system is None:
+            from fsspec.core import url_to_fs
 
-    def _connect(self) -> AbstractFileSystem:
-        logging.getLogger(self._package).addHandler(logging.NullHandler())  # what matters is raised
-        options = self._class._get_kwargs_from_urls(self._address) | _OPTIONS.get(self._package, {})
-        if self._is_anonymous:
-            options["anon"] = True
-        system = self._class(**options, use_listings_cache=False, skip_instance_cache=True)
-        if self._package == "s3fs":
-            system.retries = _TRIES
-        return system
+            logging.getLogger(self._package).addHandler(logging.NullHandler())  # what matters is raised
+            options = _OPTIONS.get(self._package, {}) | ({"anon": True} if self._is_anonymous else {})
+            system, self._root = url_to_fs(self._server, **options, use_listings_cache=False, skip_instance_cache=True)
+            if self._package == "s3fs":
+                system.retries = _TRIES
+            self._system = system
+        return self._system
+
+
+def _split(address: str) -> tuple[str, str]:
+    """The server or bucket of a URL, as a URL, and what follows."""
+    protocol, _, rest = address.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{protocol}://{authority}", slash + path
 
 
 def within(seconds: float, work: Callable[[], None]) -> None:
