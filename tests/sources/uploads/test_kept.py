@@ -15,8 +15,8 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
-from tfcompare.sources.uploads.kept import ABOUT, Arrival, Upload, Uploads
 from tfcompare.sources.leftovers import clean, session_owner, this_process
+from tfcompare.sources.uploads.kept import ABOUT, Arrival, Upload, Uploads
 from tfcompare.sources.uploads.limits import BadUpload, Limits
 
 PROFILE = next((SAMPLES / "autoencoder" / "filters_16_8").rglob("*.xplane.pb")).read_bytes()

@@ -39,7 +39,7 @@ _MOST_OPEN = 16
 _open: dict[tuple[str, str, tuple[tuple[str, str], ...]], Store] = {}
 _lock = Lock()
 
-PASSED_OVER = ("node_modules", "__pycache__")
+_IGNORED = ("node_modules", "__pycache__")
 """Folders that are not looked into, like all whose name begins with a dot."""
 
 
@@ -213,4 +213,4 @@ def within(seconds: float, work: Callable[[], None]) -> None:
 
 def is_looked_into(folders: tuple[str, ...]) -> bool:
     """Whether files in such folders, the outermost first, may be runs."""
-    return not any(name.startswith(".") or name in PASSED_OVER for name in folders)
+    return not any(name.startswith(".") or name in _IGNORED for name in folders)

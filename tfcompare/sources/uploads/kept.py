@@ -22,9 +22,9 @@ from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import BinaryIO
 
+from tfcompare.sources.leftovers import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, text_of
 from tfcompare.sources.uploads.archives import Member, Progress, is_archive, list_archive, unpack, write
-from tfcompare.sources.leftovers import ARRIVING, delete, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 ABOUT = "about.json"
