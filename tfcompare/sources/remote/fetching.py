@@ -39,7 +39,7 @@ _IS_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 
 @dataclass(frozen=True)
 class Copy:
-    """A whole file on this machine. `remark`: why it goes with this process, and what to do; empty where it is kept."""
+    """A whole file on this machine. `remark`: why it is not cached, and what to do about it; else empty."""
 
     path: Path
     remark: str = ""
@@ -75,7 +75,7 @@ class Cache:
 
     @contextmanager
     def held_anew(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """As `held`, but not what is kept, which turned out to be damaged."""
+        """As `held`, but not the cached copy, which turned out to be damaged."""
         with ExitStack() as held:
             try:
                 self.path_of(file).unlink(missing_ok=True)
@@ -87,14 +87,14 @@ class Cache:
 
     def make_room(self, needed_bytes: int = 0) -> None:
         """Remove what was not used for longest, as much as is too much; what is held, or being fetched, stays."""
-        kept = []
+        cached = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
                 if not _OURS.fullmatch(entry.name):
                     continue
-                kept.append((entry.stat().st_mtime_ns, entry.stat().st_size, Path(entry.path)))
-        excess = sum(size for _, size, _ in kept) + needed_bytes - self.max_bytes
-        for _, size, path in sorted(kept):
+                cached.append((entry.stat().st_mtime_ns, entry.stat().st_size, Path(entry.path)))
+        excess = sum(size for _, size, _ in cached) + needed_bytes - self.max_bytes
+        for _, size, path in sorted(cached):
             if excess <= 0:
                 return
             with suppress(OSError), locked_to_write(path, create=False) as descriptor:
@@ -149,7 +149,7 @@ class Cache:
         try:
             self._check_size(file, file.size_bytes or 0)
             self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
-            download(file, descriptor, partial(self._check_and_tell, file, progress))
+            download(file, descriptor, partial(self._check_and_report, file, progress))
             os.fsync(descriptor)
         except (Useless, OSError):
             with suppress(OSError):
@@ -158,7 +158,7 @@ class Cache:
         part.replace(self.path_of(file))
         self.make_room()
 
-    def _check_and_tell(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
+    def _check_and_report(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
         self._check_size(file, arrived)
         progress(arrived)
 

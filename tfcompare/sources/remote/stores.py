@@ -125,18 +125,18 @@ class Objects:
         if self._package != "s3fs":  # others may try for minutes
             within(ANSWER_S, partial(self._any_answer, place.address))
         root = self.key(place.address)
-        told: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
-        if root in told:
-            file = remote_file(place.path, place.address, told[root], told[root]["size"])
+        found: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
+        if root in found:
+            file = remote_file(place.path, place.address, found[root], found[root]["size"])
             return Listing(place.path, False, (as_listed(file),))
         files = [
             as_listed(remote_file(below(place.path, names), place.address + key[len(root) :], about, about.get("size")))
-            for key, about in told.items()
+            for key, about in found.items()
             if about.get("type") != "directory"
             and (names := tuple(key[len(root) :].removeprefix("/").split("/")))[-1]
             and is_looked_into(names[:-1])
         ]
-        if not told:
+        if not found:
             raise FileNotFoundError(place.address)
         return Listing(place.path, True, tuple(files))
 
