@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import shutil
 import socket
+import time
+from contextlib import suppress
 from pathlib import Path
-from time import monotonic
+from threading import Thread
 
 import pytest
 
@@ -108,9 +110,9 @@ def test_links_are_found_however_they_are_written(web: Web) -> None:
 def test_an_index_page_made_to_be_slow_is_searched_at_once(web: Web, text: str) -> None:
     put(web, "logs/index.html", f'{text}<a href="run/">'.encode())
     put(web, "logs/run/vm.xplane.pb")
-    started = monotonic()
+    started = time.monotonic()
     assert [run.id for run in find_runs(f"{web.url}/logs/")] == ["logs/run"]
-    assert monotonic() - started < 5
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(("limit", "most"), [("_MOST_INDEX_BYTES", 500), ("MOST_FILES", 9)])
@@ -200,6 +202,29 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         silent.listen()
         with pytest.raises(NoSuchPlace, match="cannot be reached: no answer within 20 seconds"):
             find_runs(f"http://127.0.0.1:{silent.getsockname()[1]}/logs")
+
+
+@pytest.mark.parametrize(
+    "start", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"]
+)
+def test_a_server_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    for module in ("web", "listing"):
+        monkeypatch.setattr(f"tfcompare.sources.remote.{module}.LISTING_S", 0.5)
+
+    def drip() -> None:
+        client, _ = slow.accept()
+        with client, suppress(OSError):
+            client.sendall(start)
+            for _ in range(100):
+                client.sendall(b"x")
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        Thread(target=drip, daemon=True).start()
+        started = time.monotonic()
+        with pytest.raises(NoSuchPlace, match="there is too much below it to be looked through"):
+            find_runs(f"http://127.0.0.1:{slow.getsockname()[1]}/logs")
+        assert time.monotonic() - started < 5
 
 
 def test_a_changed_file_is_fetched_anew(web: Web) -> None:

@@ -88,9 +88,13 @@ class Web:
             while piece := stream.read(_CHUNK):
                 yield piece
 
-    def open(self, address: str, headers: Mapping[str, str] | None = None) -> Any:
-        """The answer to a GET as fsspec's stream; its `r` has the headers. Nothing is asked before: so any `size`."""
-        return self._system.open(_encoded(address), block_size=0, size=1, headers=dict(headers or {}))
+    def open(self, address: str, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Any:
+        """The answer to a GET as fsspec's stream; its `r` has the headers. Any `size` saves asking for it before.
+
+        After `timeout_s`, opening or reading it raises TimeoutError.
+        """
+        timeout = aiohttp.ClientTimeout(timeout_s, _TIMES.connect, _TIMES.sock_read, _TIMES.sock_connect)
+        return self._system.open(_encoded(address), block_size=0, size=1, headers=dict(headers or {}), timeout=timeout)
 
     def info(self, path: RemotePath, address: str, timeout_s: float) -> RemoteFile:
         """The file by its headers. Where HEAD is refused, as it is for a signed GET, no more is read than these."""
@@ -100,7 +104,7 @@ class Web:
             raise (error.__cause__ or error) from None
         if info["size"] is not None:
             return as_listed(remote_file(path, address, info, info["size"]))
-        with self.open(address) as stream:  # fsspec leaves out the size of what has a content encoding
+        with self.open(address, timeout_s=timeout_s) as stream:  # fsspec skips the size of encoded content
             return as_listed(_file_of_headers(path, address, stream.r.headers))
 
 
@@ -117,7 +121,7 @@ class _Look:
         path, address = self.place.path, self.place.address
         if path.name.endswith(_PROFILES):
             return Listing(path, False, (self.web.info(path, address, self._left_s()),))
-        with self.web.open(address) as stream:
+        with self.web.open(address, timeout_s=self._left_s()) as stream:
             if stream.r.content_type not in _PAGES:
                 return Listing(path, False, (as_listed(_file_of_headers(path, address, stream.r.headers)),))
             links = self._links(stream)
@@ -148,7 +152,7 @@ class _Look:
     def _index(self, folder: Names) -> list[Names]:
         """What a folder's page links to, by the names below the place."""
         try:
-            with self.web.open(self._address((*folder, ""))) as stream:
+            with self.web.open(self._address((*folder, "")), timeout_s=self._left_s()) as stream:
                 return [(*folder, *names) for names in self._links(stream)]
         except _REFUSED as error:
             self._lose(folder, error)
@@ -168,7 +172,7 @@ class _Look:
     def _links(self, stream: Any) -> list[Names]:
         """What lies below the page, by its names; the last is empty for a folder. Links that sort the page are none."""
         page = bytearray()
-        while chunk := stream.read(_CHUNK, timeout=self._left_s()):
+        while chunk := stream.read(_CHUNK):
             page += chunk
             if len(page) > _MOST_INDEX_BYTES:
                 raise TooMuch
