@@ -104,7 +104,7 @@ class Cache:
 
     def _wait_for(self, file: RemoteFile, held: ExitStack, progress: Progress) -> None:
         """Until the file is here, and its lock given to `held`. Raises OSError where the folder does not take it."""
-        while not self._is_had(file, held, progress):
+        while not self._obtain(file, held, progress):
             progress(bytes_at_hand(self.path_of(file)))  # of another process, or thread, that fetches the same
             time.sleep(_POLL_S)
 
@@ -126,7 +126,7 @@ class Cache:
         reason = "which is not a folder" if why.errno in _IS_NO_FOLDER else why.strerror or str(why)
         return f"{text_of(str(self.folder))} ({reason})"
 
-    def _is_had(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
+    def _obtain(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
         """Whether the file is here, or could be fetched, with its lock given to `held`; False while others fetch it."""
         path = self.path_of(file)
         part = path.with_name(path.name + PART)
