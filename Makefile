@@ -41,8 +41,8 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "tfcompare needs Python 3.11 or newer; say which, as in: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4))' \
+		|| { echo "tfcompare needs Python 3.11.4 or newer; say which, as in: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 
 # Looking at runs needs no TensorFlow, so `make run` does not wait for it.

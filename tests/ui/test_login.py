@@ -92,6 +92,6 @@ def test_uploads_belong_to_the_account_or_else_to_the_session(tmp_path: Path, mo
         uploads.mine(here).receive([Arrival(f"{name}.xplane.pb", io.BytesIO(profile), len(profile))])
     for name, user in mine.items():
         be(user, monkeypatch)
-        assert [upload.name for upload in uploads.mine(here).kept()] == [name]
+        assert [upload.name for upload in uploads.mine(here).all()] == [name]
     monkeypatch.setattr(same_machine, "is_same_machine", lambda _: True)
-    assert uploads.mine(here).kept() == []
+    assert uploads.mine(here).all() == []

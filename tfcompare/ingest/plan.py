@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.logdir import HostFile
-from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.files import FolderFiles
@@ -41,24 +41,24 @@ def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
     Raises `NoSuchPlace` or `NoRuns` where there is nothing to ingest at all.
     """
     found = survey(open_places(places))
-    if not found.finds:
+    if not found.unnamed:
         for error in found.lost:
             raise error
         raise NoRuns(found.why_none)
-    runs = {find.run.id for find in found.finds}
+    runs = {find.run.id for find in found.unnamed}
     without = [problem for run in found.runs if run.id not in runs for problem in run.problems]
     out = Plan(lost=[*map(str, found.lost), *without])
     stored = {file.name for file in store.files.listed("runs")}
     known = {row.stamps for row in index.runs if row.stamps and record_name(row.run) in stored}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for find, new, before in pool.map(lambda find: _look_up(find, store, stored, known), found.finds):
+        for find, new, before in pool.map(lambda find: _look_up(find, store, stored, known), found.unnamed):
             _add(out, find, new, before, store)
     return out
 
 
 def _look_up(
-    find: Find, store: Store, stored: set[str], known: set[str]
-) -> tuple[Find, Record, Record | TfcompareError | None]:
+    find: UnnamedRun, store: Store, stored: set[str], known: set[str]
+) -> tuple[UnnamedRun, Record, Record | TfcompareError | None]:
     """(the run, its new record, its record in the store; twice the new one if nothing has changed)."""
     new = unread(find)
     if new.stamps in known and _has_packs(store, new):
@@ -84,7 +84,7 @@ def _has_packs(store: Store, new: Record) -> bool:
     return record is None or all(store.files.size(host.pack) is not None for host in record.readable)
 
 
-def _add(out: Plan, find: Find, new: Record, before: Record | TfcompareError | None, store: Store) -> None:
+def _add(out: Plan, find: UnnamedRun, new: Record, before: Record | TfcompareError | None, store: Store) -> None:
     if before is new:
         out.unchanged += 1
         return

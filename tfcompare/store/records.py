@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tfcompare.sources.logdir import HostFile, StoredPack, Told, remote_cache
-from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
@@ -105,7 +105,7 @@ class Record:
         return tuple(host.file(store) for host in self.readable)
 
 
-def unread(find: Find) -> Record:
+def unread(find: UnnamedRun) -> Record:
     """What is known of a run whose files are about to be read. Each file's stamp is taken now."""
     run, address = find.run, find.address
     hosts = []

@@ -16,7 +16,7 @@ from typing import Any
 
 from tfcompare.errors import NoRuns, NotFetched, TfcompareError
 from tfcompare.sources.logdir import FoundRun, HostFile, Told
-from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.naming import Address, display_names
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
@@ -244,7 +244,7 @@ class StoredRun(FoundRun):
             self.store.files.remove([record_name(self.id)])
         again = "run `tfcompare ingest` again, which writes it anew"
         with suppress(TfcompareError):
-            for find in survey(open_places([str(self.path)])).finds:
+            for find in survey(open_places([str(self.path)])).unnamed:
                 if unread(find).stamps == self.row.stamps != "":
                     self.__dict__["problems"] = (*self.problems, f"{what}; the profiles were read instead; {again}")
                     return find.run.files
@@ -254,9 +254,9 @@ class StoredRun(FoundRun):
         """See `FoundRun`."""
         return StoredRun(self.row, self.store, name)
 
-    def find(self) -> Find:
+    def find(self) -> UnnamedRun:
         """The run, and what its name is made from."""
-        return Find(self, Address(self.id, self.row.parts, self.row.own, self.row.in_run_folder))
+        return UnnamedRun(self, Address(self.id, self.row.parts, self.row.own, self.row.in_run_folder))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoredRun) and (self.stat_key, self.name) == (other.stat_key, other.name)

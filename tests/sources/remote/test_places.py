@@ -45,6 +45,7 @@ def test_a_url_is_understood(typed: str, path: str, address: str) -> None:
         ("filecache::file:///etc/passwd", "is a chain of URLs"),
         ("zip://a.xplane.pb::file:///tmp/a.zip", "is a chain of URLs"),
         ("s3://bucket/a::file:///etc/passwd", "is a chain of URLs"),
+        ("s3://bucket::file/etc/passwd", "is a chain of URLs"),
         ("zip:///tmp/a.zip", "zip:// is not opened; expected one of s3, s3a, gs"),
         ("reference://x", "reference:// is not opened"),
         ("ftp://host/x", "ftp:// is not opened"),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import socket
+import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 import tfcompare as tfc
 from tests.profiles import SAMPLE_RUNS
-from tests.sources.remote.servers import Web
+from tests.sources.remote.servers import Web, _Handler
 from tfcompare.errors import NoSuchPlace, NotFetched
 from tfcompare.sources.logdir import find_run, find_runs
 
@@ -87,6 +91,56 @@ def test_index_pages_without_end_are_given_up(web: Web, monkeypatch: pytest.Monk
         find_runs(f"{web.url}/wide")
 
 
+def test_links_are_found_however_they_are_written(web: Web) -> None:
+    links = (
+        "<A HREF='a/'>",
+        "<a class=x href=b/ >",
+        '<a\n href = "c&#45;d/">',
+        "<a href='//['>",
+        "<a href>",
+        "<area href=e/>",
+    )
+    put(web, "logs/index.html", "".join(links).encode())
+    for name in ("a", "b", "c-d", "e"):
+        put(web, f"logs/{name}/vm.xplane.pb")
+    assert sorted(run.id for run in find_runs(f"{web.url}/logs/")) == ["logs/a", "logs/b", "logs/c-d"]
+
+
+@pytest.mark.parametrize("text", ["<a" + " " * 500_000, "<a " * 200_000, "<a href=" * 60_000, "<a href='\"" * 60_000])
+def test_an_index_page_made_to_be_slow_is_searched_at_once(web: Web, text: str) -> None:
+    put(web, "logs/index.html", f'{text}<a href="run/">'.encode())
+    put(web, "logs/run/vm.xplane.pb")
+    started = time.monotonic()
+    assert [run.id for run in find_runs(f"{web.url}/logs/")] == ["logs/run"]
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_INDEX_BYTES", 500), ("MOST_FILES", 9)])
+def test_what_an_index_page_may_hold_is_bounded(
+    web: Web, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
+) -> None:
+    for number in range(10):
+        put(web, f"logs/{number}.xplane.pb")
+    assert len(find_runs(f"{web.url}/logs/")) == 1
+    monkeypatch.setattr(f"tfcompare.sources.remote.web.{limit}", most)
+    with pytest.raises(NoSuchPlace, match="there is too much below it"):
+        find_runs(f"{web.url}/logs/")
+
+
+def test_a_file_that_is_said_to_be_encoded_has_its_size(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(web, "vm.xplane.pb.gz", gzip.compress(PROFILE.read_bytes()))
+    end = _Handler.end_headers
+
+    def end_headers(self: _Handler) -> None:
+        self.send_header("Content-Encoding", "x-gzip")  # as Apache does
+        end(self)
+
+    monkeypatch.setattr(_Handler, "end_headers", end_headers)
+    run = find_run(f"{web.url}/vm.xplane.pb.gz")
+    assert run.size_bytes == (web.folder / "vm.xplane.pb.gz").stat().st_size
+    assert tfc.load(run).content_id == tfc.load(PROFILE).content_id
+
+
 def test_what_of_it_may_not_be_seen_is_listed_beside_the_rest(web: Web) -> None:
     for name in ("fine", "locked", "gone"):
         put(web, f"logs/{name}/vm.xplane.pb")
@@ -148,6 +202,29 @@ def test_a_server_that_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         silent.listen()
         with pytest.raises(NoSuchPlace, match="cannot be reached: no answer within 20 seconds"):
             find_runs(f"http://127.0.0.1:{silent.getsockname()[1]}/logs")
+
+
+@pytest.mark.parametrize(
+    "start", [b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"]
+)
+def test_a_server_that_answers_byte_by_byte_is_given_up(monkeypatch: pytest.MonkeyPatch, start: bytes) -> None:
+    for module in ("web", "listing"):
+        monkeypatch.setattr(f"tfcompare.sources.remote.{module}.LISTING_S", 0.5)
+
+    def drip() -> None:
+        client, _ = slow.accept()
+        with client, suppress(OSError):
+            client.sendall(start)
+            for _ in range(100):
+                client.sendall(b"x")
+                time.sleep(0.1)
+
+    with socket.create_server(("127.0.0.1", 0)) as slow:
+        Thread(target=drip, daemon=True).start()
+        started = time.monotonic()
+        with pytest.raises(NoSuchPlace, match="there is too much below it to be looked through"):
+            find_runs(f"http://127.0.0.1:{slow.getsockname()[1]}/logs")
+        assert time.monotonic() - started < 5
 
 
 def test_a_changed_file_is_fetched_anew(web: Web) -> None:

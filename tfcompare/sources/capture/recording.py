@@ -24,9 +24,9 @@ from tfcompare.errors import TfcompareError
 from tfcompare.sources.capture.addresses import Address, silent
 from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
 from tfcompare.sources.capture.xprof_process import Call, Ended, is_installed
+from tfcompare.sources.leftovers import ARRIVING, remove_left, this_process
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
-from tfcompare.sources.uploads.leftovers import ARRIVING, remove_left, this_process
 
 TOGETHER_S = 1.0
 """Several workers begin to record this long after they were asked, so that all do at the same time."""

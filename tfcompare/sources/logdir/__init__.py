@@ -1,9 +1,9 @@
 """A path or URL -> the runs in it -> each run's host files. Nothing here reads more of a file than its outline."""
 
 from tfcompare.sources.logdir.check import check_file
-from tfcompare.sources.logdir.distant import remote_cache
 from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.logdir.found import FoundRun, HostFile, StoredPack, Told
+from tfcompare.sources.logdir.listed import remote_cache
 from tfcompare.sources.logdir.runs import find_run, find_runs
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from tfcompare.sources.logdir.files import is_derived_file, is_event_file, is_tool_file, is_trace_file, text_of
-from tfcompare.sources.logdir.walk import Folder
+from tfcompare.sources.logdir.found import Folder
 
 _MOST_NAMED = 3
 _HOW_TO_RECORD = "record a run with tf.profiler.experimental.start, or name the folder that holds plugins/profile"

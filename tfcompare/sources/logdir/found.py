@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -57,6 +59,28 @@ class HostFile:
         """How many of its bytes are on this machine; of one that is stored all, since none are needed."""
         is_here = self.source is None or self.stored is not None
         return self.size_bytes if is_here else min(bytes_at_hand(self.path), self.size_bytes)
+
+
+@dataclass(frozen=True)
+class Folder(ABC):
+    """What a folder directly holds, by its names. `problem` says why it could not be listed."""
+
+    path: PurePath
+    files: tuple[str, ...] = ()
+    has_folders: bool = False
+    problem: str = ""
+
+    @abstractmethod
+    def key(self, name: str) -> Hashable:
+        """Identifies a file in it, by whatever path it was found."""
+
+    @abstractmethod
+    def host_file(self, name: str, host: str) -> HostFile | str:
+        """A file in it as that host's, or why it cannot be read, as a sentence."""
+
+    @abstractmethod
+    def newest_ns(self, names: Iterable[str]) -> int:
+        """When the newest of these files was changed, or without names the folder itself; 0 where that is unknown."""
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
-from tfcompare.sources.logdir.distant import distant_finds
 from tfcompare.sources.logdir.files import text_of
-from tfcompare.sources.logdir.finds import Find, Taken, find_at
 from tfcompare.sources.logdir.found import FoundRun
-from tfcompare.sources.logdir.local import local_finds, newest_of
+from tfcompare.sources.logdir.grouping import Taken, UnnamedRun, run_of_file, runs_in_folders, unnamed_run
+from tfcompare.sources.logdir.listed import ListedFolder, listed_folders
 from tfcompare.sources.logdir.naming import display_names
 from tfcompare.sources.logdir.places import Place, lies_in, open_places
+from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.listing import look
 from tfcompare.sources.remote.places import RemotePlace, shown
@@ -28,13 +28,14 @@ Look = Callable[[RemotePlace], Listing]
 class Survey:
     """The runs below some places, in the order in which they were recorded; why places cannot be looked into.
 
-    `why_none` says what was found instead, where there are no runs. `finds` holds what the names of runs are made from.
+    `why_none` says what was found instead, where there are no runs. `unnamed` holds what the names of runs are made
+    from.
     """
 
     runs: tuple[FoundRun, ...]
     lost: tuple[NoSuchPlace, ...] = ()
     why_none: str = ""
-    finds: tuple[Find, ...] = ()
+    unnamed: tuple[UnnamedRun, ...] = ()
 
 
 def find_runs(*places: str | Path) -> list[FoundRun]:
@@ -57,30 +58,31 @@ def find_runs(*places: str | Path) -> list[FoundRun]:
     return list(found.runs)
 
 
-def survey(places: Sequence[Place], look: Look = look, more: Sequence[Find] = ()) -> Survey:
+def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun] = ()) -> Survey:
     """The runs below those places that can be looked into, as `find_runs` gives them, among `more`."""
     taken = Taken()
-    finds: list[Find] = []
-    barren: list[tuple[Place, str]] = []
+    found: list[UnnamedRun] = []
+    without_runs: list[tuple[Place, str]] = []
     lost: list[NoSuchPlace] = []
     for place in places:
         try:
-            here, why_none = _finds_at(place, taken, look)
+            here, why_none = _runs_at(place, taken, look)
         except NoSuchPlace as error:
             lost.append(error)
             continue
-        if why_none and not any(lies_in(find.run.path, place.path) for find in finds):
-            barren.append((place, why_none))
-        finds += here
-    finds += _not_taken(more, finds)
-    if not finds:
-        return Survey((), tuple(lost), "; ".join(why_none for _, why_none in barren))
-    real = tuple(finds)
-    finds += [_find_of_barren(place, why_none) for place, why_none in barren]
-    finds.sort(key=lambda find: (find.run.recorded, find.run.id))
-    names = display_names([find.address for find in finds])
-    runs = tuple(find.run.named(name) for find, name in zip(finds, names, strict=True))
-    return Survey(runs, tuple(lost), finds=real)
+        if why_none and not any(lies_in(each.run.path, place.path) for each in found):
+            without_runs.append((place, why_none))
+        found += here
+    ids = {each.run.id for each in found}
+    found += [each for each in more if each.run.id not in ids]  # a run that lies in a place is shown as it is there
+    if not found:
+        return Survey((), tuple(lost), "; ".join(why_none for _, why_none in without_runs))
+    real = tuple(found)
+    found += [_run_of_problem(place, why_none) for place, why_none in without_runs]
+    found.sort(key=lambda each: (each.run.recorded, each.run.id))
+    names = display_names([each.address for each in found])
+    runs = tuple(each.run.named(name) for each, name in zip(found, names, strict=True))
+    return Survey(runs, tuple(lost), unnamed=real)
 
 
 def find_run(place: str | Path) -> FoundRun:
@@ -99,18 +101,24 @@ def find_run(place: str | Path) -> FoundRun:
     return runs[0]
 
 
-def _not_taken(more: Sequence[Find], finds: Sequence[Find]) -> list[Find]:
-    """Those of `more` that are none of `finds`: a run that lies in a place is shown as it is there."""
-    taken = {find.run.id for find in finds}
-    return [find for find in more if find.run.id not in taken]
+def _runs_at(place: Place, taken: Taken, look: Look) -> tuple[list[UnnamedRun], str]:
+    """The runs at a place that no earlier one has; and where there are none, a sentence on what is there."""
+    if place.remote is not None:
+        listing = look(place.remote)
+        folders, place = listed_folders(listing), replace(place, is_folder=listing.is_folder)
+        if place.is_folder:
+            return runs_in_folders(place, folders, taken)
+        folder = next(folders)
+        return run_of_file(place, folder, folder.key(place.path.name), taken)
+    path = Path(place.path)
+    if place.is_folder:
+        return runs_in_folders(place, walk(path, taken.folders), taken)
+    real = path.resolve()
+    key = (identity_of(real.parent), real.name)
+    return run_of_file(place, LocalFolder(path.parent, (path.name,)), key, taken)
 
 
-def _finds_at(place: Place, taken: Taken, look: Look) -> tuple[list[Find], str]:
-    if place.remote is None:
-        return local_finds(place, taken)
-    return distant_finds(place, look(place.remote), taken)
-
-
-def _find_of_barren(place: Place, why_none: str) -> Find:
-    newest_ns = newest_of([place.path]) if isinstance(place.path, Path) else lambda: 0
-    return find_at(place, place.path, (), (why_none,), newest_ns)
+def _run_of_problem(place: Place, problem: str) -> UnnamedRun:
+    """A place without runs, which stands beside the runs of the others."""
+    kind = LocalFolder if place.remote is None else ListedFolder
+    return unnamed_run(place, place.path, (), (problem,), lambda: kind(place.path).newest_ns(()))

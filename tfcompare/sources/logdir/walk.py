@@ -1,33 +1,53 @@
-"""The folders below a place, each with what it directly holds."""
+"""The folders below a place on this machine, each with what it directly holds."""
 
 from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
+from tfcompare.sources.logdir.check import check_outline, check_status
 from tfcompare.sources.logdir.files import cannot_be_opened, is_profile, no_status, open_untouched
+from tfcompare.sources.logdir.found import Folder, HostFile
+from tfcompare.sources.remote.stores import is_looked_into
 
 Identity = tuple[int, int]
 """Device and inode: the same folder by whatever path."""
-
-PASSED_OVER = ("node_modules", "__pycache__")
-"""Folders that are not looked into, like all whose name begins with a dot."""
 
 _CAN_LIST_DESCRIPTORS = os.scandir in os.supports_fd
 
 
 @dataclass(frozen=True)
-class Folder:
-    """What a folder directly holds. `problem` says why it could not be listed."""
+class LocalFolder(Folder):
+    """A folder on this machine; `identity` is None where it could not be listed."""
 
-    path: PurePath
-    identity: Identity | None
-    files: tuple[str, ...] = ()
-    has_folders: bool = False
-    problem: str = ""
+    identity: Identity | None = None
+
+    def key(self, name: str) -> Hashable:
+        """See `Folder`."""
+        return self.identity, name
+
+    def host_file(self, name: str, host: str) -> HostFile | str:
+        """See `Folder`."""
+        path = Path(self.path) / name
+        try:
+            status = path.stat()
+        except OSError as error:
+            return no_status(path, error)
+        problem = check_status(path, status) or check_outline(path)
+        return problem or HostFile(host, path, status.st_size, status.st_mtime_ns)
+
+    def newest_ns(self, names: Iterable[str]) -> int:
+        """See `Folder`."""
+        times_ns = []
+        for path in [Path(self.path) / name for name in names] or [Path(self.path)]:
+            try:
+                times_ns.append(path.lstat().st_mtime_ns)
+            except OSError:  # what is wrong with it is among the run's problems
+                continue
+        return max(times_ns, default=0)
 
 
 @dataclass(frozen=True)
@@ -39,7 +59,7 @@ class _Entries:
     lost: list[tuple[str, str]]
 
 
-def walk(root: Path, seen: set[Identity]) -> Iterator[Folder]:
+def walk(root: Path, seen: set[Identity]) -> Iterator[LocalFolder]:
     """`root` and each folder below it that is not in `seen`, which grows by them.
 
     Links to folders are followed after all else, so that a folder goes by its own path rather than by that of a link
@@ -54,7 +74,7 @@ def walk(root: Path, seen: set[Identity]) -> Iterator[Folder]:
         except OSError as error:
             if (identity := _target(path)) not in seen:
                 seen.update([identity] if identity else [])
-                yield Folder(path, None, problem=cannot_be_opened(path, error))
+                yield LocalFolder(path, problem=cannot_be_opened(path, error))
             continue
         if entries is None:
             continue
@@ -64,8 +84,9 @@ def walk(root: Path, seen: set[Identity]) -> Iterator[Folder]:
             if _target(link) not in above:
                 heapq.heappush(links, link)
         for name, problem in entries.lost:
-            yield Folder(path / name, None, problem=problem)
-        yield Folder(path, entries.identity, tuple(sorted(entries.files)), bool(entries.folders or entries.links))
+            yield LocalFolder(path / name, problem=problem)
+        has_folders = bool(entries.folders or entries.links)
+        yield LocalFolder(path, tuple(sorted(entries.files)), has_folders, identity=entries.identity)
 
 
 def identity_of(path: Path) -> Identity:
@@ -103,7 +124,7 @@ def _sort_entries(path: Path, listed: Path | int, identity: Identity) -> _Entrie
             if _is_folder(entry):
                 if is_profile(name):
                     entries.files.append(name)
-                if not name.startswith(".") and name not in PASSED_OVER:
+                if is_looked_into((name,)):
                     (entries.links if is_link else entries.folders).append(name)
             elif is_link and _may_lead_to_runs(path, name) and (problem := _why_lost(path / name)):
                 entries.lost.append((name, problem))

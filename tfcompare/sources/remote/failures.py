@@ -38,14 +38,6 @@ _DENIED_CODES = (401, 403, 407)
 _MISSING_CODES = (404, 410)
 
 
-class WebStatus(Exception):
-    """An answer of a web server that is none of those hoped for."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
-
-
 class TooMuch(Exception):
     """A place with more below it than is looked through."""
 

@@ -25,7 +25,7 @@ from tfcompare.errors import NotFetched
 from tfcompare.sources.remote.downloading import Progress, Useless, download, shown
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.locks import locked_to_read, locked_to_write
-from tfcompare.sources.remote.spare import remove_left, spare_folder
+from tfcompare.sources.remote.temporary import remove_leftovers, temporary_folder
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
@@ -39,7 +39,7 @@ _IS_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 
 @dataclass(frozen=True)
 class Copy:
-    """A whole file on this machine. `remark`: why it goes with this process, and what to do; empty where it is kept."""
+    """A whole file on this machine. `remark`: why it is not cached, and what to do about it; else empty."""
 
     path: Path
     remark: str = ""
@@ -64,37 +64,37 @@ class Cache:
         Where the folder does not take it, it lies in a temporary one, and a remark says so. Raises `NotFetched` where
         it cannot be had, has changed since it was listed, is larger than the whole cache, or no folder takes it.
         """
-        remove_left()
+        remove_leftovers()
         with ExitStack() as held:
             try:
                 self._wait_for(file, held, progress)
                 copy = Copy(self.path_of(file))
             except OSError as error:
-                copy = self._spare_copy(file, held, progress, error)
+                copy = self._temporary_copy(file, held, progress, error)
             yield copy
 
     @contextmanager
     def held_anew(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """As `held`, but not what is kept, which turned out to be damaged."""
+        """As `held`, but not the cached copy, which turned out to be damaged."""
         with ExitStack() as held:
             try:
                 self.path_of(file).unlink(missing_ok=True)
             except OSError as error:
-                copy = self._spare_copy(file, held, progress, error)
+                copy = self._temporary_copy(file, held, progress, error)
             else:
                 copy = held.enter_context(self.held(file, progress))
             yield copy
 
     def make_room(self, needed_bytes: int = 0) -> None:
         """Remove what was not used for longest, as much as is too much; what is held, or being fetched, stays."""
-        kept = []
+        cached = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
                 if not _OURS.fullmatch(entry.name):
                     continue
-                kept.append((entry.stat().st_mtime_ns, entry.stat().st_size, Path(entry.path)))
-        excess = sum(size for _, size, _ in kept) + needed_bytes - self.max_bytes
-        for _, size, path in sorted(kept):
+                cached.append((entry.stat().st_mtime_ns, entry.stat().st_size, Path(entry.path)))
+        excess = sum(size for _, size, _ in cached) + needed_bytes - self.max_bytes
+        for _, size, path in sorted(cached):
             if excess <= 0:
                 return
             with suppress(OSError), locked_to_write(path, create=False) as descriptor:
@@ -104,29 +104,29 @@ class Cache:
 
     def _wait_for(self, file: RemoteFile, held: ExitStack, progress: Progress) -> None:
         """Until the file is here, and its lock given to `held`. Raises OSError where the folder does not take it."""
-        while not self._is_had(file, held, progress):
+        while not self._obtain(file, held, progress):
             progress(bytes_at_hand(self.path_of(file)))  # of another process, or thread, that fetches the same
             time.sleep(_POLL_S)
 
-    def _spare_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
-        """One in the folder that goes with this process, which has the same bound."""
+    def _temporary_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
+        """One in the temporary folder of this process, which has the same bound."""
         try:
-            spare = Cache(spare_folder(), self.max_bytes)
-            spare._wait_for(file, held, progress)
+            temporary = Cache(temporary_folder(), self.max_bytes)
+            temporary._wait_for(file, held, progress)
         except OSError as error:
             raise NotFetched(
                 f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
                 f"({error.strerror or error}); {_way_out(why)}"
             ) from error
         return Copy(
-            spare.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
+            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
         )
 
     def _refusal(self, why: OSError) -> str:
         reason = "which is not a folder" if why.errno in _IS_NO_FOLDER else why.strerror or str(why)
         return f"{text_of(str(self.folder))} ({reason})"
 
-    def _is_had(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
+    def _obtain(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
         """Whether the file is here, or could be fetched, with its lock given to `held`; False while others fetch it."""
         path = self.path_of(file)
         part = path.with_name(path.name + PART)
@@ -149,7 +149,7 @@ class Cache:
         try:
             self._check_size(file, file.size_bytes or 0)
             self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
-            download(file, descriptor, partial(self._check_and_tell, file, progress))
+            download(file, descriptor, partial(self._check_and_report, file, progress))
             os.fsync(descriptor)
         except (Useless, OSError):
             with suppress(OSError):
@@ -158,7 +158,7 @@ class Cache:
         part.replace(self.path_of(file))
         self.make_room()
 
-    def _check_and_tell(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
+    def _check_and_report(self, file: RemoteFile, progress: Progress, arrived: int) -> None:
         self._check_size(file, arrived)
         progress(arrived)
 

@@ -18,10 +18,10 @@ _TIMES = ("LastModified", "last_modified", "Last-Modified", "mtime", "updated", 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file as its server tells of it. `version` differs when its content does; `size_bytes` is None where not told.
+    """A file as its server describes it. `version` differs when its content does; `size_bytes` is None where unknown.
 
-    Where the server tells nothing that `version` could be, it differs with every listing, and `is_versioned` is False.
-    `address` is what the driver is asked for.
+    Where the server reports nothing that `version` could be, it differs with every listing, and `is_versioned` is
+    False. `address` is what the driver is asked for.
     """
 
     path: RemotePath
@@ -34,11 +34,11 @@ class RemoteFile:
     @property
     def digest(self) -> str:
         """Names just this version of the file."""
-        told = f"{self.address}\0{self.size_bytes}\0{self.version}"
-        return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        key = f"{self.address}\0{self.size_bytes}\0{self.version}"
+        return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def is_still(self, now: RemoteFile) -> bool:
-        """Whether the server tells the same of the file now, as far as it tells."""
+        """Whether the server reports the same of the file now, as far as it reports anything."""
         return self.size_bytes == now.size_bytes and now.version in (self.version, "")
 
 
@@ -55,10 +55,10 @@ class Listing:
     lost: tuple[tuple[RemotePath, str], ...] = ()
 
 
-def remote_file(path: RemotePath, address: str, told: Mapping[str, Any], size_bytes: int | None) -> RemoteFile:
-    """A file by what a driver (or the headers of an answer) tells of it."""
-    modified = next((when for key in _TIMES if (when := _time(told.get(key)))), None)
-    tag = next((str(told[key]) for key in _TAGS if told.get(key)), "").removeprefix("W/").strip('"')
+def remote_file(path: RemotePath, address: str, info: Mapping[str, Any], size_bytes: int | None) -> RemoteFile:
+    """A file by what a driver, or the headers of an answer, report of it."""
+    modified = next((when for key in _TIMES if (when := _time(info.get(key)))), None)
+    tag = next((str(info[key]) for key in _TAGS if info.get(key)), "").removeprefix("W/").strip('"')
     version = tag or (
         modified.isoformat(timespec="seconds" if modified.microsecond == 0 else "auto") if modified else ""
     )
@@ -73,15 +73,15 @@ def as_listed(file: RemoteFile) -> RemoteFile:
     return replace(file, version=f"listed {time.time_ns()}", is_versioned=False)
 
 
-def _time(told: object) -> datetime | None:
+def _time(value: object) -> datetime | None:
     """A time as one of the drivers gives it: a datetime, seconds, or text of HTTP or ISO 8601."""
     try:
-        if isinstance(told, datetime):
-            return told if told.tzinfo else told.replace(tzinfo=UTC)
-        if isinstance(told, int | float) and not isinstance(told, bool):
-            return datetime.fromtimestamp(told, UTC)
-        if isinstance(told, str) and told:
-            return datetime.fromisoformat(told) if told[0].isdigit() else parsedate_to_datetime(told)
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+        if isinstance(value, str) and value:
+            return datetime.fromisoformat(value) if value[0].isdigit() else parsedate_to_datetime(value)
     except (ValueError, OverflowError, OSError):
         return None
     return None

@@ -124,6 +124,8 @@ def _of_objects(name: str, protocol: str, rest: str) -> RemotePlace:
         raise NoSuchPlace(f"{name}: what follows its question mark is not understood; name the place without it")
     rest = rest.strip("/") if protocol == "memory" else rest.rstrip("/")
     names = rest.split("/")
+    if "::" in names[0]:
+        raise NoSuchPlace(f"{name}: is a chain of URLs, which are not opened; name the logdir itself")
     _check_user(name, protocol, names[0])
     _check_names(name, names)
     if not names[0] and protocol not in ("memory", "hdfs"):

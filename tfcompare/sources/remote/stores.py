@@ -39,7 +39,7 @@ _MOST_OPEN = 16
 _open: dict[tuple[str, str, tuple[tuple[str, str], ...]], Store] = {}
 _lock = Lock()
 
-PASSED_OVER = ("node_modules", "__pycache__")
+_IGNORED = ("node_modules", "__pycache__")
 """Folders that are not looked into, like all whose name begins with a dot."""
 
 
@@ -113,39 +113,36 @@ class Objects:
         from fsspec import get_filesystem_class
 
         self._package = PACKAGES[place.path.protocol]
-        self._class = get_filesystem_class(place.path.protocol)
-        self._address = place.address
+        self._server, _ = _split(place.address)
         self._is_anonymous = False
         self._system: AbstractFileSystem | None = None
-
-    @property
-    def is_shareable(self) -> bool:
+        self._root = ""
+        self.is_shareable: bool = get_filesystem_class(place.path.protocol).async_impl
         """Whether several threads can use it at once."""
-        return bool(self._class.async_impl)
 
     def look(self, place: RemotePlace) -> Listing:
         """See `Store`. Raises FileNotFoundError where nothing lies there."""
-        root = self._class._strip_protocol(place.address)
         if self._package != "s3fs":  # others may try for minutes
-            within(ANSWER_S, partial(self._any_answer, root))
-        told: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
-        if root in told:
-            file = remote_file(place.path, place.address, told[root], told[root]["size"])
+            within(ANSWER_S, partial(self._any_answer, place.address))
+        root = self.key(place.address)
+        found: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
+        if root in found:
+            file = remote_file(place.path, place.address, found[root], found[root]["size"])
             return Listing(place.path, False, (as_listed(file),))
         files = [
             as_listed(remote_file(below(place.path, names), place.address + key[len(root) :], about, about.get("size")))
-            for key, about in told.items()
+            for key, about in found.items()
             if about.get("type") != "directory"
             and (names := tuple(key[len(root) :].removeprefix("/").split("/")))[-1]
             and is_looked_into(names[:-1])
         ]
-        if not told:
+        if not found:
             raise FileNotFoundError(place.address)
         return Listing(place.path, True, tuple(files))
 
     def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
         """See `Store`."""
-        root = self._class._strip_protocol(file.address)
+        root = self.key(file.address)
         size = file.size_bytes or 0
         while start < size:
             end = min(start + _PIECE_BYTES, size)
@@ -160,16 +157,16 @@ class Objects:
 
     def key(self, address: str) -> str:
         """What the driver calls the file of that address."""
-        key: str = self._class._strip_protocol(address)
-        return key
+        self._connected()
+        return self._root + _split(address)[1]
 
     def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
         """Let the driver do what it calls `name`, of a server that answers at all; raises what it raises."""
         return self._ask(name, *args, timeout_s=timeout_s, **options)
 
-    def _any_answer(self, root: str) -> None:
+    def _any_answer(self, address: str) -> None:
         with suppress(Exception):  # an answer, whatever it is: looking tells more
-            self._ask("info", root, timeout_s=ANSWER_S)
+            self._ask("info", self.key(address), timeout_s=ANSWER_S)
 
     def _ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
         try:
@@ -181,22 +178,28 @@ class Objects:
         return self._call(name, *args, timeout_s=timeout_s, **options)
 
     def _call(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
-        from fsspec.asyn import sync
+        if self.is_shareable:  # then fsspec's own wrapper takes a timeout
+            options["timeout"] = timeout_s
+        return getattr(self._connected(), name)(*args, **options)
 
-        system = self._system = self._system or self._connect()
-        if self.is_shareable:
-            return sync(system.loop, getattr(system, f"_{name}"), *args, timeout=timeout_s, **options)
-        return getattr(system, name)(*args, **options)
+    def _connected(self) -> AbstractFileSystem:
+        if self._system is None:
+            from fsspec.core import url_to_fs
 
-    def _connect(self) -> AbstractFileSystem:
-        logging.getLogger(self._package).addHandler(logging.NullHandler())  # what matters is raised
-        options = self._class._get_kwargs_from_urls(self._address) | _OPTIONS.get(self._package, {})
-        if self._is_anonymous:
-            options["anon"] = True
-        system = self._class(**options, use_listings_cache=False, skip_instance_cache=True)
-        if self._package == "s3fs":
-            system.retries = _TRIES
-        return system
+            logging.getLogger(self._package).addHandler(logging.NullHandler())  # what matters is raised
+            options = _OPTIONS.get(self._package, {}) | ({"anon": True} if self._is_anonymous else {})
+            system, self._root = url_to_fs(self._server, **options, use_listings_cache=False, skip_instance_cache=True)
+            if self._package == "s3fs":
+                system.retries = _TRIES
+            self._system = system
+        return self._system
+
+
+def _split(address: str) -> tuple[str, str]:
+    """The server or bucket of a URL, as a URL, and what follows."""
+    protocol, _, rest = address.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{protocol}://{authority}", slash + path
 
 
 def within(seconds: float, work: Callable[[], None]) -> None:
@@ -210,4 +213,4 @@ def within(seconds: float, work: Callable[[], None]) -> None:
 
 def is_looked_into(folders: tuple[str, ...]) -> bool:
     """Whether files in such folders, the outermost first, may be runs."""
-    return not any(name.startswith(".") or name in PASSED_OVER for name in folders)
+    return not any(name.startswith(".") or name in _IGNORED for name in folders)

@@ -1,41 +1,50 @@
 """Logdirs on a web server: folders by the links in their index pages, files by their headers.
 
-Only links that lie below the place are followed, whichever server a redirect leads them to: redirects are the driver's
-business (aiohttp follows up to ten, to http and https alone, and leaves credentials behind where the host changes).
-Credentials come from `~/.netrc`, proxies from the environment.
+fsspec's HTTP file system does the requests. Its `ls` is not used: it reads a page without a bound, searches it with a
+regular expression that takes a minute for 2 KB of spaces, and returns links that lead out of the folder. So the pages
+are streamed here, and only links that lie below the place are followed.
+
+Redirects are the driver's business (aiohttp follows up to ten, to http and https alone, and drops credentials where the
+host changes). Credentials come from `~/.netrc`, proxies from the environment.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from html.parser import HTMLParser
+import html
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import aiohttp
-from fsspec.asyn import sync
-from fsspec.implementations.http import HTTPFileSystem
+import fsspec
 from yarl import URL
 
-from tfcompare.sources.remote.failures import TooMuch, WebStatus, sentence
+from tfcompare.sources.remote.failures import TooMuch, sentence
 from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, remote_file
 from tfcompare.sources.remote.places import RemotePath, RemotePlace, below
 from tfcompare.sources.remote.stores import LISTING_S, Changed, StartAgain, is_looked_into
 
 MOST_FOLDERS = 5_000
+MOST_FILES = 200_000
 MOST_DEPTH = 32
 """An index page may link to ever deeper ones."""
 
-_AT_ONCE = 16
+_THREADS = 16
 _MOST_INDEX_BYTES = 16 << 20
-_PIECE_BYTES = 1 << 20
-_PIECE_S = 0.2
+_CHUNK = 1 << 20
 _PROFILES = (".xplane.pb", ".xplane.pb.gz")
 _PAGES = ("text/html", "application/xhtml+xml")
-_AS_IT_IS = {"Accept-Encoding": "identity"}
 _TIMES = aiohttp.ClientTimeout(total=None, connect=8, sock_connect=8, sock_read=10)
+_REFUSED = (aiohttp.ClientResponseError, FileNotFoundError)
+"""What fsspec raises for an answer with a status of 400 or more."""
+_HREF = re.compile(
+    r"""<a\s[^<>]*?\bhref\s*=\s*(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""", re.IGNORECASE
+)
+"""No part of it runs past the next `<` or `>`, so that it takes time in proportion to the page."""
 
 Names = tuple[str, ...]
 
@@ -44,185 +53,167 @@ class Web:
     """A web server, with a session of its own."""
 
     def __init__(self) -> None:
-        self._files = HTTPFileSystem(
+        self._system = fsspec.filesystem(
+            "http",
             skip_instance_cache=True,
-            client_kwargs={"timeout": _TIMES, "trust_env": True, "auto_decompress": False, "headers": _AS_IT_IS},
-        )
+            encoded=True,
+            client_kwargs={
+                "timeout": _TIMES, "trust_env": True, "auto_decompress": False,
+                "headers": {"Accept-Encoding": "identity"},
+            },
+        )  # fmt: skip
 
     def look(self, place: RemotePlace) -> Listing:
         """See `Store`."""
-        listing: Listing = sync(self._files.loop, _Look(self._files, place).listing, timeout=LISTING_S)
-        return listing
+        return _Look(self, place).listing()
 
     def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
         """See `Store`."""
-        loop = self._files.loop
-        answer, piece = sync(loop, self._begin, file, start)
-        try:
-            while piece:
-                yield piece
-                piece = sync(loop, _piece, answer.content)
-        finally:
-            loop.call_soon_threadsafe(answer.close)
-
-    async def _begin(self, file: RemoteFile, start: int) -> tuple[aiohttp.ClientResponse, bytes]:
-        """The answer and what comes first: whatever nobody waits for is lost where the connection breaks."""
         if start and not file.is_versioned:
             raise StartAgain
-        session = await self._files.set_session()
-        headers = {"Range": f"bytes={start}-"} if start else {}
-        answer: aiohttp.ClientResponse = await session.get(_requested(file.address), headers=headers)
         try:
-            if start and (answer.status == 416 or not _begins_at(answer, start)):
-                raise StartAgain
-            _check(answer)
-            if not file.is_still(_told(file.path, file.address, answer.headers, start)):
-                raise Changed
-            return answer, await _piece(answer.content)
-        except BaseException:
-            answer.close()
+            stream = self.open(file.address, {"Range": f"bytes={start}-"} if start else {})
+        except aiohttp.ClientResponseError as error:
+            if start and error.status == 416:
+                raise StartAgain from None
             raise
+        with stream:
+            answer = stream.r
+            if start and not (
+                answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+            ):
+                raise StartAgain
+            if not file.is_still(_file_of_headers(file.path, file.address, answer.headers, start)):
+                raise Changed
+            while piece := stream.read(_CHUNK):
+                yield piece
 
+    def open(self, address: str, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Any:
+        """The answer to a GET as fsspec's stream; its `r` has the headers. Any `size` saves asking for it before.
 
-class _Look:
-    """One look at a place: requests go out several at once, the number of them bounded."""
+        After `timeout_s`, opening or reading it raises TimeoutError.
+        """
+        timeout = aiohttp.ClientTimeout(timeout_s, _TIMES.connect, _TIMES.sock_read, _TIMES.sock_connect)
+        return self._system.open(_encoded(address), block_size=0, size=1, headers=dict(headers or {}), timeout=timeout)
 
-    def __init__(self, files: HTTPFileSystem, place: RemotePlace) -> None:
-        self._files = files
-        self._place = place
-        self._base = urlsplit(place.address)._replace(query="").geturl().rstrip("/")
-        self._room = asyncio.Semaphore(_AT_ONCE)
-        self._lost: dict[RemotePath, str] = {}
-
-    async def listing(self) -> Listing:
-        path, address = self._place.path, self._place.address
-        if path.name.endswith(_PROFILES):
-            return Listing(path, False, (await self._described(path, address),))
-        async with self._asked(address) as answer:
-            if answer.content_type not in _PAGES:
-                return Listing(path, False, (as_listed(_told(path, address, answer.headers)),))
-            links = await _links(answer)
-        files = await self._walk(links)
-        return Listing(path, True, tuple(file for file in files if file), tuple(self._lost.items()))
-
-    async def _walk(self, links: list[Names]) -> list[RemoteFile | None]:
-        """The files below a place, folder by folder, all of one depth at once; of profiles their headers are asked."""
-        found: dict[Names, None] = {}
-        seen: set[Names] = {()}
-        while links:
-            found |= dict.fromkeys(names for names in links if names[-1])
-            folders = {names[:-1] for names in links if not names[-1]} - seen
-            seen |= folders
-            if len(seen) > MOST_FOLDERS or any(len(folder) > MOST_DEPTH for folder in folders):
-                raise TooMuch
-            pages = await asyncio.gather(*map(self._index, sorted(folders)))
-            links = [names for page in pages for names in page]
-        looked_into = sorted(names for names in found if is_looked_into(names[:-1]))
-        return list(await asyncio.gather(*map(self._file, looked_into)))
-
-    async def _index(self, folder: Names) -> list[Names]:
-        """What a folder's page links to, by the names below the place."""
-        if not is_looked_into(folder):
-            return []
+    def info(self, path: RemotePath, address: str, timeout_s: float) -> RemoteFile:
+        """The file by its headers. Where HEAD is refused, as it is for a signed GET, no more is read than these."""
         try:
-            async with self._asked(_address(self._base, (*folder, ""))) as answer:
-                return [(*folder, *names) for names in await _links(answer)]
-        except WebStatus as error:
-            path = below(self._place.path, folder)
-            self._lost[path] = sentence(path, error)
+            info = self._system.info(_encoded(address), timeout=timeout_s)
+        except FileNotFoundError as error:  # whatever went wrong
+            raise (error.__cause__ or error) from None
+        if info["size"] is not None:
+            return as_listed(remote_file(path, address, info, info["size"]))
+        with self.open(address, timeout_s=timeout_s) as stream:  # fsspec skips the size of encoded content
+            return as_listed(_file_of_headers(path, address, stream.r.headers))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look at a place: a bounded number of requests, some of them at once, until a deadline."""
+
+    web: Web
+    place: RemotePlace
+    until: float = field(default_factory=lambda: monotonic() + LISTING_S)
+    lost: dict[RemotePath, str] = field(default_factory=dict)
+
+    def listing(self) -> Listing:
+        path, address = self.place.path, self.place.address
+        if path.name.endswith(_PROFILES):
+            return Listing(path, False, (self.web.info(path, address, self._left_s()),))
+        with self.web.open(address, timeout_s=self._left_s()) as stream:
+            if stream.r.content_type not in _PAGES:
+                return Listing(path, False, (as_listed(_file_of_headers(path, address, stream.r.headers)),))
+            links = self._links(stream)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            names = self._walk(links, pool.map)
+            files = [file for file in pool.map(self._file, names) if file is not None]
+        return Listing(path, True, tuple(files), tuple(sorted(self.lost.items())))
+
+    def _walk(self, links: list[Names], map_in_threads: Callable[..., Iterator[list[Names]]]) -> list[Names]:
+        """The files below the place, by their names there, folder by folder, all of one depth at once."""
+        files: set[Names] = set()
+        folders: set[Names] = {()}
+        while links:
+            files.update(names for names in links if names[-1])
+            new = {names[:-1] for names in links if not names[-1]} - folders
+            folders |= new
+            if (
+                len(files) > MOST_FILES
+                or len(folders) > MOST_FOLDERS
+                or any(len(folder) > MOST_DEPTH for folder in new)
+            ):
+                raise TooMuch
+            links = [
+                names for page in map_in_threads(self._index, filter(is_looked_into, sorted(new))) for names in page
+            ]
+        return sorted(names for names in files if is_looked_into(names[:-1]))
+
+    def _index(self, folder: Names) -> list[Names]:
+        """What a folder's page links to, by the names below the place."""
+        try:
+            with self.web.open(self._address((*folder, "")), timeout_s=self._left_s()) as stream:
+                return [(*folder, *names) for names in self._links(stream)]
+        except _REFUSED as error:
+            self._lose(folder, error)
             return []
 
-    async def _file(self, names: Names) -> RemoteFile | None:
-        path, address = below(self._place.path, names), _address(self._base, names)
+    def _file(self, names: Names) -> RemoteFile | None:
+        """A file below the place; of a profile the headers are asked for."""
+        path, address = below(self.place.path, names), self._address(names)
         if not names[-1].endswith(_PROFILES):
             return RemoteFile(path, address, None, "", 0)
         try:
-            return await self._described(path, address)
-        except WebStatus as error:
-            self._lost[path] = sentence(path, error)
+            return self.web.info(path, address, self._left_s())
+        except _REFUSED as error:
+            self._lose(names, error)
             return None
 
-    async def _described(self, path: RemotePath, address: str) -> RemoteFile:
-        """The file by its headers. Where HEAD is refused, as it is for a signed GET, no more is read than these."""
-        try:
-            async with self._asked(address, "HEAD") as answer:
-                return as_listed(_told(path, address, answer.headers))
-        except WebStatus:
-            async with self._asked(address) as answer:
-                return as_listed(_told(path, address, answer.headers))
+    def _links(self, stream: Any) -> list[Names]:
+        """What lies below the page, by its names; the last is empty for a folder. Links that sort the page are none."""
+        page = bytearray()
+        while chunk := stream.read(_CHUNK):
+            page += chunk
+            if len(page) > _MOST_INDEX_BYTES:
+                raise TooMuch
+        here = str(stream.r.url.with_query(None).with_fragment(None)).rstrip("/") + "/"
+        found: dict[Names, None] = {}
+        for match in _HREF.finditer(page.decode("utf-8", errors="surrogateescape")):
+            if names := _names_below(here, html.unescape(match[match.lastgroup or 0])):
+                found[names] = None
+        return list(found)
 
-    @asynccontextmanager
-    async def _asked(self, address: str, method: str = "GET") -> AsyncIterator[aiohttp.ClientResponse]:
-        session = await self._files.set_session()
-        async with self._room:
-            answer = await session.request(method, _requested(address), allow_redirects=True)
-            try:
-                _check(answer)
-                yield answer
-            finally:
-                answer.close()
+    def _address(self, names: Names) -> str:
+        base = urlsplit(self.place.address)._replace(query="").geturl().rstrip("/")
+        return "/".join((base, *(quote(name, safe="", errors="surrogateescape") for name in names)))
 
+    def _lose(self, names: Names, error: Exception) -> None:
+        path = below(self.place.path, names)
+        self.lost[path] = sentence(path, error)
 
-async def _piece(content: aiohttp.StreamReader) -> bytes:
-    """What comes next, and what comes at once behind it; empty at the end."""
-    piece = bytearray(await content.readany())
-    with suppress(aiohttp.ClientError, TimeoutError, OSError):  # what came is handed on; the next read raises it again
-        async with asyncio.timeout(_PIECE_S):
-            while 0 < len(piece) < _PIECE_BYTES and (more := await content.readany()):
-                piece += more
-    return bytes(piece)
+    def _left_s(self) -> float:
+        return max(self.until - monotonic(), 0.001)
 
 
-class _Hrefs(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "a":
-            self.found += [value for name, value in attrs if name == "href" and value]
-
-
-async def _links(answer: aiohttp.ClientResponse) -> list[Names]:
-    """What lies below the page, by its names; the last is empty for a folder. Links that sort the page are none."""
-    page = bytearray()
-    async for piece in answer.content.iter_chunked(_PIECE_BYTES):
-        page += piece
-        if len(page) > _MOST_INDEX_BYTES:
-            raise TooMuch
-    hrefs = _Hrefs()
-    hrefs.feed(page.decode("utf-8", errors="surrogateescape"))
-    here = str(answer.url.with_query(None).with_fragment(None)).rstrip("/") + "/"
-    found: dict[Names, None] = {}
-    for href in hrefs.found:
+def _names_below(here: str, href: str) -> Names:
+    """The names by which a link leads down from a page; empty for one that leads elsewhere."""
+    try:
         link = urlsplit(urljoin(here, href))
-        if link.query or not (whole := link._replace(fragment="").geturl()).startswith(here):
-            continue
-        *folders, last = (unquote(part, errors="surrogateescape") for part in whole[len(here) :].split("/"))
-        if (folders or last) and ".." not in (*folders, last) and all(folders):
-            found[*folders, last] = None
-    return list(found)
+    except ValueError:  # no URL, such as `//[`
+        return ()
+    whole = link._replace(fragment="").geturl()
+    if link.query or not whole.startswith(here):
+        return ()
+    *folders, last = (unquote(part, errors="surrogateescape") for part in whole[len(here) :].split("/"))
+    is_below = (folders or last) and ".." not in (*folders, last) and all(folders)
+    return (*folders, last) if is_below else ()
 
 
-def _address(base: str, names: Names) -> str:
-    return "/".join((base, *(quote(name, safe="", errors="surrogateescape") for name in names)))
-
-
-def _requested(address: str) -> URL:
+def _encoded(address: str) -> str:
     """Without quoting anew what is quoted: a signature would not hold."""
-    return URL(address, encoded="%" in address)
+    return str(URL(address, encoded="%" in address))
 
 
-def _check(answer: aiohttp.ClientResponse) -> None:
-    if answer.status >= 400:
-        raise WebStatus(answer.status)
-
-
-def _begins_at(answer: aiohttp.ClientResponse, start: int) -> bool:
-    is_part = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
-    return is_part or answer.status >= 400
-
-
-def _told(path: RemotePath, address: str, headers: Mapping[str, Any], start: int = 0) -> RemoteFile:
+def _file_of_headers(path: RemotePath, address: str, headers: Mapping[str, Any], start: int = 0) -> RemoteFile:
     length = headers.get("Content-Length", "")
     return remote_file(path, address, headers, int(length) + start if length.isdecimal() else None)

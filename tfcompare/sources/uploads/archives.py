@@ -1,7 +1,8 @@
-"""What is in a zip or tar archive, told and checked before a byte of it is written; then the profiles of it, unpacked.
+"""Lists zip and tar archives, and unpacks the profiles in them.
 
 An archive is refused as a whole for a member that no honest packer writes beside profiles: an absolute path, `..`, a
 link, a device, a name that is there twice or too long, members that share bytes, or more data than profiles expand to.
+Listing and unpacking read the members through the same checks, so the limits hold for both.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
@@ -23,13 +25,13 @@ from tfcompare.sources.logdir.files import is_profile, text_of
 from tfcompare.sources.uploads.limits import MOST_PATH_BYTES, BadUpload, Limits, check_distinct, safe_path
 
 Progress = Callable[[int], None]
-"""Told how many bytes more were written."""
+"""Called with the number of bytes written since the last call."""
 
 _CHUNK = 1 << 20
 _ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
 _ENCRYPTED = 0x1
 _END_OF_ZIP, _END_OF_ZIP_BYTES, _MOST_COMMENT_BYTES = b"PK\5\6", 22, 65_535
-_BYTES_A_MEMBER = 46
+_LEAST_BYTES_PER_MEMBER = 46
 
 _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile, OSError, ValueError,
@@ -40,7 +42,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True)
 class Member:
-    """A file in an archive. `name` is as the archive has it, `path` where it goes."""
+    """A file in an archive. `name` is as the archive has it, `path` where it is unpacked."""
 
     name: str
     path: PurePosixPath
@@ -48,8 +50,12 @@ class Member:
 
     @property
     def is_profile(self) -> bool:
-        """Whether it is a host's profile; all else is listed and left."""
-        return is_profile(self.path.name) and not any(part == "__MACOSX" for part in self.path.parts)
+        """Whether it is a host's profile; other files are listed and not unpacked."""
+        return is_profile(self.path.name) and "__MACOSX" not in self.path.parts
+
+
+_Members = Iterator[tuple[Member, Callable[[Path], IO[bytes] | None]]]
+"""Each file with what opens it, given the folder that it is unpacked to."""
 
 
 def is_archive(name: str, head: bytes) -> bool:
@@ -61,53 +67,44 @@ def is_archive(name: str, head: bytes) -> bool:
 
 
 def list_archive(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
-    """The files in an archive, all of it checked.
+    """The files in an archive, all of it checked; nothing is written.
 
     Raises `BadUpload`, which names the member, for one that is refused, and for an archive that cannot be read.
     """
-    with _damage_told(upload):
-        members = _zip_members(upload, file, limits) if _is_zip(file) else _tar_members(upload, file, limits)
+    with _report_damage(upload):
+        members = [member for member, _ in _members(upload, file, limits)]
     check_distinct(upload, [member.path for member in members])
     return members
 
 
 def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: Progress) -> None:
-    """Writes the profiles of an archive that `list_archive` let through below `folder`, which is there.
+    """Writes the profiles of an archive that `list_archive` accepted below `folder`, which exists.
 
     Raises `BadUpload` where the archive turns out damaged, `OSError` where the disk does not take it.
     """
-    if _is_zip(file):
-        file.seek(0)
-        with _damage_told(upload), zipfile.ZipFile(file) as archive:
-            for entry in archive.infolist():
-                member = _zip_member(upload, entry)
-                if member is not None and member.is_profile:
-                    with archive.open(entry) as source:
-                        write(upload, source, member, folder, progress)
-        return
-    with _damage_told(upload), _tar(upload, file, limits) as archive:
-        for info in archive:
-            member = _tar_member(upload, info)
-            if member is not None and member.is_profile and (data := archive.extractfile(info)) is not None:
-                write(upload, data, member, folder, progress)
+    with _report_damage(upload):
+        for member, open_in in _members(upload, file, limits):
+            if member.is_profile and (source := open_in(folder)) is not None:
+                with source:
+                    write(upload, source, member, folder, progress)
 
 
 def write(upload: str, source: IO[bytes], member: Member, folder: Path, progress: Progress) -> None:
-    """Copies one member, no further than the size it is said to have; raises `BadUpload` where it is shorter."""
-    place = folder.joinpath(*member.path.parts)
+    """Copies one member, up to its declared size; raises `BadUpload` where it is shorter."""
+    target_path = folder.joinpath(*member.path.parts)
     left = member.size_bytes
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("xb") as target:
-        while left and (piece := source.read(min(_CHUNK, left))):
-            target.write(piece)
-            left -= len(piece)
-            progress(len(piece))
+    target_path.parent.mkdir(parents=True, exist_ok=True)
+    with target_path.open("xb") as target:
+        while left and (chunk := source.read(min(_CHUNK, left))):
+            target.write(chunk)
+            left -= len(chunk)
+            progress(len(chunk))
     if left:
         raise BadUpload(f"{upload}: {member.name!r} breaks off {left:,} bytes before its end; upload the archive anew")
 
 
 @contextmanager
-def _damage_told(upload: str) -> Iterator[None]:
+def _report_damage(upload: str) -> Iterator[None]:
     try:
         yield
     except BadUpload:
@@ -121,28 +118,34 @@ def _damage_told(upload: str) -> Iterator[None]:
         ) from error
 
 
-def _is_zip(file: BinaryIO) -> bool:
+def _members(upload: str, file: BinaryIO, limits: Limits) -> _Members:
     file.seek(0)
-    return file.read(4) in (b"PK\3\4", _END_OF_ZIP)
+    is_zip = file.read(4) in (b"PK\3\4", _END_OF_ZIP)
+    return (_zip_members if is_zip else _tar_members)(upload, file, limits)
 
 
-def _zip_members(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
+def _zip_members(upload: str, file: BinaryIO, limits: Limits) -> _Members:
     packed = file.seek(0, io.SEEK_END)
-    limits.check_count(upload, _zip_count(file, packed))
-    file.seek(0)
+    limits.check_count(upload, _least_zip_count(file, packed))
+    expanded = 0
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         limits.check_count(upload, len(entries))
-        members = [member for entry in entries if (member := _zip_member(upload, entry)) is not None]
-        _check_zip_places(upload, entries, packed)
-    for member in members:
-        limits.check_file(upload, member.name, member.size_bytes)
-    limits.check_expanded(upload, sum(member.size_bytes for member in members), packed)
-    return members
+        _check_zip_offsets(upload, entries, packed)
+        for entry in entries:
+            if (member := _zip_member(upload, entry)) is not None:
+                limits.check_file(upload, member.name, member.size_bytes)
+                expanded += member.size_bytes
+                limits.check_expanded(upload, expanded, packed)
+                yield member, partial(_open_zip_member, archive, entry)
 
 
-def _zip_count(file: BinaryIO, packed: int) -> int:
-    """How many members at least the archive's directory has, if none has a longer name than allowed.
+def _open_zip_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, _: Path) -> IO[bytes]:
+    return archive.open(entry)
+
+
+def _least_zip_count(file: BinaryIO, packed: int) -> int:
+    """The least number of members that the archive's directory has, if no name is longer than allowed.
 
     A directory of millions of entries would take gigabytes once it is read; its size is in the end record.
     """
@@ -150,11 +153,11 @@ def _zip_count(file: BinaryIO, packed: int) -> int:
     tail = file.read()
     at = tail.rfind(_END_OF_ZIP)
     if at < 0 or len(tail) < at + _END_OF_ZIP_BYTES:
-        return 0  # no zip, which the reader tells
+        return 0  # no zip: `zipfile` raises
     directory_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if directory_bytes == 0xFFFF_FFFF:  # the figure is in the record of large archives
+    if directory_bytes == 0xFFFF_FFFF:  # the size is in the record of large archives
         directory_bytes = packed
-    return min(directory_bytes, packed) // (_BYTES_A_MEMBER + MOST_PATH_BYTES)
+    return min(directory_bytes, packed) // (_LEAST_BYTES_PER_MEMBER + MOST_PATH_BYTES)
 
 
 def _zip_member(upload: str, entry: zipfile.ZipInfo) -> Member | None:
@@ -163,7 +166,8 @@ def _zip_member(upload: str, entry: zipfile.ZipInfo) -> Member | None:
     path = safe_path(upload, name) if name.strip("/\\") else None
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        raise BadUpload(f"{upload}: {name!r} is {_kind(kind)}; nothing was unpacked: pack plain files only")
+        what = "a link" if kind == stat.S_IFLNK else "a device or pipe"
+        raise BadUpload(f"{upload}: {name!r} is {what}; nothing was unpacked: pack plain files only")
     if entry.is_dir() or kind == stat.S_IFDIR or path is None:
         return None
     if entry.flag_bits & _ENCRYPTED:
@@ -173,8 +177,8 @@ def _zip_member(upload: str, entry: zipfile.ZipInfo) -> Member | None:
     return Member(name, path, entry.file_size)
 
 
-def _check_zip_places(upload: str, entries: list[zipfile.ZipInfo], packed: int) -> None:
-    """Members that share bytes make a small file expand without end."""
+def _check_zip_offsets(upload: str, entries: list[zipfile.ZipInfo], packed: int) -> None:
+    """Raises `BadUpload` for members that share bytes, as in bombs, or that lie beyond the end."""
     end, name = 0, ""
     for entry in sorted(entries, key=lambda e: (e.header_offset, e.compress_size)):
         if entry.header_offset < end:
@@ -184,19 +188,25 @@ def _check_zip_places(upload: str, entries: list[zipfile.ZipInfo], packed: int) 
         raise BadUpload(f"{upload}: {name!r} lies beyond the end of the archive; upload it anew")
 
 
-def _kind(kind: int) -> str:
-    return "a link" if kind == stat.S_IFLNK else "a device or pipe"
-
-
-def _tar_members(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
-    members: list[Member] = []
-    with _tar(upload, file, limits) as archive:
+def _tar_members(upload: str, file: BinaryIO, limits: Limits) -> _Members:
+    packed = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    is_gzipped = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    stream = _Bounded(
+        gzip.GzipFile(fileobj=file) if is_gzipped else file,
+        lambda expanded: limits.check_expanded(upload, expanded, packed),
+    )
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=_CHUNK) as archive:
         for count, info in enumerate(archive, 1):
             limits.check_count(upload, count)
             if (member := _tar_member(upload, info)) is not None:
                 limits.check_file(upload, member.name, member.size_bytes)
-                members.append(member)
-    return members
+                yield member, partial(_open_tar_member, archive, info)
+
+
+def _open_tar_member(archive: tarfile.TarFile, info: tarfile.TarInfo, folder: Path) -> IO[bytes] | None:
+    return archive.extractfile(tarfile.data_filter(info, str(folder)))
 
 
 def _tar_member(upload: str, info: tarfile.TarInfo) -> Member | None:
@@ -213,31 +223,18 @@ def _tar_member(upload: str, info: tarfile.TarInfo) -> Member | None:
     return Member(info.name, path, info.size)
 
 
-@contextmanager
-def _tar(upload: str, file: BinaryIO, limits: Limits) -> Iterator[tarfile.TarFile]:
-    """The archive, read from its beginning, of which no more is expanded than profiles expand to."""
-    packed = file.seek(0, io.SEEK_END)
-    file.seek(0)
-    is_gzipped = file.read(2) == b"\x1f\x8b"
-    file.seek(0)
-    plain = gzip.GzipFile(fileobj=file) if is_gzipped else file
-    bounded = _Bounded(plain, lambda expanded: limits.check_expanded(upload, expanded, packed))
-    with tarfile.open(fileobj=bounded, mode="r|", bufsize=_CHUNK) as archive:
-        yield archive
-
-
 class _Bounded(io.RawIOBase):
-    """A stream that tells how much was read of it, piece by piece."""
+    """A stream that calls `check` with the number of bytes read so far, also of headers and of files left out."""
 
-    def __init__(self, source: BinaryIO | gzip.GzipFile, told: Callable[[int], None]) -> None:
-        self._source, self._told, self._read = source, told, 0
+    def __init__(self, source: BinaryIO | gzip.GzipFile, check: Callable[[int], None]) -> None:
+        self._source, self._check, self._expanded = source, check, 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """At most `size` bytes. Raises what `told` raises."""
-        piece = self._source.read(size)
-        self._read += len(piece)
-        self._told(self._read)
-        return piece
+        """At most `size` bytes. Raises what `check` raises."""
+        chunk = self._source.read(size)
+        self._expanded += len(chunk)
+        self._check(self._expanded)
+        return chunk

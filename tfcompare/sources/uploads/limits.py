@@ -1,4 +1,4 @@
-"""How much an upload may hold, and the names that it may not."""
+"""The limits on what an upload may hold, and on the names in it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FREE_GROWTH_BYTES = 64 << 20
 
 
 class BadUpload(TfcompareError):
-    """An upload that is refused as a whole: nothing of it was kept."""
+    """An upload that is refused as a whole: nothing of it was stored."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import streamlit as st
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings, sample_runs
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.sources.logdir.finds import Find
+from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import Look, survey
 from tfcompare.sources.remote import listing
@@ -79,7 +79,7 @@ def look(places: Sequence[str | Path], look: Look = listing.look, store: str | N
     return Search(tuple(places), found.runs, tuple(problems))
 
 
-def _hidden(stored: Sequence[Find], found: Sequence[FoundRun]) -> list[str]:
+def _hidden(stored: Sequence[UnnamedRun], found: Sequence[FoundRun]) -> list[str]:
     """What to tell of runs of the store that go by the ids of other runs."""
     paths = {run.id: str(run.path) for run in found}
     hidden = [find.run.id for find in stored if paths[find.run.id] != str(find.run.path)]
@@ -88,7 +88,7 @@ def _hidden(stored: Sequence[Find], found: Sequence[FoundRun]) -> list[str]:
     return [f"{len(hidden):,} runs of the store are not shown, since others here go by their ids, such as {hidden[0]}"]
 
 
-def _stored(address: str | None) -> tuple[list[Find], tuple[str, ...]]:
+def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
     """The runs in a store, if there is one, and what to tell of it."""
     if address is None:
         return [], ()

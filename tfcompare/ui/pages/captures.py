@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 import streamlit as st
 
 from tfcompare.settings import Settings
-from tfcompare.sources.uploads import leftovers
+from tfcompare.sources import leftovers
 from tfcompare.ui.frame import same_machine
 
 

@@ -44,7 +44,7 @@ class Said:
 
 def places(settings: Settings) -> tuple[Path, ...]:
     """The folders of this browser's uploads."""
-    return tuple(upload.place for upload in mine(settings).kept())
+    return tuple(upload.place for upload in mine(settings).all())
 
 
 def mine(settings: Settings) -> Uploads:
@@ -132,7 +132,7 @@ def _named(upload: Upload) -> str:
 
 
 def _list(kept: Uploads) -> None:
-    uploads = {upload.digest: upload for upload in kept.kept()}
+    uploads = {upload.digest: upload for upload in kept.all()}
     deleting.show(
         [deleting.Thing(upload.digest, f"{as_code(upload.name)} {_size(upload)}") for upload in uploads.values()],
         lambda digest: _delete(kept, uploads[digest]),

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLE_RUNS
 from tfcompare.errors import NotFetched
 from tfcompare.sources.logdir import find_run, remote_cache
-from tfcompare.sources.remote import fetching, spare
+from tfcompare.sources.remote import fetching
+from tfcompare.sources.remote import temporary as copies
 from tfcompare.sources.remote.fetching import Cache
 
 (PROFILE,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
@@ -29,16 +29,14 @@ FULL = "make room there, or name another folder in TFCOMPARE_FETCHED"
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The temporary folder of this test, in which nothing was put aside so far."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr(spare, "_own", None)
-    spare.remove_left.cache_clear()
-    yield folder
-    if spare._own is not None:
-        spare._own._remove()
+    monkeypatch.setattr(copies, "_folder", None)
+    copies.remove_leftovers.cache_clear()
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +146,7 @@ def test_a_file_larger_than_the_whole_cache_is_not_put_aside_either(
     monkeypatch.setenv("TFCOMPARE_FETCHED_MB", "1")
     with pytest.raises(NotFetched, match=r"is larger than the 1\.05 MB .* allow for more with TFCOMPARE_FETCHED_MB"):
         tfc.load(URL)
-    assert [path.name for path in asides(temporary)[0].iterdir()] == ["lock"]
+    assert list(asides(temporary)[0].iterdir()) == []
 
 
 def test_where_the_temporary_folder_takes_nothing_either_it_is_an_error(
@@ -190,13 +188,11 @@ def test_what_is_kept_is_used_where_nothing_can_be_added(cache_folder: Path, mon
 
 
 def test_a_folder_that_was_cleared_away_is_made_anew(temporary: Path) -> None:
-    first = spare.spare_folder()
+    first = copies.temporary_folder()
     first.rename(temporary / "elsewhere")
-    (temporary / first.name).mkdir()
-    (temporary / first.name / spare.LOCK).touch()
-    second = spare.spare_folder()
+    second = copies.temporary_folder()
     assert second not in (first, temporary / "elsewhere")
-    assert spare.spare_folder() == second
+    assert copies.temporary_folder() == second
 
 
 FETCH = """
@@ -212,8 +208,8 @@ with remote_cache().held(file.source) as copy:
 
 def test_it_goes_with_its_process_and_what_a_killed_one_left_with_the_next(cache_folder: Path, temporary: Path) -> None:
     cache_folder.write_bytes(b"a file")
-    mine = spare.spare_folder()
-    foreign = temporary / "tfcompare-copies-without-lock"
+    mine = copies.temporary_folder()
+    foreign = temporary / "tfcompare-copies-of-elsewhere-1-abc"
     foreign.mkdir()
 
     def fetch(ended_by: int) -> None:
@@ -225,6 +221,6 @@ def test_it_goes_with_its_process_and_what_a_killed_one_left_with_the_next(cache
 
     fetch(signal.SIGKILL)
     (left,) = set(asides(temporary)) - {mine, foreign}
-    assert sorted(path.suffix for path in left.iterdir()) == ["", ".pb"]
+    assert sorted(path.suffix for path in left.iterdir()) == [".pb"]
     fetch(0)
     assert asides(temporary) == sorted([mine, foreign]), "what is in use, or may be about to be, stays"

@@ -1,4 +1,4 @@
-"""Uploads that are kept: whole or not at all, found again, told apart, deleted, and clean after a kill."""
+"""Stored uploads: whole or not at all, found again, told apart, deleted, and clean after a kill."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
-from tfcompare.sources.uploads.kept import ABOUT, Arrival, Upload, Uploads
-from tfcompare.sources.uploads.leftovers import clean, session_owner, this_process
+from tfcompare.sources.leftovers import clean, session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits
+from tfcompare.sources.uploads.stored import ABOUT, Arrival, Upload, Uploads
 
 PROFILE = next((SAMPLES / "autoencoder" / "filters_16_8").rglob("*.xplane.pb")).read_bytes()
 OTHER = next((SAMPLES / "autoencoder" / "filters_512_128").rglob("*.xplane.pb")).read_bytes()
@@ -46,7 +46,7 @@ def test_a_folder_is_kept_by_its_name_with_what_was_no_profile_listed(uploads: U
     assert upload.ignored == ("events.out.tfevents.1.vm",)
     assert runs_of(upload) == [f"logs/{RUN}"]
     assert sum(sent) == len(PROFILE)
-    assert uploads.kept() == [upload]
+    assert uploads.all() == [upload]
 
 
 @pytest.mark.parametrize("pack", [zipped, tarred])
@@ -72,7 +72,7 @@ def test_the_same_content_is_found_again_whatever_it_came_in(uploads: Uploads) -
     first = uploads.receive([arrival("a.zip", zipped((f"{RUN}/vm.xplane.pb", PROFILE)))])
     again = uploads.receive([arrival("b.tgz", tarred((f"{RUN}/vm.xplane.pb", PROFILE), ("readme", b"")))])
     assert (again.digest, again.name, again.is_known) == (first.digest, "a", True)
-    assert len(uploads.kept()) == 1
+    assert len(uploads.all()) == 1
 
 
 def test_two_uploads_of_one_name_are_told_apart(uploads: Uploads) -> None:
@@ -83,17 +83,17 @@ def test_two_uploads_of_one_name_are_told_apart(uploads: Uploads) -> None:
 def test_uploads_outlive_the_process_and_are_deleted(uploads: Uploads, tmp_path: Path) -> None:
     upload = uploads.receive([arrival("a.xplane.pb", PROFILE)])
     later = Uploads(tmp_path, "local")
-    assert later.kept() == [upload]
+    assert later.all() == [upload]
     later.delete(upload.digest)
     later.delete(upload.digest)
     later.delete("../..")
-    assert later.kept() == []
+    assert later.all() == []
     assert not list((tmp_path / "uploads" / "local").iterdir())
 
 
 def test_nobody_sees_what_another_has_uploaded(tmp_path: Path) -> None:
     Uploads(tmp_path, "ann@example.com").receive([arrival("a.xplane.pb", PROFILE)])
-    assert Uploads(tmp_path, "bob@example.com").kept() == []
+    assert Uploads(tmp_path, "bob@example.com").all() == []
     Uploads(tmp_path, "../../escape").receive([arrival("a.xplane.pb", PROFILE)])
     assert [path.name for path in tmp_path.iterdir()] == ["uploads"]
 
@@ -112,7 +112,7 @@ def test_what_is_refused_leaves_nothing(uploads: Uploads, tmp_path: Path, arriva
     with pytest.raises(BadUpload, match=expected):
         uploads.receive(arrivals)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert uploads.kept() == []
+    assert uploads.all() == []
 
 
 def test_one_hostile_archive_among_good_files_keeps_all_out(uploads: Uploads, tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_all_files_together_have_a_limit(tmp_path: Path) -> None:
 def test_a_member_that_breaks_off_keeps_the_upload_out(uploads: Uploads) -> None:
     with pytest.raises(BadUpload, match="breaks off 10 bytes before its end"):
         uploads.receive([Arrival("a.xplane.pb", io.BytesIO(bytes(90)), 100)])
-    assert uploads.kept() == []
+    assert uploads.all() == []
 
 
 def test_two_that_upload_the_same_at_once_share_it(uploads: Uploads) -> None:
@@ -139,8 +139,8 @@ def test_two_that_upload_the_same_at_once_share_it(uploads: Uploads) -> None:
     with ThreadPool(8) as pool:
         got = pool.map(lambda i: uploads.receive([arrival(f"{i}.zip", packed)]), range(8))
     assert len({upload.digest for upload in got}) == 1
-    assert [upload.digest for upload in uploads.kept()] == [got[0].digest]
-    assert all(upload.place == uploads.kept()[0].place for upload in got)
+    assert [upload.digest for upload in uploads.all()] == [got[0].digest]
+    assert all(upload.place == uploads.all()[0].place for upload in got)
 
 
 def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
@@ -149,7 +149,7 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
     code = textwrap.dedent("""
         import io, sys, time
         from pathlib import Path
-        from tfcompare.sources.uploads.kept import Arrival, Uploads
+        from tfcompare.sources.uploads.stored import Arrival, Uploads
         def stall(_):
             print("half", flush=True)
             time.sleep(60)
@@ -163,7 +163,7 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
         clean(tmp_path)
         assert len(list(folder.iterdir())) == 1, "what another process is about to keep was removed"
         process.kill()
-    assert uploads.kept() == []
+    assert uploads.all() == []
     clean(tmp_path)
     assert not list(folder.iterdir())
 
@@ -193,9 +193,9 @@ def test_an_upload_whose_description_is_damaged_is_not_listed_and_comes_back_whe
 ) -> None:
     upload = uploads.receive([arrival("a.xplane.pb", PROFILE)])
     (upload.place.parent / ABOUT).write_text(about)
-    assert uploads.kept() == []
+    assert uploads.all() == []
     assert uploads.receive([arrival("a.xplane.pb", PROFILE)]).name == "a"
-    assert len(uploads.kept()) == 1
+    assert len(uploads.all()) == 1
 
 
 def test_a_description_that_names_another_place_is_not_followed(uploads: Uploads, tmp_path: Path) -> None:
@@ -203,4 +203,4 @@ def test_a_description_that_names_another_place_is_not_followed(uploads: Uploads
     (tmp_path / "secret").mkdir()
     about = upload.place.parent / ABOUT
     about.write_text(json.dumps(json.loads(about.read_text()) | {"name": "../../../secret"}))
-    assert uploads.kept() == []
+    assert uploads.all() == []

@@ -32,16 +32,18 @@ def session_owner(session: str) -> str:
 def clean(data: Path) -> None:
     """Remove unfinished uploads below a data folder, and those of browser sessions, whose process is gone."""
     for owner in _entries(data / "uploads"):
-        if _is_left(owner.name, _SESSION):
-            shutil.rmtree(owner, ignore_errors=True)
         remove_left(owner)
+    remove_left(data / "uploads", _SESSION)
     remove_left(data / "captures")
 
 
-def remove_left(folder: Path) -> None:
-    """Remove what was put together in `folder`, or was to be deleted, by a process that is gone."""
+def remove_left(folder: Path, *prefixes: str) -> None:
+    """Remove what a process that is gone has left in `folder`, by the prefixes of its names.
+
+    Without prefixes, what it put together there or was about to delete.
+    """
     for entry in _entries(folder):
-        if _is_left(entry.name, ARRIVING) or _is_left(entry.name, LEAVING):
+        if any(_is_left(entry.name, prefix) for prefix in prefixes or (ARRIVING, LEAVING)):
             shutil.rmtree(entry, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""The uploads that are kept: each in a folder of its own, named by what it holds, and whole or not there at all.
+"""The stored uploads: each in a folder of its own, named by what it holds, and whole or not there at all.
 
     <data>/uploads/<owner>/<digest>/about.json        name, when it arrived, what in it was no profile
                                     <name>/…          the profiles, by their paths in the upload
@@ -22,9 +22,9 @@ from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
 from typing import BinaryIO
 
+from tfcompare.sources.leftovers import ARRIVING, delete, this_process
 from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, text_of
 from tfcompare.sources.uploads.archives import Member, Progress, is_archive, list_archive, unpack, write
-from tfcompare.sources.uploads.leftovers import ARRIVING, delete, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
 
 ABOUT = "about.json"
@@ -47,7 +47,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Upload:
-    """An upload that is kept. `digest` is that of its profiles; `place` is the folder that holds them."""
+    """A stored upload. `digest` is that of its profiles; `place` is the folder that holds them."""
 
     digest: str
     name: str
@@ -68,8 +68,8 @@ class Uploads:
         self._folder = data / "uploads" / _safe_owner(owner)
         self._limits = limits or Limits()
 
-    def kept(self) -> list[Upload]:
-        """All uploads, the first to arrive first; what cannot be read is passed over."""
+    def all(self) -> list[Upload]:
+        """All uploads in order of arrival; what cannot be read is left out."""
         found = []
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in sorted(os.scandir(self._folder), key=lambda entry: entry.name):
@@ -79,10 +79,10 @@ class Uploads:
         return sorted(found, key=lambda upload: (upload.arrived, upload.digest))
 
     def receive(self, arrivals: Sequence[Arrival], progress: Progress = lambda _: None) -> Upload:
-        """Keep what has arrived. Where just this content is kept already, that upload.
+        """Store what has arrived. Returns the upload that has this content already, if there is one.
 
         Several profiles without folders are runs of their own. Raises `BadUpload` where something is refused or there
-        is no profile in it, `OSError` where the disk does not take it; nothing is kept then.
+        is no profile in it, `OSError` where the disk does not take it; nothing is stored then.
         """
         top = _common_folder(arrivals)
         listed = [_Listed.of(arrival, self._limits, top) for arrival in arrivals]
@@ -92,14 +92,13 @@ class Uploads:
             place.mkdir()
             for one in listed:
                 one.put(place, self._limits, progress)
-            return self._settle(folder, place, listed)
+            return self._publish(folder, place, listed)
 
     def delete(self, digest: str) -> None:
         """Remove an upload; nothing happens where it is gone already."""
-        kept = self._folder / digest
-        if not re.fullmatch(r"[0-9a-f]{32}", digest) or not kept.is_dir():
-            return
-        delete(kept, self._folder)
+        folder = self._folder / digest
+        if re.fullmatch(r"[0-9a-f]{32}", digest) and folder.is_dir():
+            delete(folder, self._folder)
 
     def delete_all(self) -> None:
         """Remove all uploads of this owner."""
@@ -120,12 +119,12 @@ class Uploads:
         check_distinct(named, [one.placed(member) for one in listed for member in one.members])
 
     def _name(self, listed: Sequence[_Listed]) -> str:
-        """What the upload is called: after its archive, folder or file, and unlike the others that are kept."""
+        """What the upload is called: after its archive, folder or file, and different from the names of all others."""
         first = listed[0]
         own = first.top or safe_path(first.arrival.name, first.arrival.name).name
         name = re.sub(r"(\.(zip|tar|tgz|gz|pb|xplane))+$", "", own, flags=re.IGNORECASE)
         name = re.sub(r"[^\w.+ -]", "_", name).strip(". ")[:80] or "upload"
-        taken = {upload.name for upload in self.kept()}
+        taken = {upload.name for upload in self.all()}
         return next(n for n in (name, *(f"{name} {i}" for i in range(2, 10_000))) if n not in taken)
 
     @contextmanager
@@ -137,8 +136,8 @@ class Uploads:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _settle(self, folder: Path, place: Path, listed: Sequence[_Listed]) -> Upload:
-        """Gives the folder its name, by which it is there; or finds that its content is there already."""
+    def _publish(self, folder: Path, place: Path, listed: Sequence[_Listed]) -> Upload:
+        """Stores the upload by renaming its folder to its digest; returns the one with this content if there is one."""
         digest, size_bytes, profiles = _digest(place)
         ignored = [text_of(str(one.placed(m))) for one in listed for m in one.members if not m.is_profile]
         upload = Upload(
@@ -147,15 +146,15 @@ class Uploads:
         )  # fmt: skip
         about = {k: v for k, v in asdict(upload).items() if k not in ("digest", "place", "is_known")}
         (folder / ABOUT).write_text(json.dumps(about | {"arrived": upload.arrived.isoformat()}), encoding="utf-8")
-        kept = self._folder / digest
+        target = self._folder / digest
         for _ in range(_TRIES):
-            if (known := _known(kept)) is not None:
+            if (known := _known(target)) is not None:
                 return known
             with suppress(OSError):
-                folder.rename(kept)
+                folder.rename(target)
                 return upload
-            shutil.rmtree(kept, ignore_errors=True)  # what is there is no upload
-        raise OSError(f"{kept}: cannot be written")
+            shutil.rmtree(target, ignore_errors=True)  # what is there is no upload
+        raise OSError(f"{target}: cannot be written")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,117 @@
+"""Groups the files of folders into runs: of folders on this machine and of remote ones alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import PurePath
+
+from tfcompare.sources.logdir import explain
+from tfcompare.sources.logdir.files import host_of, is_event_file, is_profile, text_of
+from tfcompare.sources.logdir.found import Folder, FoundRun, HostFile
+from tfcompare.sources.logdir.naming import Address, stamp_time
+from tfcompare.sources.logdir.places import Place
+from tfcompare.sources.logdir.walk import Identity
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class UnnamedRun:
+    """A run without its name, and what that is made from: runs are named once those of all places are known."""
+
+    run: FoundRun
+    address: Address
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The local folders that were looked into, and the keys of the host files that belong to some run."""
+
+    folders: set[Identity] = field(default_factory=set)
+    files: set[Hashable] = field(default_factory=set)
+
+
+def runs_in_folders(place: Place, folders: Iterable[Folder], taken: Taken) -> tuple[list[UnnamedRun], str]:
+    """The runs in these folders that no earlier place has; and where there are none, a sentence on what is there."""
+    runs, seen = [], []
+    for folder in folders:
+        seen.append(folder)
+        if run := _run_in_folder(place, folder, taken):
+            runs.append(run)
+    return runs, "" if runs or not seen else explain.no_runs(place.path, seen)
+
+
+def run_of_file(place: Place, folder: Folder, key: Hashable, taken: Taken) -> tuple[list[UnnamedRun], str]:
+    """The run of a file that was named by itself, as `runs_in_folders` gives those of folders."""
+    path = place.path
+    if is_event_file(path.name):
+        return [], explain.event_file(path)
+    if key in taken.files:
+        return [], ""
+    taken.files.add(key)
+    problem = explain.other_file(path)
+    files, problems = ((), (problem,)) if problem else _host_files(folder, [path.name])
+    return [unnamed_run(place, path, files, problems, partial(folder.newest_ns, [path.name]))], ""
+
+
+def unnamed_run(
+    place: Place,
+    path: PurePath,
+    files: tuple[HostFile, ...],
+    problems: tuple[str, ...],
+    newest_ns: Callable[[], int],
+) -> UnnamedRun:
+    """A run at `path` in `place`, recorded when its folder's name says, else when its newest file was written."""
+    names = [text_of(name) for name in path.parts]
+    below = names[len(place.path.parts) :]
+    own_id = "/".join([place.prefix, *below] if place.prefix else below) or "/"
+    folder = path if place.is_folder else path.parent
+    stamp = stamp_time(folder.name)
+    recorded, source = (stamp, "folder name") if stamp else (_time(newest_ns()), "file time")
+    run = FoundRun(own_id, "", path, files, problems, recorded, source)
+    if not place.is_folder:
+        names[-1] = host_of(path.name)
+    is_part_of_run = not place.is_folder and explain.is_run_folder(folder)
+    return UnnamedRun(run, Address(own_id, tuple(names[1:]), own_id.count("/") + 1, is_part_of_run))
+
+
+def _run_in_folder(place: Place, folder: Folder, taken: Taken) -> UnnamedRun | None:
+    if folder.problem:
+        return unnamed_run(place, folder.path, (), (folder.problem,), partial(folder.newest_ns, ()))
+    profiles = [name for name in folder.files if is_profile(name)]
+    if not profiles:
+        problem = explain.run_folder_without_profile(folder)
+        newest_ns = partial(folder.newest_ns, folder.files)
+        return unnamed_run(place, folder.path, (), (problem,), newest_ns) if problem else None
+    keys = {folder.key(name) for name in profiles}
+    if keys <= taken.files:
+        return None
+    taken.files.update(keys)
+    files, problems = _host_files(folder, profiles)
+    return unnamed_run(place, folder.path, files, problems, partial(folder.newest_ns, profiles))
+
+
+def _host_files(folder: Folder, profiles: Sequence[str]) -> tuple[tuple[HostFile, ...], tuple[str, ...]]:
+    """The files that look readable, by host, and what is wrong with the others."""
+    hosts: dict[str, HostFile] = {}
+    problems = []
+    for name in sorted(profiles):  # puts `vm.xplane.pb` before `vm.xplane.pb.gz`
+        host = host_of(name)
+        found = folder.host_file(name, host)
+        if isinstance(found, str):
+            problems.append(found)
+        elif host in hosts:
+            problems.append(explain.same_host(folder.path / name, hosts[host].where))
+        else:
+            hosts[host] = found
+    return tuple(hosts[host] for host in sorted(hosts)), tuple(problems)
+
+
+def _time(ns: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(microseconds=ns // 1000)
+    except OverflowError:  # a damaged file system may date a file beyond the year 9999
+        return _EPOCH

@@ -1,0 +1,58 @@
+"""The folders of a remote place, by its listing: nothing of a file is read, so only an empty one is known to be bad."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from tfcompare import settings
+from tfcompare.sources.logdir import explain
+from tfcompare.sources.logdir.found import Folder, HostFile
+from tfcompare.sources.remote.fetching import Cache
+from tfcompare.sources.remote.files import Listing, RemoteFile
+
+
+def remote_cache() -> Cache:
+    """Where copies of remote files go on this machine, as the environment says."""
+    return Cache(settings.fetched_folder(os.environ), settings.fetched_bytes(os.environ))
+
+
+@dataclass(frozen=True)
+class ListedFolder(Folder):
+    """A folder on another machine, with what its server reports of the files in it."""
+
+    listed: Mapping[str, RemoteFile] = field(default_factory=dict)
+
+    def key(self, name: str) -> Hashable:
+        """See `Folder`."""
+        return self.listed[name].path
+
+    def host_file(self, name: str, host: str) -> HostFile | str:
+        """See `Folder`."""
+        file = self.listed[name]
+        if file.size_bytes == 0:
+            return explain.empty(file.path)
+        return HostFile(host, remote_cache().path_of(file), file.size_bytes or 0, file.modified_ns, file)
+
+    def newest_ns(self, names: Iterable[str]) -> int:
+        """See `Folder`."""
+        return max((self.listed[name].modified_ns for name in names), default=0)
+
+
+def listed_folders(listing: Listing) -> Iterator[ListedFolder]:
+    """Each folder from the place on that some file's path names; then what could not be looked at."""
+    start = listing.place if listing.is_folder else listing.place.parent
+    folders: dict[PurePath, dict[str, RemoteFile]] = {start: {}}
+    parents = set[PurePath]()
+    for file in listing.files:
+        folder: PurePath = file.path.parent
+        folders.setdefault(folder, {})[file.path.name] = file
+        while folder != start and (folder := folder.parent) not in parents:
+            parents.add(folder)
+            folders.setdefault(folder, {})
+    for path, files in sorted(folders.items()):
+        yield ListedFolder(path, tuple(sorted(files)), path in parents, listed=files)
+    for path, problem in listing.lost:
+        yield ListedFolder(path, problem=problem)
