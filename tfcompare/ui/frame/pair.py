@@ -20,7 +20,7 @@ from tfcompare.run import Run
 from tfcompare.tools import step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
 from tfcompare.ui.frame.shell import View
-from tfcompare.ui.widgets.figures import kept
+from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
 
@@ -165,7 +165,7 @@ def remarks(comparison: Comparison) -> None:
     for remark, names in remarked.items():
         st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
     for run in comparison.candidates:
-        found = kept(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
+        found = cached(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
         if hard := [m for m in found if m.is_hard]:
             st.warning(
                 f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike, so their times differ for "

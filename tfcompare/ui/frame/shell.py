@@ -21,7 +21,7 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.ui.frame import cache_warning as kept
-from tfcompare.ui.frame import login, narrow, on_disk, sidebar, state, theme_watch, typed_paths
+from tfcompare.ui.frame import login, narrow, on_disk, sidebar, state, typed_paths
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.replicates import with_replicates
 from tfcompare.ui.frame.search import Search, search
@@ -95,7 +95,6 @@ def setup(title: str, *, needs: Needs) -> View:
     """
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     side_by_side.style()
-    theme_watch.watch()
     narrow.watch()
     st.logo(LOGO, icon_image=ICON, size="large")
     st.title(title)

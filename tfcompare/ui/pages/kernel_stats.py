@@ -19,7 +19,7 @@ from tfcompare.tools.op_stats import ROLES, time_shares, with_words
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.units import format_percent, format_value
 
@@ -126,7 +126,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
     metric, quantity = QUANTITIES[of]
-    changes = kept(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
+    changes = cached(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
     if changes.empty:
         st.info(f"Nothing among these rows changed its {quantity.name}.")
         return

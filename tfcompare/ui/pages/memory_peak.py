@@ -19,7 +19,7 @@ from tfcompare.tools.memory import Figures, MemoryPair, Part
 from tfcompare.ui.pages.memory import Chosen
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.downloads import csv_buttons
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import MINUS, MISSING, format_delta, format_percent_change, format_value
 
@@ -32,7 +32,7 @@ CHANGES = (*BOTH, "delta", "ratio")
 
 def breakdown(chosen: Chosen) -> None:
     """What is live at the peak of one run and not of the other: the largest changes, a table, a treemap."""
-    rows = kept(chosen.pair, ("peaks", chosen.memories), lambda: _rows(chosen))
+    rows = cached(chosen.pair, ("peaks", chosen.memories), lambda: _rows(chosen))
     _remarks(chosen, rows)
     if rows.empty:
         return

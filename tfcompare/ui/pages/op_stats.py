@@ -20,7 +20,7 @@ from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
 from tfcompare.ui.widgets import manual as by_hand
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.ui.widgets.whole_table import whole_table
@@ -97,7 +97,7 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     """The largest changes among the rows."""
-    changes = kept(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
+    changes = cached(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
     if changes.empty:
         st.info("Nothing among these rows changed its self time.")
         return

@@ -9,7 +9,6 @@ import streamlit as st
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.query import Answer, Limits, RunTables, every_table
 from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.table_layout import LETTER_PIXELS, SORTED
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 
 LONGEST_CELL = 1_000
@@ -21,7 +20,7 @@ LARGEST, SMALLEST = 1e15, 1e-3
 """Numbers beyond are written as text: digits that a browser drops, or that decimals do not show."""
 
 _FINE = 1
-_TEXT_PIXELS = (90, 290)
+_TEXT_LETTERS = 38
 _ROW = "row"
 
 
@@ -38,7 +37,7 @@ def show(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits) -> No
         return
     cells = for_screen(answer.frame.iloc[:, :MOST_COLUMNS])
     readings = {run.id: run.name for run in runs.runs}
-    shown = [_shown(str(name), str(label), cells[name], readings) for name, label in zip(cells, frame, strict=False)]
+    shown = [_shown(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
     if frame.shape[1] > MOST_COLUMNS:
         st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns are shown; the CSV has all.")
     ordered, _ = tables.sortable(
@@ -87,7 +86,7 @@ def _written(number: float) -> str:
     return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
-def _shown(name: str, label: str, cells: pd.Series, readings: dict[str, str]) -> tables.Shown:
+def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
     """A column by the query's own name; what the schema says of a column of that name is its help."""
     label = middle_ellipsis(label, LONGEST_LABEL)
     if cells.dtype == "boolean":
@@ -95,10 +94,7 @@ def _shown(name: str, label: str, cells: pd.Series, readings: dict[str, str]) ->
     if cells.dtype.kind in "iuf":
         unit = "µs" if cells.abs().max() < _FINE else ""  # whose cells get more decimals
         return tables.Shown(name, "", label, _meaning(label), "number", unit)
-    longest = max((len(readings.get(text, text)) for text in cells.dropna().astype("str")), default=0)
-    letters = max(len(label) + len(SORTED[True]), longest)
-    pixels = int(np.clip(letters * LETTER_PIXELS + 24, *_TEXT_PIXELS))
-    return tables.Shown(name, "", label, _meaning(label), "text", pixels=pixels)
+    return tables.Shown(name, "", label, _meaning(label), "text", letters=_TEXT_LETTERS)
 
 
 def _meaning(label: str) -> str:

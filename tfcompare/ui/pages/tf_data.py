@@ -22,7 +22,7 @@ from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_steps import ROLES, Sides
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.downloads import csv_buttons
-from tfcompare.ui.widgets.figures import kept
+from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.ui.widgets.verdicts import verdicts
 from tfcompare.ui.widgets.whole_table import whole_table
@@ -75,7 +75,7 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
         pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
         return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
 
-    return kept(pair, ("analysis", role, *chosen.items()), make)
+    return cached(pair, ("analysis", role, *chosen.items()), make)
 
 
 def _calls(side: Analysis | None) -> str:
@@ -223,7 +223,7 @@ def _own_hosts(pair: Pair) -> tuple[dict[str, str], dict[str, str]]:
 def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
     """The diff of the chosen execution, iterator by iterator, with one column `iterator` and `long_name` for both."""
     execution = (str(choice.row["host"]), choice.pipeline(0), choice.pipeline(1), choice.rank)
-    return kept(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
+    return cached(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
 
 
 def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:

@@ -92,6 +92,10 @@ OF_A_DIFF = {
 }
 """Columns that a diff, or TensorBoard's order, adds to those of a table."""
 
+TEXT_LETTERS = 20
+NAME_LETTERS = 28
+NAMES = ("op_name", "kernel_name")
+
 Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 
 
@@ -99,7 +103,7 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 class Shown:
     """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself.
 
-    `is_judged`: the row's verdict is on its metric; `pixels`: how wide a text is, 0 where its name tells.
+    `is_judged`: the row's verdict is on its metric; `letters`: how many of a text are shown.
     """
 
     name: str
@@ -109,7 +113,7 @@ class Shown:
     format: Format
     unit: str = ""
     is_judged: bool = False
-    pixels: int = 0
+    letters: int = TEXT_LETTERS
 
     @property
     def is_time(self) -> bool:
@@ -134,7 +138,8 @@ def shown(name: str, table: schema.Table) -> Shown:
         label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
         if column.dtype != "str":
             return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
-        return Shown(name, "", label, column.meaning, "text")
+        letters = NAME_LETTERS if base in NAMES else TEXT_LETTERS
+        return Shown(name, "", label, column.meaning, "text", letters=letters)
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline

@@ -32,8 +32,8 @@ MATCH_MEANINGS = {
 MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
 """What stands before the name of a row that was paired so."""
 
-MARK_PIXELS = 18
-"""The room that a mark takes."""
+MARK_LETTERS = 3
+"""How many letters a mark takes the room of."""
 
 
 def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:

@@ -22,17 +22,8 @@ from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.widgets.columns import Shown, shown
-from tfcompare.ui.widgets.match_marks import MARK_PIXELS, MATCH_WORDS, explain_marks, marked_rows, with_marks
-from tfcompare.ui.widgets.table_layout import (
-    NEVER_CUT,
-    PADDING_PIXELS,
-    Layout,
-    config,
-    figures_first,
-    layout,
-    narrow_layout,
-)
-from tfcompare.ui.widgets.text_pixels import text_pixels
+from tfcompare.ui.widgets.match_marks import MARK_LETTERS, MATCH_WORDS, explain_marks, marked_rows, with_marks
+from tfcompare.ui.widgets.table_layout import Layout, config, figures_first, layout, narrow_layout
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 
@@ -161,10 +152,10 @@ def styled(
     for column in columns:
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
-        elif column.format == "text" and column.name not in NEVER_CUT:
-            marks = MARK_PIXELS if column is columns[0] and marked_rows(page) else 0
-            fitting = laid_out.pixels[column.name] - PADDING_PIXELS - marks
-            short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
+        elif column.format == "text":
+            marks = MARK_LETTERS if column is columns[0] and marked_rows(page) else 0
+            letters = laid_out.letters(column) - marks
+            short[column.name] = _shortened(cells[column.name], page[column.name], letters, readings or {})
         if column.name == "match":
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
@@ -187,10 +178,10 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
     return any(column.heading for column in columns)
 
 
-def _shortened(cells: pd.Series, texts: pd.Series, pixels: int, readings: Mapping[str, str]) -> dict[str, str]:
+def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
     """What is shown in place of each text that does not fit as it is."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    short = style.shorten_apart([readings.get(text, text) for text in whole], pixels, text_pixels)
+    short = style.shorten_apart([readings.get(text, text) for text in whole], letters)
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
 
 
