@@ -135,7 +135,8 @@ def shown(name: str, table: schema.Table) -> Shown:
     name_and_unit = f"{column.label} ({unit})" if unit else column.label
     if not column.is_number and column.kind not in ("flag", "time_point"):
         label = SHORT_LABELS.get(name, column.label)
-        label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
+        if role == "candidate" or (role and column.kind != "key"):
+            label = f"{label}, {role}"
         if column.dtype != "str":
             return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
         letters = NAME_LETTERS if base in NAMES else TEXT_LETTERS

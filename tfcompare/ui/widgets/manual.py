@@ -125,7 +125,7 @@ def _label(name: Name, readable: Readable) -> str:
     return " · ".join(middle_ellipsis(readable(part), _NAME_LENGTH // len(name)) for part in reversed(name))
 
 
-def said(pair: Pair, readable: Readable = str) -> None:
+def choices(pair: Pair, readable: Readable = str) -> None:
     """The list of what was said of the pair's names, each with a way back; and the file that keeps it."""
     selection = state.chosen()
     if selection.is_by_hand_lost:
