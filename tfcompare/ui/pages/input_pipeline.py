@@ -26,10 +26,10 @@ from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.pages import input_pipeline_ops
 from tfcompare.ui.widgets.cards import cards
+from tfcompare.ui.widgets.changes import verdicts
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.ui.widgets.verdicts import verdicts
 from tfcompare.units import format_percent, format_time_us
 
 Waits = tuple[InputWait, InputWait]
@@ -69,7 +69,7 @@ def headline(pair: Pair, waits: Waits) -> None:
 
 
 def input_verdicts(pair: Pair) -> InputVerdicts:
-    """Whether the candidate's steps wait longer, and its calls to tf.data take longer; kept for the next rerun."""
+    """Whether the candidate's steps wait longer, and its calls to tf.data take longer; cached for the next rerun."""
     return _verdicts(pair.key, pair)
 
 

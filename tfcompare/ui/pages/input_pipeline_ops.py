@@ -28,7 +28,7 @@ WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets above the table say."""
+    """What the widgets above the table choose."""
 
     text: str
     category: str | None

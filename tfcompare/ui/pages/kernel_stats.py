@@ -58,14 +58,14 @@ To record kernels, profile on a machine with a GPU whose profiler may be used:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets above table and chart say."""
+    """What the widgets above table and chart choose."""
 
     by: By
     text: str
 
 
 def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun]) -> None:
-    """Say which of the runs have no kernels and why; end the page where neither has any.
+    """Explain which runs have no kernels and why; end the page where neither has any.
 
     Where the sample runs are among those found, the two on a simulated GPU are offered.
     """
@@ -96,7 +96,7 @@ def _why_missing(run: Run) -> str:
 
 
 def headline(pair: Pair) -> None:
-    """What became of the kernel time, in a sentence and in key figures."""
+    """How the kernel time changed, in a sentence and in key figures."""
     diff = pair.diff("kernel_stats")
     if pair.baseline.content_id == pair.candidate.content_id:
         st.markdown("### Both are the same recording, byte for byte: no kernel differs.")
@@ -130,7 +130,7 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 
 def every_row(pair: Pair, by: By) -> pd.DataFrame:
-    """The diff of the pair's kernels, added up, with ranks and shares; kept for the next rerun."""
+    """The diff of the pair's kernels, added up, with ranks and shares; cached for the next rerun."""
     return _rows(pair.key, by, pair)
 
 
@@ -144,7 +144,7 @@ def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
 
 
 def readings_of(pair: Pair) -> dict[str, str]:
-    """What the page writes for each kernel of the pair, and for no op at all; kept for the next rerun."""
+    """What the page writes for each kernel of the pair, and for no op at all; cached for the next rerun."""
     return _readings(pair.key, pair)
 
 
@@ -203,7 +203,7 @@ def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame
 
 
 def _numbered(labels: pd.Series) -> pd.Series:
-    """The labels, those that repeat told apart by a number."""
+    """The labels, numbered where they repeat."""
     place = labels.groupby(labels).cumcount()
     return labels.where(place == 0, labels + " #" + (place + 1).astype("str"))
 

@@ -67,8 +67,8 @@ def everything(pair: Pair) -> pd.DataFrame:
 def row_key(rows: pd.DataFrame) -> pd.Series:
     """A name for each row that no other has and that is short enough for an address."""
     keys = [name for name in ("host", "kernel_name", "op_name", *LAUNCH, "status") if name in rows]
-    told = zip(*(rows[name].astype("str").fillna("") for name in keys), strict=True)
-    digests = [blake2b("\n".join(cells).encode(), digest_size=6).hexdigest() for cells in told]
+    names = zip(*(rows[name].astype("str").fillna("") for name in keys), strict=True)
+    digests = [blake2b("\n".join(cells).encode(), digest_size=6).hexdigest() for cells in names]
     return pd.Series(digests, rows.index, dtype="str")
 
 
@@ -99,7 +99,7 @@ def chosen_kernel(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | 
 
 
 def _pair_manually(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
-    """What can be said of the chosen op, or of the chosen kernel of an op; a kernel of many ops is left as it is."""
+    """Pair or part the chosen op, or the chosen kernel of an op; not a kernel of many ops."""
     if by == "kernel_name":
         st.caption("Group by op, or by kernel and op, to say what is to be paired.")
         return

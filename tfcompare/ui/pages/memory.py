@@ -190,7 +190,7 @@ def timeline(chosen: Chosen) -> None:
             for side, frame in _lines(chosen, "in_use_bytes", align):
                 if len(frame):
                     draw(chosen.pair, f"make_up_{side.position > 0}", partial(charts.make_up, side, frame, align), on)
-    _say_what_is_drawn(chosen)
+    _explain_sampling(chosen)
     _timeline_csvs(chosen)
 
 
@@ -240,7 +240,7 @@ def _drawn(key: tuple[str, str], memory: Memory, level: Level, align: Align, _ru
     return memory_series.drawn(_run, memory, level, align)
 
 
-def _say_what_is_drawn(chosen: Chosen) -> None:
+def _explain_sampling(chosen: Chosen) -> None:
     """How many events were left out of the lines."""
     events = [
         memory_series.event_count(run, memory.host, memory.memory_id)

@@ -36,7 +36,7 @@ BOTH = ("baseline", "candidate")
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets on top of the page say."""
+    """What the widgets on top of the page choose."""
 
     where: Where
     idle: bool
@@ -163,7 +163,7 @@ def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None
 
 
 def _pair_manually(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
-    """What can be said of the chosen op: that it is another than its partner, or which its partner is."""
+    """Part the chosen op from its partner, or give it one."""
     here = every[every["host_or_device"] == row["host_or_device"]]
     side = "candidate" if row["status"] == "added" else "baseline"
     subject = manual.Subject(

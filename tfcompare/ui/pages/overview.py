@@ -114,13 +114,13 @@ def verdicts(comparison: Comparison) -> Callable[[], None]:
 
 
 def _outlying(comparison: Comparison) -> None:
-    """Which steps were kept from deciding, and what made them long."""
+    """Which steps are outliers, and what made them long."""
     runs = (comparison.baseline, *comparison.candidates)
     timed = [(side, run) for side, run in zip(sides(comparison), runs, strict=True) if has_steps(run)]
-    said = cached(comparison, "outlying", lambda: [
+    sentences = cached(comparison, "outlying", lambda: [
         in_words(outlying(run, comparison.host_of(run)), f"{_role(side)}, {as_code(side.name)},") for side, run in timed
     ])  # fmt: skip
-    for sentence in filter(None, said):
+    for sentence in filter(None, sentences):
         st.caption(sentence, help=OUTLYING)
 
 
@@ -144,12 +144,12 @@ def attribution(pair: Pair) -> None:
     roles = ("baseline", "candidate")
     of_hosts = list(zip(pair.runs, found.hosts, strict=True))
     steps_of_sides = cached(pair, "attributed_outliers", lambda: [outlying(run, host) for run, host in of_hosts])
-    said = average_in_words(list(zip(roles, steps_of_sides, strict=True)))
+    outliers = average_in_words(list(zip(roles, steps_of_sides, strict=True)))
     if found.host_sentence:
         hosts = " and ".join(dict.fromkeys(map(as_code, found.hosts)))
-        said = f"Parts and ops are those of host {hosts}. {said}"
-    if said:
-        st.caption(said)
+        outliers = f"Parts and ops are those of host {hosts}. {outliers}"
+    if outliers:
+        st.caption(outliers)
     if found.moved_most is None:
         return
     moved = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]

@@ -20,10 +20,10 @@ from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_steps import ROLES, Sides
+from tfcompare.ui.widgets.changes import verdicts
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code, as_markdown
-from tfcompare.ui.widgets.verdicts import verdicts
 from tfcompare.units import format_count, format_time_us
 
 SUFFIXES = ("baseline", "candidate")
@@ -39,7 +39,7 @@ HOW_TO_RECORD = (
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets say: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
+    """What the widgets choose: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
 
     row: pd.Series
     rank: int

@@ -34,7 +34,7 @@ def both_graphs(pair: Pair, sides: Sides) -> None:
                 st.info(f"{as_code(run.name)} does not have this execution.")
             else:
                 show(figure, f"graph_{key}")
-    _tell_what_is_left_out(drawn)
+    _report_left_out(drawn)
 
 
 def _drawn(pair: Pair, sides: Sides) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
@@ -65,7 +65,7 @@ def _text(side: Analysis | None) -> str:
     return "" if side is None else f"{side.pipeline}, took {format_time_us(side.latency_us)}"
 
 
-def _tell_what_is_left_out(drawn: tuple[Graph, Graph]) -> None:
+def _report_left_out(drawn: tuple[Graph, Graph]) -> None:
     for role, graph in zip(("baseline", "candidate"), drawn, strict=True):
         if graph.left_out:
             st.info(

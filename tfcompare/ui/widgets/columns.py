@@ -1,9 +1,15 @@
-"""How the columns of tables and diffs are named and formatted, by what `schema` says of them."""
+"""How columns of tables are named and formatted, and how rows are marked that were not paired by name."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, cast
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
 
 from tfcompare import schema
 from tfcompare.schema import Column
@@ -166,3 +172,55 @@ def _format(column: Column, role: str) -> Format:
     if column.unit == "share":
         return "share"
     return "change" if role == "delta" else "number"
+
+
+MATCH_WORDS = {
+    "by hand": "by hand",
+    "exact": "same name",
+    "canonical": "renamed",
+    "structural": "same place",
+    "probable": "guess",
+    "position": "same position",
+}
+"""What is written for how a row was paired."""
+
+MATCH_MEANINGS = {
+    "by hand": "you said so",
+    "exact": "both runs call it the same",
+    "canonical": "the same but for what a framework adds to a name, such as a number",
+    "structural": "another name, but the same contents at the same place in the program",
+    "probable": "the likeliest partner by name, type and time, and no more than that",
+    "position": "by its place in the order",
+}
+
+MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
+"""What stands before the name of a row that was paired so."""
+
+MARK_LETTERS = 3
+"""How many letters a mark takes the room of."""
+
+
+def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
+    """The rows that are marked before their names, by how they were paired."""
+    if "match" not in page:
+        return {}
+    rows = {match: page.index[page["match"] == match] for match in MATCH_MARKS}
+    return {match: found for match, found in rows.items() if len(found)}
+
+
+def with_marks(styler: Styler, page: pd.DataFrame, column: Hashable, texts: Mapping[str, str]) -> Styler:
+    """The styled page with marks in `column`, whose cells are shown as `texts` has them."""
+    for match, rows in marked_rows(page).items():
+        styler = styler.format(partial(_with_mark, MATCH_MARKS[match], texts), subset=cast(Any, (rows, [column])))
+    return styler
+
+
+def explain_marks(page: pd.DataFrame) -> None:
+    """A caption that explains the marks of a table."""
+    lines = [f"**{MATCH_MARKS[match]}** {MATCH_WORDS[match]}: {MATCH_MEANINGS[match]}" for match in marked_rows(page)]
+    if lines:
+        st.caption(f"Before a name: {'; '.join(lines)}.")
+
+
+def _with_mark(mark: str, texts: Mapping[str, str], text: str) -> str:
+    return f"{mark} {texts.get(text, text)}"

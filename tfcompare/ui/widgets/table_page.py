@@ -101,7 +101,7 @@ class TablePage(Generic[C]):
             cells,
             [shown(name, self.table) for name in names],
             key=f"{self.table.name} {title} {every}",
-            row_name=self.row_key if self.has_row_key(choice) else None,
+            row_key=self.row_key if self.has_row_key(choice) else None,
             address=self.address,
             readings=self.readings(pair) if self.readings else None,
         )

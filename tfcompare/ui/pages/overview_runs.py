@@ -13,7 +13,7 @@ from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
 from tfcompare.tools import many_runs
 from tfcompare.tools.many_runs import BASELINE, By
-from tfcompare.ui.pages.runs_table import browser_zone, recorded_text
+from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.columns import Shown
 from tfcompare.ui.widgets.downloads import csv_buttons

@@ -1,4 +1,4 @@
-"""The result of a query as a table, with its size, the time it took, and its CSV."""
+"""The tables on the query page: the result, and the catalogue of what can be asked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import streamlit as st
 
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.query import Answer, Limits, RunTables, every_table
+from tfcompare.query.tables import type_of
 from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 
@@ -101,3 +102,34 @@ def _meaning(label: str) -> str:
     """What columns of that name mean, where all tables that have one agree."""
     meanings = {c.meaning for table in every_table().values() for c in table.columns if c.name == label}
     return meanings.pop() if len(meanings) == 1 else ""
+
+
+_TABLE = "tfcompare.query.table"
+
+
+def catalogue() -> None:
+    """An expander with a table's columns; which table is chosen within."""
+    with st.expander("Tables and columns", icon=":material/table_rows:"):
+        known = every_table()
+        name = st.selectbox(
+            "Table", list(known), key=_TABLE, width=420,
+            help="Each has the rows of all chosen runs, one after the other; `run` tells whose a row is.",
+        )  # fmt: skip
+        st.caption(known[name].meaning)
+        st.dataframe(
+            columns_of(name), hide_index=True, height="content", key="tfcompare.query.columns",
+            column_config={
+                "Column": st.column_config.TextColumn(width=220),
+                "Type": st.column_config.TextColumn(width=100),
+                "Unit": st.column_config.TextColumn(width=70),
+            },
+        )  # fmt: skip
+
+
+def columns_of(name: str) -> pd.DataFrame:
+    """A row for each column of a table: its name, type, unit and meaning."""
+    rows = [
+        (c.name, type_of(c).replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), c.unit, c.meaning.replace("`", ""))
+        for c in every_table()[name].columns
+    ]
+    return pd.DataFrame(rows, columns=["Column", "Type", "Unit", "Meaning"])
