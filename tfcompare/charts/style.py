@@ -7,8 +7,7 @@ light and dark. Each colour here keeps a contrast of 3:1 on both.
 from __future__ import annotations
 
 import html
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -123,17 +122,17 @@ def time_scale(largest_us: Iterable[float]) -> Scale:
     return next((scale for scale in SCALES if largest >= scale.size), SCALES[-1])
 
 
-def shorten_apart(names: list[str], length: float = LABEL_LENGTH, size: Callable[[str], float] = len) -> list[str]:
+def shorten_apart(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
     """The names cut to `length`, so that different ones still read differently.
 
     Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
-    they are numbered. `size` measures a text, of which every letter counts for 1 at least.
+    they are numbered.
     """
-    labels = [_cut(name, length, size) for name in names]
+    labels = [_cut(name, length) for name in names]
     for alike in _alike(labels, names):
         start = _common_scope([names[i] for i in alike])
         for i in alike:
-            labels[i] = "…" + _cut(names[i][start:], length - size("…"), size) if start else labels[i]
+            labels[i] = "…" + _cut(names[i][start:], length - 1) if start else labels[i]
     taken = set(labels)
     for alike in _alike(labels, names):
         label = labels[alike[0]]
@@ -141,20 +140,15 @@ def shorten_apart(names: list[str], length: float = LABEL_LENGTH, size: Callable
         for i in alike:
             if names[i] not in numbered:
                 ends = (f" ({number})" for number in count(len(numbered) + 1))
-                apart = (_cut(label, length - size(end), size) + end for end in ends)
+                apart = (_cut(label, length - len(end)) + end for end in ends)
                 numbered[names[i]] = next(text for text in apart if text not in taken)
                 taken.add(numbered[names[i]])
             labels[i] = numbered[names[i]]
     return labels
 
 
-def _cut(name: str, length: float, size: Callable[[str], float]) -> str:
-    """As much of `name` as `length` has room for, its middle given up for an ellipsis."""
-    if size(name) <= length:
-        return name
-    letters = range(1, min(len(name), max(int(length), 0)) + 1)
-    too_many = bisect_right(letters, length, key=lambda count: size(middle_ellipsis(name, count)))
-    return middle_ellipsis(name, max(too_many, 1))
+def _cut(name: str, length: int) -> str:
+    return middle_ellipsis(name, max(length, 1))
 
 
 def _common_scope(names: list[str]) -> int:

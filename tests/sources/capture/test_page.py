@@ -119,7 +119,7 @@ def test_a_link_fills_the_form_and_records_nothing(page: AppTest, tmp_path: Path
     [
         ("address", "localhost", "localhost: has no port; expected host:port"),
         ("address", "http://localhost:6009", "is no scheme of a profiler service"),
-        ("tfcompare.sources.capture.name", "../elsewhere", "'../elsewhere' cannot be the name of a run"),
+        ("tfcompare.capture.name", "../elsewhere", "'../elsewhere' cannot be the name of a run"),
     ],
 )
 def test_slips_are_told(page: AppTest, field: str, value: str, message: str, tmp_path: Path) -> None:
