@@ -28,7 +28,7 @@ from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.sources.logdir import find_runs
 
 HEADERS = 2
-LEFT_END, BASELINE = 18, 330
+LEFT_END, BASELINE = 18, 360
 NAMES = ("filters_512_128_simulated", "filters_16_8_simulated")
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 PAIR = {"baseline": IDS[NAMES[0]], "candidate": IDS[NAMES[1]]}
