@@ -25,4 +25,4 @@ memory_peak.breakdown(chosen)
 
 st.subheader("Every memory")
 memory_peak.fields(chosen)
-memory_peak.summary(chosen)
+memory_peak.SUMMARY_TABLE.show_rows(pair, chosen)

@@ -31,8 +31,8 @@ def test_comparing_runs_loads_no_scipy_before_there_is_something_to_judge_or_to_
 
 
 def test_the_pages_load_neither_scipy_nor_xprof_nor_a_database() -> None:
-    pages = "overview, op_stats, kernel_table, memory_peak, input_table, tf_data_graphs, home"
-    script = f"from tfcompare.ui import {pages}"
+    pages = "overview, op_stats, kernel_stats_table, memory_peak, input_pipeline_ops, tf_data_graphs, home"
+    script = f"from tfcompare.ui.pages import {pages}"
     assert loaded(script, ("scipy", "xprof", "duckdb", "distributed", "tensorflow")) == []
 
 

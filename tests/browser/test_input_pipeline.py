@@ -12,7 +12,6 @@ from tests.browser import op_stats_page
 from tests.browser.conftest import (
     EVERYTHING,
     ROWS_SHOWN,
-    Serve,
     downloaded,
     opened,
     query,
@@ -20,7 +19,7 @@ from tests.browser.conftest import (
     table_texts,
     too_wide,
 )
-from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, loaded_run, run_path
+from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run
 from tfcompare import compare
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools import input_ops
@@ -115,13 +114,3 @@ def test_the_link_to_the_next_page_takes_the_selection_along(page: Page, autoenc
     page.locator("[data-testid=stMain]").get_by_role("link", name="tf.data: which step").click()
     expect(page.get_by_role("heading", name="tf.data", exact=True)).to_be_visible()
     assert (query(page)["baseline"], query(page)["candidate"]) == ([ids[0]], [ids[1]])
-
-
-def test_a_deep_link_on_a_fresh_server_shows_the_side_that_has_input(page: Page, serve: Serve) -> None:
-    names = {"baseline": "jax_tpu", "candidate": "tf_cpu_zoo"}
-    ids = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
-    opened(page, f"{serve(CORPUS)}/Input_pipeline?{urlencode(ids)}")
-    expect(page.get_by_text("holds no ops of an input pipeline")).to_be_visible()
-    steps = loaded_run("tf_cpu_zoo").steps
-    assert bars(page, "Time of every step, and how much of it waits for input") == 2 * len(steps)
-    expect(page.get_by_role("heading", name="What to look at next")).to_be_visible()

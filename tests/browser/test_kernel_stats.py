@@ -14,7 +14,6 @@ from tests.browser.conftest import (
     EVERYTHING,
     ROW_PIXELS,
     ROWS_SHOWN,
-    Serve,
     downloaded,
     opened,
     query,
@@ -22,14 +21,14 @@ from tests.browser.conftest import (
     table_texts,
     too_wide,
 )
-from tests.profiles import CORPUS, SAMPLES, SIMULATED_RUNS, run_path
+from tests.profiles import SAMPLES, SIMULATED_RUNS
 from tests.xspace_builder import event, line, plane, space
 from tfcompare import compare, load
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.sources.logdir import find_runs
 
 HEADERS = 2
-LEFT_END, BASELINE = 18, 420
+LEFT_END, BASELINE = 18, 360
 NAMES = ("filters_512_128_simulated", "filters_16_8_simulated")
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 PAIR = {"baseline": IDS[NAMES[0]], "candidate": IDS[NAMES[1]]}
@@ -148,19 +147,6 @@ def test_the_columns_shown_first_need_no_sideways_scrolling(page: Page, samples_
         settled(page)
         faults += [f"by {by}: {fault}" for fault in too_wide(page, tables=2)]
     assert faults == []
-
-
-def test_a_deep_link_on_a_fresh_server_shows_the_same_view(page: Page, serve: Serve) -> None:
-    ids = {
-        role: f"corpus/{run_path(name).relative_to(CORPUS)}"
-        for role, name in (("baseline", "tf_gpu"), ("candidate", "jax_conv_legacy"))
-    }
-    view = {"by": "every launch", "movers": "launches", "all_columns": "true", "by_device": "true"}
-    opened(page, f"{serve(CORPUS)}/Kernel_stats?{urlencode({**ids, **view})}")
-    expect(page.get_by_role("heading", name="Every launch")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"Rows 1 to \d+ of 2,665"))).to_be_visible()
-    expect(chart(page, "largest changes of kernel launches")).to_be_visible()
-    assert len(table_texts(page, 1)) == 11
 
 
 def write_run(folder: Path, us: float) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
@@ -12,7 +11,6 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import (
     EVERYTHING,
     ROWS_SHOWN,
-    Serve,
     downloaded,
     opened,
     query,
@@ -20,7 +18,7 @@ from tests.browser.conftest import (
     table_texts,
     too_wide,
 )
-from tests.profiles import CORPUS, loaded_run, run_path
+from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.run import Run
 
@@ -120,15 +118,3 @@ def test_the_csvs_are_the_tables(memory: Page, runs: list[Run]) -> None:
 
 def test_the_columns_shown_first_need_no_sideways_scrolling(memory: Page) -> None:
     assert too_wide(memory, tables=3) == []
-
-
-def test_a_deep_link_on_a_fresh_server_shows_the_memories_it_names(page: Page, serve: Serve) -> None:
-    names = {"baseline": "jax_elementwise", "candidate": "jax_tpu"}
-    address = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
-    address |= {"memory_baseline": "xla_gpu_host_bfc", "memory_candidate": "3", "level": "heap"}
-    opened(page, f"{serve(CORPUS)}/Memory?{urlencode(address)}")
-    expect(
-        page.get_by_role("heading", name="tpu_inference_2 in 3 holds 21.5 GB at its peak, more than the 256 B")
-    ).to_be_visible()
-    expect(page.locator(".gtitle").first).to_have_text("Memory on the heap over time")
-    expect(page.get_by_text("by time only: no step markers in")).to_be_visible()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlencode
 
 import pandas as pd
 import pytest
@@ -14,7 +13,6 @@ from tests.browser.conftest import (
     NARROW,
     ROWS_SHOWN,
     WIDE,
-    Serve,
     downloaded,
     opened,
     query,
@@ -23,7 +21,7 @@ from tests.browser.conftest import (
     too_wide,
 )
 from tests.browser.op_stats_page import BASELINE, CONVOLUTION, LEFT_END, OP, click
-from tests.profiles import CORPUS, loaded_run, run_path
+from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.ui.frame.narrow import NARROW_PIXELS
 
@@ -107,15 +105,6 @@ def test_groups_are_linked_and_their_first_columns_need_no_sideways_scrolling(pa
         faults += [f"by {by}: {fault}" for fault in too_wide(page, tables=1)]
     assert faults == []
     assert first["op type"] == "Conv2DBackpropFilter"
-
-
-def test_a_deep_link_on_a_fresh_server_shows_both_places(page: Page, serve: Serve) -> None:
-    names = {"baseline": "tf_gpu", "candidate": "tf_cpu_base"}
-    ids = {role: f"corpus/{run_path(name).relative_to(CORPUS)}" for role, name in names.items()}
-    opened(page, f"{serve(CORPUS)}/Op_stats?{urlencode(ids)}")
-    expect(page.locator(".gtitle", has_text="Self time on device by op type")).to_be_visible()
-    expect(page.locator(".gtitle", has_text="Self time on host by name scope")).to_be_visible()
-    expect(page.get_by_text("Rows 1 to 500 of")).to_be_visible()
 
 
 def test_a_narrow_page_shows_each_op_with_what_changed(page: Page, samples_url: str) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, Serve, downloaded, opened, query, settled
+from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, downloaded, opened, query, settled
 from tests.profiles import SAMPLE_RUNS, loaded_run
 from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
 from tfcompare import compare
@@ -108,17 +108,6 @@ def test_another_execution_is_chosen_and_linked(page: Page, samples_address: str
     assert query(page)["rank"] == ["2"]
     page.reload()
     expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
-
-
-def test_a_deep_link_on_a_fresh_server_shows_that_host_and_pipeline(page: Page, serve: Serve, tmp_path: Path) -> None:
-    for name, made in (("a", plain), ("b", prefetched)):
-        write(tmp_path / name, [(zipped(i, 0)[0], plain(i)[0]) for i in range(STEPS)], host="one")
-        write(tmp_path / name, [made(i) for i in range(STEPS)], host="two")
-    link = address(serve(tmp_path), tmp_path, ("a", "b"), tf_host="one", pipeline="Host:0", rank="1")
-    opened(page, link)
-    expect(page.get_by_text("its longest call to Host:0 took")).to_have_count(2)
-    expect(page.get_by_text("Host one, one of 2 with tf.data")).to_have_count(2)
-    expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text("Execution 1: baseline a")
 
 
 def test_a_host_is_chosen_and_linked(page: Page, samples_url: str, tmp_path: Path) -> None:

@@ -91,14 +91,6 @@ def test_names_are_told_apart_however_little_room_there_is(length):
     assert len(set(shorten_distinct(["one/long/name", "another/long/name", "", "x"], length))) == 4
 
 
-def test_a_measure_other_than_letters_decides_what_fits():
-    def size(text):
-        return sum(3 if letter == "W" else 1 for letter in text)
-
-    labels = shorten_distinct(["W" * 40, "i" * 40], 20, size)
-    assert labels == ["WW…WWWW", "iiiiii…iiiiiiiiiiiii"]
-
-
 def test_a_figure_leaves_colours_of_text_and_ground_to_the_theme():
     layout = style.figure("Title", "subtitle", height=300).to_dict()["layout"]
     assert not {"paper_bgcolor", "plot_bgcolor", "font"} & set(layout)

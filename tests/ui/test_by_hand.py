@@ -16,7 +16,7 @@ from tfcompare.compare.matching.manual_text import ELSEWHERE, OfRuns, to_address
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.selection import Selection, from_query
-from tfcompare.ui.pages.kernel_table import _address
+from tfcompare.ui.pages.kernel_stats_table import _address
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 BEFORE, AFTER = IDS["filters_512_128"], IDS["filters_16_8"]

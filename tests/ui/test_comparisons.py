@@ -9,7 +9,7 @@ import pytest
 
 from tfcompare.compare import Comparison
 from tfcompare.run import Run
-from tfcompare.ui.frame.comparisons import MOST, Comparisons
+from tfcompare.ui.frame.run_cache import MAX_COMPARISONS, Comparisons
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def test_the_last_one_is_kept_however_large_it_is() -> None:
 
 def test_not_more_than_so_many_are_kept() -> None:
     held, made = Comparisons(10**9), Made()
-    for number in range(MOST + 1):
+    for number in range(MAX_COMPARISONS + 1):
         made.of(held, "ab", number)
-    made.of(held, "ab", MOST)
-    assert len(made.names) == MOST + 1
+    made.of(held, "ab", MAX_COMPARISONS)
+    assert len(made.names) == MAX_COMPARISONS + 1
     made.of(held, "ab", 0)
-    assert len(made.names) == MOST + 2
+    assert len(made.names) == MAX_COMPARISONS + 2
 
 
 def test_what_could_not_be_made_is_tried_again() -> None:

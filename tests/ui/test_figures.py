@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import plotly.graph_objects as go
 import pytest
@@ -16,7 +15,6 @@ from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets import figures
-from tfcompare.ui.widgets.figure_theme import AXIS_PIXELS
 
 RUNS = list(find_runs(SAMPLES / "autoencoder"))[:3]
 VIEWS: list[tuple[str, dict[str, str]]] = [
@@ -58,7 +56,7 @@ def drawn(page: str, query: dict[str, str], *candidates: str) -> list[str]:
 def test_after_all_other_pages_a_page_shows_what_it_shows_at_first(candidates: tuple[str, ...]) -> None:
     after_others = [drawn(page, query, *candidates) for page, query in VIEWS]
     for (page, query), shown in zip(VIEWS, after_others, strict=True):
-        figures._shelves.clear()
+        figures._caches.clear()
         assert shown == drawn(page, query, *candidates), (page, query)
 
 
@@ -69,42 +67,34 @@ def test_a_figure_is_made_once_and_anew_for_what_it_depends_on(comparison: Compa
         made.append(number)
         return number
 
-    assert [figures.kept(comparison, ("a", i), partial(make, i)) for i in (1, 2, 1, 2)] == [1, 2, 1, 2]
+    assert [figures.cached(comparison, ("a", i), partial(make, i)) for i in (1, 2, 1, 2)] == [1, 2, 1, 2]
     assert made == [1, 2]
 
 
 def test_candidates_and_places_in_the_code_do_not_share_what_they_make(comparison: Comparison) -> None:
     pairs = [Pair(comparison, run, position) for position, run in enumerate(comparison.candidates, 1)]
-    found = [figures.kept(pair, "key", lambda pair=pair: pair.position) for pair in pairs]
+    found = [figures.cached(pair, "key", lambda pair=pair: pair.position) for pair in pairs]
     assert found == [1, 2]
-    assert figures.kept(pairs[0], "key", _other) == "other"
-    assert figures.kept(comparison, "key", _other) == "other"
+    assert figures.cached(pairs[0], "key", _other) == "other"
+    assert figures.cached(comparison, "key", _other) == "other"
 
 
 def _other() -> str:
     return "other"
 
 
-def test_no_more_is_kept_than_is_needed_and_nothing_without_its_comparison() -> None:
+def test_the_cache_is_bounded_and_goes_with_its_comparison() -> None:
     own = compare(*map(load, RUNS[:2]))
-    before = len(figures._shelves)
-    for i in range(figures.MOST_KEPT + 10):
-        figures.kept(own, i, lambda i=i: i)
-    (shelf,) = (shelf for comparison, shelf in figures._shelves.items() if comparison is own)
-    assert len(shelf) == figures.MOST_KEPT
+    before = len(figures._caches)
+    for i in range(figures.MAX_CACHED + 10):
+        figures.cached(own, i, lambda i=i: i)
+    (cache,) = (cache for comparison, cache in figures._caches.items() if comparison is own)
+    assert len(cache) == figures.MAX_CACHED
     del own
     import gc
 
     gc.collect()
-    assert len(figures._shelves) == before
-
-
-def test_a_kept_figure_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[Any] = []
-    monkeypatch.setattr(figures.st, "plotly_chart", lambda figure, **_: sent.append(figure.to_dict()))
-    figures.show(go.Figure(layout={"title": {"text": "one"}, "height": 400, "xaxis": {"title": {"text": "s"}}}), "key")
-    assert sent[0]["layout"]["title"]["text"] == "one"
-    assert sent[0]["layout"]["margin"]["b"] == AXIS_PIXELS
+    assert len(figures._caches) == before
 
 
 def test_text_comes_before_the_first_chart_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,15 +21,15 @@ from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.search import Search
-from tfcompare.ui.pages import runs_table
-from tfcompare.ui.pages.runs_table import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
+from tfcompare.ui.pages import home_runs
+from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app on the recorded samples, for a browser on the same machine."""
-    monkeypatch.setattr("tfcompare.ui.frame.same_machine.is_same_machine", lambda _: True)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: True)
     with settings.override(Settings(places=(SAMPLES / "autoencoder",))):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 
@@ -91,7 +91,7 @@ def test_a_verdict_needs_no_more_words_on_the_home_page(home: AppTest) -> None:
 
 def test_a_filter_that_nothing_matches_says_so(home: AppTest) -> None:
     home.run()
-    home.text_input(key=runs_table._FILTER).set_value("zzz").run()
+    home.text_input(key=home_runs._FILTER).set_value("zzz").run()
     assert "No run matches" in texts(home)
 
 
@@ -150,7 +150,7 @@ def test_a_link_with_places_works(bare_home: AppTest) -> None:
 
 
 def test_paths_are_refused_to_a_browser_elsewhere(home: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.ui.frame.same_machine.is_same_machine", lambda _: False)
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: False)
     home.query_params["dir"] = str(SAMPLES / "autoencoder")
     home.run()
     assert "only for a browser on the machine" in home.error[0].value
@@ -197,7 +197,7 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 
-    monkeypatch.setattr("tfcompare.ui.frame.search._remembered", lambda places, _: Search(places, runs, ()))
+    monkeypatch.setattr("tfcompare.ui.frame.search._cached_search", lambda places, _: Search(places, runs, ()))
     monkeypatch.setattr("tfcompare.ui.frame.loading.load", refuse)
     with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
         home.run()
@@ -213,28 +213,28 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
 
 def test_words_of_the_filter_may_stand_anywhere() -> None:
     runs = [found("autoencoder/Filters_16"), found("autoencoder/filters_512"), found("resnet/base")]
-    assert [run.id for run in runs_table.matching(runs, "FILTERS auto")] == [runs[0].id, runs[1].id]
-    assert runs_table.matching(runs, "vm base") == [runs[2]], "hosts are searched, too"
-    assert runs_table.matching(runs, " ") == runs
+    assert [run.id for run in home_runs.matching(runs, "FILTERS auto")] == [runs[0].id, runs[1].id]
+    assert home_runs.matching(runs, "vm base") == [runs[2]], "hosts are searched, too"
+    assert home_runs.matching(runs, " ") == runs
 
 
 def test_times_are_on_the_browsers_clock_and_the_fallback_is_marked() -> None:
     when = datetime(2026, 11, 20, 11, 13, 5, tzinfo=UTC)
-    assert runs_table.recorded_text(when, ZoneInfo("Europe/Vienna"), is_sure=True) == "2026-11-20 12:13:05"
-    assert runs_table.recorded_text(when, UTC, is_sure=False) == "2026-11-20 11:13:05 *"
+    assert home_runs.recorded_text(when, ZoneInfo("Europe/Vienna"), is_sure=True) == "2026-11-20 12:13:05"
+    assert home_runs.recorded_text(when, UTC, is_sure=False) == "2026-11-20 11:13:05 *"
 
 
 def test_many_steps_become_few_bars_that_still_show_the_slowest() -> None:
-    assert runs_table.bars([1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
+    assert home_runs.bars([1.0, 2.0, 3.0]) == [1.0, 2.0, 3.0]
     many = [1.0] * 1000
     many[777] = 9.0
-    few = runs_table.bars(many, most=60)
+    few = home_runs.bars(many, most=60)
     assert len(few) <= 60
     assert max(few) == 9.0
 
 
 def test_a_narrow_page_shows_the_step_times_beside_the_names(home: AppTest) -> None:
-    home.session_state[narrow._KEPT] = True
+    home.session_state[narrow._IS_NARROW] = True
     home.run()
     assert not home.exception
     table = home.dataframe[0].proto
@@ -245,4 +245,4 @@ def test_a_narrow_page_shows_the_step_times_beside_the_names(home: AppTest) -> N
 
 
 def test_no_column_is_lost_on_a_narrow_page() -> None:
-    assert sorted(runs_table.NARROW_COLUMNS) == sorted(runs_table.COLUMNS)
+    assert sorted(home_runs.NARROW_COLUMNS) == sorted(home_runs.COLUMNS)

@@ -21,7 +21,7 @@ from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.input_bound import InputWait, headline, input_wait, words
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.step_series import on_slowest_host
-from tfcompare.ui.pages.input_table import row_name
+from tfcompare.ui.pages.input_pipeline_ops import row_key
 from tfcompare.units import format_time_us
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
@@ -154,10 +154,10 @@ def test_a_chosen_op_is_shown_under_its_whole_name(page):
 
 @pytest.mark.parametrize(("ours", "theirs"), [(NAIVE, BETTER), (NAIVE, ""), (NAIVE, NAIVE)])
 def test_no_two_rows_have_one_name(ours, theirs):
-    assert row_name(input_diff(ours, theirs)).is_unique
+    assert row_key(input_diff(ours, theirs)).is_unique
     diff = input_diff(ours, theirs)
     twice = pd.concat([diff, diff[diff["status"] == "matched"].assign(status="added")], ignore_index=True)
-    assert row_name(twice).is_unique
+    assert row_key(twice).is_unique
 
 
 def test_a_choice_of_an_op_there_is_not_is_no_error(page):

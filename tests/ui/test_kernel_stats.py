@@ -14,7 +14,7 @@ from tfcompare import compare, settings
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.pages.kernel_table import row_name
+from tfcompare.ui.pages.kernel_stats_table import row_key
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -131,7 +131,7 @@ def test_movers_can_be_of_launches(page, by):
 def test_a_chosen_row_shows_its_whole_name_and_its_launches(page, diff):
     groups = group_kernels(diff, "kernel_name")
     name = next(name for name in groups["kernel_name"] if "scalar_cmp_op" in name)
-    page.query_params["row"] = row_name(groups)[groups["kernel_name"] == name].iloc[0]
+    page.query_params["row"] = row_key(groups)[groups["kernel_name"] == name].iloc[0]
     shown(page)
     assert [code.value for code in page.code] == [name]
     assert "#### `Eigen float >= float`" in texts(page)
@@ -148,7 +148,7 @@ def test_a_choice_of_a_row_there_is_not_is_no_error(page):
 
 def test_rows_of_any_table_have_names_of_their_own(diff):
     for rows in (diff, *(group_kernels(diff, by) for by in ("kernel_name", "op_name", "kernel_and_op"))):
-        assert row_name(rows).is_unique
+        assert row_key(rows).is_unique
 
 
 def test_a_copy_of_a_run_shows_no_difference(page, tmp_path):

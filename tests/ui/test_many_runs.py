@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import SAMPLE_RUNS, SIMULATED_RUNS, run_path
 from tfcompare import compare, load
 from tfcompare.tools.many_runs import fastest_first, runs_table
-from tfcompare.ui.pages.many_runs import REFERENCE
+from tfcompare.ui.pages.overview_runs import REFERENCE
 
 TEN = [f"{name}{suffix}" for suffix in ("", "_copy", "_copy_2") for name in sorted(SAMPLE_RUNS)][:10]
 
@@ -22,7 +22,7 @@ def section(paths: list[str]) -> None:
     import streamlit as st
 
     from tfcompare import compare, load
-    from tfcompare.ui.pages.many_runs import all_runs
+    from tfcompare.ui.pages.overview_runs import all_runs
 
     comparison = st.session_state.setdefault("comparison", compare(*map(load, paths)))
     all_runs(comparison)

@@ -15,7 +15,7 @@ from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_run
 from tfcompare.ui.frame.on_disk import state_of
-from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.frame.search import rescan
 
 
 @pytest.fixture
@@ -30,9 +30,9 @@ def logs(tmp_path: Path) -> Path:
 @pytest.fixture
 def overview(logs: Path) -> Iterator[AppTest]:
     with settings.override(Settings(places=(logs / "before", logs / "after"))):
-        look_again()
+        rescan()
         yield AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90).run()
-        look_again()
+        rescan()
 
 
 def warnings(page: AppTest) -> list[str]:

@@ -186,7 +186,7 @@ def test_a_narrow_page_has_the_figures_before_the_types(page):
     names = ["op_name", "op_type", "self_time_us_per_step_baseline"]
     wide = shown(page)
     assert list(table(wide).columns)[:3] == names
-    page.session_state[narrow._KEPT] = True
+    page.session_state[narrow._IS_NARROW] = True
     page.query_params["sort"] = "-self_time_us_per_step_baseline"
     frame = table(shown(page))
     assert list(frame.columns)[:4] == [

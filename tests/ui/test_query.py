@@ -14,8 +14,7 @@ from tfcompare import settings
 from tfcompare.query import READY, Answer, Limits, RunTables, asking, every_table
 from tfcompare.settings import Settings
 from tfcompare.ui.pages import query
-from tfcompare.ui.pages.query_catalogue import columns_of
-from tfcompare.ui.pages.query_result import for_screen, size_of
+from tfcompare.ui.pages.query_tables import columns_of, for_screen, size_of
 
 PAIR = Settings(places=(SAMPLES / "autoencoder",))
 

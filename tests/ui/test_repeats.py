@@ -14,8 +14,7 @@ from tests.ui.found_runs import found
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.frame.replicates import MOST_AT_ONCE, ungrouped, with_replicates
-from tfcompare.ui.frame.selection import Selection
+from tfcompare.ui.frame.selection import MOST_AT_ONCE, Selection, ungrouped, with_replicates
 
 PAGE = """
 import streamlit as st

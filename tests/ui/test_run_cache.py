@@ -15,7 +15,7 @@ from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.ui.frame.run_cache import TRY_AGAIN_S, RunCache, outcome
+from tfcompare.ui.frame.run_cache import RETRY_AFTER_S, RunCache, outcome
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ def test_what_could_not_be_fetched_is_asked_for_again_after_a_while(monkeypatch:
     monkeypatch.setattr("tfcompare.ui.frame.run_cache.monotonic", lambda: now[0])
     loader = Loader()
     cache = RunCache(100, loader)
-    for when in (0, TRY_AGAIN_S - 1):
+    for when in (0, RETRY_AFTER_S - 1):
         now[0] = when
         assert isinstance(outcome(cache.request(found("away"))), NotFetched)
     assert loader.loaded == ["away"]
-    now[0] = TRY_AGAIN_S
+    now[0] = RETRY_AFTER_S
     wait([cache.request(found("away"))])
     assert loader.loaded == ["away", "away"]
 

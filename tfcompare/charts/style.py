@@ -7,8 +7,7 @@ light and dark mode. Each colour here has a contrast of at least 3:1 in both.
 from __future__ import annotations
 
 import html
-from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -123,38 +122,33 @@ def time_scale(largest_us: Iterable[float]) -> Scale:
     return next((scale for scale in SCALES if largest >= scale.size), SCALES[-1])
 
 
-def shorten_distinct(names: list[str], length: float = LABEL_LENGTH, size: Callable[[str], float] = len) -> list[str]:
-    """The names shortened to `length`, so that different names stay different.
+def shorten_distinct(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
+    """The names cut to `length`, so that different ones still read differently.
 
-    Names that would look alike are cut at their start, up to where they differ; if that is not enough, they are
-    numbered. `size` measures a text; every character counts for at least 1.
+    Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
+    they are numbered.
     """
-    labels = [_cut(name, length, size) for name in names]
-    for same in _ambiguous(labels, names):
-        start = _common_scope([names[i] for i in same])
-        for i in same:
-            labels[i] = "…" + _cut(names[i][start:], length - size("…"), size) if start else labels[i]
-    used = set(labels)
-    for same in _ambiguous(labels, names):
-        label = labels[same[0]]
-        numbered = {names[same[0]]: label}
-        for i in same:
+    labels = [_cut(name, length) for name in names]
+    for alike in _ambiguous(labels, names):
+        start = _common_scope([names[i] for i in alike])
+        for i in alike:
+            labels[i] = "…" + _cut(names[i][start:], length - 1) if start else labels[i]
+    taken = set(labels)
+    for alike in _ambiguous(labels, names):
+        label = labels[alike[0]]
+        numbered = {names[alike[0]]: label}
+        for i in alike:
             if names[i] not in numbered:
                 ends = (f" ({number})" for number in count(len(numbered) + 1))
-                apart = (_cut(label, length - size(end), size) + end for end in ends)
-                numbered[names[i]] = next(text for text in apart if text not in used)
-                used.add(numbered[names[i]])
+                apart = (_cut(label, length - len(end)) + end for end in ends)
+                numbered[names[i]] = next(text for text in apart if text not in taken)
+                taken.add(numbered[names[i]])
             labels[i] = numbered[names[i]]
     return labels
 
 
-def _cut(name: str, length: float, size: Callable[[str], float]) -> str:
-    """`name` shortened to `length` in its middle."""
-    if size(name) <= length:
-        return name
-    letters = range(1, min(len(name), max(int(length), 0)) + 1)
-    too_many = bisect_right(letters, length, key=lambda count: size(middle_ellipsis(name, count)))
-    return middle_ellipsis(name, max(too_many, 1))
+def _cut(name: str, length: int) -> str:
+    return middle_ellipsis(name, max(length, 1))
 
 
 def _common_scope(names: list[str]) -> int:

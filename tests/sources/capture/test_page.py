@@ -14,8 +14,8 @@ from tests.sources.capture.workers import free_ports
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.remote.places import RemotePath
-from tfcompare.ui.frame.search import look_again
-from tfcompare.ui.pages import captures
+from tfcompare.ui.frame.search import rescan
+from tfcompare.ui.pages import capture_runs
 
 HERE = {"Host": "localhost:8501"}
 PROXY = {"Host": "localhost:8501", "X-Forwarded-For": "127.0.0.1"}
@@ -154,7 +154,7 @@ def captured(page: AppTest, tmp_path: Path) -> list[Path]:
     for run in runs:
         run.mkdir(parents=True)
         (run / "localhost_6009.xplane.pb").write_bytes(profile.read_bytes())
-    look_again()
+    rescan()
     return runs
 
 
@@ -208,13 +208,13 @@ def test_to_delete_is_asked_once_more(page: AppTest, browser: Asking, captured: 
 def test_only_what_was_captured_here_can_be_deleted(page: AppTest, captured: list[Path], tmp_path: Path) -> None:
     page.run()
     here = Settings(data=tmp_path / "data")
-    assert captures.is_captured(here, captured[0])
-    own = captures.folder(here)
+    assert capture_runs.is_captured(here, captured[0])
+    own = capture_runs.folder(here)
     for path in (
         own, own / "before", captured[0].parent, captured[0] / "x", own / "x" / captured[0].relative_to(own),
         SAMPLE_RUNS["filters_16_8"], tmp_path / "logs" / "plugins" / "profile" / STAMPS[0], RemotePath("s3:", "x"),
     ):  # fmt: skip
-        assert not captures.is_captured(here, path), path
+        assert not capture_runs.is_captured(here, path), path
 
 
 def test_one_that_cannot_be_deleted_says_why(page: AppTest, captured: list[Path], monkeypatch) -> None:

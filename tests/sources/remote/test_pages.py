@@ -14,15 +14,15 @@ from tests.sources.remote.servers import Web
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
-from tfcompare.ui.frame.search import look, look_again
+from tfcompare.ui.frame.search import look, rescan
 from tfcompare.ui.frame.selection import default_pair
 
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     """The app for a browser on the same machine."""
-    monkeypatch.setattr("tfcompare.ui.frame.same_machine.is_same_machine", lambda _: True)
-    look_again()
+    monkeypatch.setattr("tfcompare.ui.frame.access.is_same_machine", lambda _: True)
+    rescan()
     with settings.override(Settings()):
         yield AppTest.from_file(str(app_folder() / "app.py"), default_timeout=90)
 

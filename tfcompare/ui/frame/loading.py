@@ -16,8 +16,7 @@ from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.ui.frame.comparisons import Comparisons
-from tfcompare.ui.frame.run_cache import RunCache, outcome
+from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes
 from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
 
@@ -89,14 +88,14 @@ def compared(
     repeats: Mapping[str, Sequence[Run]] | None = None,
     by_hand: ByHand | None = None,
 ) -> Comparison:
-    """The comparison, kept for the next rerun; raises as `compare` does."""
+    """The comparison, cached for the next rerun; raises as `compare` does."""
     more = {run_id: tuple(runs) for run_id, runs in (repeats or {}).items() if runs}
     chosen = {run_id: tuple(choices) for run_id, choices in (by_hand or {}).items() if choices}
     runs = (baseline, *candidates, *(run for several in more.values() for run in several))
-    said = per, host, len(candidates), tuple((run_id, len(several)) for run_id, several in more.items())
+    options = per, host, len(candidates), tuple((run_id, len(several)) for run_id, several in more.items())
     return _comparisons(settings_module.current().cache_bytes).of(
         runs,
-        (*said, tuple(chosen.items())),
+        (*options, tuple(chosen.items())),
         lambda: compare(baseline, *candidates, per=per, host=host, repeats=more, by_hand=chosen),
     )
 

@@ -1,6 +1,6 @@
 """Whether the page is so narrow that a table cannot show its names, kinds and figures side by side.
 
-Streamlit does not tell a script how wide the page is, so the browser says it: once where it is narrow, and whenever
+Streamlit does not report the width of the page to a script, so a component does: once where it is narrow, and whenever
 that changes.
 """
 
@@ -12,7 +12,7 @@ NARROW_PIXELS = 700
 """Below it, the names and kinds of ops leave no room for what changed."""
 
 _NAME = "tfcompare_width"
-_KEPT = "tfcompare.narrow"
+_IS_NARROW = "tfcompare.narrow"
 _WATCH = """
 export default function ({ parentElement, data, setTriggerValue }) {
     const element = parentElement.host ?? parentElement
@@ -32,13 +32,13 @@ def watch() -> None:
     """From now on, on this page: it runs again when it becomes narrow or wide."""
     st.html(f"<style>.st-key-{_NAME} {{ display: none }}</style>")
     data = {"narrow": is_narrow(), "least": NARROW_PIXELS}
-    st.components.v2.component(_NAME, js=_WATCH)(key=_NAME, data=data, on_changed_change=_keep)
+    st.components.v2.component(_NAME, js=_WATCH)(key=_NAME, data=data, on_changed_change=_on_change)
 
 
 def is_narrow() -> bool:
-    """Whether the page is narrow, as far as is known; false until the browser has said it."""
-    return bool(st.session_state.get(_KEPT))
+    """Whether the page is narrow; false until the browser has reported it."""
+    return bool(st.session_state.get(_IS_NARROW))
 
 
-def _keep() -> None:
-    st.session_state[_KEPT] = bool(st.session_state[_NAME].changed)
+def _on_change() -> None:
+    st.session_state[_IS_NARROW] = bool(st.session_state[_NAME].changed)

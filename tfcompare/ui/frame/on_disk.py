@@ -9,7 +9,7 @@ import streamlit as st
 
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.ui.frame import state
-from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.widgets.text import as_code
 
@@ -27,7 +27,7 @@ _SENTENCES: tuple[tuple[State, str, str], ...] = (
 
 
 def state_of(found: FoundRun) -> State:
-    """What has become of a run's files since they were found; of those on other machines nothing is told.
+    """How a run's files have changed since they were found; remote ones count as unchanged.
 
     Nor of those whose tables are in a store, which need not be there.
     """
@@ -55,16 +55,16 @@ def watch(runs: Sequence[FoundRun]) -> None:
         if not named:
             continue
         st.warning(f"{', '.join(named)} {one if len(named) == 1 else several}", icon=":material/sync_problem:")
-        if read_again(f"tfcompare.on_disk.{what}"):
+        if reread_button(f"tfcompare.on_disk.{what}"):
             st.rerun()
 
 
-def read_again(key: str, wish: Selection | None = None) -> bool:
+def reread_button(key: str, wish: Selection | None = None) -> bool:
     """The button that has all places looked through again, and `wish` tried once more."""
     return st.button("Read again", icon=":material/refresh:", key=key, on_click=_read_again, args=(wish,))
 
 
 def _read_again(wish: Selection | None) -> None:
-    look_again()
+    rescan()
     if wish is not None:
         state.choose(wish)

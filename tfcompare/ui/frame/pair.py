@@ -20,7 +20,7 @@ from tfcompare.run import Run
 from tfcompare.tools import step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
 from tfcompare.ui.frame.shell import View
-from tfcompare.ui.widgets.figures import kept
+from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
 
@@ -34,7 +34,7 @@ class Pair:
 
     @property
     def baseline(self) -> Run:
-        """The run that the candidate is held against."""
+        """The run that the candidate is compared with."""
         return self.comparison.baseline
 
     @property
@@ -50,7 +50,7 @@ class Pair:
 
     @property
     def by_hand(self) -> tuple[Choice, ...]:
-        """What the user says of the pair's names, in as far as both runs have them."""
+        """The user's manual pairs and partings that apply to both runs."""
         return self.comparison.by_hand.get(self.candidate.id, ())
 
     def host_of(self, run: Run) -> str | None:
@@ -69,25 +69,25 @@ class Pair:
 
     @property
     def evidence(self) -> Evidence:
-        """What tells the ops of both runs apart beside their names."""
+        """What identifies the ops of both runs beside their names."""
         ours, theirs = (run.op_evidence(host=self.host_of(run)) for run in self.runs)
         return ours, theirs
 
     def ops(self, *, idle: bool) -> pd.DataFrame:
-        """The diff with each side's ranks, averages and shares; kept for the next rerun."""
+        """The diff with each side's ranks, averages and shares; cached for the next rerun."""
         return _ops(self.key, idle, self)
 
     def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
-        """The ops added up by name, type or scope, with each side's shares; kept for the next rerun."""
+        """The ops added up by name, type or scope, with each side's shares; cached for the next rerun."""
         return _groups(self.key, by, idle, self)
 
     def scopes(self) -> pd.DataFrame:
-        """The diff as a tree of name scopes; kept for the next rerun."""
+        """The diff as a tree of name scopes; cached for the next rerun."""
         return _scopes(self.key, self)
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells this pair and its figures from any other, for caches."""
+        """The cache key of this pair."""
         repeats = (tuple(r.content_id for r in self.comparison.repeats_of(run)) for run in self.runs)
         runs = tuple((run.content_id, run.id, more) for run, more in zip(self.runs, repeats, strict=True))
         return (*runs, self.comparison.per, self.comparison.host, self.by_hand)
@@ -165,7 +165,7 @@ def remarks(comparison: Comparison) -> None:
     for remark, names in remarked.items():
         st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
     for run in comparison.candidates:
-        found = kept(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
+        found = cached(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
         if hard := [m for m in found if m.is_hard]:
             st.warning(
                 f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike, so their times differ for "

@@ -1,11 +1,11 @@
-"""Loaded runs, shared by all sessions of the server: each is read once, the least recently used go first."""
+"""Loaded runs and comparisons, shared by all sessions of the server; the least recently used are dropped first."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import inf
 from time import monotonic
@@ -15,12 +15,13 @@ from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 
 if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
 
 Key = tuple[str, str, str, StepChoice]
 
-TRY_AGAIN_S = 10
+RETRY_AFTER_S = 10
 """For so long a run that could not be fetched is not asked for again: a page is drawn many times a minute."""
 
 
@@ -40,7 +41,7 @@ class RunCache:
         self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
         self._bytes: dict[Key, int] = {}
         self._together: frozenset[Key] = frozenset()
-        self._try_again_at: dict[Key, float] = {}
+        self._retry_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
 
     def request_together(self, found: Sequence[FoundRun], steps: StepChoice = OWN_STEPS) -> dict[FoundRun, Future[Run]]:
@@ -53,8 +54,8 @@ class RunCache:
         """The run with these steps, now or later; reading starts at once unless it was read or is being read."""
         key = _key(found, steps)
         with self._lock:
-            if monotonic() >= self._try_again_at.get(key, inf):
-                del self._futures[key], self._bytes[key], self._try_again_at[key]
+            if monotonic() >= self._retry_at.get(key, inf):
+                del self._futures[key], self._bytes[key], self._retry_at[key]
             future = self._futures.get(key)
             is_new = future is None
             if future is None:
@@ -78,15 +79,15 @@ class RunCache:
             except TfcompareError as error:
                 self._bytes[key] = 0
                 if isinstance(error, NotFetched):
-                    self._try_again_at[key] = monotonic() + TRY_AGAIN_S
-            except BaseException:  # a bug is no answer to keep; who waits for the future is told of it
+                    self._retry_at[key] = monotonic() + RETRY_AFTER_S
+            except BaseException:  # a bug is no answer to keep; whoever waits for the future gets it
                 self._futures.pop(key, None)
             for old in list(self._futures):
                 if sum(self._bytes.values()) <= self.max_bytes:
                     break
                 if old != key and old not in self._together and old in self._bytes:
                     del self._futures[old], self._bytes[old]
-                    self._try_again_at.pop(old, None)
+                    self._retry_at.pop(old, None)
 
 
 def outcome(done: Future[Run]) -> Run | TfcompareError:
@@ -100,3 +101,36 @@ def outcome(done: Future[Run]) -> Run | TfcompareError:
 def _key(found: FoundRun, steps: StepChoice) -> Key:
     # A run is read anew under another name: names are short and depend on the neighbours, and reading is quick.
     return found.stat_key, found.id, found.name, steps
+
+
+MAX_COMPARISONS = 8
+
+
+class Comparisons:
+    """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs, and always the last one."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._cached: OrderedDict[Hashable, tuple[Comparison, dict[int, int]]] = OrderedDict()
+
+    def of(self, runs: Sequence[Run], options: Hashable, make: Callable[[], Comparison]) -> Comparison:
+        """The comparison of these runs with `options`, cached or made now. Raises as `make` does."""
+        key = (tuple((run.content_id, run.id, run.name) for run in runs), options)
+        with self._lock:
+            if key in self._cached:
+                self._cached.move_to_end(key)
+                return self._cached[key][0]
+        made = make()
+        size_of_run = {id(run): run.memory_bytes for run in runs}
+        with self._lock:
+            made, _ = self._cached.setdefault(key, (made, size_of_run))
+            while len(self._cached) > 1 and (len(self._cached) > MAX_COMPARISONS or self._bytes() > self.max_bytes):
+                self._cached.popitem(last=False)
+        return made
+
+    def _bytes(self) -> int:
+        every: dict[int, int] = {}
+        for _, size_of_run in self._cached.values():
+            every |= size_of_run
+        return sum(every.values())

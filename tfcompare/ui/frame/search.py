@@ -19,7 +19,7 @@ from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
 from tfcompare.store.stored import Store
 from tfcompare.text import is_url
-from tfcompare.ui.frame.typed_paths import without_ways_out
+from tfcompare.ui.frame.access import without_ways_out
 
 _FRESH_FOR_S = 30
 _FRESH_ELSEWHERE_FOR_S = 300
@@ -36,22 +36,22 @@ class Search:
     are_samples: bool = False
 
 
-def search(settings: Settings, typed: Sequence[str], kept: Sequence[Path] = ()) -> Search:
-    """Look below all places, and those of uploads that are kept; answers from memory for half a minute.
+def search(settings: Settings, typed: Sequence[str], stored_here: Sequence[Path] = ()) -> Search:
+    """Look below all places, and uploads and captures in `stored_here`; results are cached for half a minute.
 
-    What remote places hold is remembered for five minutes. Without any place, and without a store, the sample runs.
+    Listings of remote places are cached for five minutes. Without any place, and without a store, the sample runs.
     """
     places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
     are_samples = not places and settings.store is None
     places = (sample_runs(),) if are_samples else places
-    result = _remembered((*places, *kept), settings.store)
+    result = _cached_search((*places, *stored_here), settings.store)
     found = without_ways_out(settings, typed, result.found)
-    return Search(places, found, result.problems, are_samples=are_samples and not kept)
+    return Search(places, found, result.problems, are_samples=are_samples and not stored_here)
 
 
-def look_again() -> None:
-    """Forget what was found, so that runs recorded since then show up."""
-    _remembered.clear()
+def rescan() -> None:
+    """Clear the cached results, so that new runs show up."""
+    _cached_search.clear()
     _listed.clear()
 
 
@@ -60,12 +60,12 @@ def opened(typed: str) -> str:
     (place,) = open_places([typed])
     if place.remote is not None:
         _listed.clear(place.address)
-        _remembered_listing(place.remote)
+        _cached_listing(place.remote)
     return place.address
 
 
 def look(places: Sequence[str | Path], look: Look = listing.look, store: str | None = None) -> Search:
-    """The runs below those places that can be opened, and in the store; what cannot be is told among the problems."""
+    """The runs below those places that can be opened, and in the store; the others are among the problems."""
     open_ones, problems = [], []
     for place in places:
         try:
@@ -73,9 +73,9 @@ def look(places: Sequence[str | Path], look: Look = listing.look, store: str | N
             open_ones.append(place)
         except NoSuchPlace as error:
             problems.append(str(error))
-    stored, said = _stored(store)
+    stored, notes = _stored(store)
     found = survey(open_places(open_ones), look, stored)
-    problems += [*map(str, found.lost), *filter(None, [found.why_none]), *said, *_hidden(stored, found.runs)]
+    problems += [*map(str, found.lost), *filter(None, [found.why_none]), *notes, *_hidden(stored, found.runs)]
     return Search(tuple(places), found.runs, tuple(problems))
 
 
@@ -93,18 +93,18 @@ def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
     if address is None:
         return [], ()
     try:
-        runs, said = Store(address).runs()
+        runs, notes = Store(address).runs()
     except TfcompareError as error:
         return [], (str(error),)
-    return [run.find() for run in runs], said if runs else (*said, f"{shown(address)}: there is no run in this store")
+    return [run.find() for run in runs], notes if runs else (*notes, f"{shown(address)}: there is no run in this store")
 
 
 @st.cache_resource(ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…")
-def _remembered(places: tuple[str | Path, ...], store: str | None) -> Search:
-    return look(places, _remembered_listing, store)
+def _cached_search(places: tuple[str | Path, ...], store: str | None) -> Search:
+    return look(places, _cached_listing, store)
 
 
-def _remembered_listing(place: RemotePlace) -> Listing:
+def _cached_listing(place: RemotePlace) -> Listing:
     found = _listed(place.address)
     if isinstance(found, Listing):
         return found

@@ -12,6 +12,7 @@ from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.places import lies_in
 from tfcompare.sources.remote.places import parse
+from tfcompare.sources.replicates import suggest
 from tfcompare.sources.step_choice import StepChoice, step_choice
 from tfcompare.text import is_url
 
@@ -32,7 +33,7 @@ class Selection:
     """The choice that all pages share. `places` are those typed into the page, beside those given at the start.
 
     `repeats`: pairs of a compared run and another recording of its program; the former is as it stood in the address
-    where that names no compared run. `by_hand`: which ops are said to be which; `is_by_hand_lost` where the address
+    where that names no compared run. `by_hand`: manual pairs of names; `is_by_hand_lost` where the address
     tells of more than it holds. `step_marker`: the host event that begins each step of all these runs, if one is named;
     `step_range`: the steps that count, such as `5:25`, None for all.
     """
@@ -221,16 +222,16 @@ def _settled_repeats(
     wanted: Sequence[Repeat], selection: Selection
 ) -> tuple[tuple[Repeat, ...], tuple[Misplaced, ...]]:
     """(the repeats of runs that are compared, each run once; the others)."""
-    kept: dict[str, str] = {}
+    primaries: dict[str, str] = {}
     misplaced = []
     for primary, run in wanted:
         if run in selection.compared:
             misplaced.append(Misplaced(run, "it is compared itself"))
         elif primary not in selection.compared:
             misplaced.append(Misplaced(run, f"there is no run {primary!r} among those compared"))
-        elif kept.setdefault(run, primary) != primary:
+        elif primaries.setdefault(run, primary) != primary:
             misplaced.append(Misplaced(run, "it was given for two runs, and counts for the first of them"))
-    return tuple((primary, run) for run, primary in kept.items()), tuple(misplaced)
+    return tuple((primary, run) for run, primary in primaries.items()), tuple(misplaced)
 
 
 def default_pair(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tuple[str, str] | None:
@@ -262,3 +263,26 @@ def _lies_in(run: FoundRun, place: str | Path) -> bool:
         return lies_in(run.path, parse(str(place)).path if is_url(place) else Path(place))
     except NoSuchPlace:  # a URL of a kind that is not opened
         return False
+
+
+MOST_AT_ONCE = 10
+"""More captures of a run are grouped only where that is asked for: all of them have to be read."""
+
+
+def with_replicates(selection: Selection, before: Selection, found: Sequence[FoundRun]) -> Selection:
+    """The selection with the replicates, by their names, of each run that was not compared before.
+
+    What is chosen itself stays as it is.
+    """
+    for run, runs in ungrouped(selection, suggest(found, selection.baseline, selection.candidates)).items():
+        more = [one for one in runs if one not in selection.compared]
+        if run not in before.compared and len(more) <= MOST_AT_ONCE:
+            selection = selection.with_repeats(run, (*selection.repeats_of(run), *more))
+    return selection
+
+
+def ungrouped(selection: Selection, suggested: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Of what is suggested, what is no repeat yet."""
+    grouped = {repeat for _, repeat in selection.repeats}
+    more = {run: tuple(r for r in runs if r not in grouped) for run, runs in suggested.items()}
+    return {run: runs for run, runs in more.items() if runs}

@@ -20,13 +20,11 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.ui.frame import cache_warning as kept
-from tfcompare.ui.frame import login, narrow, on_disk, sidebar, state, theme_watch, typed_paths
+from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, sidebar, state
 from tfcompare.ui.frame.loading import compared, fetch
-from tfcompare.ui.frame.replicates import with_replicates
 from tfcompare.ui.frame.search import Search, search
-from tfcompare.ui.frame.selection import Selection, default_pair, settle
-from tfcompare.ui.pages import captures, uploads
+from tfcompare.ui.frame.selection import Selection, default_pair, settle, with_replicates
+from tfcompare.ui.pages import capture_runs, home_uploads
 from tfcompare.ui.widgets import side_by_side
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
@@ -95,7 +93,6 @@ def setup(title: str, *, needs: Needs) -> View:
     """
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     side_by_side.style()
-    theme_watch.watch()
     narrow.watch()
     st.logo(LOGO, icon_image=ICON, size="large")
     st.title(title)
@@ -110,18 +107,18 @@ def setup(title: str, *, needs: Needs) -> View:
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
     login.show()
-    kept.tell()
+    cache_warning.show()
     for complaint in complaints:
         st.error(complaint)
     if complaints:
-        on_disk.read_again("tfcompare.on_disk.complaints", wish)
+        on_disk.reread_button("tfcompare.on_disk.complaints", wish)
     if needs == "runs":
         return view
     _stop_without_pair(view)
     baseline, candidates, repeats = _load(view)
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     comparison = _compare(view.selection, baseline, candidates, repeats)
-    _tell_what_is_compared(comparison)
+    _show_what_is_compared(comparison)
     on_disk.watch([run.found for run in (baseline, *candidates)])
     return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
 
@@ -129,15 +126,15 @@ def setup(title: str, *, needs: Needs) -> View:
 def _begin() -> tuple[View, Selection, list[str]]:
     """The view as far as nothing has to be loaded for it; what was wished for, and why not all of it could be had."""
     settings = settings_module.current()
-    may_type = typed_paths.may_type(settings, st.context.headers.to_dict())
+    may_type = access.may_type(settings, st.context.headers.to_dict())
     wish, complaints = state.wished(), []
     if wish.places and not may_type:
         complaints.append("Paths in a link are opened only for a browser on the machine that serves this page.")
         wish = replace(wish, places=())
-    opened, refused = typed_paths.opened(settings, wish.places)
+    opened, refused = access.opened(settings, wish.places)
     complaints += map(as_markdown, refused)
     wish = replace(wish, places=opened)
-    result = search(settings, wish.places, (*uploads.places(settings), *captures.places(settings)))
+    result = search(settings, wish.places, (*home_uploads.places(settings), *capture_runs.places(settings)))
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
@@ -195,7 +192,7 @@ def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
 
 
 def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
-    """Baseline, candidates and repeats, loaded. Candidates and repeats that cannot be had are told and left out."""
+    """The loaded baseline, candidates and repeats; the last two are reported and left out where they cannot be read."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
     outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.steps)
@@ -208,7 +205,7 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
     choose_steps(view, list(loaded.values()))
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
     if selection.baseline not in loaded or not candidates:
-        on_disk.read_again("tfcompare.on_disk.unreadable")
+        on_disk.reread_button("tfcompare.on_disk.unreadable")
         stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
     baseline = loaded[selection.baseline]
     repeats = usable_repeats(selection, [baseline, *candidates], loaded)
@@ -266,7 +263,9 @@ def _compare(
 ) -> Comparison:
     """The comparison of the chosen host, or of all where that host is not to be had."""
     try:
-        return compared(baseline, candidates, selection.per, selection.host, repeats, _by_hand(selection, candidates))
+        return compared(
+            baseline, candidates, selection.per, selection.host, repeats, _manual_pairs(selection, candidates)
+        )
     except TfcompareError as error:
         if selection.host is None:
             st.error(as_markdown(error))
@@ -275,12 +274,12 @@ def _compare(
     return _compare(replace(selection, host=None), baseline, candidates, repeats)
 
 
-def _by_hand(selection: Selection, candidates: Sequence[Run]) -> ByHand:
-    """What is said of the names of each candidate."""
+def _manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ByHand:
+    """The manual pairs of each candidate."""
     return {run.id: of_runs(selection.by_hand, selection.baseline, run.id) for run in candidates}
 
 
-def _tell_what_is_compared(comparison: Comparison) -> None:
+def _show_what_is_compared(comparison: Comparison) -> None:
     candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
     steps = chosen_steps((comparison.baseline, *comparison.candidates))

@@ -17,8 +17,7 @@ from tfcompare.settings import app_folder
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
 from tfcompare.ui.frame import state
-from tfcompare.ui.frame.replicates import ungrouped, with_replicates
-from tfcompare.ui.frame.selection import PER, Selection
+from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
 from tfcompare.ui.widgets.text import as_markdown
 from tfcompare.units import middle_ellipsis
 

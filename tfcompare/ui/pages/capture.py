@@ -26,10 +26,10 @@ from tfcompare.sources.capture import (
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import fetch
-from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.shell import View
-from tfcompare.ui.pages import captures
-from tfcompare.ui.pages.runs_table import browser_zone, recorded_text
+from tfcompare.ui.pages import capture_runs
+from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import deleting
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes, format_ms
@@ -43,7 +43,7 @@ _WIDTH = 200
 
 def show(view: View) -> None:
     """The page below its title."""
-    if not captures.this_browser_may_record(view.settings):
+    if not capture_runs.this_browser_may_record(view.settings):
         _refuse()
         return
     st.markdown(
@@ -57,7 +57,7 @@ def show(view: View) -> None:
         _follow(recording)
     elif recording is not None:
         _outcome(view, recording)
-    _kept(view)
+    _list_captures(view)
 
 
 def _refuse() -> None:
@@ -122,7 +122,7 @@ def _details(defaults: Request, *, is_busy: bool) -> Request:
 
 def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None:
     """Begin to record, if that is still allowed to who asks for it."""
-    if not captures.this_browser_may_record(settings):
+    if not capture_runs.this_browser_may_record(settings):
         st.rerun()
     try:
         request = replace(wish, addresses=parse_addresses([addresses]))
@@ -130,7 +130,7 @@ def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None
     except TfcompareError as error:
         st.error(as_markdown(error))
         return
-    st.session_state[_RECORDING] = BackgroundRecording(request, captures.folder(settings), name)
+    st.session_state[_RECORDING] = BackgroundRecording(request, capture_runs.folder(settings), name)
     st.rerun()
 
 
@@ -144,7 +144,7 @@ def _follow(recording: BackgroundRecording) -> None:
         left = f": {now.seconds_left:.0f} s left" if now.share is not None else " …"
         slot.progress(now.share or 0.0, text=as_markdown(now.sentence) + left)
         time.sleep(_REDRAW_S)
-    look_again()
+    rescan()
     st.rerun()
 
 
@@ -176,7 +176,7 @@ def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
     if isinstance(run, TfcompareError):
         st.error(as_markdown(run))
         return
-    st.success(f"{as_code(found.name)} was recorded: {_what_came(run)}.", icon=":material/check:")
+    st.success(f"{as_code(found.name)} was recorded: {_summary(run)}.", icon=":material/check:")
     if not run.info.has_steps:
         st.info(
             "No steps are marked in it, so nothing can be said per step. A loop of your own marks one with "
@@ -197,7 +197,7 @@ def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
     st.caption(f"It lies in {as_code(str(recorded.path))}.")
 
 
-def _what_came(run: Run) -> str:
+def _summary(run: Run) -> str:
     info = run.info
     hosts = f"{info.hosts} hosts ({', '.join(map(as_code, run.host_names))})" if info.hosts > 1 else "1 host"
     if not info.has_steps:
@@ -205,14 +205,14 @@ def _what_came(run: Run) -> str:
     return f"{hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"
 
 
-def _kept(view: View) -> None:
+def _list_captures(view: View) -> None:
     """The runs that were recorded here before, each with a way to delete it."""
-    runs = {run.id: run for run in view.found if captures.is_captured(view.settings, run.path)}
+    runs = {run.id: run for run in view.found if capture_runs.is_captured(view.settings, run.path)}
     if not runs:
         return
     st.subheader("Recorded here")
     things = [deleting.Thing(run.id, _what_and_when(run)) for run in runs.values()]
-    deleting.show(things, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_unsay)
+    deleting.show(things, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_clear_problem)
     if problem := st.session_state.get(_PROBLEM):
         st.error(problem)
 
@@ -222,22 +222,22 @@ def _what_and_when(run: FoundRun) -> str:
     return f"{as_code(run.name)} {when}, {format_bytes(run.size_bytes)}"
 
 
-def _unsay() -> None:
+def _clear_problem() -> None:
     st.session_state[_PROBLEM] = None
 
 
 def _delete(settings: Settings, run: FoundRun) -> None:
     """Delete a run, if that is still allowed to who asks for it; nothing on any page names it then."""
-    _unsay()
+    _clear_problem()
     try:
-        if not captures.delete(settings, run.path):
+        if not capture_runs.delete(settings, run.path):
             return
     except OSError as error:
         st.session_state[_PROBLEM] = f"{as_code(run.name)} cannot be deleted: {as_markdown(error.strerror or error)}."
         return
     st.session_state[_RECORDING] = None
     state.choose(state.chosen().without(run.id))
-    look_again()
+    rescan()
 
 
 def _use_as_baseline(run_id: str) -> None:

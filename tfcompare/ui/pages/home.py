@@ -16,12 +16,12 @@ from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.remote.places import shown
 from tfcompare.ui.frame import state
+from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.frame.run_cache import outcome
-from tfcompare.ui.frame.search import look_again, opened
+from tfcompare.ui.frame.search import opened, rescan
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
-from tfcompare.ui.frame.typed_paths import checked
-from tfcompare.ui.pages import runs_table, uploads
+from tfcompare.ui.pages import home_runs, home_uploads
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes
 
@@ -41,16 +41,16 @@ def show(view: View) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Runs", width="content")
         counted = st.empty()
-        st.button("Look again", icon=":material/refresh:", type="tertiary", on_click=look_again,
+        st.button("Look again", icon=":material/refresh:", type="tertiary", on_click=rescan,
                   help="Look for runs that were recorded since")  # fmt: skip
-        page = runs_table.controls(view.found)
+        page = home_runs.controls(view.found)
     counted.caption(_count(page, view), width="content")
     for problem in view.search.problems:
         st.error(as_markdown(problem))
     progress_slot = st.empty()
     table_slot = st.container()
     places(view)
-    uploads.section(view.settings)
+    home_uploads.section(view.settings)
     requests = _request(view, page)
     with_steps = _request_with_steps(view, requests)
     outcomes, drawn = _done(requests), _done(with_steps)
@@ -59,7 +59,7 @@ def show(view: View) -> None:
         headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in asked_anew} | dict(drawn))
     with table_slot:
         if page.runs:
-            runs_table.show(page.runs, outcomes, view.selection)
+            home_runs.show(page.runs, outcomes, view.selection)
             elsewhere = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
             _tell_what_is_elsewhere(elsewhere)
         elif view.found:
@@ -79,7 +79,7 @@ def _tell_what_is_elsewhere(runs: Sequence[FoundRun]) -> None:
         st.caption(f"{which} on another machine ({size}), and will be fetched when chosen.")
 
 
-def _count(page: runs_table.Page, view: View) -> str:
+def _count(page: home_runs.Page, view: View) -> str:
     if not view.found:
         return "none were found"
     of_all = f"{page.matching:,} of " if page.matching < len(view.found) else ""
@@ -87,7 +87,7 @@ def _count(page: runs_table.Page, view: View) -> str:
     return f"{of_all}{len(view.found):,} {what}"
 
 
-def _request(view: View, page: runs_table.Page) -> Requests:
+def _request(view: View, page: home_runs.Page) -> Requests:
     """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive.
 
     Of remote runs that nobody has chosen, only those that were fetched before are read; of those in a store none.

@@ -24,12 +24,12 @@ from tfcompare.tools.key_figures import Better, KeyFigure, better_by
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.pages import input_table
+from tfcompare.ui.pages import input_pipeline_ops
 from tfcompare.ui.widgets.cards import cards
+from tfcompare.ui.widgets.changes import verdicts
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.ui.widgets.verdicts import verdicts
 from tfcompare.units import format_percent, format_time_us
 
 Waits = tuple[InputWait, InputWait]
@@ -69,7 +69,7 @@ def headline(pair: Pair, waits: Waits) -> None:
 
 
 def input_verdicts(pair: Pair) -> InputVerdicts:
-    """Whether the candidate's steps wait longer, and its calls to tf.data take longer; kept for the next rerun."""
+    """Whether the candidate's steps wait longer, and its calls to tf.data take longer; cached for the next rerun."""
     return _verdicts(pair.key, pair)
 
 
@@ -222,15 +222,9 @@ def on_host(pair: Pair) -> None:
 
 def every_op(pair: Pair) -> None:
     """What changed among the input ops, and the table of all."""
-    diff = pair.diff("input_pipeline")
-    if diff.empty:
-        return
-    st.subheader("What changed in the input ops")
-    choice = input_table.controls(diff)
-    rows = input_table.rows_of(diff, choice)
-    input_table.movers(pair, rows, choice)
-    chosen = input_table.table(pair, rows)
-    input_table.chosen_op(pair, input_ops.with_shares(diff), chosen)
+    if not pair.diff("input_pipeline").empty:
+        st.subheader("What changed in the input ops")
+        input_pipeline_ops.TABLE.show(pair)
 
 
 def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -14,13 +15,18 @@ from tfcompare.charts.style import Quantity
 from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.run import Run
+from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.tools.op_stats import ROLES, time_shares, with_words
 from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.frame.selection import SAMPLE_GPU_PAIR, Selection, sample_pair
+from tfcompare.ui.frame.sidebar import HOME, link
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_percent, format_value
 
 By = KernelGrouping | Literal["launch"]
@@ -38,18 +44,59 @@ NO_OP = "(no op named)"
 """Stands for the op of kernels for which the profile names none."""
 
 CARDS_IN_A_ROW = 4
+OP_STATS_PAGE, KERNEL_STATS_PAGE = "pages/2_Op_stats.py", "pages/3_Kernel_stats.py"
+
+HOW_TO_ALLOW = """
+To record kernels, profile on a machine with a GPU whose profiler may be used:
+
+- **NVIDIA:** `libcupti` has to be on the library path, and the driver has to let users profile: set the module option
+  `NVreg_RestrictProfilingToAdminUsers=0`, or run the container with `--cap-add=SYS_ADMIN`.
+- **AMD:** TensorFlow or JAX has to be built with ROCm's profiler, and the user has to be in the groups `render` and
+  `video`; in a container pass on `/dev/kfd` and `/dev/dri`.
+"""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets above table and chart say."""
+    """What the widgets above table and chart choose."""
 
     by: By
     text: str
 
 
+def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun]) -> None:
+    """Explain which runs have no kernels and why; end the page where neither has any.
+
+    Where the sample runs are among those found, the two on a simulated GPU are offered.
+    """
+    without = [run for run, rows in zip(pair.runs, pair.tables("kernel_stats"), strict=True) if rows.empty]
+    if not without:
+        return
+    why, neither = " ".join(_why_missing(run) for run in without), len(without) == len(pair.runs)
+    st.info(f"There are no kernels to compare. {why}" if neither else f"{why} The other run stands alone here.")
+    if any(run.info.device_type != "TPU" for run in without):
+        with st.expander("How to record kernels", icon=":material/help:", expanded=neither):
+            st.markdown(HOW_TO_ALLOW)
+    if neither:
+        if samples := sample_pair(found, SAMPLE_GPU_PAIR):
+            on_gpu = replace(selection, baseline=samples[0], candidates=samples[1:], host=None)
+            link(KERNEL_STATS_PAGE, "Show the sample runs on a simulated GPU", on_gpu, icon=":material/memory:")
+        link(OP_STATS_PAGE, "Op stats shows what ran instead", selection, icon=":material/table_chart:")
+        link(HOME, "Choose runs that were recorded on GPUs", selection, icon=":material/home:")
+        st.stop()
+
+
+def _why_missing(run: Run) -> str:
+    name, device = as_code(run.name), run.info.device_type
+    if device == "TPU":
+        return f"{name} ran on TPUs, whose programs are not made of kernels; their ops are in Op stats."
+    if device == "GPU":
+        return f"{name} ran on GPUs, but its profile holds no kernel events: the profiler was not let record them."
+    return f"{name} holds no events of a GPU: it ran on the CPU, or the profiler was not let record the GPU."
+
+
 def headline(pair: Pair) -> None:
-    """What became of the kernel time, in a sentence and in key figures."""
+    """How the kernel time changed, in a sentence and in key figures."""
     diff = pair.diff("kernel_stats")
     if pair.baseline.content_id == pair.candidate.content_id:
         st.markdown("### Both are the same recording, byte for byte: no kernel differs.")
@@ -58,8 +105,9 @@ def headline(pair: Pair) -> None:
     cards(kernel_figures.kernel_figures(diff, pair.diff("copies")), CARDS_IN_A_ROW)
 
 
-def controls() -> Choice:
-    """The widgets that say which kernels are shown, and how they are added up."""
+def controls(pair: Pair) -> Choice:
+    """The widgets that choose which kernels are shown, and how they are grouped."""
+    del pair
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.segmented_control(
             "Group by", list(GROUPINGS), default="kernel_name", required=True, format_func=GROUPINGS.__getitem__,
@@ -82,7 +130,7 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 
 def every_row(pair: Pair, by: By) -> pd.DataFrame:
-    """The diff of the pair's kernels, added up, with ranks and shares; kept for the next rerun."""
+    """The diff of the pair's kernels, added up, with ranks and shares; cached for the next rerun."""
     return _rows(pair.key, by, pair)
 
 
@@ -96,7 +144,7 @@ def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
 
 
 def readings_of(pair: Pair) -> dict[str, str]:
-    """What the page writes for each kernel of the pair, and for no op at all; kept for the next rerun."""
+    """What the page writes for each kernel of the pair, and for no op at all; cached for the next rerun."""
     return _readings(pair.key, pair)
 
 
@@ -126,7 +174,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
             label_visibility="collapsed",
         )  # fmt: skip
     metric, quantity = QUANTITIES[of]
-    changes = kept(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
+    changes = cached(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
     if changes.empty:
         st.info(f"Nothing among these rows changed its {quantity.name}.")
         return
@@ -155,7 +203,7 @@ def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame
 
 
 def _numbered(labels: pd.Series) -> pd.Series:
-    """The labels, those that repeat told apart by a number."""
+    """The labels, numbered where they repeat."""
     place = labels.groupby(labels).cumcount()
     return labels.where(place == 0, labels + " #" + (place + 1).astype("str"))
 

@@ -27,7 +27,7 @@ from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import stop
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.downloads import file_stem
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code
 
@@ -66,7 +66,7 @@ class Chosen:
     @property
     def figures(self) -> Figures:
         """What `memory_summary` says of both."""
-        return kept(
+        return cached(
             self.pair,
             ("figures", self.memories),
             lambda: memory_sides.figures(self.pair.diff("memory_summary"), self.memories, self.hosts),
@@ -195,7 +195,7 @@ def timeline(chosen: Chosen) -> None:
                         partial(charts.memory_composition, side, frame, align),
                         on,
                     )
-    _say_what_is_drawn(chosen)
+    _explain_sampling(chosen)
     _timeline_csvs(chosen)
 
 
@@ -245,7 +245,7 @@ def _drawn(key: tuple[str, str], memory: Memory, level: Level, align: Align, _ru
     return memory_series.drawn(_run, memory, level, align)
 
 
-def _say_what_is_drawn(chosen: Chosen) -> None:
+def _explain_sampling(chosen: Chosen) -> None:
     """How many events were left out of the lines."""
     events = [
         memory_series.event_count(run, memory.host, memory.memory_id)

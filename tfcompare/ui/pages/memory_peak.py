@@ -16,10 +16,10 @@ from tfcompare.compare.movers import largest_changes
 from tfcompare.frames.memory import UNEXPLAINED
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Figures, MemoryPair, Part
+from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.memory import Chosen
-from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.downloads import csv_buttons
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import MINUS, MISSING, format_delta, format_percent_change, format_value
 
@@ -32,7 +32,7 @@ CHANGES = (*BOTH, "delta", "ratio")
 
 def breakdown(chosen: Chosen) -> None:
     """What is live at the peak of one run and not of the other: the largest changes, a table, a treemap."""
-    rows = kept(chosen.pair, ("peaks", chosen.memories), lambda: _rows(chosen))
+    rows = _peak_rows(chosen.pair, chosen)
     _remarks(chosen, rows)
     if rows.empty:
         return
@@ -42,7 +42,7 @@ def breakdown(chosen: Chosen) -> None:
     else:
         bars = partial(ops.movers, changes, "allocation_bytes", per="", by="what", quantity=HELD)
         draw(chosen.pair, "movers", bars, chosen.memories)
-    _table(chosen, rows)
+    PEAK_TABLE.show_rows(chosen.pair, chosen)
     by = st.segmented_control(
         "Parts by", list(PARTS), default="scope", required=True, format_func=PARTS.__getitem__, key="parts_by",
         bind="query-params",
@@ -85,34 +85,39 @@ def _remarks(chosen: Chosen, rows: pd.DataFrame) -> None:
         )
 
 
-def _table(chosen: Chosen, rows: pd.DataFrame) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("#### Every allocation at the peak", width="content")
-        every = st.toggle("All columns", key="all_columns", bind="query-params")
+def _columns(pair: Pair, rows: pd.DataFrame, chosen: Chosen, every: bool) -> list[str]:
+    del pair, rows, chosen
     names = ["op_name", "region_type", "data_type", "shape", *(f"allocation_bytes_{role}" for role in CHANGES[:3])]
     names += [f"occurrences_{role}" for role in BOTH]
     if every:
         names += ["status", "match", "verdict", "allocation_bytes_ratio"]
         names += [f"requested_bytes_{role}" for role in CHANGES]
         names += ["op_name_candidate", "shape_candidate", "host", "memory_id"]
-    shown = [tables.shown(name, schema.MEMORY_PEAK) for name in names]
-    ordered, _ = tables.sortable(_with_gaps(rows), shown, key=f"peak_{every}")
-    csv_buttons(
-        rows.iloc[ordered["place"]][names],
-        lambda: chosen.pair.comparison.table("memory_peak"),
-        name=f"memory_peak {chosen.pair.baseline.name} {chosen.pair.candidate.name}",
-        key="peak_csv",
-    )
+    return names
 
 
 def _with_gaps(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with nothing where a text says nothing, and their `place`."""
+    """The rows with nothing where a text says nothing."""
     texts = ["op_name", "region_type", "data_type", "shape", "op_name_candidate", "shape_candidate"]
     gaps = {name: rows[name].mask(rows[name].isin(_SAYS_NOTHING)) for name in texts}
-    return rows.assign(place=range(len(rows)), **gaps)
+    return rows.assign(**gaps)
 
 
 _SAYS_NOTHING = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
+
+
+def _peak_rows(pair: Pair, chosen: Chosen) -> pd.DataFrame:
+    return cached(pair, ("peaks", chosen.memories), lambda: _rows(chosen))
+
+
+PEAK_TABLE = TablePage(
+    table=schema.MEMORY_PEAK,
+    title=lambda _chosen: "Every allocation at the peak",
+    rows=_peak_rows,
+    columns=_columns,
+    cells=_with_gaps,
+    is_section=False,
+)
 
 
 def fields(chosen: Chosen) -> None:
@@ -178,11 +183,8 @@ def _fraction_delta(value: float, unit: str) -> str:
     return f"{value:+.3f}".replace("-", MINUS)
 
 
-def summary(chosen: Chosen) -> None:
-    """The diff of `memory_summary`: every memory of every host."""
-    rows = chosen.pair.diff("memory_summary")
-    st.markdown("#### All memories of both runs")
-    every = st.toggle("All columns", key="all_columns_summary", bind="query-params")
+def _summary_columns(pair: Pair, rows: pd.DataFrame, chosen: Chosen, every: bool) -> list[str]:
+    del pair, chosen
     names = ["memory_id", *(["host"] if rows["host"].nunique() > 1 or every else [])]
     names += [f"peak_bytes_{role}" for role in CHANGES]
     names += [f"peak_heap_bytes_{role}" for role in BOTH]
@@ -191,14 +193,17 @@ def summary(chosen: Chosen) -> None:
         rest = [name for name in rows.columns if name.startswith(_METRICS) and name not in names]
         names += [name for name in rest if not name.endswith("_ratio")]
         names += ["status", "match", "verdict"]
-    shown = [tables.shown(name, schema.MEMORY_SUMMARY) for name in names]
-    ordered, _ = tables.sortable(rows, shown, key=f"summary_{every}", address="summary_")
-    csv_buttons(
-        ordered[names],
-        lambda: chosen.pair.comparison.table("memory_summary"),
-        name=f"memory_summary {chosen.pair.baseline.name} {chosen.pair.candidate.name}",
-        key="summary_csv",
-    )
+    return names
 
 
 _METRICS = tuple(column.name for column in schema.MEMORY_SUMMARY.metrics)
+
+SUMMARY_TABLE = TablePage(
+    table=schema.MEMORY_SUMMARY,
+    title=lambda _chosen: "All memories of both runs",
+    rows=lambda pair, _chosen: pair.diff("memory_summary"),
+    columns=_summary_columns,
+    is_section=False,
+    switch="all_columns_summary",
+    address="summary_",
+)

@@ -17,13 +17,12 @@ from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools import op_stats as tf_stats
 from tfcompare.tools import step_series
 from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
-from tfcompare.ui.widgets import manual as by_hand
-from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.ui.widgets.whole_table import whole_table
 from tfcompare.units import format_percent
 
 Where = Literal["Device", "Host", "both"]
@@ -37,7 +36,7 @@ BOTH = ("baseline", "candidate")
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets on top of the page say."""
+    """What the widgets on top of the page choose."""
 
     where: Where
     idle: bool
@@ -97,51 +96,35 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     """The largest changes among the rows."""
-    changes = kept(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
+    st.subheader("What changed")
+    changes = cached(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
     if changes.empty:
         st.info("Nothing among these rows changed its self time.")
         return
     largest(pair, changes, "self_time_us", by=choice.by, on=choice)
 
 
-def columns(pair: Pair, choice: Choice, *, every: bool) -> list[tables.Shown]:
+def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
     """The table's columns, the most telling first."""
+    del rows
     per = "_per_step" if pair.comparison.per == "step" else ""
     side = ["host_or_device"] if choice.where == "both" or every else []
     self_time = [f"self_time_us{per}_{role}" for role in SELF_TIME]
     shares = [f"self_share_{role}" for role in BOTH]
     occurrences = [f"occurrences{per}_{role}" for role in BOTH]
-    if choice.by == "op_name":
-        wall_time = [f"wall_time_us{per}_{role}" for role in BOTH] if every and any(map(has_steps, pair.runs)) else []
-        names = ["op_name", "op_type", *side, *self_time, *wall_time, "status", "verdict"]
-        if every:
-            names += ["evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
-            names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
-            names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
-    else:
+    if choice.by != "op_name":
         names = [choice.by, *side, *self_time, "status", "verdict"]
-        if every:
-            names += ["evidence", *INTERVAL, *shares, *occurrences, "match"]
-    return [tables.shown(name, schema.OP_STATS) for name in names]
+        return names + (["evidence", *INTERVAL, *shares, *occurrences, "match"] if every else [])
+    wall_time = [f"wall_time_us{per}_{role}" for role in BOTH] if every and any(map(has_steps, pair.runs)) else []
+    names = ["op_name", "op_type", *side, *self_time, *wall_time, "status", "verdict"]
+    if every:
+        names += ["evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
+        names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
+        names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
+    return names
 
 
 _TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_share"
-
-
-def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
-    """The table, its CSVs, and the name of the op that is chosen in it."""
-    return whole_table(
-        rows,
-        title=f"Every {GROUPINGS[choice.by]}",
-        nothing=f"No row has all words of {as_code(choice.text)}. Clear the filter to see all."
-        if choice.text
-        else "The profiles hold no ops here.",
-        columns=lambda every: columns(pair, choice, every=every),
-        key=f"table_{choice.by}_{choice.where}",
-        file=f"op_stats {pair.baseline.name} {pair.candidate.name}",
-        everything=lambda: everything(pair),
-        row_name=row_name if choice.by == "op_name" else None,
-    )
 
 
 def everything(pair: Pair) -> pd.DataFrame:
@@ -151,25 +134,26 @@ def everything(pair: Pair) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def row_name(rows: pd.DataFrame) -> pd.Series:
+def row_key(rows: pd.DataFrame) -> pd.Series:
     """A name for each op that no other op has; an added one may be called like one that was removed."""
     names: pd.Series = rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
     return names.mask(rows["status"] == "added", "+" + names)
 
 
-def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
+def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
     """The chosen op in every step of both runs."""
+    del rows
     every = pair.ops(idle=True)
-    rows = every[row_name(every) == chosen]
-    if rows.empty and choice.by == "op_name":
+    found = every[row_key(every) == chosen]
+    if found.empty and choice.by == "op_name":
         st.caption(
             "Choose a row, at its left end, to see that op in every step of both runs, and to pair or part it by hand."
         )
-    if rows.empty:
+    if found.empty:
         return
-    row = rows.iloc[0]
+    row = found.iloc[0]
     st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
-    _by_hand(pair, every, row)
+    _pair_manually(pair, every, row)
     frames = [_in_steps(pair, row, role) for role in BOTH]
     if all(frame.empty for frame in frames):
         st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
@@ -178,11 +162,11 @@ def chosen_op(pair: Pair, chosen: str | None, choice: Choice) -> None:
     draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
 
 
-def _by_hand(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
-    """What can be said of the chosen op: that it is another than its partner, or which its partner is."""
+def _pair_manually(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
+    """Part the chosen op from its partner, or give it one."""
     here = every[every["host_or_device"] == row["host_or_device"]]
     side = "candidate" if row["status"] == "added" else "baseline"
-    subject = by_hand.Subject(
+    subject = manual.Subject(
         None if row["status"] == "added" else (str(row["op_name"]),),
         None if row["status"] == "removed" else (str(row["op_name_candidate"]),),
         kind=str(row["op_type"]),
@@ -190,10 +174,10 @@ def _by_hand(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
         match=str(row["match"]),
     )
     if row["op_type"] != schema.IDLE:
-        rows = by_hand.Rows(
+        rows = manual.Rows(
             here, ("op_name",), "self_time_us", lambda name, kind, _: f"{row['host_or_device']}:{kind}:{name[0]}"
         )
-        by_hand.of_row(pair, subject, rows)
+        manual.of_row(pair, subject, rows)
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
@@ -205,6 +189,27 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
     suffix = "_candidate" if role == "candidate" else ""
     op = {"host_or_device": row["host_or_device"], **{k: row[f"{k}{suffix}"] for k in ("op_type", "op_name")}}
     return step_series.op_by_step(run.table("op_steps", host=pair.host_of(run)), steps_of_run, op)
+
+
+def _nothing(choice: Choice) -> str:
+    if not choice.text:
+        return "The profiles hold no ops here."
+    return f"No row has all words of {as_code(choice.text)}. Clear the filter to see all."
+
+
+TABLE = TablePage(
+    table=schema.OP_STATS,
+    title=lambda choice: f"Every {GROUPINGS[choice.by]}",
+    controls=controls,
+    rows=rows_of,
+    columns=columns,
+    changes=movers,
+    details=chosen_op,
+    row_key=row_key,
+    has_row_key=lambda choice: choice.by == "op_name",
+    everything=everything,
+    nothing=_nothing,
+)
 
 
 def distributions(pair: Pair, choice: Choice) -> None:

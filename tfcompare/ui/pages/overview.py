@@ -36,7 +36,7 @@ from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
@@ -77,7 +77,7 @@ def headlines(comparison: Comparison) -> None:
 def step_sentences(comparison: Comparison, candidate: Run) -> list[str]:
     """What the step time alone does not tell: time between steps, and dispatch where the device is not waited for."""
     make = (between_steps_sentence, dispatch_sentence)
-    return kept(comparison, ("step_sentences", candidate.id), lambda: [of(comparison, candidate) for of in make])
+    return cached(comparison, ("step_sentences", candidate.id), lambda: [of(comparison, candidate) for of in make])
 
 
 def first_sentence(text: str) -> tuple[str, str]:
@@ -114,13 +114,13 @@ def verdicts(comparison: Comparison) -> Callable[[], None]:
 
 
 def _outlying(comparison: Comparison) -> None:
-    """Which steps were kept from deciding, and what made them long."""
+    """Which steps are outliers, and what made them long."""
     runs = (comparison.baseline, *comparison.candidates)
     timed = [(side, run) for side, run in zip(sides(comparison), runs, strict=True) if has_steps(run)]
-    said = kept(comparison, "outlying", lambda: [
+    sentences = cached(comparison, "outlying", lambda: [
         in_words(outlying(run, comparison.host_of(run)), f"{_role(side)}, {as_code(side.name)},") for side, run in timed
     ])  # fmt: skip
-    for sentence in filter(None, said):
+    for sentence in filter(None, sentences):
         st.caption(sentence, help=OUTLYING)
 
 
@@ -143,13 +143,13 @@ def attribution(pair: Pair) -> None:
         draw(pair, "average_steps", lambda: average_steps(found.parts, pair.sides))
     roles = ("baseline", "candidate")
     of_hosts = list(zip(pair.runs, found.hosts, strict=True))
-    steps_of_sides = kept(pair, "attributed_outliers", lambda: [outlying(run, host) for run, host in of_hosts])
-    said = average_in_words(list(zip(roles, steps_of_sides, strict=True)))
+    steps_of_sides = cached(pair, "attributed_outliers", lambda: [outlying(run, host) for run, host in of_hosts])
+    outliers = average_in_words(list(zip(roles, steps_of_sides, strict=True)))
     if found.host_sentence:
         hosts = " and ".join(dict.fromkeys(map(as_code, found.hosts)))
-        said = f"Parts and ops are those of host {hosts}. {said}"
-    if said:
-        st.caption(said)
+        outliers = f"Parts and ops are those of host {hosts}. {outliers}"
+    if outliers:
+        st.caption(outliers)
     if found.moved_most is None:
         return
     moved = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]
@@ -169,7 +169,7 @@ def advice(pair: Pair) -> None:
     """What to try next in the candidate, and what got better, got worse and stayed as it was since the baseline."""
     facts = (_facts(run.content_id, pair.host_of(run), run) for run in pair.runs)
     recorded = map(pair.comparison.recordings, pair.runs)
-    found = kept(pair, "advice", lambda: advise_on(*map(with_repeats, facts, recorded)))
+    found = cached(pair, "advice", lambda: advise_on(*map(with_repeats, facts, recorded)))
     st.subheader("What to try next")
     if found.caveat:
         st.info(found.caveat)
@@ -224,7 +224,7 @@ def _within(key: tuple[Any, ...], part: str, _pair: Pair) -> step_attribution.Wi
 
 def figures(pair: Pair) -> None:
     """The key figures of the pair, with what changed."""
-    numbers = kept(pair, "key_figures", lambda: _key_figures(pair))
+    numbers = cached(pair, "key_figures", lambda: _key_figures(pair))
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
         return
@@ -262,7 +262,7 @@ def step_times(pair: Pair) -> None:
             "host event that begins each under “Steps begin with” in the sidebar."
         )
         return
-    frames = kept(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
+    frames = cached(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
     series = list(zip(sides(pair.comparison), frames, strict=True))
     with two_charts("step_times"):
         draw(pair, "step_times", lambda: steps.step_times(series))
@@ -294,7 +294,7 @@ def top_ops(pair: Pair) -> None:
     st.subheader("Where the time goes")
     with two_charts("top_ops"):
         for side, run in zip(pair.sides, pair.runs, strict=True):
-            place, ranked = kept(pair, ("ranked", side.position > 0), partial(_ranked, pair, run))
+            place, ranked = cached(pair, ("ranked", side.position > 0), partial(_ranked, pair, run))
             if ranked.empty:
                 st.info(f"{as_code(run.name)} holds no ops: the profiler recorded no op events.")
                 continue
@@ -312,7 +312,7 @@ def _ranked(pair: Pair, run: Run) -> tuple[str, pd.DataFrame]:
 def movers(pair: Pair) -> None:
     """The ten ops that changed the most."""
     st.subheader("What changed the most")
-    changes = kept(pair, "movers", lambda: largest_changes(pair.diff(), n=ops.TOP))
+    changes = cached(pair, "movers", lambda: largest_changes(pair.diff(), n=ops.TOP))
     if changes.empty:
         st.info("No op's self time differs between these runs.")
         return

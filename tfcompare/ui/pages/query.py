@@ -22,8 +22,8 @@ from tfcompare.run import Run
 from tfcompare.ui.frame.loading import QUIET_S, fetch
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, stop
-from tfcompare.ui.pages import query_result
-from tfcompare.ui.pages.query_catalogue import catalogue
+from tfcompare.ui.pages import query_tables
+from tfcompare.ui.pages.query_tables import catalogue
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
 MOST_ROWS = 10_000
@@ -53,15 +53,15 @@ def show(view: View) -> None:
     catalogue()
     sql = st.session_state[_ASKED]
     identity = (sql, tables.roles, tuple((run.content_id, run.id, run.name) for run in tables.runs))
-    kept: tuple[Any, Answer | str] | None = st.session_state.get(_OUTCOME)
-    if kept is None or kept[0] != identity:
-        kept = st.session_state[_OUTCOME] = (identity, _outcome(sql, tables))
-    if isinstance(kept[1], str):
+    stored: tuple[Any, Answer | str] | None = st.session_state.get(_OUTCOME)
+    if stored is None or stored[0] != identity:
+        stored = st.session_state[_OUTCOME] = (identity, _outcome(sql, tables))
+    if isinstance(stored[1], str):
         st.error("The query was not answered:")
-        st.code(kept[1], language=None, wrap_lines=True)
+        st.code(stored[1], language=None, wrap_lines=True)
         return
     nothing = next((ready.nothing for ready in READY if ready.sql == sql), "The query gives no rows.")
-    query_result.show(kept[1], tables, nothing=nothing, limits=_limits())
+    query_tables.show(stored[1], tables, nothing=nothing, limits=_limits())
 
 
 def _limits() -> Limits:

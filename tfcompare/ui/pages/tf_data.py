@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -20,12 +20,10 @@ from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_steps import ROLES, Sides
-from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.downloads import csv_buttons
-from tfcompare.ui.widgets.figures import kept
+from tfcompare.ui.widgets.changes import verdicts
+from tfcompare.ui.widgets.figures import cached
+from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code, as_markdown
-from tfcompare.ui.widgets.verdicts import verdicts
-from tfcompare.ui.widgets.whole_table import whole_table
 from tfcompare.units import format_count, format_time_us
 
 SUFFIXES = ("baseline", "candidate")
@@ -41,7 +39,7 @@ HOW_TO_RECORD = (
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets say: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
+    """What the widgets choose: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
 
     row: pd.Series
     rank: int
@@ -75,7 +73,7 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
         pipelines, executions = (pair.tables(name)[role] for name in ("tf_data_pipelines", "tf_data"))
         return analyse(pipelines, executions, **chosen)  # type: ignore[arg-type]
 
-    return kept(pair, ("analysis", role, *chosen.items()), make)
+    return cached(pair, ("analysis", role, *chosen.items()), make)
 
 
 def _calls(side: Analysis | None) -> str:
@@ -120,42 +118,43 @@ def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
     return on_calls(_pair.comparison, _pair.candidate, _pair.diff("tf_data_pipelines"))
 
 
-def summary(pair: Pair) -> pd.DataFrame:
-    """All pipelines with their latencies on both sides; returns their diff."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("All pipelines", width="content")
-        every = st.toggle("All columns", key="all_pipeline_columns", bind="query-params")
-    rows = pair.diff("tf_data_pipelines")
-    matched = rows[rows["status"] == "matched"]
-    renamed = bool((matched["pipeline"] != matched["pipeline_candidate"]).any())
-    if renamed:
-        st.caption(
-            "The runs do not have the same pipelines. Those whose graphs are most alike stand side by side, whatever "
-            "their numbers."
-        )
-    shown = _pipeline_columns(rows, "_per_step" if pair.comparison.per == "step" else "", every=every, renamed=renamed)
-    ordered, _ = tables.sortable(rows, shown, key=f"pipelines_{every}", address="pipelines_")
-    csv_buttons(
-        ordered[[column.name for column in shown]],
-        lambda: pair.comparison.table("tf_data_pipelines"),
-        name=f"tf_data_pipelines {pair.baseline.name} {pair.candidate.name}",
-        key="csv_pipelines",
-    )
-    return rows
-
-
-def _pipeline_columns(rows: pd.DataFrame, per: str, *, every: bool, renamed: bool) -> list[tables.Shown]:
+def _pipeline_columns(pair: Pair, rows: pd.DataFrame, choice: None, every: bool) -> list[str]:
+    del choice
+    per = "_per_step" if pair.comparison.per == "step" else ""
     names = ["pipeline", *(["host"] if rows["host"].nunique() > 1 else [])]
-    names += ["pipeline_candidate"] if renamed or every else []
+    names += ["pipeline_candidate"] if every or _are_renamed(rows) else []
     names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
     names += [f"mean_latency_us_{role}" for role in (*SUFFIXES, "delta", "ratio")] + ["verdict"]
     others = (f"slow_calls{per}", f"calls{per}", "min_latency_us")
     names += [f"{name}_{role}" for name in others for role in SUFFIXES]
     names += ["status"] if every or (rows["status"] != "matched").any() else []
-    names += ["evidence", *(f"bottleneck_self_time_us_{role}" for role in SUFFIXES)] if every else []
-    shown = [tables.shown(name, schema.TF_DATA_PIPELINES) for name in names]
-    texts = [f"bottleneck_{role}" for role in SUFFIXES] if every else []
-    return shown + [_with_role(tables.shown(name, schema.TF_DATA_PIPELINES), name) for name in texts]
+    more = ("bottleneck_self_time_us", "bottleneck")
+    return names + (["evidence", *(f"{name}_{role}" for name in more for role in SUFFIXES)] if every else [])
+
+
+def _are_renamed(rows: pd.DataFrame) -> bool:
+    matched = rows[rows["status"] == "matched"]
+    return bool((matched["pipeline"] != matched["pipeline_candidate"]).any())
+
+
+def _explain_renamed(pair: Pair, rows: pd.DataFrame, choice: None, chosen: str | None) -> None:
+    del pair, choice, chosen
+    if _are_renamed(rows):
+        st.caption(
+            "The runs do not have the same pipelines. Those whose graphs are most alike stand side by side, whatever "
+            "their numbers."
+        )
+
+
+PIPELINES = TablePage(
+    table=schema.TF_DATA_PIPELINES,
+    title=lambda _choice: "All pipelines",
+    rows=lambda pair, _choice: pair.diff("tf_data_pipelines"),
+    columns=_pipeline_columns,
+    details=_explain_renamed,
+    switch="all_pipeline_columns",
+    address="pipelines_",
+)
 
 
 def controls(rows: pd.DataFrame) -> Choice:
@@ -183,12 +182,14 @@ def controls(rows: pd.DataFrame) -> Choice:
                 help="The one with the longest call comes first; those that only feed a device come last",
             )  # fmt: skip
             row = here.iloc[names[chosen]]
-        kept = int(max(row[f"executions_kept_{role}"] for role in SUFFIXES if pd.notna(row[f"executions_kept_{role}"])))
+        executions = int(
+            max(row[f"executions_kept_{role}"] for role in SUFFIXES if pd.notna(row[f"executions_kept_{role}"]))
+        )
         rank = 0
-        if kept > 1:
+        if executions > 1:
             rank = st.number_input(
-                "Rank of the execution", 0, kept - 1, 0, key="rank", bind="query-params", width=180,
-                help=f"0 is the slowest of each run, {kept - 1} the fastest that is kept",
+                "Rank of the execution", 0, executions - 1, 0, key="rank", bind="query-params", width=180,
+                help=f"0 is the slowest of each run, {executions - 1} the fastest that is kept",
             )  # fmt: skip
     return Choice(row.drop(["longest", "feeds"]), int(rank))
 
@@ -223,7 +224,7 @@ def _own_hosts(pair: Pair) -> tuple[dict[str, str], dict[str, str]]:
 def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
     """The diff of the chosen execution, iterator by iterator, with one column `iterator` and `long_name` for both."""
     execution = (str(choice.row["host"]), choice.pipeline(0), choice.pipeline(1), choice.rank)
-    return kept(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
+    return cached(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
 
 
 def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
@@ -242,10 +243,10 @@ def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
         name: rows[f"{name}_baseline"].where(rows["status"] != "added", rows[f"{name}_candidate"])
         for name in ("iterator", "long_name")
     }
-    return rows.assign(**either | {"iterator": _told_apart(either["iterator"], rows)})
+    return rows.assign(**either | {"iterator": _distinct(either["iterator"], rows)})
 
 
-def _told_apart(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
+def _distinct(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
     """Of several `TFRecord` each as `TFRecord (FlatMap[1])`, or `TFRecord (FlatMap[1] → FlatMap[0])`."""
     sides = (rows[f"long_name_{role}"].fillna("") for role in SUFFIXES)
     ours, theirs = (names.map(whereabouts(names.unique())) for names in sides)
@@ -254,31 +255,25 @@ def _told_apart(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
     return iterator.where(where == "", iterator + " (" + where + ")")
 
 
-def node_table(pair: Pair, rows: pd.DataFrame) -> None:
-    """Every iterator of the execution on both sides, and the CSVs."""
-    whole_table(
-        rows,
-        title="Every iterator of the execution",
-        nothing="Neither run has this execution.",
-        columns=lambda every: _node_columns(every=every),
-        key="iterators",
-        file=f"tf_data {pair.baseline.name} {pair.candidate.name}",
-        everything=lambda: pair.comparison.table("tf_data"),
-    )
-
-
-def _node_columns(*, every: bool) -> list[tables.Shown]:
+def _node_columns(pair: Pair, rows: pd.DataFrame, shown: tuple[Choice, Sides], every: bool) -> list[str]:
+    del pair, rows, shown
     names = ["iterator", *(f"self_time_us_{role}" for role in ("baseline", "candidate", "delta", "ratio")), "status"]
     names += [f"{name}_{role}" for name in ("total_duration_us", "calls") for role in SUFFIXES]
     if not every:
-        return [tables.shown(name, schema.TF_DATA) for name in names]
+        return names
     more = "on_critical_path is_bottleneck start_us parallelism buffer_limit buffered_elements element_size_bytes"
     names += [f"{name}_{role}" for name in more.split() for role in SUFFIXES]
     names += ["match", "verdict", "long_name", "iterator_id", "iterator_id_candidate"]
-    texts = [f"{name}_{role}" for name in ("autotune", "shapes", "types", "dataset", "settings") for role in SUFFIXES]
-    shown = [tables.shown(name, schema.TF_DATA) for name in names]
-    return shown + [_with_role(tables.shown(name, schema.TF_DATA), name) for name in texts]
+    return names + [
+        f"{name}_{role}" for name in ["autotune", "shapes", "types", "dataset", "settings"] for role in SUFFIXES
+    ]
 
 
-def _with_role(shown: tables.Shown, name: str) -> tables.Shown:
-    return replace(shown, label=f"{shown.label}, {name.rpartition('_')[2]}")
+ITERATORS = TablePage(
+    table=schema.TF_DATA,
+    title=lambda _shown: "Every iterator of the execution",
+    rows=lambda pair, shown: node_rows(pair, *shown),
+    columns=_node_columns,
+    nothing=lambda _shown: "Neither run has this execution.",
+)
+"""Of a choice and its analyses."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -14,7 +13,7 @@ from tfcompare.compare.tf_data.tf_data_change import Analysis
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.tf_data_steps import Sides
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, show
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_count, format_time_us
@@ -28,14 +27,14 @@ def both_graphs(pair: Pair, sides: Sides) -> None:
         "alone; hovering tells all that is known."
     )
     which = tuple(None if side is None else (side.host, side.pipeline, side.rank) for side in sides)
-    drawn, figures = kept(pair, ("graphs", which), lambda: _drawn(pair, sides))
+    drawn, figures = cached(pair, ("graphs", which), lambda: _drawn(pair, sides))
     with two_charts("graphs"):
         for run, graph, figure, key in zip(pair.runs, drawn, figures, ("baseline", "candidate"), strict=True):
             if graph.nodes.empty:
                 st.info(f"{as_code(run.name)} does not have this execution.")
             else:
-                draw(pair, f"graph_{key}", partial(_itself, figure), which)
-    _tell_what_is_left_out(drawn)
+                show(figure, f"graph_{key}")
+    _report_left_out(drawn)
 
 
 def _drawn(pair: Pair, sides: Sides) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
@@ -47,10 +46,6 @@ def _drawn(pair: Pair, sides: Sides) -> tuple[tuple[Graph, Graph], tuple[Any, An
     texts = [_text(side) for side in sides]
     figures = pipeline_graphs(((pair.sides[0], drawn[0], texts[0]), (pair.sides[1], drawn[1], texts[1])), execution)
     return drawn, figures
-
-
-def _itself(figure: Any) -> Any:
-    return type(figure)(figure)
 
 
 def _names(pair: Pair, sides: Sides) -> tuple[set[str], set[str]]:
@@ -70,7 +65,7 @@ def _text(side: Analysis | None) -> str:
     return "" if side is None else f"{side.pipeline}, took {format_time_us(side.latency_us)}"
 
 
-def _tell_what_is_left_out(drawn: tuple[Graph, Graph]) -> None:
+def _report_left_out(drawn: tuple[Graph, Graph]) -> None:
     for role, graph in zip(("baseline", "candidate"), drawn, strict=True):
         if graph.left_out:
             st.info(

@@ -91,7 +91,7 @@ def overlapping(sides: Sides) -> None:
 def what_to_do(pair: Pair, sides: Sides, waits: Waits) -> None:
     """The guide's advice for the bottleneck of either run."""
     st.subheader("What to do about it")
-    told: dict[str, list[str]] = {}
+    advised: dict[str, list[str]] = {}
     for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
         if side is None or side.bottleneck is None:
             continue
@@ -99,9 +99,9 @@ def what_to_do(pair: Pair, sides: Sides, waits: Waits) -> None:
         text = f"**{name}**: {advice(side.bottleneck)}"
         if not wait.is_bound:
             text = "nothing to gain here: the run is not input bound."
-        told.setdefault(text, []).append(f"{role} {as_code(run.name)}")
-    for text, who in told.items():
+        advised.setdefault(text, []).append(f"{role} {as_code(run.name)}")
+    for text, who in advised.items():
         st.markdown(f"- {' and '.join(who)}, {text}")
-    if not told:
+    if not advised:
         st.markdown("There is no bottleneck to advise on.")
     st.markdown(f"More in TensorFlow's guide [Analyze tf.data performance]({GUIDE}).")

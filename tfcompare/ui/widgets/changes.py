@@ -1,8 +1,8 @@
-"""What changed the most, as every page with such a chart shows it: how much, and how sure that is."""
+"""What changed the most, and the verdicts on it, as several pages show them."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -10,10 +10,12 @@ import streamlit as st
 from tfcompare.charts import ops
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import SELF_TIME, Quantity
+from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_of
 from tfcompare.compare.movers import metric_in
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.text import as_markdown
 
 NOTHING_TESTED = (
     "None of these changes could be tested, so whether they are more than chance is not known: it takes steps that are "
@@ -50,3 +52,15 @@ def largest(
         bars()
         intervals = f"{key}_intervals"
         draw(pair, intervals, lambda: change_intervals(changes, ratios, by=by, quantity=quantity), (by, quantity, on))
+
+
+def verdicts(pair: Pair, rows: Sequence[Judged], title: str, axis: str, *, key: str) -> None:
+    """The intervals of all rows in one chart, where there are any, and below it a line on each."""
+    if any(is_drawn(row.verdict) for row in rows):
+        draw(pair, key, lambda: verdict_intervals(rows, title, axis))
+    lines = [
+        f"{as_markdown(row.name)}: **{word_of(row.verdict)}** – {as_markdown(row.verdict.reason)}." for row in rows
+    ]
+    caveats = dict.fromkeys(row.verdict.caveat for row in rows if row.verdict.caveat)
+    lines += [f"**But {as_markdown(caveat)}.**" for caveat in caveats]
+    st.markdown("\n".join(f"- {line}" for line in lines))

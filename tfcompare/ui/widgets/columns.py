@@ -1,9 +1,15 @@
-"""How the columns of tables and diffs are named and formatted, by what `schema` says of them."""
+"""How columns of tables are named and formatted, and how rows are marked that were not paired by name."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal, cast
+
+import pandas as pd
+import streamlit as st
+from pandas.io.formats.style import Styler
 
 from tfcompare import schema
 from tfcompare.schema import Column
@@ -92,6 +98,10 @@ OF_A_DIFF = {
 }
 """Columns that a diff, or TensorBoard's order, adds to those of a table."""
 
+TEXT_LETTERS = 20
+NAME_LETTERS = 28
+NAMES = ("op_name", "kernel_name")
+
 Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 
 
@@ -99,7 +109,7 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 class Shown:
     """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself.
 
-    `is_judged`: the row's verdict is on its metric; `pixels`: how wide a text is, 0 where its name tells.
+    `is_judged`: the row's verdict is on its metric; `letters`: how many of a text are shown.
     """
 
     name: str
@@ -109,7 +119,7 @@ class Shown:
     format: Format
     unit: str = ""
     is_judged: bool = False
-    pixels: int = 0
+    letters: int = TEXT_LETTERS
 
     @property
     def is_time(self) -> bool:
@@ -131,10 +141,12 @@ def shown(name: str, table: schema.Table) -> Shown:
     name_and_unit = f"{column.label} ({unit})" if unit else column.label
     if not column.is_number and column.kind not in ("flag", "time_point"):
         label = SHORT_LABELS.get(name, column.label)
-        label = f"{label}, candidate" if role == "candidate" and column.kind == "key" else label
+        if role == "candidate" or (role and column.kind != "key"):
+            label = f"{label}, {role}"
         if column.dtype != "str":
             return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
-        return Shown(name, "", label, column.meaning, "text")
+        letters = NAME_LETTERS if base in NAMES else TEXT_LETTERS
+        return Shown(name, "", label, column.meaning, "text", letters=letters)
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline
@@ -160,3 +172,55 @@ def _format(column: Column, role: str) -> Format:
     if column.unit == "share":
         return "share"
     return "change" if role == "delta" else "number"
+
+
+MATCH_WORDS = {
+    "by hand": "by hand",
+    "exact": "same name",
+    "canonical": "renamed",
+    "structural": "same place",
+    "probable": "guess",
+    "position": "same position",
+}
+"""What is written for how a row was paired."""
+
+MATCH_MEANINGS = {
+    "by hand": "you said so",
+    "exact": "both runs call it the same",
+    "canonical": "the same but for what a framework adds to a name, such as a number",
+    "structural": "another name, but the same contents at the same place in the program",
+    "probable": "the likeliest partner by name, type and time, and no more than that",
+    "position": "by its place in the order",
+}
+
+MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
+"""What stands before the name of a row that was paired so."""
+
+MARK_LETTERS = 3
+"""How many letters a mark takes the room of."""
+
+
+def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
+    """The rows that are marked before their names, by how they were paired."""
+    if "match" not in page:
+        return {}
+    rows = {match: page.index[page["match"] == match] for match in MATCH_MARKS}
+    return {match: found for match, found in rows.items() if len(found)}
+
+
+def with_marks(styler: Styler, page: pd.DataFrame, column: Hashable, texts: Mapping[str, str]) -> Styler:
+    """The styled page with marks in `column`, whose cells are shown as `texts` has them."""
+    for match, rows in marked_rows(page).items():
+        styler = styler.format(partial(_with_mark, MATCH_MARKS[match], texts), subset=cast(Any, (rows, [column])))
+    return styler
+
+
+def explain_marks(page: pd.DataFrame) -> None:
+    """A caption that explains the marks of a table."""
+    lines = [f"**{MATCH_MARKS[match]}** {MATCH_WORDS[match]}: {MATCH_MEANINGS[match]}" for match in marked_rows(page)]
+    if lines:
+        st.caption(f"Before a name: {'; '.join(lines)}.")
+
+
+def _with_mark(mark: str, texts: Mapping[str, str], text: str) -> str:
+    return f"{mark} {texts.get(text, text)}"

@@ -1,4 +1,4 @@
-"""Lists of what is kept on the server, each thing with a way to delete it that asks first."""
+"""Lists of what is stored on the server, each thing with a way to delete it that asks first."""
 
 from __future__ import annotations
 

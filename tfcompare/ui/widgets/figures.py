@@ -1,4 +1,4 @@
-"""Figures and what they are made from: made once for a comparison, and at hand whenever a page is drawn again."""
+"""Figures and the data they show: made once for a comparison, and cached for the next rerun of a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import streamlit as st
 
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
-from tfcompare.ui.widgets.figure_theme import sent
 
 if TYPE_CHECKING:
     from tfcompare.ui.frame.pair import Pair
@@ -24,39 +23,27 @@ TEXT_FIRST_S = 0.4
 
 _HAS_DRAWN = "tfcompare.figures.has_drawn"
 
-MOST_KEPT = 64
+MAX_CACHED = 64
 """Of one comparison: about two of every figure there is."""
 
 T = TypeVar("T")
 
 _lock = threading.Lock()
-_shelves: WeakKeyDictionary[Comparison, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Comparison, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable) -> None:
-    """Show the figure that `make` gives; a second time without making it, while `of`, `key` and `on` are the same.
+    """Show the figure that `make` returns; it is cached while `of`, `key` and `on` are the same.
 
     `on` is all that the figure depends on beside the comparison, or the pair.
     """
-    theme = st.context.theme.type or "light"
-    _show(_kept(of, (_origin(make), key, theme, *on), lambda: _finished(make(), theme)), key)
+    show(_cached(of, (_origin(make), key, *on), make), key)
 
 
 def show(figure: Any, key: str) -> None:
-    """A figure as every page shows it: what is written in it reads as well as the page's own text."""
-    _show(_finished(figure, st.context.theme.type or "light"), key)
-
-
-def _finished(figure: Any, theme: str) -> Any:
-    """The figure in the theme's colours. It is not changed from now on, so what is sent of it is made once, too."""
-    spec = sent(figure, theme)
-    figure.to_dict = lambda: spec
-    return figure
-
-
-def _show(figure: Any, key: str) -> None:
+    """A figure in the page's own theme."""
     _let_text_come_first()
-    st.plotly_chart(figure, theme=None, key=key, config=style.CONFIG, alt=figure.layout.title.text)
+    st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 
 def _let_text_come_first() -> None:
@@ -66,12 +53,12 @@ def _let_text_come_first() -> None:
         sleep(TEXT_FIRST_S)
 
 
-def kept(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` gives, made once for the comparison or pair and `key`. Nobody may change it.
+def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
+    """What `make` returns, made once for the comparison or pair and `key`. Nobody may change it.
 
-    What other functions make under the same key, on other pages, is kept apart.
+    Other functions have a cache of their own, even under the same key.
     """
-    return _kept(of, (_origin(make), key), make)
+    return _cached(of, (_origin(make), key), make)
 
 
 def _origin(make: Any) -> tuple[str, str]:
@@ -80,18 +67,18 @@ def _origin(make: Any) -> tuple[str, str]:
     return function.__module__, function.__qualname__
 
 
-def _kept(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
+def _cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
     comparison = of if isinstance(of, Comparison) else of.comparison
     key = (None if isinstance(of, Comparison) else of.candidate.id, key)
     with _lock:
-        shelf = _shelves.setdefault(comparison, OrderedDict())
-        if key in shelf:
-            shelf.move_to_end(key)
-            found: T = shelf[key]
+        cache = _caches.setdefault(comparison, OrderedDict())
+        if key in cache:
+            cache.move_to_end(key)
+            found: T = cache[key]
             return found
     made = make()
     with _lock:
-        shelf[key] = made
-        while len(shelf) > MOST_KEPT:
-            shelf.popitem(last=False)
+        cache[key] = made
+        while len(cache) > MAX_CACHED:
+            cache.popitem(last=False)
     return made

@@ -1,4 +1,4 @@
-"""Pairing by hand: what two names may be said to be, and the list of what was said, with a way back."""
+"""Manual pairing: buttons that pair or part two names, and the list of such choices, each with an undo."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tfcompare.compare.matching.partners import free_names, most_alike_first
 from tfcompare.errors import TfcompareError
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.widgets.columns import MATCH_MEANINGS, MATCH_WORDS
 from tfcompare.ui.widgets.downloads import file_stem
-from tfcompare.ui.widgets.match_marks import MATCH_MEANINGS, MATCH_WORDS
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_value, middle_ellipsis
 
@@ -64,9 +64,9 @@ class Rows:
 
 
 def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
-    """What can be done with a row: part it, or give it a partner; nothing where there is none to give."""
+    """Widgets that part a row, or give it a partner where there is one."""
     if subject.baseline is not None and subject.candidate is not None:
-        _part(pair, subject, subject.baseline, subject.candidate, rows)
+        _part_button(pair, subject, subject.baseline, subject.candidate, rows)
         return
     name = subject.baseline or subject.candidate
     side = "candidate" if subject.baseline is not None else "baseline"
@@ -75,10 +75,10 @@ def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
     free = free_names(rows.diff, side, rows.columns, rows.metric)
     alike = most_alike_first(free, name, subject.kind, subject.time_us)
     if not alike.empty:
-        _offer(pair, subject, side, alike, rows)
+        _partner_choice(pair, subject, side, alike, rows)
 
 
-def _part(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
+def _part_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
     match, kind = subject.match, subject.kind
     if not all(ours + theirs):
         return
@@ -89,11 +89,11 @@ def _part(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) ->
         st.button(
             "Part these two", icon=":material/link_off:", key="by_hand_part",
             help="They then stand as removed and added, on every page. A list below the table undoes it.",
-            on_click=partial(_say, pair, Choice(False, ours, theirs), rows.address(ours, kind, "removed")),
+            on_click=partial(_apply, pair, Choice(False, ours, theirs), rows.address(ours, kind, "removed")),
         )  # fmt: skip
 
 
-def _offer(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
+def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
     name = subject.baseline or subject.candidate or ()
     per = "a step" if pair.comparison.per == "step" else "in all"
     shown = alike.head(MOST_OFFERED)
@@ -116,7 +116,7 @@ def _offer(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: R
             st.button(
                 "Pair", icon=":material/link:", key="by_hand_pair",
                 help="They then stand beside each other on every page. A list below the table undoes it.",
-                on_click=partial(_say, pair, Choice(True, ours, theirs), rows.address(ours, kind, "matched")),
+                on_click=partial(_apply, pair, Choice(True, ours, theirs), rows.address(ours, kind, "matched")),
             )  # fmt: skip
 
 
@@ -125,8 +125,8 @@ def _label(name: Name, readable: Readable) -> str:
     return " · ".join(middle_ellipsis(readable(part), _NAME_LENGTH // len(name)) for part in reversed(name))
 
 
-def said(pair: Pair, readable: Readable = str) -> None:
-    """The list of what was said of the pair's names, each with a way back; and the file that keeps it."""
+def choices(pair: Pair, readable: Readable = str) -> None:
+    """The list of manual choices, each with an undo, and the file to save or load them."""
     selection = state.chosen()
     if selection.is_by_hand_lost:
         st.warning(
@@ -162,12 +162,14 @@ def _line(pair: Pair, number: int, choice: Choice, choices: Sequence[Choice], re
     holds = "" if choice in pair.by_hand else ". It has no effect, since a run has no such name"
     left = [c for c in choices if c != choice]
     with st.container(horizontal=True, wrap=False, vertical_alignment="center"):
-        st.button("Undo", icon=":material/undo:", key=f"by_hand_undo {number}", on_click=partial(_keep, pair, left))
+        st.button(
+            "Undo", icon=":material/undo:", key=f"by_hand_undo {number}", on_click=partial(_set_choices, pair, left)
+        )
         st.markdown(f"{ours} of the baseline **{verb}** {theirs} of the candidate{holds}", width="stretch")
 
 
 def _file_buttons(pair: Pair, choices: Sequence[Choice]) -> None:
-    st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=partial(_keep, pair, ()))
+    st.button("Undo all", icon=":material/undo:", key="by_hand_undo_all", on_click=partial(_set_choices, pair, ()))
     st.download_button(
         "Save as a file",
         to_file(OfRuns(pair.baseline.id, pair.candidate.id, tuple(choices))),
@@ -203,7 +205,7 @@ def _upload(pair: Pair) -> None:
     )
 
 
-def _say(pair: Pair, choice: Choice, row: str) -> None:
+def _apply(pair: Pair, choice: Choice, row: str) -> None:
     """Add a choice, and have the table's row chosen that the baseline's name is in from now on."""
     if st.query_params.get("row") != row:
         st.query_params["row"] = row
@@ -212,11 +214,11 @@ def _say(pair: Pair, choice: Choice, row: str) -> None:
 
 def _add(pair: Pair, choices: Sequence[Choice]) -> None:
     before = of_runs(state.chosen().by_hand, pair.baseline.id, pair.candidate.id)
-    _keep(pair, [*before, *choices])
+    _set_choices(pair, [*before, *choices])
 
 
-def _keep(pair: Pair, choices: Sequence[Choice]) -> None:
+def _set_choices(pair: Pair, choices: Sequence[Choice]) -> None:
     """Make these the choices for the pair."""
     selection = state.chosen()
-    kept = with_choices(selection.by_hand, pair.baseline.id, pair.candidate.id, choices)
-    state.choose(replace(selection, by_hand=kept))
+    by_hand = with_choices(selection.by_hand, pair.baseline.id, pair.candidate.id, choices)
+    state.choose(replace(selection, by_hand=by_hand))

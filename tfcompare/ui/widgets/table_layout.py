@@ -1,9 +1,10 @@
-"""How wide the columns of a table are, how many digits their numbers have, and in which unit sizes are shown."""
+"""The widths of table columns, the digits of their numbers, and the unit in which sizes are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.ui.widgets.columns import Shown
-from tfcompare.ui.widgets.text_pixels import text_pixels
 from tfcompare.units import bytes_scale
 
 PAGE_PIXELS = 950
@@ -23,60 +23,26 @@ NARROW_PAGE_PIXELS = 410
 FIGURES_IN_VIEW = 3
 """Of a narrow table: baseline, candidate and change of its first metric."""
 
-TEXT_PIXELS = {
-    "op_type": 150,
-    "op_type_candidate": 150,
-    "op_name_candidate": 400,
-    "host_or_device": 70,
-    "host": 120,
-    "op_name": 210,
-    "kernel_name_candidate": 400,
-    "block_dim": 80,
-    "block_dim_candidate": 110,
-    "grid_dim": 100,
-    "grid_dim_candidate": 110,
-    "device": 120,
-    "shape": 96,
-    "shape_candidate": 96,
-    "category": 140,
-    "category_candidate": 140,
-    "status": 80,
-    "verdict": 108,
-    "evidence": 84,
-    "verdict_text": 130,
-    "recorded": 150,
-}
 NAME_PIXELS = (180, 420)
-NARROW_NAME_PIXELS = (120, 210)
-KIND_PIXELS = (114, 114)
-NEVER_CUT = ("kind",)
-"""Texts that fit where an estimate by their letters says they do not."""
+NARROW_NAME_PIXELS = (110, 210)
+LETTER_PIXELS = 7.2
+"""A digit, and the average letter, of Streamlit's font."""
 
-SHORT_NAME_PIXELS = {"pipeline": 140, "iterator": 140, "name": 220}
-"""What such names need at most, where a table begins with them."""
-
-DIGIT_PIXELS = 7.2
-LETTER_PIXELS = 7.0
 PADDING_PIXELS = 16
 MARKER_PIXELS = 40
+"""The column with which a row is selected."""
+
 MOST_DIGITS = 4
 MOST_DIGITS_OF_COUNTS = 2
 
 SORTED = {True: " ▼", False: " ▲"}
-
-
-def decimals(values: pd.DataFrame) -> int:
-    """Digits after the point that let the largest of some numbers and most small ones be read, the same for all."""
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = numbers[np.isfinite(numbers)]
-    if not numbers.size or bool((numbers == np.round(numbers)).all()):
-        return 0
-    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, MOST_DIGITS))
+LONGEST_WORDS = {"verdict": "likely slower", "match": "same position"}
+"""What stands in columns whose words are written in other ones."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How wide each column is, how many digits its numbers have after the point, and the unit of those in bytes.
+    """The width of each column, the digits of its numbers after the point, and the unit of those in bytes.
 
     `pinned` columns stay when the others are scrolled.
     """
@@ -90,6 +56,10 @@ class Layout:
         """What the column's values are divided by."""
         return self.scales[column.name][1] if column.name in self.scales else 1.0
 
+    def letters(self, column: Shown) -> int:
+        """How many letters a cell of the column has room for."""
+        return int((self.pixels[column.name] - PADDING_PIXELS) / LETTER_PIXELS)
+
     def with_unit(self, column: Shown, text: str) -> str:
         """The heading or label of a column in the unit that its values are shown in."""
         if column.name not in self.scales:
@@ -98,29 +68,27 @@ class Layout:
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The columns for a narrow page: behind the first the figures of both sides, then what else is told of a row."""
+    """The columns for a narrow page: the first, then the figures of both sides, then all others."""
     first, *others = columns
     return [first, *sorted(others, key=lambda column: not column.heading)]
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
-    """Columns under one heading have the same digits; the first column, of names, takes the width that is left.
+    """Columns under one heading have the same digits; the first column takes the width that is left.
 
-    Where next to nothing is left the table is scrolled sideways anyway, and names are as wide as they like.
+    Where too little is left the table is scrolled sideways anyway, and the first column is as wide as it likes.
     """
-    laid_out = _formats(frame, columns)
+    formats = _formats(frame, columns)
     first, *others = columns
-    pixels = {column.name: _pixels(frame, column, laid_out, sorted_by) for column in others}
+    pixels = {column.name: _pixels(frame, column, formats, sorted_by) for column in others}
     left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
-    least, most = KIND_PIXELS if first.name == "kind" else NAME_PIXELS
-    most = SHORT_NAME_PIXELS.get(first.name, most)
-    if first.format != "text" or first.pixels:
-        least = most = _pixels(frame, first, laid_out, sorted_by)
-    return replace(laid_out, pixels=pixels | {first.name: min(left, most) if left >= least else most})
+    least, most = NAME_PIXELS
+    most = min(most, _pixels(frame, replace(first, letters=most), formats, sorted_by))
+    return replace(formats, pixels=pixels | {first.name: min(left, most) if left >= least else most})
 
 
 def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
-    """As `layout`, for a narrow page: names leave room for the first figures, and stay when one scrolls to the rest."""
+    """As `layout`, for a narrow page: names leave room for the first figures, and are pinned."""
     wide = layout(frame, columns, sorted_by)
     first, *others = columns
     figures = [wide.pixels[column.name] for column in others if column.heading][:FIGURES_IN_VIEW]
@@ -130,6 +98,15 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
     left = NARROW_PAGE_PIXELS - MARKER_PIXELS - sum(figures)
     name = min(max(left, least), most, wide.pixels[first.name])
     return replace(wide, pixels=wide.pixels | {first.name: name}, pinned=(first.name,))
+
+
+def decimals(values: pd.DataFrame) -> int:
+    """Digits after the point, the same for all of some numbers: the largest has about six significant ones."""
+    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size or bool((numbers == np.round(numbers)).all()):
+        return 0
+    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, MOST_DIGITS))
 
 
 def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
@@ -156,28 +133,30 @@ def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
 
 
 def _largest(values: pd.DataFrame) -> float:
-    """The largest of the numbers, signs aside; 0 where there is none."""
+    """The largest absolute number; 0 where there is none."""
     numbers = np.abs(values.to_numpy(dtype=np.float64, na_value=np.nan))
     numbers = numbers[np.isfinite(numbers)]
     return float(numbers.max()) if numbers.size else 0.0
 
 
-def _pixels(frame: pd.DataFrame, column: Shown, laid_out: Layout, sorted_by: str | None) -> int:
+def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str | None) -> int:
+    """The width that the longest cell and the label need; of texts at most that of `column.letters`."""
+    letters: float = len(formats.with_unit(column, column.label)) + 2 * (column.name == sorted_by)
     if column.format == "text":
-        header = int(len(column.label + SORTED[True]) * DIGIT_PIXELS)
-        return column.pixels or max(TEXT_PIXELS.get(column.name, 0), min(header, 150)) + PADDING_PIXELS
-    label = laid_out.with_unit(column, column.label) + (SORTED[True] if column.name == sorted_by else "")
-    widest = text_pixels(label)
-    if column.format != "flag":
-        largest = frame[column.name].astype("float64").abs().max() / laid_out.factor(column)
-        number = f"{largest if largest == largest else 0:,.{laid_out.digits.get(column.name, 3)}f}"
-        ends = {"change": ("+", ""), "ratio": ("", "×"), "share": ("", "0 %")}  # shares are shown times 100
-        widest = max(widest, text_pixels(number.join(ends.get(column.format, ("", "")))))
-    return int(widest) + PADDING_PIXELS + 2
+        cells = frame[column.name].dropna().astype("str").str.len()
+        longest = max(letters, len(LONGEST_WORDS.get(column.name, "")), *cells.nlargest(1).astype(int))
+        letters = min(longest, column.letters)
+    elif column.format != "flag":
+        largest = _largest(frame[[column.name]]) / formats.factor(column)
+        number = f"{largest:,.{formats.digits.get(column.name, 3)}f}"
+        ends = {"change": "+", "ratio": "×", "share": "0 %"}  # shares are shown times 100
+        commas = number.count(",") + number.count(".")  # half as wide as a digit
+        letters = max(letters, len(number + ends.get(column.format, "")) - commas / 2)
+    return ceil(letters * LETTER_PIXELS) + PADDING_PIXELS
 
 
 def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
-    """Streamlit's column configuration; `sorted_by` tells whether the table is sorted by it: falling, rising or not."""
+    """Streamlit's column configuration; `sorted_by`: whether the table is sorted by it, falling (True) or rising."""
     label = laid_out.with_unit(column, column.label) + ("" if sorted_by is None else SORTED[sorted_by])
     width = laid_out.pixels[column.name]
     pinned = column.name in laid_out.pinned or None

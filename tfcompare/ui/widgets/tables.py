@@ -21,18 +21,8 @@ from tfcompare.charts.verdicts import colour_of
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.columns import Shown, shown
-from tfcompare.ui.widgets.match_marks import MARK_PIXELS, MATCH_WORDS, explain_marks, marked_rows, with_marks
-from tfcompare.ui.widgets.table_layout import (
-    NEVER_CUT,
-    PADDING_PIXELS,
-    Layout,
-    config,
-    figures_first,
-    layout,
-    narrow_layout,
-)
-from tfcompare.ui.widgets.text_pixels import text_pixels
+from tfcompare.ui.widgets.columns import MARK_LETTERS, MATCH_WORDS, Shown, explain_marks, marked_rows, shown, with_marks
+from tfcompare.ui.widgets.table_layout import Layout, config, figures_first, layout, narrow_layout
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 
@@ -88,16 +78,16 @@ def sortable(
     columns: Sequence[Shown],
     *,
     key: str,
-    row_name: Callable[[pd.DataFrame], pd.Series] | None = None,
+    row_key: Callable[[pd.DataFrame], pd.Series] | None = None,
     address: str = "",
     readings: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, str | None]:
     """Show `frame`; returns its rows in the order shown, and the name of the row that is chosen.
 
-    `row_name` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
-    choice are kept in the page's address as `sort` and `row`, behind `address` where a page has several tables.
+    `row_key` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
+    choice are in the page's address as `sort` and `row`, behind `address` where a page has several tables.
     `readings` are what texts are shown as, and sorted by, that are too long to be read. Where the page is narrow, the
-    figures of both sides stand before what else is told of a row.
+    figures of both sides come first.
     """
     narrow = is_narrow()
     columns = figures_first(columns) if narrow else columns
@@ -106,9 +96,9 @@ def sortable(
     laid_out = (narrow_layout if narrow else layout)(frame, columns, order.column)
     rows = order.of(frame, readings)
     page = _page(rows, key, _rows_on_page(rows, columns))
-    row_names = row_name(page).tolist() if row_name else []
+    row_keys = row_key(page).tolist() if row_key else []
     chosen = st.query_params.get(f"{address}row")
-    position = [row_names.index(chosen)] if chosen in row_names else []
+    position = [row_keys.index(chosen)] if chosen in row_keys else []
     # A grid of its own for each order: in the browser, a clicked header stays chosen for as long as its grid lives.
     grid = f"{key} {order.to_text()}{' narrow' if narrow else ''}"
     st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
@@ -119,11 +109,11 @@ def sortable(
         height=(min(len(page), VISIBLE_ROWS) + (2 if _has_headings(columns) else 1)) * ROW_PIXELS + 2,
         placeholder=MISSING,
         column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
-        on_select=partial(_on_select, grid, columns, order, row_names, address),
-        selection_mode=["single-row", "single-column"] if row_name else "single-column",
+        on_select=partial(_on_select, grid, columns, order, row_keys, address),
+        selection_mode=["single-row", "single-column"] if row_key else "single-column",
     )
     explain_marks(page)
-    return rows, chosen if row_name is not None else None
+    return rows, chosen if row_key is not None else None
 
 
 def _rows_on_page(rows: pd.DataFrame, columns: Sequence[Shown]) -> int:
@@ -161,10 +151,10 @@ def styled(
     for column in columns:
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
-        elif column.format == "text" and column.name not in NEVER_CUT:
-            marks = MARK_PIXELS if column is columns[0] and marked_rows(page) else 0
-            fitting = laid_out.pixels[column.name] - PADDING_PIXELS - marks
-            short[column.name] = _shortened(cells[column.name], page[column.name], fitting, readings or {})
+        elif column.format == "text":
+            marks = MARK_LETTERS if column is columns[0] and marked_rows(page) else 0
+            letters = laid_out.letters(column) - marks
+            short[column.name] = _shortened(cells[column.name], page[column.name], letters, readings or {})
         if column.name == "match":
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
@@ -187,10 +177,10 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
     return any(column.heading for column in columns)
 
 
-def _shortened(cells: pd.Series, texts: pd.Series, pixels: int, readings: Mapping[str, str]) -> dict[str, str]:
+def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
     """What is shown in place of each text that does not fit as it is."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    short = style.shorten_distinct([readings.get(text, text) for text in whole], pixels, text_pixels)
+    short = style.shorten_distinct([readings.get(text, text) for text in whole], letters)
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
 
 
@@ -228,14 +218,14 @@ def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[i
     }
 
 
-def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_names: Sequence[str], address: str) -> None:
+def _on_select(grid: str, columns: Sequence[Shown], order: Order, row_keys: Sequence[str], address: str) -> None:
     selection = st.session_state[grid]["selection"]
     sort, row = f"{address}sort", f"{address}row"
     if selection["columns"]:
         clicked = next(column for column in columns if column.name == selection["columns"][0])
         st.query_params[sort] = order.after_click(clicked.name, clicked.format != "text").to_text()
     elif selection["rows"]:
-        st.query_params[row] = row_names[selection["rows"][0]]
+        st.query_params[row] = row_keys[selection["rows"][0]]
     else:
         st.query_params.pop(row, None)
     if not st.query_params.get(sort):

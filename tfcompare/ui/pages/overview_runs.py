@@ -13,11 +13,11 @@ from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
 from tfcompare.tools import many_runs
 from tfcompare.tools.many_runs import BASELINE, By
-from tfcompare.ui.pages.runs_table import browser_zone, recorded_text
+from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.columns import Shown
 from tfcompare.ui.widgets.downloads import csv_buttons
-from tfcompare.ui.widgets.figures import draw, kept
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def all_runs(comparison: Comparison) -> None:
     if len(comparison.candidates) < many_runs.FEWEST_CANDIDATES:
         return
     st.subheader("All runs")
-    runs = kept(comparison, "runs", lambda: many_runs.runs_table(comparison))
+    runs = cached(comparison, "runs", lambda: many_runs.runs_table(comparison))
     _ranking(comparison, runs)
     _step_times(comparison, runs)
     _changes(comparison, runs)
@@ -136,7 +136,7 @@ def _changes(comparison: Comparison, runs: pd.DataFrame) -> None:
         "Change by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
         key="changes_by", bind="query-params",
     )  # fmt: skip
-    cells = kept(comparison, ("changes", by), lambda: many_runs.changes_by_run(comparison.table("op_stats"), by))
+    cells = cached(comparison, ("changes", by), lambda: many_runs.changes_by_run(comparison.table("op_stats"), by))
     if cells.empty:
         st.info("No op's self time differs between the baseline and any of these runs.")
         return

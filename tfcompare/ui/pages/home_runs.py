@@ -18,8 +18,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.frame.replicates import with_replicates
-from tfcompare.ui.frame.selection import Selection
+from tfcompare.ui.frame.selection import Selection, with_replicates
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
@@ -57,7 +56,7 @@ COLUMNS = (
 )
 _FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_median")
 NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
-"""What stands in view where the page is narrow: the step times before what else is told of a run."""
+"""What stands in view where the page is narrow: the step times before everything else."""
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,47 @@
-"""Paths that a browser names: who may name any, and which."""
+"""What a browser may do on this server: name paths of its machine, and which."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.fence import fenced, is_inside
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.ui.frame import same_machine
+
+FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
+"""Headers of a proxy; so are all that begin with `x-forwarded-`. Behind one, the server's own peer is always local."""
+
+
+def is_same_machine(headers: Mapping[str, str]) -> bool:
+    """Whether a request with these headers comes straight from this machine: loopback `Host`, no proxy's header."""
+    by_name = {name.lower(): value for name, value in headers.items()}
+    return _names_loopback(by_name.get("host", "")) and not _is_forwarded(by_name)
+
+
+def _names_loopback(host: str) -> bool:
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_forwarded(names: Iterable[str]) -> bool:
+    return any(name in FORWARDING or name.startswith("x-forwarded-") for name in names)
 
 
 def may_type(settings: Settings, headers: Mapping[str, str]) -> bool:
     """Whether a request with these headers may name paths: from this machine any, from elsewhere those under roots."""
-    return bool(settings.roots) or same_machine.is_same_machine(headers)
+    return bool(settings.roots) or is_same_machine(headers)
 
 
 def checked(settings: Settings, place: str) -> str:

@@ -1,4 +1,4 @@
-"""Who may record from a page, and where that is kept."""
+"""Who may record from a page, and where captures are stored."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import streamlit as st
 
 from tfcompare.settings import Settings
 from tfcompare.sources import leftovers
-from tfcompare.ui.frame import same_machine
+from tfcompare.ui.frame import access
 
 
 def may_record(settings: Settings, headers: Mapping[str, str]) -> bool:
-    """Whether a request with these headers may record: from this machine, or from anywhere where that was asked for."""
-    return settings.allow_capture or same_machine.is_same_machine(headers)
+    """Whether a request with these headers may record: from this machine, or as the settings allow."""
+    return settings.allow_capture or access.is_same_machine(headers)
 
 
 def this_browser_may_record(settings: Settings) -> bool:

@@ -14,11 +14,10 @@ from tfcompare.compare.movers import metric_in
 from tfcompare.compare.sums import of_side
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.pages.kernel_stats import GROUPINGS, By, Choice, launches_of, readings_of
-from tfcompare.ui.widgets import manual as by_hand
-from tfcompare.ui.widgets import tables
+from tfcompare.ui.pages.kernel_stats import GROUPINGS, By, Choice, controls, launches_of, movers, readings_of, rows_of
+from tfcompare.ui.widgets import manual, tables
+from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.ui.widgets.whole_table import whole_table
 
 BOTH = ("baseline", "candidate")
 CHANGE = ("baseline", "candidate", "delta")
@@ -33,23 +32,10 @@ FLAGS = ["is_op_tensor_core_eligible", "is_kernel_using_tensor_core"]
 TIMES = ["avg_duration_us", "min_duration_us", "max_duration_us"]
 
 
-def table(pair: Pair, rows: pd.DataFrame, choice: Choice) -> str | None:
-    """The table, its CSVs, and the name of the row that is chosen in it."""
-    return whole_table(
-        rows,
-        title="Every launch" if choice.by == "launch" else f"Every {GROUPINGS[choice.by]}",
-        nothing=f"No row has all words of {as_code(choice.text)}. Clear the filter to see all.",
-        columns=lambda every: columns(rows, choice.by, every=every),
-        key=f"table_{choice.by}",
-        file=f"kernel_stats {pair.baseline.name} {pair.candidate.name}",
-        everything=lambda: everything(pair),
-        row_name=row_name,
-        readings=readings_of(pair),
-    )
-
-
-def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
+def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
     """The table's columns, the most telling first; with `every`, all of TensorBoard's GPU kernel stats."""
+    del pair
+    by = choice.by
     time, count = (metric_in(rows, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
     names = [*KEYS[by], *_sides(time, BOTH if by == "launch" else CHANGE)]
     if by in ("kernel_name", "op_name"):
@@ -64,7 +50,7 @@ def columns(rows: pd.DataFrame, by: By, *, every: bool) -> list[tables.Shown]:
             names += [name for key in LAUNCH for name in (key, f"{key}_candidate")]
             names += ["host", "kernel_name_candidate", "op_name_candidate"]
         names += ["status", "match", "evidence", *INTERVAL]
-    return [tables.shown(name, schema.KERNEL_STATS) for name in dict.fromkeys(names)]
+    return list(dict.fromkeys(names))
 
 
 def _sides(name: str, roles: tuple[str, ...]) -> list[str]:
@@ -78,17 +64,17 @@ def everything(pair: Pair) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def row_name(rows: pd.DataFrame) -> pd.Series:
+def row_key(rows: pd.DataFrame) -> pd.Series:
     """A name for each row that no other has and that is short enough for an address."""
     keys = [name for name in ("host", "kernel_name", "op_name", *LAUNCH, "status") if name in rows]
-    told = zip(*(rows[name].astype("str").fillna("") for name in keys), strict=True)
-    digests = [blake2b("\n".join(cells).encode(), digest_size=6).hexdigest() for cells in told]
+    names = zip(*(rows[name].astype("str").fillna("") for name in keys), strict=True)
+    digests = [blake2b("\n".join(cells).encode(), digest_size=6).hexdigest() for cells in names]
     return pd.Series(digests, rows.index, dtype="str")
 
 
-def chosen_kernel(pair: Pair, rows: pd.DataFrame, chosen: str | None, choice: Choice) -> None:
+def chosen_kernel(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
     """The chosen row's whole names, and the launches that it was added up from."""
-    picked = rows[row_name(rows) == chosen] if chosen else rows.iloc[:0]
+    picked = rows[row_key(rows) == chosen] if chosen else rows.iloc[:0]
     if picked.empty:
         if not rows.empty:
             st.caption(
@@ -108,12 +94,12 @@ def chosen_kernel(pair: Pair, rows: pd.DataFrame, chosen: str | None, choice: Ch
             if other != kernel:
                 st.caption("The candidate has it as")
                 st.code(other, language=None, wrap_lines=True)
-    _by_hand(pair, launches, str(row["match"]), choice.by)
+    _pair_manually(pair, launches, str(row["match"]), choice.by)
     tables.sortable(launches, _launch_columns(launches), key="launches", address="launches_", readings=readings)
 
 
-def _by_hand(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
-    """What can be said of the chosen op, or of the chosen kernel of an op; a kernel of many ops is left as it is."""
+def _pair_manually(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
+    """Pair or part the chosen op, or the chosen kernel of an op; not a kernel of many ops."""
     if by == "kernel_name":
         st.caption("Group by op, or by kernel and op, to say what is to be paired.")
         return
@@ -123,19 +109,19 @@ def _by_hand(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
         return
     ours, theirs = (names[0] if names else None for names in found)
     times = launches[[f"{metric_in(launches, kernel_figures.TIME)}_{side}" for side in BOTH]].sum()
-    rows = by_hand.Rows(
+    rows = manual.Rows(
         pair.diff("kernel_stats"),
         columns,
         kernel_figures.TIME,
         lambda name, _, status: _address(name, columns, status),
         lambda name: readings_of(pair).get(name, name),
     )
-    by_hand.of_row(pair, by_hand.Subject(ours, theirs, time_us=float(times.max()), match=match), rows)
+    manual.of_row(pair, manual.Subject(ours, theirs, time_us=float(times.max()), match=match), rows)
 
 
 def _address(name: Name, columns: tuple[str, ...], status: str) -> str:
     """The name of the row that adds up what is called so."""
-    return str(row_name(pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])).iloc[0])
+    return str(row_key(pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])).iloc[0])
 
 
 def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
@@ -161,3 +147,18 @@ def _is_same(launches: pd.DataFrame, key: str) -> bool:
     """Whether no launch has another value on the candidate's side."""
     there = launches[launches["status"] == "matched"]
     return there[key].astype("str").tolist() == there[f"{key}_candidate"].astype("str").tolist()
+
+
+TABLE = TablePage(
+    table=schema.KERNEL_STATS,
+    title=lambda choice: "Every launch" if choice.by == "launch" else f"Every {GROUPINGS[choice.by]}",
+    controls=controls,
+    rows=rows_of,
+    columns=columns,
+    changes=movers,
+    details=chosen_kernel,
+    row_key=row_key,
+    everything=everything,
+    readings=readings_of,
+    nothing=lambda choice: f"No row has all words of {as_code(choice.text)}. Clear the filter to see all.",
+)

@@ -1,4 +1,4 @@
-"""The result of a query as a table, with its size, the time it took, and its CSV."""
+"""The tables on the query page: the result, and the catalogue of what can be asked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import streamlit as st
 
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.query import Answer, Limits, RunTables, every_table
+from tfcompare.query.tables import type_of
 from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.table_layout import LETTER_PIXELS, SORTED
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 
 LONGEST_CELL = 1_000
@@ -21,7 +21,7 @@ LARGEST, SMALLEST = 1e15, 1e-3
 """Numbers beyond are written as text: digits that a browser drops, or that decimals do not show."""
 
 _FINE = 1
-_TEXT_PIXELS = (90, 290)
+_TEXT_LETTERS = 38
 _ROW = "row"
 
 
@@ -38,7 +38,7 @@ def show(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits) -> No
         return
     cells = for_screen(answer.frame.iloc[:, :MOST_COLUMNS])
     readings = {run.id: run.name for run in runs.runs}
-    shown = [_shown(str(name), str(label), cells[name], readings) for name, label in zip(cells, frame, strict=False)]
+    shown = [_shown(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
     if frame.shape[1] > MOST_COLUMNS:
         st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns are shown; the CSV has all.")
     ordered, _ = tables.sortable(
@@ -87,7 +87,7 @@ def _written(number: float) -> str:
     return f"{number:.6g}" if isinstance(number, float) else str(number)
 
 
-def _shown(name: str, label: str, cells: pd.Series, readings: dict[str, str]) -> tables.Shown:
+def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
     """A column by the query's own name; what the schema says of a column of that name is its help."""
     label = middle_ellipsis(label, LONGEST_LABEL)
     if cells.dtype == "boolean":
@@ -95,13 +95,41 @@ def _shown(name: str, label: str, cells: pd.Series, readings: dict[str, str]) ->
     if cells.dtype.kind in "iuf":
         unit = "µs" if cells.abs().max() < _FINE else ""  # whose cells get more decimals
         return tables.Shown(name, "", label, _meaning(label), "number", unit)
-    longest = max((len(readings.get(text, text)) for text in cells.dropna().astype("str")), default=0)
-    letters = max(len(label) + len(SORTED[True]), longest)
-    pixels = int(np.clip(letters * LETTER_PIXELS + 24, *_TEXT_PIXELS))
-    return tables.Shown(name, "", label, _meaning(label), "text", pixels=pixels)
+    return tables.Shown(name, "", label, _meaning(label), "text", letters=_TEXT_LETTERS)
 
 
 def _meaning(label: str) -> str:
     """What columns of that name mean, where all tables that have one agree."""
     meanings = {c.meaning for table in every_table().values() for c in table.columns if c.name == label}
     return meanings.pop() if len(meanings) == 1 else ""
+
+
+_TABLE = "tfcompare.query.table"
+
+
+def catalogue() -> None:
+    """An expander with a table's columns; which table is chosen within."""
+    with st.expander("Tables and columns", icon=":material/table_rows:"):
+        known = every_table()
+        name = st.selectbox(
+            "Table", list(known), key=_TABLE, width=420,
+            help="Each has the rows of all chosen runs, one after the other; `run` tells whose a row is.",
+        )  # fmt: skip
+        st.caption(known[name].meaning)
+        st.dataframe(
+            columns_of(name), hide_index=True, height="content", key="tfcompare.query.columns",
+            column_config={
+                "Column": st.column_config.TextColumn(width=220),
+                "Type": st.column_config.TextColumn(width=100),
+                "Unit": st.column_config.TextColumn(width=70),
+            },
+        )  # fmt: skip
+
+
+def columns_of(name: str) -> pd.DataFrame:
+    """A row for each column of a table: its name, type, unit and meaning."""
+    rows = [
+        (c.name, type_of(c).replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), c.unit, c.meaning.replace("`", ""))
+        for c in every_table()[name].columns
+    ]
+    return pd.DataFrame(rows, columns=["Column", "Type", "Unit", "Meaning"])

@@ -16,10 +16,9 @@ from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.ui.frame.pair import Pair, has_steps
-from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.ui.widgets.whole_table import whole_table
 
 MOVERS = 10
 BOTH = ("baseline", "candidate")
@@ -29,14 +28,15 @@ WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets above the table say."""
+    """What the widgets above the table choose."""
 
     text: str
     category: str | None
 
 
-def controls(diff: pd.DataFrame) -> Choice:
-    """The widgets that say which ops are shown."""
+def controls(pair: Pair) -> Choice:
+    """The widgets that choose which ops are shown."""
+    diff = pair.diff("input_pipeline")
     there = {*diff["category"], *diff["category_candidate"].dropna()}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
@@ -49,12 +49,16 @@ def controls(diff: pd.DataFrame) -> Choice:
     return Choice(text or "", category)
 
 
-def rows_of(diff: pd.DataFrame, choice: Choice) -> pd.DataFrame:
+def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
     """The rows that the table shows, with their shares of all input ops."""
-    rows = with_words(input_ops.with_shares(diff), choice.text, WORDS_IN)
+    rows = with_words(_every_row(pair), choice.text, WORDS_IN)
     if choice.category is None:
         return rows
     return rows[(rows["category"] == choice.category) | (rows["category_candidate"] == choice.category)]
+
+
+def _every_row(pair: Pair) -> pd.DataFrame:
+    return input_ops.with_shares(pair.diff("input_pipeline"))
 
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
@@ -72,9 +76,10 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     draw(pair, "movers", lambda: ops.movers(changes, metric, per=per, by="named"), choice)
 
 
-def columns(rows: pd.DataFrame, per: str, *, every: bool) -> list[tables.Shown]:
+def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
     """The table's columns, the most telling first."""
-    suffix = "_per_step" if per == "step" else ""
+    del choice
+    suffix = "_per_step" if pair.comparison.per == "step" else ""
     host = ["host"] if every or rows["host"].nunique() > 1 else []
     moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
     category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
@@ -85,21 +90,7 @@ def columns(rows: pd.DataFrame, per: str, *, every: bool) -> list[tables.Shown]:
         names += [f"{name}{suffix}_{role}" for name in ("occurrences", "total_time_us") for role in (*CHANGE, "ratio")]
         names += [f"input_total_share_{role}" for role in BOTH]
         names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
-    return [tables.shown(name, schema.INPUT_PIPELINE) for name in names]
-
-
-def table(pair: Pair, rows: pd.DataFrame) -> str | None:
-    """The table, its CSVs, and the name of the op that is chosen in it."""
-    return whole_table(
-        rows,
-        title="Every input op",
-        nothing="No input op passes the filter. Clear it to see all.",
-        columns=lambda every: columns(rows, pair.comparison.per, every=every),
-        key="input_ops",
-        file=f"input_pipeline {pair.baseline.name} {pair.candidate.name}",
-        everything=lambda: everything(pair),
-        row_name=row_name,
-    )
+    return names
 
 
 def everything(pair: Pair) -> pd.DataFrame:
@@ -109,15 +100,17 @@ def everything(pair: Pair) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def row_name(rows: pd.DataFrame) -> pd.Series:
+def row_key(rows: pd.DataFrame) -> pd.Series:
     """A name for each row that no other has: an added op may be called as one that has another partner."""
     added = rows["status"].map({"added": ":added"}).fillna("")
     return rows["host"] + ":" + rows["category"] + ":" + rows["op_name"] + added
 
 
-def chosen_op(pair: Pair, every: pd.DataFrame, chosen: str | None) -> None:
+def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
     """The chosen op under its whole name, and in every step of both runs."""
-    rows = every[row_name(every) == chosen]
+    del choice
+    rows = _every_row(pair)
+    rows = rows[row_key(rows) == chosen]
     if rows.empty:
         st.caption("Choose a row, at its left end, to see its whole name and that op in every step of both runs.")
         return
@@ -150,3 +143,17 @@ def _host_in(pair: Pair, run: Run, host: str) -> str:
     if run is pair.baseline:
         return host
     return host_counterparts(pair.baseline.host_names, run.host_names).get(host, host)
+
+
+TABLE = TablePage(
+    table=schema.INPUT_PIPELINE,
+    title=lambda _choice: "Every input op",
+    controls=controls,
+    rows=rows_of,
+    columns=columns,
+    changes=movers,
+    details=chosen_op,
+    row_key=row_key,
+    everything=everything,
+    nothing=lambda _choice: "No input op passes the filter. Clear it to see all.",
+)

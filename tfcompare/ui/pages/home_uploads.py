@@ -1,4 +1,4 @@
-"""Uploads on the home page: a folder, an archive or profiles from the browser's machine, kept and listed as runs.
+"""Uploads on the home page: a folder, an archive or profiles from the browser's machine, stored and listed as runs.
 
 Whose they are: of a browser on this machine the user's; with a login the account's; else of this browser session alone,
 and then they go with it.
@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir.files import is_profile
 from tfcompare.sources.uploads import Arrival, Limits, Upload, Uploads, clean, session_owner
-from tfcompare.ui.frame import login, same_machine
-from tfcompare.ui.frame.search import look_again
+from tfcompare.ui.frame import access, login
+from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes
 
 LOCAL = "local"
-_ROUND, _SAID, _TOGETHER = (
+_ROUND, _MESSAGE, _TOGETHER = (
     "tfcompare.uploads.round",
-    "tfcompare.uploads.said",
+    "tfcompare.uploads.message",
     "tfcompare.uploads.together",
 )
 _MOST_NAMED = 8
@@ -35,8 +35,8 @@ _RUNS, _HOSTS = "runs of their own", "hosts of one run"
 
 
 @dataclass(frozen=True)
-class Said:
-    """What came of the last upload: a sentence, and whether it went well."""
+class Message:
+    """The outcome of the last upload or deletion, in Markdown."""
 
     text: str
     is_good: bool
@@ -51,7 +51,7 @@ def mine(settings: Settings) -> Uploads:
     """The uploads that this browser may see."""
     limits = Limits(total_bytes=settings.upload_bytes, file_bytes=min(Limits().file_bytes, settings.upload_bytes))
     _clean(settings.data_folder)
-    if same_machine.is_same_machine(st.context.headers.to_dict()):
+    if access.is_same_machine(st.context.headers.to_dict()):
         return Uploads(settings.data_folder, LOCAL, limits)
     if account := login.account():
         return Uploads(settings.data_folder, f"account {account}", limits)
@@ -59,11 +59,11 @@ def mine(settings: Settings) -> Uploads:
 
 
 def section(settings: Settings) -> None:
-    """The part of the home page that takes uploads, tells what came of the last, and lists those kept."""
-    kept = mine(settings)
+    """The part of the home page that takes uploads, reports on the last one, and lists those stored."""
+    store = mine(settings)
     st.subheader("Upload")
-    if said := st.session_state.get(_SAID):
-        (st.success if said.is_good else st.error)(said.text)
+    if message := st.session_state.get(_MESSAGE):
+        (st.success if message.is_good else st.error)(message.text)
     number = st.session_state.setdefault(_ROUND, 0)
     folder_slot, files_slot = st.columns(2)
     with folder_slot:
@@ -80,18 +80,18 @@ def section(settings: Settings) -> None:
             "Several profiles at once are", [_RUNS, _HOSTS], default=_RUNS, required=True, key=_TOGETHER,
         )  # fmt: skip
     if folder:
-        _receive(kept, [_arrival(file) for file in folder])
+        _receive(store, [_arrival(file) for file in folder])
     elif files:
-        _receive(kept, [_arrival(file, "profile/" if together == _HOSTS else "") for file in files])
-    _list(kept)
+        _receive(store, [_arrival(file, "profile/" if together == _HOSTS else "") for file in files])
+    _list(store)
 
 
 def _arrival(file: Any, folder: str = "") -> Arrival:
     return Arrival(f"{folder if is_profile(file.name) else ''}{file.name}", file, file.size)
 
 
-def _receive(kept: Uploads, arrivals: Sequence[Arrival]) -> None:
-    """Keeps what has arrived, and draws the page anew with the runs in it."""
+def _receive(store: Uploads, arrivals: Sequence[Arrival]) -> None:
+    """Store what has arrived, and rerun the page with the new runs."""
     total = sum(arrival.size_bytes for arrival in arrivals) or 1
     bar = st.progress(0.0, text="Looking through the upload …")
     done = 0
@@ -102,22 +102,22 @@ def _receive(kept: Uploads, arrivals: Sequence[Arrival]) -> None:
         bar.progress(min(done / total, 1.0), text=f"Keeping the profiles: {format_bytes(done)}")
 
     try:
-        upload = kept.receive(arrivals, advance)
-        said = Said(_what_came(upload), is_good=True)
+        upload = store.receive(arrivals, advance)
+        message = Message(_summary(upload), is_good=True)
     except TfcompareError as error:
-        said = Said(as_markdown(error), is_good=False)
+        message = Message(as_markdown(error), is_good=False)
     except OSError as error:
         reason = as_markdown(error.strerror or str(error))
-        said = Said(
+        message = Message(
             f"The upload could not be kept ({reason}): make room on the server's disk, or ask who runs it.", False
         )
-    st.session_state[_SAID] = said
+    st.session_state[_MESSAGE] = message
     st.session_state[_ROUND] += 1  # empties the fields
-    look_again()
+    rescan()
     st.rerun()
 
 
-def _what_came(upload: Upload) -> str:
+def _summary(upload: Upload) -> str:
     if upload.is_known:
         return f"{as_code(upload.name)} is here already, with just these profiles ({_size(upload)})."
     left = upload.ignored_count
@@ -131,12 +131,12 @@ def _named(upload: Upload) -> str:
     return f"{names} and {more:,} more" if more else names
 
 
-def _list(kept: Uploads) -> None:
-    uploads = {upload.digest: upload for upload in kept.all()}
+def _list(store: Uploads) -> None:
+    uploads = {upload.digest: upload for upload in store.all()}
     deleting.show(
         [deleting.Thing(upload.digest, f"{as_code(upload.name)} {_size(upload)}") for upload in uploads.values()],
-        lambda digest: _delete(kept, uploads[digest]),
-        on_ask=_unsay,
+        lambda digest: _delete(store, uploads[digest]),
+        on_ask=_clear_message,
     )
 
 
@@ -144,24 +144,23 @@ def _size(upload: Upload) -> str:
     return f"{upload.profiles:,} profile{'s' if upload.profiles > 1 else ''}, {format_bytes(upload.size_bytes)}"
 
 
-def _unsay() -> None:
-    st.session_state[_SAID] = None
+def _clear_message() -> None:
+    st.session_state[_MESSAGE] = None
 
 
-def _delete(kept: Uploads, upload: Upload) -> None:
-    kept.delete(upload.digest)
-    st.session_state[_SAID] = Said(f"{as_code(upload.name)} was deleted.", is_good=True)
-    look_again()
+def _delete(store: Uploads, upload: Upload) -> None:
+    store.delete(upload.digest)
+    st.session_state[_MESSAGE] = Message(f"{as_code(upload.name)} was deleted.", is_good=True)
+    rescan()
 
 
 def _of_session(data: Path, limits: Limits) -> Uploads:
-    context = get_script_run_ctx()
-    return _session_uploads(data, session_owner(context.session_id if context else "none"), limits)
+    return _session_uploads(data, limits)
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=lambda uploads: uploads.delete_all())
-def _session_uploads(data: Path, owner: str, limits: Limits) -> Uploads:
-    return Uploads(data, owner, limits)
+def _session_uploads(data: Path, limits: Limits) -> Uploads:
+    return Uploads(data, session_owner(token_hex(16)), limits)
 
 
 @st.cache_resource(show_spinner=False)

@@ -1,0 +1,114 @@
+"""A table of a page with all that belongs to it: controls, what changed, the rows, CSV files and the chosen row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.widgets.columns import shown
+from tfcompare.ui.widgets.downloads import csv_buttons
+from tfcompare.ui.widgets.tables import sortable
+
+C = TypeVar("C")
+_POSITION = "position"
+
+
+def _no_controls(pair: Pair) -> Any:
+    del pair
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePage(Generic[C]):
+    """A diff with its widgets. `C` is what its controls, or the page, choose: which rows, and how they are grouped."""
+
+    table: schema.Table
+    """Names the CSV files and says what the columns mean."""
+
+    title: Callable[[C], str]
+    rows: Callable[[Pair, C], pd.DataFrame]
+    columns: Callable[[Pair, pd.DataFrame, C, bool], Sequence[str]]
+    """The names of the columns shown; the flag says whether `All columns` is on."""
+
+    controls: Callable[[Pair], C] = _no_controls
+    changes: Callable[[Pair, pd.DataFrame, C], None] | None = None
+    """Draws what changed among the rows, above the table."""
+
+    details: Callable[[Pair, pd.DataFrame, C, str | None], None] | None = None
+    """Shows the chosen row, below the table."""
+
+    row_key: Callable[[pd.DataFrame], pd.Series] | None = None
+    """A unique name of each row for the address; None where no row can be chosen."""
+
+    has_row_key: Callable[[C], bool] = lambda _choice: True
+
+    everything: Callable[[Pair], pd.DataFrame] | None = None
+    """The rows of the second CSV file; by default the whole diff, of all candidates."""
+
+    cells: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
+    """The rows as they are shown, one for one; the CSV files have them as they are."""
+
+    readings: Callable[[Pair], Mapping[str, str]] | None = None
+    """What is shown in place of texts that are too long to be read."""
+
+    nothing: Callable[[C], str] = lambda _choice: "There are no rows."
+    """What is shown in place of no rows, in Markdown."""
+
+    is_section: bool = True
+    """Whether the title is a heading of the page, or one below another heading."""
+
+    switch: str = "all_columns"
+    """The key of `All columns` in the address; `address` begins the other keys there."""
+
+    address: str = ""
+
+    def show(self, pair: Pair) -> C:
+        """Everything, beginning with the controls; returns what they choose."""
+        choice = self.controls(pair)
+        self.show_rows(pair, choice)
+        return choice
+
+    def show_rows(self, pair: Pair, choice: C) -> pd.DataFrame:
+        """Everything but the controls; returns the rows."""
+        rows = self.rows(pair, choice)
+        if self.changes is not None:
+            self.changes(pair, rows, choice)
+        chosen = self._show_table(pair, rows, choice)
+        if self.details is not None:
+            self.details(pair, rows, choice, chosen)
+        return rows
+
+    def _show_table(self, pair: Pair, rows: pd.DataFrame, choice: C) -> str | None:
+        """The table and its CSV files; returns the key of the chosen row."""
+        title = self.title(choice)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if self.is_section:
+                st.subheader(title, width="content")
+            else:
+                st.markdown(f"#### {title}", width="content")
+            every = st.toggle("All columns", key=self.switch, bind="query-params")
+        if rows.empty:
+            st.info(self.nothing(choice))
+            return None
+        names = list(self.columns(pair, rows, choice, every))
+        cells = self.cells(rows).assign(**{_POSITION: range(len(rows))})
+        ordered, chosen = sortable(
+            cells,
+            [shown(name, self.table) for name in names],
+            key=f"{self.table.name} {title} {every}",
+            row_key=self.row_key if self.has_row_key(choice) else None,
+            address=self.address,
+            readings=self.readings(pair) if self.readings else None,
+        )
+        csv_buttons(
+            rows.iloc[ordered[_POSITION]][names],
+            lambda: self.everything(pair) if self.everything else pair.comparison.table(self.table.name),
+            name=f"{self.table.name} {pair.baseline.name} {pair.candidate.name}",
+            key=f"{self.table.name}_csv",
+        )
+        return chosen
