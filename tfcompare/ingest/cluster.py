@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from tfcompare.errors import TfcompareError
+from tfcompare.ingest.pools import Pool
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
@@ -24,7 +25,7 @@ _INSTALL = "pip install 'tfcompare[cluster]'"
 _NO_MODULE = ("ModuleNotFoundError", "ImportError")
 
 
-class Cluster:
+class Cluster(Pool):
     """See `Pool`. The scheduler gives the tasks of a worker that died to others, `allowed-failures` times."""
 
     batch_bytes = _BATCH_BYTES
@@ -56,7 +57,7 @@ class Cluster:
         future: Future[Any] = self._executor.submit(work, *arguments)
         return future
 
-    def is_killed(self, error: BaseException) -> bool:
+    def is_killed(self, error: Exception) -> bool:
         """See `Pool`."""
         if isinstance(error, CancelledError):
             raise self._gone()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -14,7 +15,7 @@ from math import inf
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
 from tfcompare.errors import TfcompareError
 
@@ -24,25 +25,28 @@ _PER_PROCESS = 2
 """Tasks in flight for each process: the one that it works on and the next, so that it never waits."""
 
 
-class Pool(Protocol):
+class Pool(ABC):
     """Processes that work. `batch_bytes`: up to how much is sent in one task, where sending takes long; 0: one job."""
 
-    batch_bytes: int
+    batch_bytes = 0
 
     @property
+    @abstractmethod
     def width(self) -> int:
         """How many batches to have in flight at once."""
 
+    @abstractmethod
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Start `work(*arguments)`, in new processes where those before have died."""
 
-    def is_killed(self, error: BaseException) -> bool:
-        """Whether a task that failed with this error was in the hands of a process that died."""
+    def is_killed(self, error: Exception) -> bool:  # noqa: ARG002
+        """Whether a task failed with this error because its process died."""
+        return False
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027
         """Raises `TfcompareError` where nobody is left to work."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """End the processes; what they are working on is given up."""
 
 
@@ -125,11 +129,10 @@ def _portable(error: BaseException) -> TfcompareError:
     )
 
 
-class Here:
+class Here(Pool):
     """This process: one task after the other."""
 
     width = 1
-    batch_bytes = 0
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """See `Pool`."""
@@ -137,21 +140,11 @@ class Here:
         future.set_result(work(*arguments))
         return future
 
-    def is_killed(self, error: BaseException) -> bool:  # noqa: ARG002
-        """See `Pool`."""
-        return False
 
-    def check(self) -> None:
-        """See `Pool`."""
-
-    def close(self) -> None:
-        """See `Pool`."""
-
-
-class Processes:
+class Processes(Pool):
     """Processes on this machine."""
 
-    batch_bytes = 0
+    width = 0
 
     def __init__(self, processes: int) -> None:
         self.width = _PER_PROCESS * processes
@@ -169,12 +162,9 @@ class Processes:
             self._pool = self._start()
             return self._pool.submit(work, *arguments)
 
-    def is_killed(self, error: BaseException) -> bool:
+    def is_killed(self, error: Exception) -> bool:
         """See `Pool`."""
         return isinstance(error, BrokenProcessPool)
-
-    def check(self) -> None:
-        """See `Pool`."""
 
     def close(self) -> None:
         """See `Pool`."""
