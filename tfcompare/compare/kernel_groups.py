@@ -39,7 +39,7 @@ def group_kernels(
     what the diff, of one candidate, was told of names. Columns:
     `candidate`, the keys (an empty `op_name` stands for kernels without one); of each metric `_baseline`, `_candidate`
     and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`,
-    `evidence`; with a `judge`, such as `Comparison.on_groups`, that is the group's own, with `interval_low` and
+    `evidence`; with a `judge`, such as `Comparison.group_verdicts`, that is the group's own, with `interval_low` and
     `interval_high`. The largest change of total time comes first.
 
     Raises `Unknown` for another `by`.

@@ -54,8 +54,8 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
     it has on either side. Columns: `candidate`, `host_or_device`, `<by>`; of each metric in `ADDITIVE` (per step as in
     the diff) `_baseline`, `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match`
     (`canonical` where a row of the group was not paired by its exact name), `verdict`. With a `judge`, such as
-    `Comparison.on_groups`, verdicts are the groups' own, and there are `interval_low` and `interval_high`. The largest
-    change of self time comes first.
+    `Comparison.group_verdicts`, verdicts are the groups' own, and there are `interval_low` and `interval_high`. The
+    largest change of self time comes first.
 
     Raises `Unknown` for another `by`.
     """

@@ -36,7 +36,7 @@ class Groups:
 
 
 GroupJudge = Callable[[Groups], pd.DataFrame]
-"""Gives each group `verdict`, `evidence`, `interval_low` and `interval_high`, such as `Comparison.on_groups`."""
+"""Gives each group `verdict`, `evidence`, `interval_low` and `interval_high`, such as `Comparison.group_verdicts`."""
 
 
 @dataclass(frozen=True)

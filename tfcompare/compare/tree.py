@@ -27,8 +27,8 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     `status` (`added` and `removed` where all below is). A scope's figures are the sum of its children's, so an op that
     is a scope too has its own time in a child labelled `OWN_TIME`. Paired ops stand under the baseline's name.
 
-    With a `judge`, such as `Comparison.on_groups`, also `interval_low`, `interval_high`, `verdict` and `evidence` of
-    the self time. The family of a level are its scopes and ops and the ops that end above it: together they take all
+    With a `judge`, such as `Comparison.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
+    of the self time. The family of a level are its scopes and ops and the ops that end above it: together they take all
     the time.
     """
     name = metric_in(diff, metric)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.movers import metric_in
-from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
+from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.tools.op_stats import ROLES, without_idle

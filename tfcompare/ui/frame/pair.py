@@ -103,13 +103,13 @@ def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
 def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
     del key
     rows = told_apart(_pair.ops(idle=idle), _pair.by_hand)
-    return with_shares(group_diff(rows, by, _pair.comparison.on_groups))
+    return with_shares(group_diff(rows, by, _pair.comparison.group_verdicts))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
     del key
-    return scope_tree(told_apart(_pair.diff(), _pair.by_hand), judge=_pair.comparison.on_groups)
+    return scope_tree(told_apart(_pair.diff(), _pair.by_hand), judge=_pair.comparison.group_verdicts)
 
 
 def comparison_of(view: View) -> Comparison:

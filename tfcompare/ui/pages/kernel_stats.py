@@ -91,7 +91,7 @@ def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
     del key
     diff = _pair.diff("kernel_stats")
     if by != "launch":
-        diff = group_kernels(diff, by, _pair.comparison.on_groups, _pair.by_hand)
+        diff = group_kernels(diff, by, _pair.comparison.group_verdicts, _pair.by_hand)
     return kernel_figures.with_ranks_and_shares(diff)
 
 
