@@ -9,7 +9,7 @@ import pytest
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import METRIC
 from tfcompare.charts.scopes import SMALLER, log_ratio, scope_icicle, with_chains_folded, with_small_ones_merged
-from tfcompare.compare.tree import scope_tree
+from tfcompare.compare.scope_tree import scope_tree
 
 SIDES = [f"{METRIC}_baseline", f"{METRIC}_candidate"]
 

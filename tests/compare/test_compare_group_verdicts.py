@@ -10,12 +10,12 @@ from compare_runs import FakeRun, op_stats, run, steps
 from tests.profiles import ALL_RUNS, compared_runs, loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.kernel_groups import KEYS, group_kernels
-from tfcompare.compare.movers import group_diff
+from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import plain_sides
 from tfcompare.compare.stats.spread import Spread
-from tfcompare.compare.tree import scope_tree
 from tfcompare.frames.steps.step_cells import StepCells
 
 STEPS = 20

@@ -14,7 +14,7 @@ from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import compare, settings
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.movers import group_diff
+from tfcompare.compare.aggregate import group_diff
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame import narrow

@@ -33,7 +33,7 @@ def change_intervals(
 ) -> go.Figure:
     """The rows that `charts.ops.movers` draws, in the same order, as candidate ÷ baseline of their time per step.
 
-    `changes` are those of `compare.movers.largest_changes` with the columns `diff.VERDICT`, named as
+    `changes` are those of `compare.aggregate.largest_changes` with the columns `diff.VERDICT`, named as
     for `movers`; `ratios` are candidate ÷ baseline of each. Every row has its word and its numbers; a hollow point has
     no interval, and what only one side has no point. On a logarithmic axis; the band is what counts as no change.
     """

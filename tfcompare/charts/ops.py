@@ -111,7 +111,7 @@ def movers(
     """The rows of `changes` as bars from 0: to the left what takes less, to the right what takes more.
 
     Blue and orange is only what a verdict says to be better or worse; bytes are exact and need none, of counts neither
-    is better. `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with
+    is better. `changes` are those of `compare.aggregate.largest_changes`, named by their column `by`, with
     `<metric>_change` (an absent side counting as 0) in the quantity's unit and, where hovering shall tell more, a text
     `detail`; a text `label` is written in place of the name, as it is (some `MOVER_LENGTH` letters). What only one side
     has is hatched and says so. `per` is `step`, `run`, or empty for what is no sum.

@@ -32,7 +32,7 @@ COLOURS = [[0.0, "#12509E"], [1 / 3, "#2C6DB8"], [0.5, NEUTRAL_TILE], [2 / 3, "#
 def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
     """Name scopes from the left to the right, each as high as its self time in both runs together, coloured by change.
 
-    `tree` are the rows below one root of a `compare.tree.scope_tree`, and that root: `node`, `parent`, `label`,
+    `tree` are the rows below one root of a `compare.scope_tree.scope_tree`, and that root: `node`, `parent`, `label`,
     `<metric>_baseline`, `_candidate`, `status` and, for hovering, `verdict` and `evidence`. `place` says where the ops
     ran (`host`). What would be a hairline is drawn together, so that the parts always add up to the whole.
     """

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.aggregate import SIDES, Groups
 from tfcompare.compare.captures import Captures, Replicates, caveat, step_time_verdict, time_verdict, typical_step_us
 from tfcompare.compare.chosen_host import counterparts_of_host
 from tfcompare.compare.comparability import Mismatch, mismatches
@@ -26,7 +27,6 @@ from tfcompare.compare.per_device import computing_devices, devices_note, per_oc
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Floats, plain_sides
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.sums import SIDES, Groups
 from tfcompare.compare.tf_data.call_verdicts import on_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.aggregate import SIDES, Groups
 from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
 from tfcompare.compare.stats.estimates import Floats, plain_sides
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.compare.sums import SIDES, Groups
 from tfcompare.frames.steps.step_cells import StepCells
 
 _KEYS = {"op_stats": ["host_or_device", "op_type", "op_name"], "kernel_stats": list(schema.KERNEL_STATS.keys)}

@@ -7,12 +7,21 @@ from typing import Literal
 
 import pandas as pd
 
+from tfcompare.compare.aggregate import (
+    SIDES,
+    GroupJudge,
+    Judged,
+    Part,
+    aggregate,
+    compared,
+    in_order,
+    metric_in,
+    of_side,
+)
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
 from tfcompare.compare.matching.kernel_names import plain_kernel
 from tfcompare.compare.matching.manual import OF_CANDIDATE, Choice, counterparts, parted, told_apart
 from tfcompare.compare.matching.matching import op_counterparts
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import SIDES, GroupJudge, Judged, Part, add_up, compared, in_order, of_side
 from tfcompare.errors import Unknown
 from tfcompare.schema import KERNEL_STATS
 
@@ -51,7 +60,7 @@ def group_kernels(
     counted = counted_under(diff, by, by_hand)
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
     judged = None if judge is None else Judged(KERNEL_STATS.name, names[_TOTAL], judge)
-    groups = add_up(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
+    groups = aggregate(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
     means = [groups[f"{names[_TOTAL]}_{side}"] / groups[f"{names[_OCCURRENCES]}_{side}"] for side in SIDES]
     groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
     order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]

@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
+from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.compare.movers import metric_in
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_CATEGORIES, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 
 ROLES = ("baseline", "candidate")

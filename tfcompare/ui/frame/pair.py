@@ -11,11 +11,11 @@ import streamlit as st
 
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import Grouping, group_diff
 from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.matching.manual import Choice, told_apart
 from tfcompare.compare.matching.matching import Evidence
-from tfcompare.compare.movers import Grouping, group_diff
-from tfcompare.compare.tree import scope_tree
+from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.run import Run
 from tfcompare.tools import step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares

@@ -11,9 +11,9 @@ import streamlit as st
 
 from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.style import Quantity
+from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
-from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.tools.op_stats import ROLES, time_shares, with_words
 from tfcompare.ui.frame.pair import Pair

@@ -18,8 +18,8 @@ from tfcompare.charts.step_parts import average_steps, parts_of_steps
 from tfcompare.charts.style import Side
 from tfcompare.charts.verdicts import colours_of_change, step_time_intervals, word_of
 from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.movers import largest_changes
 from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.export.csv import for_spreadsheet

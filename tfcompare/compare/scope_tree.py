@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.aggregate import SIDES, GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
-from tfcompare.compare.matching.coverage import without_idle
 from tfcompare.compare.matching.name_tree import MAX_DEPTH
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import SIDES, GroupJudge, Judged, of_side, with_verdicts
 from tfcompare.schema import OP_STATS
 
 OWN_TIME = "(self)"
