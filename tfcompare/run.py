@@ -19,7 +19,7 @@ from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
 from tfcompare.frames.ops.op_parts import of_hosts
 from tfcompare.frames.ops.op_stats import named_wall, op_cells, op_stats, op_steps
 from tfcompare.frames.steps.idle_gaps import with_names
-from tfcompare.frames.steps.step_cells import StepCells, below_one_another
+from tfcompare.frames.steps.step_cells import StepCells, concat
 from tfcompare.frames.steps.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.frames.steps.step_times import run_steps
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
@@ -159,7 +159,7 @@ class Run:
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
-            return below_one_another([h.kernels.step_cells() for h in hosts])
+            return concat([h.kernels.step_cells() for h in hosts])
         if host not in self._cells:
             self._cells[host] = op_cells(of_hosts([h.parts for h in hosts]), _label(host))
         return self._cells[host]

@@ -10,7 +10,7 @@ from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
 from tfcompare.compare.stats.estimates import plain_sides
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.frames.steps.step_cells import StepCells, below_one_another
+from tfcompare.frames.steps.step_cells import StepCells, concat
 
 CELLS = StepCells(
     pd.DataFrame({"host": "all", "op_name": ["a", "b", "b"]}),
@@ -35,7 +35,7 @@ def test_a_row_is_laid_out_over_the_steps_that_count_and_rows_of_one_name_add_up
 
 
 def test_cells_of_several_hosts_stand_below_one_another() -> None:
-    both = below_one_another([CELLS, CELLS])
+    both = concat([CELLS, CELLS])
     assert both.cells["row"].tolist() == [0, 0, 1, 2, 2, 3, 3, 4, 5, 5]
     assert both.frame().columns.tolist() == ["host", "op_name", "step", "occurrences", "time_us"]
     assert both.frame()["op_name"].tolist() == ["a", "a", "b", "b", "b"] * 2

@@ -16,6 +16,7 @@ from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Floats, typical
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
+from tfcompare.errors import Unknown
 from tfcompare.frames.steps.step_cells import StepCells
 
 if TYPE_CHECKING:
@@ -103,6 +104,26 @@ class Replicates:
         if key not in self._aligned:
             self._aligned[key] = with_names_of(shown, its_host, run, host, table)
         return self._aligned[key]
+
+
+def counterparts_of_host(
+    baseline: Run, candidates: tuple[Run, ...], host: str | None
+) -> tuple[dict[str, str | None], list[str]]:
+    """Each candidate's counterpart of the baseline's host, and a note for each that has another name."""
+    if host is None:
+        return {run.id: None for run in candidates}, []
+    if host not in baseline.host_names:
+        raise Unknown(f"host of {baseline.id}", host, sorted(baseline.host_names))
+    hosts: dict[str, str | None] = {}
+    notes = []
+    for run in candidates:
+        counterparts = host_counterparts(baseline.host_names, run.host_names)
+        if host not in counterparts:
+            raise Unknown(f"host of {run.id}", host, sorted(run.host_names))
+        hosts[run.id] = counterparts[host]
+        if counterparts[host] != host:
+            notes.append(f"Host {host} of the baseline stands beside host {counterparts[host]} of {run.name}.")
+    return hosts, notes
 
 
 def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Replicates) -> Verdict:

@@ -12,14 +12,21 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.compare.aggregate import SIDES, Groups
-from tfcompare.compare.captures import Captures, Replicates, caveat, step_time_verdict, time_verdict, typical_step_us
-from tfcompare.compare.chosen_host import counterparts_of_host
+from tfcompare.compare.captures import (
+    Captures,
+    Replicates,
+    caveat,
+    counterparts_of_host,
+    step_time_verdict,
+    time_verdict,
+    typical_step_us,
+)
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
 from tfcompare.compare.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, has_steps, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
-from tfcompare.compare.matching.manual import ByHand, Choice, those_there
+from tfcompare.compare.matching.manual import ByHand, Choice, applicable
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.tiers import NAMINGS
@@ -84,10 +91,10 @@ def compare(
     if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
         notes.append(devices)
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
-    said, said_notes = _said(baseline, candidates, by_hand or {})
-    notes += [*host_notes, *said_notes]
+    choices, choice_notes = _applicable_choices(baseline, candidates, by_hand or {})
+    notes += [*host_notes, *choice_notes]
     return Comparison(
-        baseline, candidates, per, host, tuple(notes), hosts, Replicates(dict(repeats or {}), spread), said
+        baseline, candidates, per, host, tuple(notes), hosts, Replicates(dict(repeats or {}), spread), choices
     )
 
 
@@ -305,12 +312,12 @@ class Comparison:
         return Side(frame, self._divisor(run), evidence=evidence)
 
 
-def _said(
+def _applicable_choices(
     baseline: Run, candidates: tuple[Run, ...], by_hand: ByHand
 ) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
     """The choices that can hold for each candidate, and a note on those that cannot."""
     runs = {run.id: run for run in candidates}
     if unknown := [run_id for run_id in by_hand if run_id not in runs]:
         raise Unknown("candidate", unknown[0], list(runs))
-    found = {run_id: those_there(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
+    found = {run_id: applicable(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
     return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]

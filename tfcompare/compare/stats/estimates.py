@@ -9,7 +9,7 @@ series' typical steps, with an interval made of both kinds of uncertainty:
 - *Between recordings*: two recordings of one program differ by more than their steps let on, so the spread between
   recordings goes in twice: measured where each side has `FEWEST_REPEATS` or more recordings, else declared.
 
-`docs/verdicts.md` tells how well the intervals keep what they promise.
+`docs/verdicts.md` shows how often the intervals hold the true change.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
 
 
 def levels(side: Sequence[Sides], spread: Declared) -> Levels:
-    """Each row's typical step on one side alone, to be held against a fixed value.
+    """Each row's typical step on one side alone, to be compared with a fixed value.
 
     Of several recordings it is the geometric mean of theirs, which the ratios of `changes` are made of. `spread` is the
     declared standard deviation of the logarithm between recordings of one program; it is used for fewer than

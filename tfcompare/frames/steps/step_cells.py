@@ -22,7 +22,7 @@ class StepCells:
         return pd.concat([keys, self.cells.drop(columns="row").reset_index(drop=True)], axis=1)
 
 
-def below_one_another(parts: Sequence[StepCells]) -> StepCells:
+def concat(parts: Sequence[StepCells]) -> StepCells:
     """The rows of all of them; equal ones stay apart."""
     firsts = [0]
     for part in parts:
