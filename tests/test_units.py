@@ -88,7 +88,7 @@ def test_bandwidth_is_in_bytes_a_second():
 
 @pytest.mark.parametrize(("largest", "unit"), [(0, "B"), (999, "B"), (-1000, "kB"), (5e6, "MB"), (1e20, "PB")])
 def test_the_unit_of_several_sizes_is_the_largest_that_fits(largest, unit):
-    assert units.bytes_scale(largest)[0] == unit
+    assert units.scale([largest, math.nan], "bytes").unit == unit
 
 
 def test_a_long_name_keeps_its_end():

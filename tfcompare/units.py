@@ -7,12 +7,46 @@ MB is 1,000,000 bytes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
 
 MISSING = "–"
 MINUS = "−"
 
 _TIME_IN_US = (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6))
 _BYTES = (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15))
+_UNITS = {"µs": _TIME_IN_US[1:], "bytes": _BYTES}
+"""The units that an axis or a column can be shown in, the smallest first."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The unit of an axis or a column, and how many microseconds (or bytes) it is."""
+
+    unit: str
+    size: float
+
+    def of(self, values: pd.Series) -> NDArray[np.float64]:
+        """Microseconds (or bytes) in this unit."""
+        return values.to_numpy(dtype="float64", na_value=math.nan) / self.size
+
+
+def scale(values: Iterable[float], unit: str) -> Scale:
+    """The largest unit in which the largest of the values (signs aside) is at least 1, else the smallest.
+
+    `unit` is that of the values; for any but `µs` and `bytes` they stay as they are.
+    """
+    if unit not in _UNITS:
+        return Scale("", 1.0)
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    units = [Scale(name, size) for name, size in _UNITS[unit]]
+    return next((one for one in reversed(units) if largest >= one.size), units[0])
 
 
 def format_time_us(us: float | None) -> str:
@@ -32,11 +66,6 @@ def format_bytes(size: float | None) -> str:
     if number is not None and abs(number) < 1000 and number == round(number):
         return f"{_signed(str(round(abs(number))), number)} B"
     return _scaled(number, _BYTES, zero="0 B")
-
-
-def bytes_scale(largest: float) -> tuple[str, float]:
-    """(the best unit for sizes up to `largest`, its number of bytes)."""
-    return next(((unit, size) for unit, size in reversed(_BYTES) if abs(largest) >= size), _BYTES[0])
 
 
 def format_count(count: float | None) -> str:
@@ -113,7 +142,7 @@ def _number(value: object) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _scaled(value: float | None, scale: tuple[tuple[str, float], ...], zero: str) -> str:
+def _scaled(value: float | None, units: tuple[tuple[str, float], ...], zero: str) -> str:
     number = _number(value)
     if number is None:
         return MISSING
@@ -121,8 +150,8 @@ def _scaled(value: float | None, scale: tuple[tuple[str, float], ...], zero: str
         return zero
     if math.isinf(number):
         return _signed("∞", number)
-    size = _round_three(abs(number))  # before choosing the unit: 999.9 µs becomes 1.00 ms, not 1,000 µs
-    unit, factor = next(((u, f) for u, f in reversed(scale) if size >= f), scale[0])
+    size = _round_three(abs(number))  # first, so that 999.9 µs becomes 1.00 ms and not 1,000 µs
+    unit, factor = next(((u, f) for u, f in reversed(units) if size >= f), units[0])
     return f"{_signed(_three(size / factor), number)} {unit}"
 
 

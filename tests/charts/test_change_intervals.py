@@ -13,7 +13,7 @@ from tests.charts.chart_samples import FAST, METRIC, SLOW
 from tfcompare.charts import style
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.ops import movers
-from tfcompare.compare.movers import largest_changes
+from tfcompare.compare.aggregate import largest_changes
 from tfcompare.units import format_ratio
 
 LONG = "a_name_without_an_end/" * 12

@@ -7,8 +7,8 @@ import pytest
 from tests.charts.kernel_samples import kernel_diff
 from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.style import Side
+from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.compare.movers import largest_changes
 from tfcompare.tools.kernel_stats import tensor_core_use
 from tfcompare.tools.op_stats import time_shares
 

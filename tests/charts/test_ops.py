@@ -9,7 +9,7 @@ from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, METRIC, OPS, SLOW
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Side
-from tfcompare.compare.movers import group_diff, largest_changes
+from tfcompare.compare.aggregate import group_diff, largest_changes
 from tfcompare.tools.op_stats import op_table, own_side_shares, time_shares
 
 SIDES = (Side("before", 0), Side("after", 1))

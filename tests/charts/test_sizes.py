@@ -17,9 +17,9 @@ from tfcompare import schema
 from tfcompare.charts import downsampling, input_pipeline, memory, ops, scopes, step_parts, steps
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import Side
+from tfcompare.compare.aggregate import group_diff, largest_changes
 from tfcompare.compare.diff import INTERVAL
-from tfcompare.compare.movers import group_diff, largest_changes
-from tfcompare.compare.tree import scope_tree
+from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.tools.input_bound import share_by_step
 from tfcompare.tools.memory_timeline import thinned
 from tfcompare.tools.op_stats import op_table, own_side_shares, time_shares, with_shares

@@ -11,10 +11,10 @@ from test_compare_tiers import table
 
 from tests.profiles import compared_runs, loaded_run
 from tfcompare.compare import compare
+from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.kernel_groups import group_kernels
-from tfcompare.compare.matching.manual import Choice, effective, told_apart
-from tfcompare.compare.movers import group_diff
-from tfcompare.compare.tree import scope_tree
+from tfcompare.compare.matching.manual import Choice, effective, with_distinct_names
+from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.errors import Unknown
 
 
@@ -198,7 +198,7 @@ def test_memory_and_input_ops_follow_too() -> None:
 
 def test_parted_ops_of_one_name_stay_apart_in_sums() -> None:
     said = [part("attend", "attend")]
-    rows = told_apart(diff(BEFORE, AFTER, *said), said)
+    rows = with_distinct_names(diff(BEFORE, AFTER, *said), said)
     groups = group_diff(rows, "op_name").set_index("op_name")["status"]
     assert (groups["attend"], groups["attend (candidate's)"], groups["norm"]) == ("removed", "added", "matched")
     renamed = group_diff(diff(BEFORE, AFTER, pair("mix", "blend")), "op_name").set_index("op_name")["match"]

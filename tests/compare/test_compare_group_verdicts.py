@@ -10,11 +10,12 @@ from compare_runs import FakeRun, op_stats, run, steps
 from tests.profiles import ALL_RUNS, compared_runs, loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.kernel_groups import KEYS, group_kernels
-from tfcompare.compare.movers import group_diff
-from tfcompare.compare.stats.row_verdicts import verdicts_on_rows
-from tfcompare.compare.stats.series_verdict import Spread
-from tfcompare.compare.tree import scope_tree
+from tfcompare.compare.scope_tree import scope_tree
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import plain_sides
+from tfcompare.compare.stats.spread import Spread
 from tfcompare.frames.steps.step_cells import StepCells
 
 STEPS = 20
@@ -67,7 +68,7 @@ def of(before: Series = BEFORE, after: Series = AFTER, **options: object) -> Com
 
 
 def groups_of(comparison: Comparison, by: str) -> pd.DataFrame:
-    found = group_diff(comparison.table("op_stats"), by, comparison.on_groups)  # type: ignore[arg-type]
+    found = group_diff(comparison.table("op_stats"), by, comparison.group_verdicts)  # type: ignore[arg-type]
     return found.set_index(["host_or_device", by])
 
 
@@ -84,7 +85,7 @@ def test_a_group_takes_in_a_step_what_its_rows_take_together_paired_or_not():
     device = "Device", "MatMul", "model/d/MatMul"
     tiny = "Host", "Tiny", "tiny/Tiny"
     ours, theirs = (np.array([*sums, ops[device], ops[tiny]]) for sums, ops in zip(both, (BEFORE, AFTER), strict=True))
-    expected = verdicts_on_rows([ours], [theirs], [Spread(SPREAD, "")] * 4)
+    expected = ChangeTest(Spread(SPREAD, ""), plain_sides).rows([ours], [theirs])
     order = [("Host", "Conv2D"), ("Host", "Relu"), ("Device", "MatMul"), ("Host", "Tiny")]
     pd.testing.assert_frame_equal(groups.loc[order, VERDICT].reset_index(drop=True), expected[VERDICT])
     assert groups.loc[order, "verdict"].tolist() == ["faster", "same", "slower", "untested"]
@@ -127,7 +128,7 @@ def test_shown_per_run_a_group_has_the_verdict_on_its_time_per_step():
 
 def test_each_candidate_is_a_family_of_its_own():
     comparison = compare(made("before", BEFORE), made("after", AFTER), made("copy", BEFORE), spread=SPREAD)
-    groups = group_diff(comparison.table("op_stats"), "op_type", comparison.on_groups)
+    groups = group_diff(comparison.table("op_stats"), "op_type", comparison.group_verdicts)
     for candidate, series in (("after", AFTER), ("copy", BEFORE)):
         alone = groups_of(compare(made("before", BEFORE), made(candidate, series), spread=SPREAD), "op_type")
         here = groups[groups["candidate"] == candidate].set_index(["host_or_device", "op_type"])
@@ -155,7 +156,7 @@ def test_without_a_judge_a_group_is_same_only_where_all_its_rows_are():
 
 def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
     comparison = of()
-    tree = scope_tree(comparison.table("op_stats"), judge=comparison.on_groups).set_index("node")
+    tree = scope_tree(comparison.table("op_stats"), judge=comparison.group_verdicts).set_index("node")
     shown = tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"]
     tested = tree[tree["interval_low"].notna()]
     middle = np.sqrt(tested["interval_low"] * tested["interval_high"])
@@ -173,9 +174,9 @@ def test_every_node_of_the_tree_has_a_verdict_on_the_time_below_it():
 
 def test_the_tree_of_nothing_has_no_verdicts_to_give():
     comparison = compare(run("a"), run("b"))
-    assert scope_tree(comparison.table("op_stats"), judge=comparison.on_groups).empty
-    assert group_diff(comparison.table("op_stats"), "op_type", comparison.on_groups).empty
-    assert group_kernels(comparison.table("kernel_stats"), "op_name", comparison.on_groups).empty
+    assert scope_tree(comparison.table("op_stats"), judge=comparison.group_verdicts).empty
+    assert group_diff(comparison.table("op_stats"), "op_type", comparison.group_verdicts).empty
+    assert group_kernels(comparison.table("kernel_stats"), "op_name", comparison.group_verdicts).empty
 
 
 @pytest.mark.parametrize("by", ["op_name", "op_type", "scope"])
@@ -192,10 +193,10 @@ def every_grouping(comparison: Comparison) -> dict[str, pd.DataFrame]:
     ops, kernels = comparison.table("op_stats"), comparison.table("kernel_stats")
     found = {by: groups_of(comparison, by) for by in ("op_name", "op_type", "scope")}
     found = {by: groups.assign(ratio=groups[f"{TIME}_ratio"]) for by, groups in found.items()}
-    tree = scope_tree(ops, judge=comparison.on_groups).set_index("node")
+    tree = scope_tree(ops, judge=comparison.group_verdicts).set_index("node")
     found["tree"] = tree.assign(ratio=tree[f"{TIME}_candidate"] / tree[f"{TIME}_baseline"].where(lambda us: us > 0))
     for by, keys in KEYS.items():
-        groups = group_kernels(kernels, by, comparison.on_groups).set_index(keys)
+        groups = group_kernels(kernels, by, comparison.group_verdicts).set_index(keys)
         found[f"kernels {by}"] = groups.assign(ratio=groups["total_duration_us_per_step_ratio"])
     return found | {
         "ops": ops.assign(ratio=ops[f"{TIME}_ratio"]),
@@ -228,7 +229,7 @@ def test_swapped_sides_mirror_every_group(one: str, other: str):
     turned = {"faster": "slower", "slower": "faster"}
     forth, back = compared_runs(one, other), compared_runs(other, one)
     there, again = (
-        group_diff(c.table("op_stats"), "op_type", c.on_groups).set_index(["host_or_device", "op_type"])
+        group_diff(c.table("op_stats"), "op_type", c.group_verdicts).set_index(["host_or_device", "op_type"])
         for c in (forth, back)
     )
     again = again.loc[there.index]

@@ -13,7 +13,7 @@ from test_compare_tiers import diff, table
 from tests.laws import law
 from tests.profiles import compared_runs, loaded_run
 from tfcompare import compare
-from tfcompare.compare.copy_groups import group_copies
+from tfcompare.compare.aggregate import group_copies
 from tfcompare.compare.kernel_groups import KEYS, counted_under, group_kernels
 from tfcompare.errors import Unknown
 

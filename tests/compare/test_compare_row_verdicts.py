@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfcompare.compare.stats.row_verdicts import identical_rows, step_series, verdicts_on_rows
-from tfcompare.compare.stats.series_verdict import OF_HOSTS, Spread
+from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
+from tfcompare.compare.stats.estimates import plain_sides
+from tfcompare.compare.stats.spread import OF_HOSTS, Spread
+from tfcompare.compare.stats.step_series import step_series
 from tfcompare.frames.steps.step_cells import StepCells, concat_cells
 
 CELLS = StepCells(
@@ -22,8 +24,8 @@ def series(*rows: tuple[float, float], steps: int = 20, seed: int = 5):
     return np.array([mean * np.exp(noise * rng.standard_normal(steps)) for mean, noise in rows])
 
 
-def spread(share: float, rows: int) -> list[Spread]:
-    return [Spread(share, "declared for this test")] * rows
+def with_spread(share: float) -> ChangeTest:
+    return ChangeTest(Spread(share, "declared for this test"), plain_sides)
 
 
 def test_a_row_is_laid_out_over_the_steps_that_count_and_rows_of_one_name_add_up() -> None:
@@ -41,7 +43,7 @@ def test_cells_of_several_hosts_stand_below_one_another() -> None:
 
 def test_rows_have_a_verdict_and_an_interval_around_the_change_of_their_mean() -> None:
     before, after = series((100.0, 0.02), (100.0, 0.02), (0.1, 0.02)), series((50.0, 0.02), (100.0, 0.3), (9.0, 0.02))
-    found = verdicts_on_rows([before], [after], spread(0.01, 3))
+    found = with_spread(0.01).rows([before], [after])
     assert found["verdict"].tolist() == ["faster", "unclear", "slower"]
     ratio = after.mean(axis=1) / before.mean(axis=1)
     assert (found["interval_low"] < ratio).all()
@@ -50,14 +52,14 @@ def test_rows_have_a_verdict_and_an_interval_around_the_change_of_their_mean() -
 
 def test_small_rows_and_rows_of_one_side_are_not_tested() -> None:
     before, after = series((100.0, 0.02), (0.1, 0.02), (0.0, 0.0)), series((50.0, 0.02), (0.2, 0.02), (40.0, 0.02))
-    found = verdicts_on_rows([before], [after], spread(0.01, 3))
+    found = with_spread(0.01).rows([before], [after])
     assert found["verdict"].tolist() == ["faster", "untested", "untested"]
     assert found["interval_low"].isna().tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("steps", [0, 8])
 def test_too_few_steps_test_nothing(steps: int) -> None:
-    found = verdicts_on_rows([series((100.0, 0.02), steps=steps)], [series((50.0, 0.02))], spread(0.01, 1))
+    found = with_spread(0.01).rows([series((100.0, 0.02), steps=steps)], [series((50.0, 0.02))])
     assert found["verdict"].tolist() == ["untested"]
 
 
@@ -66,16 +68,16 @@ def test_one_chance_claim_among_many_is_taken_back() -> None:
     quiet, again = series(*[(1.0, 0.1)] * 100), series(*[(1.0, 0.1)] * 100, seed=6)
     for factor in np.arange(1.0, 1.5, 0.005):
         moved = np.vstack([again[:1] * factor, again[1:]])
-        if verdicts_on_rows([quiet[:1]], [moved[:1]], spread(0.0, 1))["verdict"][0] == "slower":
+        if with_spread(0.0).rows([quiet[:1]], [moved[:1]])["verdict"][0] == "slower":
             break
-    among = verdicts_on_rows([quiet], [moved], spread(0.0, 100))
+    among = with_spread(0.0).rows([quiet], [moved])
     assert among["verdict"][0] == "unclear"
     assert among["interval_low"][0] > 1
 
 
 def test_each_row_has_the_spread_of_where_it_runs_and_how_long_it_takes() -> None:
     before, after = series((1e6, 0.01), (1e6, 0.01), (2e4, 0.01)), series((1.3e6, 0.01), (1.3e6, 0.01), (2.4e4, 0.01))
-    found = verdicts_on_rows([before], [after], [Spread(0.01, "a device"), OF_HOSTS, OF_HOSTS])
+    found = with_spread(0.01).rows([before], [after], spreads=[Spread(0.01, "a device"), OF_HOSTS, OF_HOSTS])
     assert found["verdict"].tolist() == ["slower", "slower", "unclear"]
     width = found["interval_high"] / found["interval_low"]
     assert width[0] < width[1] < width[2]

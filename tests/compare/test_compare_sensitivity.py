@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.calibration import claim_share, simulated
-from tfcompare.compare.stats.sensitivity import Sensitivity
-from tfcompare.compare.stats.series_verdict import Spread, verdict_on_series
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.spread import Spread
+from tfcompare.compare.stats.verdict import Sensitivity
 
 SPREAD = 0.03
 STEPS = 20
@@ -19,7 +20,7 @@ def captures(rng: np.random.Generator, count: int) -> list[np.ndarray]:
 
 def test_the_suggested_number_of_captures_detects_the_change_with_80_percent_power() -> None:
     rng = np.random.default_rng(4)
-    found = verdict_on_series(captures(rng, 1), captures(rng, 1), Spread(SPREAD, "set")).sensitivity
+    found = ChangeTest(Spread(SPREAD, "set"))(captures(rng, 1), captures(rng, 1)).sensitivity
     assert found is not None
     count = found.captures_for(0.05)
     assert count is not None and 5 <= count <= 12
@@ -29,7 +30,7 @@ def test_the_suggested_number_of_captures_detects_the_change_with_80_percent_pow
 
 def test_the_smallest_detectable_change_is_detected_in_about_80_percent() -> None:
     rng = np.random.default_rng(5)
-    found = verdict_on_series(captures(rng, 1), captures(rng, 1), Spread(SPREAD, "set")).sensitivity
+    found = ChangeTest(Spread(SPREAD, "set"))(captures(rng, 1), captures(rng, 1)).sensitivity
     assert found is not None
     power = claim_share(rng, 2_000, (STEPS, 0.3, 0.05, SPREAD), change=found.smallest_change)
     assert power == pytest.approx(0.8, abs=0.15)
@@ -38,7 +39,7 @@ def test_the_smallest_detectable_change_is_detected_in_about_80_percent() -> Non
 def test_swapped_sides_can_detect_the_same() -> None:
     rng = np.random.default_rng(6)
     ours, theirs = captures(rng, 1), captures(rng, 3)
-    forth, back = (verdict_on_series(*s, Spread(SPREAD, "set")).sensitivity for s in ((ours, theirs), (theirs, ours)))
+    forth, back = (ChangeTest(Spread(SPREAD, "set"))(*s).sensitivity for s in ((ours, theirs), (theirs, ours)))
     assert forth is not None and back is not None
     assert forth.captures == back.captures[::-1]
     assert forth.smallest_change == pytest.approx(back.smallest_change)

@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from tfcompare.compare.stats.series_verdict import DECLARED_SPREAD, Spread, declared_spread, verdict_on_series
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.spread import DECLARED_SPREAD, Spread, declared_spread
 
 RNG = np.random.default_rng(3)
 QUIET = Spread(0.0, "set for this test")
@@ -19,7 +20,7 @@ def series(mean: float, steps: int = 20, noise: float = 0.02):
 
 def test_a_large_change_is_called_and_its_mirror_image_is_the_other_word() -> None:
     before, after = [series(100.0)], [series(50.0)]
-    forth, back = (verdict_on_series(*sides, QUIET) for sides in ((before, after), (after, before)))
+    forth, back = (ChangeTest(QUIET)(*sides) for sides in ((before, after), (after, before)))
     assert (forth.word, back.word) == ("faster", "slower")
     assert forth.low < 0.5 < forth.high
     assert (forth.low, forth.high) == pytest.approx((1 / back.high, 1 / back.low))
@@ -27,8 +28,8 @@ def test_a_large_change_is_called_and_its_mirror_image_is_the_other_word() -> No
 
 def test_what_the_declared_spread_can_explain_is_unclear() -> None:
     before, after = [series(300_000.0)], [series(324_000.0)]
-    assert verdict_on_series(before, after, QUIET).word == "slower"
-    verdict = verdict_on_series(before, after, declared_spread("CPU"))
+    assert ChangeTest(QUIET)(before, after).word == "slower"
+    verdict = ChangeTest(declared_spread("CPU"))(before, after)
     assert verdict.word == "unclear"
     assert re.fullmatch(
         r"95 % confidence interval 0\.\d+×–1\.\d+×, from 20 steps per run\. "
@@ -40,7 +41,7 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
 
 def test_strong_correlation_is_mentioned() -> None:
     drifting = 100.0 * np.exp(np.linspace(0, 0.2, 20))
-    verdict = verdict_on_series([drifting], [drifting[::-1].copy()], QUIET)
+    verdict = ChangeTest(QUIET)([drifting], [drifting[::-1].copy()])
     assert "Steps are strongly correlated (effective n = 1.6)" in verdict.reason
 
 
@@ -52,28 +53,28 @@ def test_under_load_the_assumed_spread_is_wider() -> None:
 
 def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
     one = series(100.0, 60, 0.005)
-    assert verdict_on_series([one], [one.copy()], QUIET).word == "same"
+    assert ChangeTest(QUIET)([one], [one.copy()]).word == "same"
 
 
 @pytest.mark.parametrize("steps", [0, 1, 8])
 def test_too_few_steps_are_said_in_words(steps: int) -> None:
-    verdict = verdict_on_series([series(100.0, steps)], [series(50.0)], QUIET)
+    verdict = ChangeTest(QUIET)([series(100.0, steps)], [series(50.0)])
     assert (verdict.word, verdict.has_interval) == ("untested", False)
     assert verdict.reason == f"too few steps: {steps}; a verdict needs 9 on each side"
 
 
 def test_a_side_of_zeros_is_not_judged() -> None:
-    assert verdict_on_series([np.zeros(20)], [series(1.0)], QUIET).word == "untested"
+    assert ChangeTest(QUIET)([np.zeros(20)], [series(1.0)]).word == "untested"
 
 
 def test_recordings_of_one_program_measure_their_spread() -> None:
     ours, theirs = ([series(mean * f) for f in (0.99, 1.0, 1.01, 1.0, 1.0)] for mean in (100.0, 105.0))
-    measured = verdict_on_series(ours, theirs, Spread(0.5, "declared far too large"))
+    measured = ChangeTest(Spread(0.5, "declared far too large"))(ours, theirs)
     assert measured.word == "slower"
     assert (measured.evidence, measured.text) == ("replicates", "slower")
     assert "from 100 and 100 steps (5 captures each). " in measured.reason
     assert "un-to-run variation is measured: " in measured.reason
-    mixed = verdict_on_series(ours, [series(200.0)], declared_spread("GPU"))
+    mixed = ChangeTest(declared_spread("GPU"))(ours, [series(200.0)])
     assert mixed.evidence == "single"
     assert "from 100 and 20 steps (5 and 1 captures)" in mixed.reason
     assert "that of the other side is assumed to be 3 % (GPU default)" in mixed.reason

@@ -19,7 +19,7 @@ from tfcompare import schema
 from tfcompare.charts.ops import movers, top_ops
 from tfcompare.charts.style import Side
 from tfcompare.compare import Comparison, compare
-from tfcompare.compare.movers import largest_changes, metric_in
+from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.run import Run, load

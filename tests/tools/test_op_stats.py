@@ -13,7 +13,7 @@ from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, SLOW
 from tests.profiles import run_path
 from tfcompare import schema
-from tfcompare.compare.movers import group_diff
+from tfcompare.compare.aggregate import group_diff
 from tfcompare.tools import op_stats as tf_stats
 from tfcompare.tools.op_stats import OTHER, main_side, op_table, own_side_shares, side_by_side, time_shares, with_words
 

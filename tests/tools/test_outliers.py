@@ -8,8 +8,7 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.profiles import SAMPLE_RUNS, loaded_run
-from tfcompare.compare.stats.estimates import typical
-from tfcompare.compare.stats.typical_steps import outlying_steps
+from tfcompare.compare.stats.estimates import outlying_steps, typical
 from tfcompare.tools.outliers import average_in_words, in_words, outlying, outlying_of
 
 USUAL = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0, 100.0, 101.0]

@@ -237,7 +237,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
     page.query_params["by"] = by
     frame = table(shown(page))
     comparison = compare(*(loaded_run(name) for name in SIMULATED))
-    groups = group_kernels(comparison.table("kernel_stats"), column, comparison.on_groups)
+    groups = group_kernels(comparison.table("kernel_stats"), column, comparison.group_verdicts)
     assert frame["verdict"].fillna("").tolist() == groups["verdict"].fillna("").tolist()
     assert "faster" in frame["verdict"].tolist()
     assert (

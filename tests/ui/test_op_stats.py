@@ -14,7 +14,7 @@ from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
 from tfcompare import compare, settings
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.movers import group_diff
+from tfcompare.compare.aggregate import group_diff
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame import narrow
@@ -159,7 +159,7 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
     page.query_params["all_columns"] = "true"
     frame = table(shown(page))
     comparison = compare(loaded_run("filters_512_128"), loaded_run("filters_16_8"))
-    groups = group_diff(comparison.table("op_stats"), column, comparison.on_groups)
+    groups = group_diff(comparison.table("op_stats"), column, comparison.group_verdicts)
     expected = groups[groups[column] != "IDLE"].set_index(column)["verdict"]
     assert (expected == "faster").any()
     if by != "op":  # rows of the table are ops, and no two ops here have one name

@@ -33,7 +33,7 @@ def change_intervals(
 ) -> go.Figure:
     """Candidate ÷ baseline of the time per step of each row, in the same order as `charts.ops.movers`.
 
-    `changes` are those of `compare.movers.largest_changes` with the columns `diff.VERDICT`, labelled as for `movers`;
+    `changes` are those of `compare.aggregate.largest_changes` with the columns `diff.VERDICT`, labelled as in `movers`;
     `ratios` are candidate ÷ baseline of each. Every row shows its verdict and numbers; a hollow point has no interval,
     and rows that only one side has get no point. The axis is logarithmic; the band means no change.
     """

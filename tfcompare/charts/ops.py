@@ -111,7 +111,7 @@ def movers(
     """The rows of `changes` as bars from 0: less to the left, more to the right.
 
     Blue and orange mark what a verdict calls better or worse. Bytes are exact and need no verdict; counts are neither.
-    `changes` are those of `compare.movers.largest_changes`, named by their column `by`, with `<metric>_change` (an
+    `changes` are those of `compare.aggregate.largest_changes`, named by their column `by`, with `<metric>_change` (an
     absent side counts as 0) in the quantity's unit. An optional column `detail` is shown on hover, and `label` replaces
     the name (at most about `MOVER_LENGTH` characters). Rows that only one side has are hatched. `per` is `step`, `run`,
     or empty if the metric is no sum.

@@ -32,7 +32,7 @@ COLOURS = [[0.0, "#12509E"], [1 / 3, "#2C6DB8"], [0.5, NEUTRAL_TILE], [2 / 3, "#
 def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
     """Icicle chart of name scopes, left to right: height is the self time of both runs together, colour the change.
 
-    `tree` is one root of a `compare.tree.scope_tree` and all rows below it, with `node`, `parent`, `label`,
+    `tree` is one root of a `compare.scope_tree.scope_tree` and all rows below it, with `node`, `parent`, `label`,
     `<metric>_baseline`, `_candidate`, `status` and optionally `verdict` and `evidence`. `place` is where the ops ran
     (`host`). Scopes too thin to see are merged, so that the parts always add up to the whole.
     """

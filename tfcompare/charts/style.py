@@ -10,16 +10,12 @@ import html
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.units import bytes_scale, middle_ellipsis
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
+from tfcompare.units import Scale as Scale
+from tfcompare.units import middle_ellipsis, scale
 
 BASELINE_COLOUR = "#8C96A3"
 CANDIDATE_COLOURS = ("#B0309A", "#A08A00", "#7B5FD9", "#0A9A8C")
@@ -82,21 +78,6 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """The unit of an axis, and its size in microseconds (or bytes)."""
-
-    unit: str
-    size: float
-
-    def of(self, values: pd.Series) -> NDArray[np.float64]:
-        """Microseconds (or bytes) converted to this unit."""
-        return values.to_numpy(dtype=np.float64, na_value=np.nan) / self.size
-
-
-SCALES = (Scale("s", 1e6), Scale("ms", 1e3), Scale("µs", 1.0))
-
-
-@dataclass(frozen=True)
 class Quantity:
     """What a chart of changes shows: its name, its unit in the schema, and the words for less and more."""
 
@@ -106,20 +87,16 @@ class Quantity:
     more: str
 
     def scale(self, values: Iterable[float]) -> Scale:
-        """The best unit for the largest of the values."""
-        if self.unit == "µs":
-            return time_scale(values)
-        largest = max((abs(value) for value in values if value == value), default=0.0)
-        return Scale(*bytes_scale(largest)) if self.unit == "bytes" else Scale("", 1.0)
+        """The unit in which the largest of the values reads best."""
+        return scale(values, self.unit)
 
 
 SELF_TIME = Quantity("self time", "µs", "less time", "more time")
 
 
-def time_scale(largest_us: Iterable[float]) -> Scale:
-    """The largest unit in which the largest time is at least 1, ignoring signs; microseconds if there is none."""
-    largest = max((abs(value) for value in largest_us if value == value), default=0.0)
-    return next((scale for scale in SCALES if largest >= scale.size), SCALES[-1])
+def time_scale(times_us: Iterable[float]) -> Scale:
+    """The unit in which the largest of the times reads best."""
+    return scale(times_us, "µs")
 
 
 def shorten_distinct(names: list[str], length: int = LABEL_LENGTH) -> list[str]:

@@ -7,26 +7,33 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.chosen_host import counterparts_of_host
+from tfcompare.compare.aggregate import SIDES, Groups
+from tfcompare.compare.captures import (
+    Captures,
+    Replicates,
+    caveat,
+    counterparts_of_host,
+    step_time_verdict,
+    time_verdict,
+    typical_step_us,
+)
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
+from tfcompare.compare.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, has_steps, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
-from tfcompare.compare.matching.manual import ByHand, Choice, those_there
+from tfcompare.compare.matching.manual import ByHand, Choice, applicable
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
-from tfcompare.compare.stats.estimates import plain_sides
-from tfcompare.compare.stats.run_verdicts import Judge, caveat
-from tfcompare.compare.stats.run_verdicts import Side as Recordings
-from tfcompare.compare.stats.timed import Floats, verdict_on_times
-from tfcompare.compare.stats.typical_steps import typical_step_us
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Floats, plain_sides
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.sums import Groups
 from tfcompare.compare.tf_data.call_verdicts import on_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown
@@ -84,9 +91,11 @@ def compare(
     if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
         notes.append(devices)
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
-    said, said_notes = _said(baseline, candidates, by_hand or {})
-    notes += [*host_notes, *said_notes]
-    return Comparison(baseline, candidates, per, host, tuple(notes), hosts, Judge(dict(repeats or {}), spread), said)
+    choices, choice_notes = _applicable_choices(baseline, candidates, by_hand or {})
+    notes += [*host_notes, *choice_notes]
+    return Comparison(
+        baseline, candidates, per, host, tuple(notes), hosts, Replicates(dict(repeats or {}), spread), choices
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +108,7 @@ class Comparison:
     host: str | None
     _notes: tuple[str, ...] = field(repr=False)
     _hosts: Mapping[str, str | None] = field(repr=False)
-    _judge: Judge = field(repr=False)
+    _replicates: Replicates = field(repr=False)
     by_hand: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
     _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
@@ -159,33 +168,33 @@ class Comparison:
     @cached_property
     def verdict(self) -> dict[str, Verdict]:
         """For each candidate's id, whether its step time differs from the baseline's."""
-        ours = self.recordings(self.baseline)
-        return {run.id: self._judge.on_step_time(ours, self.recordings(run)) for run in self.candidates}
+        ours = self.captures(self.baseline)
+        return {run.id: step_time_verdict(ours, self.captures(run), self._replicates) for run in self.candidates}
 
-    def on_groups(self, groups: Groups) -> pd.DataFrame:
+    def group_verdicts(self, groups: Groups) -> pd.DataFrame:
         """Verdicts on groups of ops or kernels: the judge that `movers.group_diff` and its like take.
 
         Columns `verdict`, `evidence`, `interval_low`, `interval_high`, a row a group. The groups of a candidate are one
         family.
         """
         run = self._candidate(groups.candidate)
-        sides = self.recordings(self.baseline), self.recordings(run)
-        return self._judge.on_groups(groups, *sides, self.per_step(groups.ratios, run))
+        sides = self.captures(self.baseline), self.captures(run)
+        return group_verdicts(groups, sides, self._replicates, self.per_step(groups.ratios, run))
 
-    def on_host_times(self, candidate: Run, series: tuple[list[Floats], list[Floats]], of: str) -> Verdict:
+    def time_verdict(self, candidate: Run, series: tuple[list[Floats], list[Floats]], of: str) -> Verdict:
         """A verdict on the mean of single times that the host takes, such as of calls to an input pipeline.
 
-        Each side of `series` holds those of one recording or more, in the order of time; `of` says what they are of
+        Each side of `series` holds those of one capture or more, in the order of time; `of` says what they are of
         (`steps`, `calls`).
         """
-        sides = self.recordings(self.baseline), self.recordings(candidate)
-        spread = self._judge.spread_between(self.baseline, candidate, on_host=True)
-        verdict = verdict_on_times(sides, series, spread, estimate=plain_sides, of=of)
+        sides = self.captures(self.baseline), self.captures(candidate)
+        spread = self._replicates.spread_between(self.baseline, candidate, on_host=True)
+        verdict = time_verdict(sides, series, ChangeTest(spread, plain_sides, of, can_be_absent=True))
         return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
 
-    def recordings(self, run: Run) -> Recordings:
-        """One of the runs and its repeats, with the host of each that is compared."""
-        return self._judge.recordings(run, self.host_of(run))
+    def captures(self, run: Run) -> Captures:
+        """One of the runs and its replicates, with the host of each that is compared."""
+        return self._replicates.captures(run, self.host_of(run))
 
     def per_step(self, ratios: pd.Series, candidate: Run) -> pd.Series:
         """Ratios of sums as the diffs have them, as ratios of the time per step: that is what verdicts are about."""
@@ -205,8 +214,8 @@ class Comparison:
         return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
 
     def repeats_of(self, run: Run) -> tuple[Run, ...]:
-        """The other recordings of the same program that count beside one of the runs, each once."""
-        return self.recordings(run).runs[1:]
+        """The other captures of the same program that count beside one of the runs, each once."""
+        return self.captures(run).runs[1:]
 
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is compared, None for all: a candidate's is the counterpart of the baseline's."""
@@ -239,9 +248,9 @@ class Comparison:
     def typical_step_us(self, run: Run) -> float:
         """The typical step of one of the runs, of the host that is compared; the verdict's ratio is that of two.
 
-        See `typical_steps`. NaN where no steps are marked.
+        See `estimates.TYPICAL_STEP`. NaN where no steps are marked.
         """
-        return typical_step_us(self.recordings(run))
+        return typical_step_us(self.captures(run))
 
     def _candidate(self, run_id: str) -> Run:
         for run in self.candidates:
@@ -277,11 +286,13 @@ class Comparison:
         return self._judged(diff, table.name, candidate) if table.name in schema.STEP_TABLES else diff
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
-        """The diff with the verdicts that its rows' single steps allow."""
-        ours, theirs = self.recordings(self.baseline), self.recordings(candidate)
+        """The diff with the verdicts that its rows' single steps allow: each row is tested as a group of its own."""
         metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
-        displayed = self.per_step(diff[f"{metric}_ratio"], candidate)
-        found = self._judge.on_rows(diff, name, ours, theirs, displayed)
+        rows = diff[diff["status"] == MATCHED]
+        number = pd.Series(np.arange(len(rows)), rows.index)
+        ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
+        groups = Groups(name, candidate.id, rows, dict.fromkeys(SIDES, number), ratios)
+        found = self.group_verdicts(groups).set_axis(rows.index)
         columns = {c: diff[c].mask(diff.index.isin(found.index), found[c].reindex(diff.index)) for c in VERDICT}
         return diff.assign(**columns)
 
@@ -301,12 +312,12 @@ class Comparison:
         return Side(frame, self._divisor(run), evidence=evidence)
 
 
-def _said(
+def _applicable_choices(
     baseline: Run, candidates: tuple[Run, ...], by_hand: ByHand
 ) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
     """The choices that can hold for each candidate, and a note on those that cannot."""
     runs = {run.id: run for run in candidates}
     if unknown := [run_id for run_id in by_hand if run_id not in runs]:
         raise Unknown("candidate", unknown[0], list(runs))
-    found = {run_id: those_there(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
+    found = {run_id: applicable(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
     return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]

@@ -13,40 +13,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.between_steps import window_of
-from tfcompare.compare.stats.estimates import FEWEST_STEPS, Sides, levels, plain_sides, robust_sides
-from tfcompare.compare.stats.row_verdicts import step_series
-from tfcompare.compare.stats.run_verdicts import NO_STEPS, Judge, Side
-from tfcompare.compare.stats.series_verdict import Spread, level_basis
-from tfcompare.compare.stats.timed import SAME_RECORDING, calls_by_pipeline, slowest_pipeline, verdict_on_times
+from tfcompare.compare.captures import NO_STEPS, SAME_CAPTURE, Captures, Replicates, time_verdict
+from tfcompare.compare.stats.change_test import ChangeTest, Level
+from tfcompare.compare.stats.estimates import Floats, Sides, plain_sides, robust_sides
+from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
+from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-Floats = npt.NDArray[np.float64]
-
 TIME, BYTES, COUNT = "µs", "bytes", ""
 EXACTLY = "compared exactly"
 
 _MOST_MEANT = 3
 _MOST_LISTED = 8
-
-
-@dataclass(frozen=True)
-class Level:
-    """A metric of the candidate by itself, with the interval that it lies in: NaN without one, `reason` says why."""
-
-    value: float
-    low: float
-    high: float
-    reason: str
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether it is known how sure the value is."""
-        return not math.isnan(self.low)
 
 
 @dataclass(frozen=True)
@@ -69,9 +52,9 @@ class Measured:
 class Pair:
     """The two runs that are compared, on one host each or on all."""
 
-    baseline: Side
-    candidate: Side
-    judge: Judge
+    baseline: Captures
+    candidate: Captures
+    replicates: Replicates
 
     @property
     def runs(self) -> tuple[Run, Run]:
@@ -79,18 +62,14 @@ class Pair:
         return self.baseline.runs[0], self.candidate.runs[0]
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[Captures, Captures]:
         """Baseline and candidate, with the host of each."""
         return self.baseline, self.candidate
 
     @property
     def is_identical(self) -> bool:
-        """Whether both are copies of one recording."""
+        """Whether both are copies of one capture."""
         return self.runs[0].content_id == self.runs[1].content_id
-
-    def spread(self, *, on_host: bool) -> Spread:
-        """The spread between recordings of one program that counts for steps, or for what the host does."""
-        return self.judge.spread_between(*self.runs, on_host=on_host)
 
 
 @dataclass(frozen=True)
@@ -104,10 +83,7 @@ class Metric:
 
 def _step_time(pair: Pair, _: str) -> Measured:
     """The typical step: the mean after outliers were clipped."""
-    ours, theirs = (
-        [side.steps(i)["duration_us"].to_numpy(np.float64) if side.has_steps else np.zeros(0) for i in side.positions]
-        for side in pair.sides
-    )
+    ours, theirs = (side.step_times_us for side in pair.sides)
     return _timed(pair, ours, theirs, robust_sides, "steps")
 
 
@@ -119,7 +95,7 @@ def _time_between_steps(pair: Pair, _: str) -> Measured:
     return _timed(pair, ours, theirs, plain_sides, "gaps between steps", on_host=True)
 
 
-def _gaps(side: Side, position: int) -> Floats:
+def _gaps(side: Captures, position: int) -> Floats:
     found = window_of(side.runs[position], side.hosts[position])
     return np.zeros(0) if found is None else found.series_us
 
@@ -133,7 +109,7 @@ def _input_latency(pair: Pair, _: str) -> Measured:
     return _timed(pair, ours, theirs, plain_sides, "calls", on_host=True)
 
 
-def _slowest_calls(side: Side, position: int) -> Floats:
+def _slowest_calls(side: Captures, position: int) -> Floats:
     calls = calls_by_pipeline(side.runs[position], side.hosts[position])
     slowest = slowest_pipeline(calls)
     return np.zeros(0) if slowest is None else calls[slowest]
@@ -159,7 +135,7 @@ def _peak_memory(pair: Pair, pattern: str) -> Measured:
     return _counted(BYTES, _largest(ours[shared]), _largest(theirs[shared]), reason, of_candidate=_largest(theirs))
 
 
-def _peaks(side: Side) -> pd.Series:
+def _peaks(side: Captures) -> pd.Series:
     """The peak of each memory, of those of one name on several hosts the largest."""
     memories = side.runs[0].table("memory_summary", host=side.hosts[0])
     return memories.groupby("memory_id")["peak_bytes"].max()
@@ -183,10 +159,10 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
         return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
     is_known = all(side.has_steps for side in pair.sides)
     measured = _counted(COUNT, before, after, EXACTLY if is_known else NO_STEPS.reason)
-    return replace(measured, verdict=SAME_RECORDING) if pair.is_identical else measured
+    return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
 
 
-def _all_steps(side: Side) -> int:
+def _all_steps(side: Captures) -> int:
     run, host = side.runs[0], side.hosts[0]
     return run.info.step_count if host is None else len(run.table("steps", host=host))
 
@@ -202,8 +178,8 @@ def _kernel_time(pair: Pair, pattern: str) -> Measured:
 
 
 def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, what: str) -> Measured:
-    every = [[pair.judge.cells(side, i, table) for i in side.positions] for side in pair.sides]
-    cells = [recordings[0] for recordings in every]
+    every = [[pair.replicates.cells(side, i, table) for i in side.positions] for side in pair.sides]
+    cells = [of_captures[0] for of_captures in every]
     matching = [_matching(c.keys, names, pattern) for c in cells]
     kind = f"{what.split()[1]}s"
     if not any(m.any() for m in matching):
@@ -221,9 +197,9 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
             _summed(c, _matching(c.keys, names, pattern), side.steps(i)["step"].to_numpy(np.int64))
             if side.has_steps
             else np.zeros(0)
-            for i, c in enumerate(recordings)
+            for i, c in enumerate(of_captures)
         ]
-        for recordings, side in zip(every, pair.sides, strict=True)
+        for of_captures, side in zip(every, pair.sides, strict=True)
     )
     on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
     measured = _timed(pair, ours, theirs, plain_sides, "steps", on_host=on_host)
@@ -263,34 +239,10 @@ def _timed(
     *,
     on_host: bool = False,
 ) -> Measured:
-    spread = pair.spread(on_host=on_host)
-    before, after = (_typical(series, estimate) for series in (ours, theirs))
-    verdict = verdict_on_times(pair.sides, (ours, theirs), spread, estimate=estimate, of=of)
-    return Measured(TIME, before, after, verdict, _level(theirs, after, estimate, spread, of))
-
-
-def _typical(series: Sequence[Floats], estimate: Callable[[Floats], Sides]) -> float:
-    """The typical step of one recording; of several the geometric mean of theirs, which the ratio is made of."""
-    if not all(len(one) for one in series):
-        return math.nan
-    each = [float(estimate(one[np.newaxis]).location[0]) for one in series]
-    if len(each) == 1 or min(each) <= 0:
-        return float(np.mean(each))
-    return math.exp(float(np.mean(np.log(each))))
-
-
-def _level(
-    series: Sequence[Floats], value: float, estimate: Callable[[Floats], Sides], spread: Spread, of: str
-) -> Level:
-    few = min(len(one) for one in series)
-    if few < FEWEST_STEPS:
-        too_few = f"too few {of}: {few} in the candidate; an interval needs {FEWEST_STEPS}"
-        return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {of}")
-    if value == 0:
-        return Level(value, value, value, "the candidate spends no time on it")
-    recordings = [estimate(one[np.newaxis]) for one in series]
-    found = levels(recordings, spread.of)
-    return Level(value, float(found.low[0]), float(found.high[0]), level_basis(recordings, spread, of))
+    spread = pair.replicates.spread_between(*pair.runs, on_host=on_host)
+    test = ChangeTest(spread, estimate, of, can_be_absent=True)
+    verdict = time_verdict(pair.sides, (ours, theirs), test)
+    return Measured(TIME, test.typical(ours), test.typical(theirs), verdict, test.level(theirs))
 
 
 def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
+from tfcompare.compare.captures import Replicates, caveat
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.compare.stats.run_verdicts import Judge, caveat
-from tfcompare.compare.stats.sensitivity import USUAL_MARGIN
-from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
+from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
 from tfcompare.errors import TfcompareError, Unknown
 
 if TYPE_CHECKING:
@@ -178,8 +177,8 @@ def check(
     a run does not have.
     """
     theirs = _counterpart(baseline, candidate, host)
-    judge = Judge(dict(repeats or {}), spread)
-    pair = Pair(judge.recordings(baseline, host), judge.recordings(candidate, theirs), judge)
+    replicates = Replicates(dict(repeats or {}), spread)
+    pair = Pair(replicates.captures(baseline, host), replicates.captures(candidate, theirs), replicates)
     if conditions:
         found = [_checked(condition, pair) for condition in conditions]
     else:

@@ -7,12 +7,21 @@ from typing import Literal
 
 import pandas as pd
 
+from tfcompare.compare.aggregate import (
+    SIDES,
+    GroupJudge,
+    Judged,
+    Part,
+    aggregate,
+    compared,
+    in_order,
+    metric_in,
+    of_side,
+)
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED
 from tfcompare.compare.matching.kernel_names import plain_kernel
-from tfcompare.compare.matching.manual import OF_CANDIDATE, Choice, counterparts, parted, told_apart
+from tfcompare.compare.matching.manual import OF_CANDIDATE, Choice, counterparts, parted, with_distinct_names
 from tfcompare.compare.matching.matching import op_counterparts
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import SIDES, GroupJudge, Judged, Part, add_up, compared, in_order, of_side
 from tfcompare.errors import Unknown
 from tfcompare.schema import KERNEL_STATS
 
@@ -36,10 +45,10 @@ def group_kernels(
     Each side is added up first, then the sums are compared: counts and total times are sums (per step as in the diff),
     the average is total ÷ count, shortest and longest are those of all rows, a flag is true where a row's is. What was
     paired under two names counts under the baseline's, and so does what else has the candidate's name. `by_hand` is
-    what the diff, of one candidate, was told of names. Columns:
+    the choices that the diff, of one candidate, was made with. Columns:
     `candidate`, the keys (an empty `op_name` stands for kernels without one); of each metric `_baseline`, `_candidate`
     and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`,
-    `evidence`; with a `judge`, such as `Comparison.on_groups`, that is the group's own, with `interval_low` and
+    `evidence`; with a `judge`, such as `Comparison.group_verdicts`, that is the group's own, with `interval_low` and
     `interval_high`. The largest change of total time comes first.
 
     Raises `Unknown` for another `by`.
@@ -51,7 +60,7 @@ def group_kernels(
     counted = counted_under(diff, by, by_hand)
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
     judged = None if judge is None else Judged(KERNEL_STATS.name, names[_TOTAL], judge)
-    groups = add_up(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
+    groups = aggregate(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
     means = [groups[f"{names[_TOTAL]}_{side}"] / groups[f"{names[_OCCURRENCES]}_{side}"] for side in SIDES]
     groups = groups.assign(**compared(_MEAN, *(mean.astype("float64") for mean in means)))
     order = [c for name in names.values() for c in groups.columns if c.rpartition("_")[0] == name]
@@ -62,18 +71,18 @@ def group_kernels(
 
 def counted_under(diff: pd.DataFrame, by: KernelGrouping = "op_name", by_hand: Sequence[Choice] = ()) -> pd.DataFrame:
     """The `kernel_name` and `op_name` that each row of a diff of `kernel_stats` counts under, where grouped `by`."""
-    names = told_apart(diff, by_hand)[["kernel_name", "op_name"]].copy()
+    names = with_distinct_names(diff, by_hand)[["kernel_name", "op_name"]].copy()
     for _, rows in diff.groupby("candidate", sort=False):
         added = rows.index[rows["status"] == ADDED]
         for key, counterparts_of in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows, by_hand))):
             own = zip(rows.loc[added, key], names.loc[added, key], strict=True)
-            names.loc[added, key] = [counterparts_of.get(name, told) for name, told in own]
+            names.loc[added, key] = [counterparts_of.get(name, counted) for name, counted in own]
         if by_hand and by == "kernel_and_op":
-            _say_of_kernels(names, rows.loc[added], by_hand)
+            _apply_choices(names, rows.loc[added], by_hand)
     return names
 
 
-def _say_of_kernels(names: pd.DataFrame, added: pd.DataFrame, by_hand: Sequence[Choice]) -> None:
+def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, by_hand: Sequence[Choice]) -> None:
     """Write into `names` what added kernels count under that are paired or parted by hand."""
     pairs, apart = counterparts(by_hand, 2), parted(by_hand, 2)
     taken = set(pairs.values())

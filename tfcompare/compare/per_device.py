@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.diff import largest_change_first, ratio
+from tfcompare.compare.aggregate import SIDES, compared
+from tfcompare.compare.diff import largest_change_first
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import Table
@@ -65,10 +66,8 @@ def _divided(diff: pd.DataFrame, metric: str, counts: str, name: str) -> pd.Data
     ours, theirs = (
         diff[f"{metric}_{side}"].astype("float64")
         / diff[f"{counts}_{side}"].astype("float64").replace(0.0, float("nan"))
-        for side in ("baseline", "candidate")
+        for side in SIDES
     )
-    ends = ("baseline", "candidate", "delta", "ratio")
-    values = dict(zip(ends, (ours, theirs, theirs - ours, ratio(ours, theirs)), strict=True))
-    return diff.assign(**{f"{metric}_{end}": values[end] for end in ends}).rename(
-        columns={f"{metric}_{end}": f"{name}_{end}" for end in ends}
-    )
+    values = compared(name, ours, theirs)
+    old = {f"{metric}_{column.removeprefix(f'{name}_')}": column for column in values}
+    return diff.assign(**{own: values[column] for own, column in old.items()}).rename(columns=old)

@@ -40,7 +40,7 @@ def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vet
     """
     called = _called([*compared, *(run for runs in repeats.values() for run in runs)])
     taken = {run.content_id: run for run in reversed(compared)}
-    kept: dict[str, tuple[Run, ...]] = {}
+    accepted: dict[str, tuple[Run, ...]] = {}
     refused = []
     for primary in compared:
         for run in repeats.get(primary.id, ()):
@@ -48,8 +48,8 @@ def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vet
                 refused.append(f"{called[run.path]} is not counted as a repeat of {called[primary.path]}: {why}.")
                 continue
             taken[run.content_id] = run
-            kept[primary.id] = (*kept.get(primary.id, ()), run)
-    return Vetted(kept, tuple(refused))
+            accepted[primary.id] = (*accepted.get(primary.id, ()), run)
+    return Vetted(accepted, tuple(refused))
 
 
 def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[PurePath, str]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfcompare.compare.stats.timed import Floats
+from tfcompare.compare.stats.estimates import Floats
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools import input_bound
@@ -26,13 +26,13 @@ def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
         if why := input_bound.why_unknown(run.info):
             return Verdict(UNTESTED, f"how long the {role} waits is not known: {why}")
     ours, theirs = (_waiting(comparison, run) for run in (comparison.baseline, candidate))
-    return comparison.on_host_times(candidate, (ours, theirs), "steps")
+    return comparison.time_verdict(candidate, (ours, theirs), "steps")
 
 
 def _waiting(comparison: Comparison, run: Run) -> list[Floats]:
-    recordings = comparison.recordings(run)
+    captures = comparison.captures(run)
     series = []
-    for recording, host in zip(recordings.runs, recordings.hosts, strict=True):
-        steps = steps_of_straggler(recording.table("steps", host=host))
+    for capture, host in zip(captures.runs, captures.hosts, strict=True):
+        steps = steps_of_straggler(capture.table("steps", host=host))
         series.append(steps.loc[steps["included"].astype(bool), "input_us"].to_numpy(np.float64))
     return series

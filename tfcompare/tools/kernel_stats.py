@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import of_side
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.op_stats import ROLES, share_of_whole

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
+from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.schema import DEVICE, HOST, IDLE
-from tfcompare.tools.op_stats import ROLES, without_idle
+from tfcompare.tools.op_stats import ROLES
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.aggregate import group_diff, metric_in, without_idle
 from tfcompare.compare.diff import ADDED, change
 from tfcompare.compare.headline import has_steps
-from tfcompare.compare.matching.coverage import without_idle
-from tfcompare.compare.movers import group_diff, metric_in
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import Unknown
 from tfcompare.tools.input_bound import input_wait

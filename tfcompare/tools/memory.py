@@ -10,10 +10,10 @@ from typing import Literal
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.aggregate import metric_in, scope_of
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
-from tfcompare.compare.movers import metric_in, scope_of
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME
 from tfcompare.tools.memory_timeline import Memory
 from tfcompare.units import format_bytes, format_percent_change

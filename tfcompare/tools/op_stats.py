@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import ADDED, REMOVED
-from tfcompare.compare.movers import metric_in
-from tfcompare.schema import DEVICE, HOST, IDLE
+from tfcompare.schema import DEVICE, HOST
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,11 +31,6 @@ RANKING_COLUMNS = (
     "host_cumulative_share",
 )
 """What `op_table` adds to the columns of `op_stats`."""
-
-
-def without_idle(op_stats: pd.DataFrame) -> pd.DataFrame:
-    """`op_stats` less the rows that tell how long no op ran."""
-    return op_stats[op_stats["op_type"] != IDLE]
 
 
 def op_table(op_stats: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
@@ -101,7 +96,7 @@ def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
 def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", count: int = 9) -> pd.DataFrame:
     """Where both sides' time goes: a row for each of the `count` largest groups, and one for all the others.
 
-    `groups` are rows of `compare.movers.group_diff`, of one of host and device, so that the times add up; `by` is the
+    `groups` are rows of `aggregate.group_diff`, of one of host and device, so that the times add up; `by` is the
     column that names them. Returns `group`, `<metric>_<role>` (per step where the diff is), `share_<role>` (each side's
     add up to 1), `is_absent_<role>` (that side has no such group) and `others`, the number of groups that a row
     named `OTHER` stands for, the largest first.
@@ -123,7 +118,7 @@ def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", 
 
 
 def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `compare.movers.group_diff` with `self_share_<role>`: of the side's self time on host, or on device."""
+    """Rows of `aggregate.group_diff` with `self_share_<role>`: of the side's self time on host, or on device."""
     metric = metric_in(groups, "self_time_us")
     places = groups["host_or_device"]
     columns = {}

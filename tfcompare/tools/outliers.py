@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.attribution_words import PART_WORDS
-from tfcompare.compare.stats.estimates import typical
-from tfcompare.compare.stats.typical_steps import outlying_steps
+from tfcompare.compare.stats.estimates import outlying_steps, typical
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.step_series import on_slowest_host
 from tfcompare.units import format_percent, format_time_us

@@ -49,12 +49,12 @@ _ONCE_A_STEP = (0.5, 1.5)
 
 def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
     """Whether the time between steps differs, by the single gaps."""
-    sides = [comparison.recordings(run) for run in (comparison.baseline, candidate)]
+    sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
     windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
     ours, theirs = ([found.series_us for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
-    return comparison.on_host_times(candidate, (ours, theirs), "gaps between steps")
+    return comparison.time_verdict(candidate, (ours, theirs), "gaps between steps")
 
 
 def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:

@@ -6,9 +6,9 @@ import math
 
 import pandas as pd
 
+from tfcompare.compare.aggregate import without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.tiers import EXACT
-from tfcompare.schema import IDLE
 
 SHARES = ["matched_share", "exact_share"]
 COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in ("baseline", "candidate") for share in SHARES)]
@@ -25,11 +25,6 @@ def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataF
         {"candidate": candidate, **_shares(busy[busy["candidate"] == candidate], metric)} for candidate in candidates
     ]
     return pd.DataFrame(rows, columns=COLUMNS).astype({"candidate": "str"})
-
-
-def without_idle(diff: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a diff in which something ran."""
-    return diff[diff["op_type"] != IDLE] if "op_type" in diff.columns else diff
 
 
 def _shares(diff: pd.DataFrame, metric: str) -> dict[str, float]:

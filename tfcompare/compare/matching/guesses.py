@@ -1,4 +1,4 @@
-"""Counterparts that are likely and no more: what names, contents and times together say, where nothing settles it.
+"""Counterparts of ops beyond their names: by what their scopes hold and, where that decides nothing, by likeness.
 
 Siblings below a pair of scopes, and then single ops of one type, are assigned so that the sum of their differences is
 least. A pair counts if its own difference is small and no other assignment of its two members is nearly as good.
@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from tfcompare.compare.matching.name_tree import Node, Pair, kinds_below, weight_below
+from tfcompare.compare.matching.name_tree import Node, Ops, Pair, kinds_below, name_tree, weight_below
+from tfcompare.compare.matching.names import SiblingRule, walk, with_plain_paths
+from tfcompare.compare.matching.renamed_scopes import UNTYPED, Siblings, pair_alike, without
 
 MOST_ASSIGNED = 300
 """Of more candidates for a pair on a side than this, none is guessed."""
@@ -32,6 +35,7 @@ MOST_APART_OPS = 0.35
 _FORBIDDEN = 1e3
 _ROUNDING = 1e-9
 _TENFOLD = math.log(10)
+_KEYS = ["host", "host_or_device", "op_type"]
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+d\b")
 
 Differences = npt.NDArray[np.float64]
@@ -147,3 +151,87 @@ def _times_apart(ours: Differences, theirs: Differences) -> Differences:
     """For each two positive figures how far they are from each other: 0 equal, 1 tenfold or more."""
     first, second = (np.log(np.maximum(side, 1e-12)) for side in (ours, theirs))
     return np.asarray(np.minimum(np.abs(first[:, None] - second[None, :]) / _TENFOLD, 1.0))
+
+
+def by_place(baseline: Ops, candidate: Ops, known: Mapping[str, str]) -> dict[str, str]:
+    """Beyond `known`: the baseline's name for each of the candidate's that the scopes' contents tell.
+
+    `known` is what `align_names` found. No name of either side is in both, or twice.
+    """
+    return _pairs_by(baseline, candidate, known, pair_alike)
+
+
+def by_likeness(baseline: Ops, candidate: Ops, known: Mapping[str, str]) -> dict[str, str]:
+    """Beyond `known`: the baseline's name for each of the candidate's that lies below a scope of a likely pair.
+
+    `known` is what `align_names` and `by_place` found. No name of either side is in both, or twice.
+    """
+    totals = sum(baseline.weights.values()), sum(candidate.weights.values())
+
+    def alike_or_likely(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]:
+        alike = pair_alike(parent, ours, theirs)
+        rest = without(Siblings(ours, theirs), alike)
+        return alike + pair_likely(rest.ours, rest.theirs, totals)
+
+    return _pairs_by(baseline, candidate, known, alike_or_likely)
+
+
+def _pairs_by(baseline: Ops, candidate: Ops, known: Mapping[str, str], rule: SiblingRule) -> dict[str, str]:
+    taken = set(known.values())
+    if len(taken) == len(baseline.types) or len(known) == len(candidate.types):
+        return {}
+    ours, theirs = (name_tree(side) for side in with_plain_paths(baseline, candidate))
+    names = ((b.name, c.name) for b, c in walk(ours, theirs, rule) if not b.is_doubtful)
+    return {c: b for b, c in names if b is not None and c is not None and b not in taken and c not in known}
+
+
+def likely_rows(
+    baseline: pd.DataFrame, candidate: pd.DataFrame, whole: tuple[pd.DataFrame, pd.DataFrame], pairs: pd.DataFrame
+) -> pd.DataFrame:
+    """Likely pairs among the rows of `op_stats` that are left of both sides.
+
+    Columns: `baseline` and `candidate`, the rows' labels. Only ops of one side and type pair, and never across scopes
+    that are paired otherwise. `whole` are all rows of either side, which counts and times are put in relation to;
+    `pairs` are those that were found before.
+    """
+    scopes = _paired_scopes(*(whole[k].loc[pairs[side], "op_name"] for k, side in enumerate(("baseline", "candidate"))))
+    ours, theirs = (dict(iter(side[~side["op_type"].isin(UNTYPED)].groupby(_KEYS))) for side in (baseline, candidate))
+    found: list[tuple[int, int]] = []
+    for key in ours.keys() & theirs.keys():
+        sides = ours[key], theirs[key]
+        likely = likely_ops(*(_figures(*of_side) for of_side in zip(sides, whole, scopes, strict=True)))
+        found += [(sides[0].index[i], sides[1].index[j]) for i, j in likely]
+    return pd.DataFrame(sorted(found), columns=["baseline", "candidate"], dtype=np.intp)
+
+
+def _paired_scopes(ours: Iterable[str], theirs: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The baseline's name for each scope of baseline and candidate whose paired ops lie in one scope of the other."""
+    pairs = {(_scope(b), _scope(c)) for b, c in zip(ours, theirs, strict=True)}
+    counts, their_counts = (pd.Series([pair[k] for pair in pairs], dtype="str").value_counts() for k in (0, 1))
+    sole = [(b, c) for b, c in pairs if b and c and counts[b] == 1 and their_counts[c] == 1]
+    return {b: b for b, _ in sole}, {c: b for b, c in sole}
+
+
+def _scope(name: str) -> str:
+    return name.rpartition("/")[0]
+
+
+def _innermost(name: str, scopes: Mapping[str, str]) -> str:
+    """The baseline's name for the innermost scope of an op that has a counterpart; empty where none has."""
+    scope = _scope(name)
+    while scope and scope not in scopes:
+        scope = _scope(scope)
+    return scopes.get(scope, "")
+
+
+def _figures(rows: pd.DataFrame, whole: pd.DataFrame, scopes: Mapping[str, str]) -> Figures:
+    busy = whole[~whole["op_type"].isin(UNTYPED)]
+    count, time = busy["occurrences"].sum(), busy["self_time_us"].sum()
+    occurrences = rows["occurrences"].to_numpy(np.float64)
+    per_occurrence = rows["self_time_us"].to_numpy(np.float64) / np.maximum(occurrences, 1)
+    return Figures(
+        rows["op_name"].tolist(),
+        [_innermost(name, scopes) for name in rows["op_name"]],
+        occurrences / max(count, 1),
+        per_occurrence / max(time / max(count, 1), 1e-9),
+    )

@@ -50,19 +50,19 @@ def effective(choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
     A name has one partner, so another pair with it contradicts; so do a pair and a part of the same two names.
     """
-    kept: dict[Choice, None] = {}
+    valid: dict[Choice, None] = {}
     paired: dict[tuple[str, Name], Choice] = {}
     for choice in choices:
-        kept.pop(choice, None)
-        kept.pop(choice._replace(is_pair=not choice.is_pair), None)
+        valid.pop(choice, None)
+        valid.pop(choice._replace(is_pair=not choice.is_pair), None)
         if choice.is_pair:
-            places = ("baseline", choice.baseline), ("candidate", choice.candidate)
-            for place in places:
-                if (earlier := paired.get(place)) is not None:
-                    kept.pop(earlier, None)
-            paired |= dict.fromkeys(places, choice)
-        kept[choice] = None
-    return tuple(kept)
+            names = ("baseline", choice.baseline), ("candidate", choice.candidate)
+            for name in names:
+                if (earlier := paired.get(name)) is not None:
+                    valid.pop(earlier, None)
+            paired |= dict.fromkeys(names, choice)
+        valid[choice] = None
+    return tuple(valid)
 
 
 def counterparts(choices: Iterable[Choice], parts: int) -> dict[Name, Name]:
@@ -105,7 +105,7 @@ def without_parted(
     return pairs
 
 
-def told_apart(diff: pd.DataFrame, choices: Sequence[Choice]) -> pd.DataFrame:
+def with_distinct_names(diff: pd.DataFrame, choices: Sequence[Choice]) -> pd.DataFrame:
     """A diff of ops whose added rows count under names that are no other op's, for sums by name.
 
     What was parted may have one name on both sides, and what was paired leaves its old name to another op.
@@ -125,7 +125,7 @@ def _counted_as(names: pd.Series, choices: Sequence[Choice]) -> pd.Series:
     return names.map(counted).astype("str")
 
 
-def those_there(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tuple[tuple[Choice, ...], str]:
+def applicable(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tuple[tuple[Choice, ...], str]:
     """The choices that hold and whose names both runs have, and a sentence on the others; empty where there are none.
 
     Raises whatever reading the runs' tables does.

@@ -24,9 +24,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.matching.counterparts import by_likeness, by_place
+from tfcompare.compare.matching.guesses import by_likeness, by_place, likely_rows
 from tfcompare.compare.matching.kernel_names import canonical_kernel
-from tfcompare.compare.matching.likely_rows import likely_rows
 from tfcompare.compare.matching.manual import LEVELS, Choice, counterparts, effective, of_pairs, parted, without_parted
 from tfcompare.compare.matching.name_tree import Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops

@@ -31,7 +31,7 @@ from tfcompare.compare.matching.sequences import agreed_alignment
 from tfcompare.schema import IDLE
 
 MOST_ALIGNED = 10_000
-"""Families are laid beside each other up to so many members of one times members of the other."""
+"""Families are aligned up to so many members of one times members of the other."""
 
 UNTYPED = frozenset({"", "Unknown", "Dataset", IDLE})
 """Op types that do not tell what an op does: kernels without an op, and iterators, which have rules of their own."""
@@ -46,7 +46,7 @@ class Siblings(NamedTuple):
 
 def pair_alike(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]:
     """Pairs of siblings below `parent` with the same ops, as the module's docstring tells."""
-    rest = Siblings(*([node for node in side if _tells(node, parent)] for side in (ours, theirs)))
+    rest = Siblings(*([node for node in side if _is_distinctive(node, parent)] for side in (ours, theirs)))
     pairs: list[Pair] = []
     for key_of in (_shaped, _labelled, _nested):
         for rule in (_in_order, _the_only_ones, _as_they_run):
@@ -68,7 +68,7 @@ def without(siblings: Siblings, pairs: list[Pair]) -> Siblings:
     return Siblings(*([node for node in side if id(node) not in paired] for side in siblings))
 
 
-def _tells(node: Node, parent: Pair) -> bool:
+def _is_distinctive(node: Node, parent: Pair) -> bool:
     """Whether what the node holds tells it apart: at the top, where anything may be, one op does not."""
     if not node.children and node.types <= UNTYPED:
         return False

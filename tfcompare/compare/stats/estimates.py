@@ -9,7 +9,7 @@ series' typical steps, with an interval made of both kinds of uncertainty:
 - *Between recordings*: two recordings of one program differ by more than their steps let on, so the spread between
   recordings goes in twice: measured where each side has `FEWEST_REPEATS` or more recordings, else declared.
 
-`docs/verdicts.md` tells how well the intervals keep what they promise.
+`docs/verdicts.md` shows how often the intervals hold the true change.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Declared = float | Callable[[Floats], Floats]
@@ -32,6 +33,12 @@ FEWEST_REPEATS = 3
 FEWEST_REPLICATES = 5
 """From so many captures a side on, false claims stay below 5 % on a busy machine too (`docs/verdicts.md`)."""
 POWER = 0.8
+
+TYPICAL_STEP = (
+    "The typical step: the mean of the steps that count, outlying ones moved to the edge of the usual (2.5 robust "
+    "standard deviations from the median). The verdict and its interval are on the same figure."
+)
+"""What the typical step is, as pages explain it."""
 
 _CAUTION = (0.45, 2.2)
 """Standard errors of the correlation that are added to it: so many, and so many ÷ the number of steps."""
@@ -128,7 +135,7 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
 
 
 def levels(side: Sequence[Sides], spread: Declared) -> Levels:
-    """Each row's typical step on one side alone, to be held against a fixed value.
+    """Each row's typical step on one side alone, to be compared with a fixed value.
 
     Of several recordings it is the geometric mean of theirs, which the ratios of `changes` are made of. `spread` is the
     declared standard deviation of the logarithm between recordings of one program; it is used for fewer than
@@ -286,3 +293,12 @@ def outlying(values: Floats) -> npt.NDArray[np.bool_]:
     """Which values of each row `typical` moves to the edge of what is usual."""
     moved: npt.NDArray[np.bool_] = _winsorised(values) != values
     return moved
+
+
+def outlying_steps(steps: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which included rows of a frame with `duration_us` and `included` are moved to the edge of the usual."""
+    counted = steps["included"].to_numpy(np.bool_)
+    found = np.zeros(len(steps), np.bool_)
+    if counted.any():
+        found[counted] = outlying(steps["duration_us"].to_numpy(np.float64)[counted][np.newaxis])[0]
+    return found

@@ -7,6 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PREFIX = "Iterator::"
 """What the long name of every iterator begins with."""
@@ -191,3 +195,9 @@ def _children(parent: list[int]) -> tuple[tuple[int, ...], ...]:
         if above >= 0:
             out[above].append(here)
     return tuple(tuple(below) for below in out)
+
+
+def setting(row: pd.Series, name: str) -> str:
+    """One of the `settings` of a row of `tf_data`, empty where it is unknown."""
+    parts = (part.partition("=") for part in str(row["settings"]).split(", "))
+    return next((value for key, _, value in parts if key == name), "")

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.tf_data.iterator_tree import display_name, tree_of
+from tfcompare.compare.tf_data.iterator_tree import display_name, setting, tree_of
 from tfcompare.compare.tf_data.iterators import align_iterators, pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
-from tfcompare.compare.tf_data.tf_data_advice import setting
 
 MOST_NODES = 50
 """More cannot be read. Of a larger graph those that the execution waited for are shown first, the slowest first."""

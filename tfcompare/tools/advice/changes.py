@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.compare.attribution_words import PART_WORDS
+from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
-from tfcompare.compare.stats.series_verdict import declared_spread, verdict_on_series
+from tfcompare.compare.stats.spread import declared_spread
 from tfcompare.compare.stats.verdict import FASTER, SLOWER
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.advice.device_rules import KERNELS
@@ -104,7 +105,7 @@ def _is_real(series: list[list[npt.NDArray[np.float64]]], moved: float, baseline
     if any(all((one == 0).all() for one in side) for side in series):
         return True
     spread = declared_spread(baseline.info.device_type, candidate.info.device_type)
-    return verdict_on_series(ours, theirs, spread).word == (FASTER if moved < 0 else SLOWER)
+    return ChangeTest(spread)(ours, theirs).word == (FASTER if moved < 0 else SLOWER)
 
 
 def _time_change(column: str, baseline: Facts, candidate: Facts) -> Change:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.straggler import steps_of_straggler
-from tfcompare.compare.tf_data.tf_data_advice import setting
+from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
@@ -23,7 +23,7 @@ from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    from tfcompare.compare.stats.run_verdicts import Side as Recordings
+    from tfcompare.compare.captures import Captures
     from tfcompare.run import Run, RunInfo
 
 _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
@@ -219,7 +219,7 @@ def cores_of(iterators: pd.DataFrame) -> float:
     return math.nan
 
 
-def with_repeats(facts: Facts, recordings: Recordings) -> Facts:
+def with_repeats(facts: Facts, recordings: Captures) -> Facts:
     """`facts` of the first of these recordings of one program, with the steps of the others."""
     more = []
     for run, host in zip(recordings.runs[1:], recordings.hosts[1:], strict=True):

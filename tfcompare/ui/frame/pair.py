@@ -11,11 +11,11 @@ import streamlit as st
 
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import Grouping, group_diff
 from tfcompare.compare.comparability import Mismatch
-from tfcompare.compare.matching.manual import Choice, told_apart
+from tfcompare.compare.matching.manual import Choice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
-from tfcompare.compare.movers import Grouping, group_diff
-from tfcompare.compare.tree import scope_tree
+from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.run import Run
 from tfcompare.tools import step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
@@ -102,14 +102,14 @@ def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
     del key
-    rows = told_apart(_pair.ops(idle=idle), _pair.by_hand)
-    return with_shares(group_diff(rows, by, _pair.comparison.on_groups))
+    rows = with_distinct_names(_pair.ops(idle=idle), _pair.by_hand)
+    return with_shares(group_diff(rows, by, _pair.comparison.group_verdicts))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
     del key
-    return scope_tree(told_apart(_pair.diff(), _pair.by_hand), judge=_pair.comparison.on_groups)
+    return scope_tree(with_distinct_names(_pair.diff(), _pair.by_hand), judge=_pair.comparison.group_verdicts)
 
 
 def comparison_of(view: View) -> Comparison:

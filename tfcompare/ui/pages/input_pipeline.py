@@ -18,6 +18,7 @@ from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_slowest_calls
 from tfcompare.run import Run
 from tfcompare.tools import input_bound, input_ops
+from tfcompare.tools.advice import input_category_advice
 from tfcompare.tools.input_bound import InputWait
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import Better, KeyFigure, better_by
@@ -246,8 +247,8 @@ def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
         condition = "" if candidate.is_bound else "If input is what holds the candidate up: "
         st.markdown(
             f"{format_percent(share)} of the candidate's input time on the host is **{category}**, most of it in "
-            f"{as_code(op_name)}. {condition}{input_ops.advice(category, op_name)} "
-            f"The [TensorFlow Profiler guide]({input_ops.GUIDE}) tells more."
+            f"{as_code(op_name)}. {condition}{input_category_advice.advice(category, op_name)} "
+            f"The [TensorFlow Profiler guide]({input_category_advice.GUIDE}) tells more."
         )
     sidebar.link(
         TF_DATA_PAGE, "tf.data: which step of the pipeline is the slow one", selection, icon=":material/account_tree:"

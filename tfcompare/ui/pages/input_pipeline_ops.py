@@ -9,8 +9,8 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import ops, steps
+from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.run import Run
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series

@@ -12,9 +12,9 @@ import streamlit as st
 
 from tfcompare.charts import kernels, ops, style
 from tfcompare.charts.style import Quantity
+from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
-from tfcompare.compare.movers import largest_changes, metric_in
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import kernel_stats as kernel_figures
@@ -139,7 +139,7 @@ def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
     del key
     diff = _pair.diff("kernel_stats")
     if by != "launch":
-        diff = group_kernels(diff, by, _pair.comparison.on_groups, _pair.by_hand)
+        diff = group_kernels(diff, by, _pair.comparison.group_verdicts, _pair.by_hand)
     return kernel_figures.with_ranks_and_shares(diff)
 
 

@@ -6,8 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.compare.copy_groups import group_copies
-from tfcompare.compare.movers import metric_in
+from tfcompare.compare.aggregate import group_copies, metric_in
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets import tables
 from tfcompare.ui.widgets.downloads import csv_buttons

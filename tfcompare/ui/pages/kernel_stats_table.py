@@ -8,10 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.matching.manual import Name, names_of_rows
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import of_side
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.kernel_stats import GROUPINGS, By, Choice, controls, launches_of, movers, readings_of, rows_of

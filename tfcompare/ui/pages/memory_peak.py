@@ -12,7 +12,7 @@ from tfcompare import schema
 from tfcompare.charts import memory as charts
 from tfcompare.charts import ops
 from tfcompare.charts.style import Quantity
-from tfcompare.compare.movers import largest_changes
+from tfcompare.compare.aggregate import largest_changes
 from tfcompare.frames.memory import UNEXPLAINED
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Figures, MemoryPair, Part

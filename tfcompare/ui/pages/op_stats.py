@@ -11,8 +11,8 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import ops, scopes, steps
+from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.compare.diff import INTERVAL
-from tfcompare.compare.movers import Grouping, largest_changes, metric_in
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools import op_stats as tf_stats
 from tfcompare.tools import step_series
@@ -51,7 +51,7 @@ class Choice:
 
 def controls(pair: Pair) -> Choice:
     """The widgets that say which ops are shown, and how."""
-    ran_on = set(tf_stats.without_idle(pair.diff())["host_or_device"])
+    ran_on = set(without_idle(pair.diff())["host_or_device"])
     present = [place for place in (DEVICE, HOST) if place in ran_on]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.segmented_control(

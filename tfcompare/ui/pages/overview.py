@@ -18,9 +18,9 @@ from tfcompare.charts.step_parts import average_steps, parts_of_steps
 from tfcompare.charts.style import Side
 from tfcompare.charts.verdicts import colours_of_change, step_time_intervals, word_of
 from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.movers import largest_changes
-from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
+from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.run import Run
@@ -168,7 +168,7 @@ def attribution(pair: Pair) -> None:
 def advice(pair: Pair) -> None:
     """What to try next in the candidate, and what got better, got worse and stayed as it was since the baseline."""
     facts = (_facts(run.content_id, pair.host_of(run), run) for run in pair.runs)
-    recorded = map(pair.comparison.recordings, pair.runs)
+    recorded = map(pair.comparison.captures, pair.runs)
     found = cached(pair, "advice", lambda: advise_on(*map(with_repeats, facts, recorded)))
     st.subheader("What to try next")
     if found.caveat:

@@ -10,7 +10,7 @@ from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.stats.typical_steps import MEANING as TYPICAL
+from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
 from tfcompare.tools import many_runs
 from tfcompare.tools.many_runs import BASELINE, By
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from tfcompare.compare.tf_data.iterator_tree import display_name
-from tfcompare.compare.tf_data.tf_data_advice import GUIDE, advice
 from tfcompare.compare.tf_data.tf_data_change import Analysis
+from tfcompare.tools.advice.tf_data_advice import GUIDE, advice
 from tfcompare.tools.input_bound import InputWait
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.side_by_side import CHART_PIXELS

@@ -11,7 +11,7 @@ from tfcompare.charts import ops
 from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_of
-from tfcompare.compare.movers import metric_in
+from tfcompare.compare.aggregate import metric_in
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.side_by_side import two_charts

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.ui.widgets.columns import Shown
-from tfcompare.units import bytes_scale
+from tfcompare.units import Scale, scale
 
 PAGE_PIXELS = 950
 """The width of a table in a window of 1440."""
@@ -49,12 +49,12 @@ class Layout:
 
     pixels: dict[str, int]
     digits: dict[str, int]
-    scales: dict[str, tuple[str, float]]
+    scales: dict[str, Scale]
     pinned: tuple[str, ...] = ()
 
     def factor(self, column: Shown) -> float:
         """What the column's values are divided by."""
-        return self.scales[column.name][1] if column.name in self.scales else 1.0
+        return self.scales[column.name].size if column.name in self.scales else 1.0
 
     def letters(self, column: Shown) -> int:
         """How many letters a cell of the column has room for."""
@@ -64,7 +64,7 @@ class Layout:
         """The heading or label of a column in the unit that its values are shown in."""
         if column.name not in self.scales:
             return text
-        return text.replace(f"({column.unit}", f"({self.scales[column.name][0]}{column.unit.removeprefix('bytes')}")
+        return text.replace(f"({column.unit}", f"({self.scales[column.name].unit}{column.unit.removeprefix('bytes')}")
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
@@ -116,19 +116,19 @@ def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
         if column.format in ("number", "change"):
             of_heading.setdefault(column.heading or column.name, []).append(column.name)
     digits: dict[str, int] = {}
-    scales: dict[str, tuple[str, float]] = {}
+    scales: dict[str, Scale] = {}
     units = {column.name: column.unit for column in columns}
     for names in of_heading.values():
         values = frame[names]
         if units[names[0]] in ("bytes", "bytes/s"):
-            scale = bytes_scale(_largest(values))
-            scales |= dict.fromkeys(names, scale)
-            values = values / scale[1]
+            shown = scale(values.to_numpy(dtype=np.float64, na_value=np.nan).ravel().tolist(), "bytes")
+            scales |= dict.fromkeys(names, shown)
+            values = values / shown.size
         most = MOST_DIGITS if units[names[0]] == "µs" else MOST_DIGITS_OF_COUNTS
         digits |= dict.fromkeys(names, min(decimals(values), most))
     for column in columns:  # stands under the same heading, in which the unit is named
         if column.format == "ratio" and (beside := of_heading.get(column.heading)) and beside[0] in scales:
-            scales[column.name] = (scales[beside[0]][0], 1.0)
+            scales[column.name] = Scale(scales[beside[0]].unit, 1.0)
     return Layout({}, digits, scales)
 
 

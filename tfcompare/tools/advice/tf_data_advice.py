@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 
-from tfcompare.compare.tf_data.iterator_tree import transformation
+from tfcompare.compare.tf_data.iterator_tree import setting, transformation
 
 GUIDE = "https://www.tensorflow.org/guide/data_performance_analysis"
 
@@ -66,12 +66,6 @@ def advice(bottleneck: pd.Series) -> str:
         "Shuffle": _shuffle,
     } | dict.fromkeys(_READERS, _reader)
     return special[kind](bottleneck) if kind in special else _OTHERS.get(kind, _GENERAL)
-
-
-def setting(row: pd.Series, name: str) -> str:
-    """One of the `settings` of a row of `tf_data`, empty where it is not told."""
-    parts = (part.partition("=") for part in str(row["settings"]).split(", "))
-    return next((value for key, _, value in parts if key == name), "")
 
 
 def _number(row: pd.Series, name: str) -> str:

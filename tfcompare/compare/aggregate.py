@@ -1,4 +1,7 @@
-"""Rows of a diff added up over groups: each side by itself first, then the sums are compared."""
+"""`aggregate`: rows of a diff summed over groups, each side by itself, and the groups' verdicts; by op and by copy.
+
+Groups of kernels are in `kernel_groups`, the tree of name scopes in `scope_tree`.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,26 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, largest_change_first, ratio
-from tfcompare.compare.matching.tiers import CANONICAL, EXACT
+from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, change, largest_change_first, ratio
+from tfcompare.compare.matching.tiers import BY_HAND, CANONICAL, EXACT, PROBABLE, STRUCTURAL
 from tfcompare.compare.stats.verdict import SAME, UNTESTED
+from tfcompare.errors import Unknown
+from tfcompare.schema import IDLE, OP_STATS
+
+Grouping = Literal["op_name", "op_type", "scope"]
+
+NO_SCOPE = "(no scope)"
+"""The scope of an op whose name has no `/`."""
+
+ADDITIVE = ("occurrences", "self_time_us")
+"""Metrics that may be added up over ops; `total_time_us` may not, since it holds that of the ops within."""
 
 Part = Literal["sum", "whole_sum", "min", "max", "any"]
 """How the cells of a group become one: a `whole_sum` is missing as soon as one of them is; `any` is for flags."""
 
 SIDES = ("baseline", "candidate")
+
+_BANDWIDTH = "bandwidth_bytes_per_s"
 
 
 @dataclass(frozen=True)
@@ -36,7 +51,7 @@ class Groups:
 
 
 GroupJudge = Callable[[Groups], pd.DataFrame]
-"""Gives each group `verdict`, `evidence`, `interval_low` and `interval_high`, such as `Comparison.on_groups`."""
+"""Gives each group `verdict`, `evidence`, `interval_low` and `interval_high`, such as `Comparison.group_verdicts`."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,7 @@ class Judged:
     judge: GroupJudge
 
 
-def add_up(
+def aggregate(
     diff: pd.DataFrame,
     keys: Mapping[str, pd.DataFrame],
     parts: Mapping[str, Part],
@@ -69,7 +84,7 @@ def add_up(
     groups = pd.concat(sides, ignore_index=True).groupby(names)
     columns: dict[str, pd.Series] = {}
     for metric, part in parts.items():
-        ours, theirs = (_put_together(groups, metric, side, part) for side in SIDES)
+        ours, theirs = (_combined(groups, metric, side, part) for side in SIDES)
         columns |= both_sides(metric, ours, theirs) if part == "any" else compared(metric, ours, theirs)
     labels = groups[["in_baseline", "in_candidate", "is_renamed"]].any().join(groups["is_same"].all())
     result = pd.DataFrame(columns | _labels(labels)).reset_index()
@@ -132,6 +147,100 @@ def candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[order].reset_index(drop=True)
 
 
+def metric_in(diff: pd.DataFrame, metric: str) -> str:
+    """The metric's name in a diff: `<metric>_per_step` or `_per_device` where figures are; raises `Unknown`."""
+    for name in (metric, f"{metric}_per_step", f"{metric}_per_device"):
+        if f"{name}_delta" in diff.columns:
+            return name
+    known = [c.removesuffix("_delta") for c in diff.columns if c.endswith("_delta")]
+    raise Unknown("metric of the diff", metric, known)
+
+
+def without_idle(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table or diff in which something ran; all of them where there is no column `op_type`."""
+    return rows[rows["op_type"] != IDLE] if "op_type" in rows.columns else rows
+
+
+def largest_changes(diff: pd.DataFrame, n: int = 10, metric: str = "self_time_us") -> pd.DataFrame:
+    """The `n` rows of each candidate in which the metric changed most, either way, without IDLE.
+
+    The diff's columns, and `<metric>_change`: candidate − baseline, where an absent side counts as 0. Rows that did not
+    change are left out. Raises `Unknown` for a metric that the diff does not have.
+    """
+    name = metric_in(diff, metric)
+    busy = without_idle(diff)
+    changes = change(busy[f"{name}_baseline"], busy[f"{name}_candidate"])
+    moved = busy.assign(**{f"{name}_change": changes})[changes != 0]
+    by_size = moved.loc[moved[f"{name}_change"].abs().sort_values(ascending=False, kind="stable").index]
+    largest = by_size.groupby("candidate", sort=False).head(n)
+    return candidates_in_order(largest, diff)
+
+
+def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None) -> pd.DataFrame:
+    """A diff of ops added up over `op_type`, `op_name` or `scope` (the name without its last component).
+
+    Each side is added up first, then the sums are compared; host and device are kept apart, since their times overlap.
+    An op that was paired under two names counts under the baseline's; one that changed its type counts under the type
+    it has on either side. Columns: `candidate`, `host_or_device`, `<by>`; of each metric in `ADDITIVE` (per step as in
+    the diff) `_baseline`, `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match`
+    (`canonical` where a row of the group was not paired by its exact name), `verdict`. With a `judge`, such as
+    `Comparison.group_verdicts`, verdicts are the groups' own, and there are `interval_low` and `interval_high`. The
+    largest change of self time comes first.
+
+    Raises `Unknown` for another `by`.
+    """
+    if by not in ("op_name", "op_type", "scope"):
+        raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
+    keys = {side: _group_keys(diff, by, side) for side in SIDES}
+    metrics = [metric_in(diff, metric) for metric in ADDITIVE]
+    is_renamed = diff["match"].isin([BY_HAND, CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
+    judged = None if judge is None else Judged(OP_STATS.name, metrics[-1], judge)
+    groups = aggregate(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed, judged)
+    return in_order(groups, diff, metrics[-1], ["host_or_device", by])
+
+
+def scope_of(names: pd.Series) -> pd.Series:
+    """The names without their last component; `NO_SCOPE` for a name of one, and IDLE for IDLE."""
+    scopes = [IDLE if name == IDLE else name.rpartition("/")[0] or NO_SCOPE for name in names]
+    return pd.Series(scopes, index=names.index, dtype="str")
+
+
+def group_copies(diff: pd.DataFrame) -> pd.DataFrame:
+    """A diff of `copies` summed by `kind`: columns `candidate`, `kind` and those of the diff that are no keys.
+
+    Counts, bytes and times are sums, bytes missing where a row has none; bandwidth is the mean over the time
+    of the rows that have one, which is bytes ÷ time. The largest change of time comes first.
+    """
+    time = metric_in(diff, "duration_us")
+    names = {metric: metric_in(diff, metric) for metric in ("occurrences", "size_bytes", "duration_us")}
+    keys = dict.fromkeys(SIDES, diff[["kind"]])
+    weighted = diff.copy()
+    for side in SIDES:
+        is_known = diff[f"{_BANDWIDTH}_{side}"].notna()
+        weighted[f"known_us_{side}"] = diff[f"{time}_{side}"].where(is_known)
+        weighted[f"moved_{side}"] = diff[f"{_BANDWIDTH}_{side}"].astype("float64") * diff[f"{time}_{side}"]
+    groups = aggregate(
+        weighted,
+        keys,
+        {names["occurrences"]: "sum", names["size_bytes"]: "whole_sum", time: "sum", "known_us": "sum", "moved": "sum"},
+        pd.Series(False, index=diff.index),
+    )
+    means = [(groups[f"moved_{side}"] / groups[f"known_us_{side}"].replace(0.0, np.nan)) for side in SIDES]
+    groups = groups.assign(**compared(_BANDWIDTH, *means))
+    columns = [c for name in (*names.values(), _BANDWIDTH) for c in groups.columns if c.rpartition("_")[0] == name]
+    return in_order(
+        groups[["candidate", "kind", *columns, "status", "match", "verdict", "evidence"]], diff, time, ["kind"]
+    )
+
+
+def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
+    if by == "scope":
+        names = scope_of(diff["op_name"])
+    else:
+        names = diff["op_type_candidate" if by == "op_type" and side == "candidate" else by]
+    return pd.DataFrame({"host_or_device": diff["host_or_device"], by: names})
+
+
 def _side(diff: pd.DataFrame, side: str, keys: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """The rows that one side has, with its metrics and what its groups are to be labelled by."""
     rows = of_side(diff, side)[["candidate", "verdict", "is_renamed", *(f"{metric}_{side}" for metric in metrics)]]
@@ -142,7 +251,7 @@ def _side(diff: pd.DataFrame, side: str, keys: pd.DataFrame, metrics: list[str])
     )
 
 
-def _put_together(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
+def _combined(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
     cells = groups[f"{metric}_{side}"]
     if part == "min":
         return pd.Series(cells.min())

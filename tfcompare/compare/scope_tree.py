@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.aggregate import SIDES, GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
-from tfcompare.compare.matching.coverage import without_idle
 from tfcompare.compare.matching.name_tree import MAX_DEPTH
-from tfcompare.compare.movers import metric_in
-from tfcompare.compare.sums import SIDES, GroupJudge, Judged, of_side, with_verdicts
 from tfcompare.schema import OP_STATS
 
 OWN_TIME = "(self)"
@@ -27,8 +25,8 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     `status` (`added` and `removed` where all below is). A scope's figures are the sum of its children's, so an op that
     is a scope too has its own time in a child labelled `OWN_TIME`. Paired ops stand under the baseline's name.
 
-    With a `judge`, such as `Comparison.on_groups`, also `interval_low`, `interval_high`, `verdict` and `evidence` of
-    the self time. The family of a level are its scopes and ops and the ops that end above it: together they take all
+    With a `judge`, such as `Comparison.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
+    of the self time. The family of a level are its scopes and ops and the ops that end above it: together they take all
     the time.
     """
     name = metric_in(diff, metric)

@@ -1,0 +1,169 @@
+"""All captures of each compared program, how far they are apart, and their series of step times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.comparability import mismatches
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.repeats import with_names_of
+from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Floats, typical
+from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
+from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
+from tfcompare.errors import Unknown
+from tfcompare.frames.steps.step_cells import StepCells
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
+SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class Captures:
+    """One side's captures: the run that is shown, and more of the same program, with the host of each that counts."""
+
+    runs: tuple[Run, ...]
+    hosts: tuple[str | None, ...]
+
+    @property
+    def positions(self) -> range:
+        """Of the captures."""
+        return range(len(self.runs))
+
+    def steps(self, position: int) -> pd.DataFrame:
+        """`step` and `duration_us` of the steps of one capture that count."""
+        run, host = self.runs[position], self.hosts[position]
+        steps = run.steps if host is None else run.table("steps", host=host)
+        return steps[steps["included"].astype(bool)]
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the steps of all captures were marked."""
+        return all(run.info.has_steps for run in self.runs)
+
+    @property
+    def step_times_us(self) -> list[Floats]:
+        """A series of step times for each capture, empty ones where steps are not marked."""
+        if not self.has_steps:
+            return [np.zeros(0) for _ in self.runs]
+        return [self.steps(i)["duration_us"].to_numpy(np.float64) for i in self.positions]
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """More captures of the programs of runs, by the run's id, and what is assumed of how far captures are apart.
+
+    `spread`: the standard deviation between captures of one program, in place of what is declared for the device.
+    """
+
+    of_run: Mapping[str, Sequence[Run]] = field(default_factory=dict)
+    spread: float | None = None
+    _aligned: dict[tuple[str | None, ...], StepCells] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def captures(self, run: Run, host: str | None) -> Captures:
+        """The run and its replicates, each capture once, in an order that does not depend on how they were given.
+
+        With `host`, each replicate on the counterpart of that host; one that has none is left out.
+        """
+        once = {r.content_id: r for r in self.of_run.get(run.id, ()) if r.content_id != run.content_id}
+        runs = [run, *(once[content] for content in sorted(once))]
+        if host is None:
+            return Captures(tuple(runs), (None,) * len(runs))
+        hosts = [host, *(host_counterparts(run.host_names, r.host_names).get(host) for r in runs[1:])]
+        there = [(r, h) for r, h in zip(runs, hosts, strict=True) if h is not None]
+        return Captures(tuple(r for r, _ in there), tuple(h for _, h in there))
+
+    def spread_between(self, baseline: Run, candidate: Run, *, on_host: bool = False) -> Spread:
+        """The assumed spread between captures of these two programs: of their steps, or of what the host does."""
+        if self.spread is not None:
+            return Spread(self.spread, "as set")
+        types = baseline.info.device_type, candidate.info.device_type
+        spread = OF_HOSTS if on_host else declared_spread(*types)
+        return spread.under_load() if any(map(self._is_under_load, (baseline, candidate))) else spread
+
+    def _is_under_load(self, run: Run) -> bool:
+        """Whether the run or any of its replicates was captured on a busy machine."""
+        return any(one.is_under_load for one in (run, *self.of_run.get(run.id, ())))
+
+    def cells(self, captures: Captures, position: int, table: str) -> StepCells:
+        """The step cells of one capture, of a replicate under the names of the run that is shown."""
+        (shown, its_host), (run, host) = ((captures.runs[i], captures.hosts[i]) for i in (0, position))
+        if not position:
+            return shown.step_cells(table, host=its_host)
+        key = (table, shown.content_id, its_host, run.content_id, host)
+        if key not in self._aligned:
+            self._aligned[key] = with_names_of(shown, its_host, run, host, table)
+        return self._aligned[key]
+
+
+def counterparts_of_host(
+    baseline: Run, candidates: tuple[Run, ...], host: str | None
+) -> tuple[dict[str, str | None], list[str]]:
+    """Each candidate's counterpart of the baseline's host, and a note for each that has another name."""
+    if host is None:
+        return {run.id: None for run in candidates}, []
+    if host not in baseline.host_names:
+        raise Unknown(f"host of {baseline.id}", host, sorted(baseline.host_names))
+    hosts: dict[str, str | None] = {}
+    notes = []
+    for run in candidates:
+        counterparts = host_counterparts(baseline.host_names, run.host_names)
+        if host not in counterparts:
+            raise Unknown(f"host of {run.id}", host, sorted(run.host_names))
+        hosts[run.id] = counterparts[host]
+        if counterparts[host] != host:
+            notes.append(f"Host {host} of the baseline stands beside host {counterparts[host]} of {run.name}.")
+    return hosts, notes
+
+
+def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Replicates) -> Verdict:
+    """The verdict on the step times of two runs."""
+    ours, theirs = baseline.runs[0], candidate.runs[0]
+    if ours.content_id == theirs.content_id:
+        return IDENTICAL
+    if not (baseline.has_steps and candidate.has_steps):
+        return NO_STEPS
+    test = ChangeTest(replicates.spread_between(ours, theirs))
+    return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(ours, theirs))
+
+
+def time_verdict(
+    sides: tuple[Captures, Captures], series: tuple[Sequence[Floats], Sequence[Floats]], test: ChangeTest
+) -> Verdict:
+    """The test's verdict on single times of two runs, one series for each capture of baseline and candidate."""
+    if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
+        return SAME_CAPTURE
+    if test.of == "steps" and not all(side.has_steps for side in sides):
+        return NO_STEPS
+    return test(*series)
+
+
+def typical_step_us(captures: Captures) -> float:
+    """The typical step of a run, in microseconds; with more captures of its program the geometric mean of theirs all.
+
+    The ratio of two sides is that of their verdict. NaN where steps are not marked, or none counts.
+    """
+    series = captures.step_times_us
+    if not all(len(steps) and (steps > 0).any() for steps in series):
+        return float("nan")
+    found = [float(typical(steps[np.newaxis])[0]) for steps in series]
+    return found[0] if len(found) == 1 else float(np.exp(np.mean(np.log(found))))
+
+
+def caveat(baseline: Run, candidate: Run) -> str:
+    """What keeps any verdict on the two runs' times from being one on the program; empty where nothing does."""
+    hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard]
+    if not hard:
+        return ""
+    named = " and ".join(filter(None, [", ".join(hard[:-1]), hard[-1]]))
+    return f"the runs differ in {named}, which alone can change times"

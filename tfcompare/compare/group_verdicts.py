@@ -1,0 +1,79 @@
+"""Verdicts on the rows of a diff, or on groups of them, by what they took in each step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.aggregate import SIDES, Groups
+from tfcompare.compare.captures import Captures, Replicates
+from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
+from tfcompare.compare.stats.estimates import Floats, plain_sides
+from tfcompare.compare.stats.spread import Spread
+from tfcompare.compare.stats.step_series import step_series
+from tfcompare.frames.steps.step_cells import StepCells
+
+_KEYS = {"op_stats": ["host_or_device", "op_type", "op_name"], "kernel_stats": list(schema.KERNEL_STATS.keys)}
+"""Tables that are known step by step, by the keys that tell their rows apart."""
+
+
+def group_verdicts(
+    groups: Groups, sides: tuple[Captures, Captures], replicates: Replicates, displayed: pd.Series
+) -> pd.DataFrame:
+    """`verdict`, `evidence`, `interval_low` and `interval_high` of each group, tested as one family.
+
+    What a group took in a step is the sum over all its rows on that side. `displayed`: candidate ÷ baseline of each
+    group's time per step, as it is displayed. A group on one side only is untested.
+    """
+    baseline, candidate = (side.runs[0] for side in sides)
+    if baseline.content_id == candidate.content_id:
+        return identical_rows(len(displayed))
+    result = untested_rows(len(displayed))
+    ours, theirs = (set(groups.number_of[side]) for side in SIDES)
+    both = np.array(sorted(ours & theirs), np.int64)
+    if not all(side.has_steps for side in sides) or not both.size:
+        return result
+    test = ChangeTest(replicates.spread_between(baseline, candidate), plain_sides)
+    own_spread = _spreads(groups, replicates.spread_between(baseline, candidate, on_host=True), test.spread)
+    before, after = (
+        [of_capture[both] for of_capture in _series(groups, name, side, replicates)]
+        for name, side in zip(SIDES, sides, strict=True)
+    )
+    spreads = [own_spread[number] for number in both]
+    found = test.rows(before, after, spreads=spreads, displayed=displayed.to_numpy(np.float64)[both])
+    result.loc[both, list(found.columns)] = found.to_numpy(object)
+    return result
+
+
+def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Spread]:
+    """For each group the widest spread that counts for any of its rows; those with a `host_or_device` may run on the
+    host."""
+    rows = groups.rows
+    hosts_rows = set(rows.index[rows["host_or_device"] == "Host"]) if "host_or_device" in rows else set()
+    widest: dict[int, Spread] = {}
+    for numbers in groups.number_of.values():
+        for row, number in numbers.items():
+            own = on_host if row in hosts_rows else elsewhere
+            widest[number] = max(widest.get(number, own), own, key=lambda spread: spread.share)
+    return widest
+
+
+def _series(groups: Groups, name: str, captures: Captures, replicates: Replicates) -> list[Floats]:
+    """What each group took in each step, (groups, steps) for each of the side's captures."""
+    number = groups.number_of[name]
+    rows = groups.rows.loc[number.index]
+    keys = _KEYS[groups.table]
+    own = [f"{key}_candidate" if name == "candidate" and f"{key}_candidate" in rows else key for key in keys]
+    named = rows[own].set_axis(keys, axis=1)
+    sums = []
+    for position in captures.positions:
+        cells = replicates.cells(captures, position, groups.table)
+        if "host" in keys:
+            cells = StepCells(with_hosts_of(rows, cells.keys), cells.cells)
+        series = step_series(named, cells, captures.steps(position)["step"].to_numpy(np.int64))
+        total = np.zeros((len(groups.ratios), series.shape[1]))
+        np.add.at(total, number.to_numpy(np.int64), series)
+        sums.append(total)
+    return sums

@@ -1,0 +1,289 @@
+"""`ChangeTest`: the one test of whether times changed, and the sentences on what its results rest on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.stats.estimates import (
+    FEWEST_REPEATS,
+    FEWEST_STEPS,
+    LEVEL,
+    Changes,
+    Floats,
+    Sides,
+    changes,
+    changes_of_family,
+    levels,
+    robust_sides,
+)
+from tfcompare.compare.stats.spread import Spread, percent
+from tfcompare.compare.stats.verdict import (
+    FASTER,
+    SAME,
+    SLOWER,
+    SMALLEST_EFFECT,
+    UNCLEAR,
+    UNTESTED,
+    Sensitivity,
+    Verdict,
+    claimed_together,
+    evidence_of,
+    smallest_change,
+    words,
+)
+from tfcompare.units import format_ratio
+
+Int64 = npt.NDArray[np.int64]
+
+SMALLEST_SHARE = 0.005
+"""Rows that take less of the time on either side are not tested: there are many, and nobody asks about them."""
+
+_ROUNDING = 1e-9
+_CORRELATED, _STRONGLY_CORRELATED = 0.75, 0.25
+"""Steps whose effective number is below this share of their number are called so."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """A typical value by itself, with the interval that it lies in: NaN without one, `reason` says why."""
+
+    value: float
+    low: float
+    high: float
+    reason: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether it is known how sure the value is."""
+        return not math.isnan(self.low)
+
+
+@dataclass(frozen=True)
+class ChangeTest:
+    """The parameters of a test of whether times changed; calling it with the series of both sides gives the verdict.
+
+    A side is a sequence of series, one for each capture of the same program; a series holds one time per step or call.
+
+    `spread`: how far captures of one program are apart; `estimate`: what the typical value of a series is, and how sure
+    that is; `of`: what the values are of, as texts name it; `can_be_absent`: a side whose times are all 0 does not do
+    what is timed at all, a change that needs no interval; `min_steps`: shorter series are not tested; `margin`:
+    differences within it count as none.
+    """
+
+    spread: Spread
+    estimate: Callable[[Floats], Sides] = robust_sides
+    of: str = "steps"
+    can_be_absent: bool = False
+    min_steps: int = FEWEST_STEPS
+    margin: float = SMALLEST_EFFECT
+
+    def __call__(self, baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdict:
+        """Whether the candidate's typical value differs from the baseline's."""
+        both = (*baseline, *candidate)
+        few = min(map(len, both), default=0)
+        if few < self.min_steps:
+            return Verdict(UNTESTED, f"too few {self.of}: {few}; a verdict needs {self.min_steps} on each side")
+        if self.can_be_absent and (only := _only_side(baseline, candidate)):
+            return only
+        if any(not np.isfinite(series).all() or not (series > 0).any() for series in both):
+            return Verdict(UNTESTED, "a side has no time above zero")
+        ours, theirs = ([self.estimate(series[np.newaxis]) for series in side] for side in (baseline, candidate))
+        found = changes(ours, theirs, self.spread.of)
+        is_measured = _is_measured(ours, theirs)
+        captures = len(ours), len(theirs)
+        smallest = float(smallest_change(found, measured_spread=is_measured)[0])
+        steps = round(sum(one.steps for one in (*ours, *theirs)) / sum(captures))
+        return Verdict(
+            str(words(found, measured_spread=is_measured, margin=self.margin)[0]),
+            _basis(ours, theirs, self.spread, found, self.of),
+            ratio=float(found.ratio[0]),
+            low=float(found.low[0]),
+            high=float(found.high[0]),
+            evidence=evidence_of(captures),
+            sensitivity=Sensitivity(captures, steps, float(found.capture_spread[0]), smallest),
+        )
+
+    def level(self, side: Sequence[Floats]) -> Level:
+        """The typical value of the candidate alone, with its confidence interval."""
+        value = self.typical(side)
+        few = min(map(len, side))
+        if few < self.min_steps:
+            too_few = f"too few {self.of}: {few} in the candidate; an interval needs {self.min_steps}"
+            return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {self.of}")
+        if value == 0:
+            return Level(value, value, value, "the candidate spends no time on it")
+        captures = [self.estimate(series[np.newaxis]) for series in side]
+        found = levels(captures, self.spread.of)
+        return Level(value, float(found.low[0]), float(found.high[0]), _level_basis(captures, self.spread, self.of))
+
+    def typical(self, side: Sequence[Floats]) -> float:
+        """The typical value of one capture; of several the geometric mean of theirs, which the ratio is made of."""
+        if not all(map(len, side)):
+            return math.nan
+        each = [float(self.estimate(series[np.newaxis]).location[0]) for series in side]
+        if len(each) == 1 or min(each) <= 0:
+            return float(np.mean(each))
+        return math.exp(float(np.mean(np.log(each))))
+
+    def rows(
+        self,
+        baseline: Sequence[Floats],
+        candidate: Sequence[Floats],
+        spreads: Sequence[Spread] | None = None,
+        displayed: Floats | None = None,
+    ) -> pd.DataFrame:
+        """Test many rows as one family, with the rate of false claims controlled over all of them.
+
+        Each capture's series are an array (rows, steps); the first capture of a side is the one on display. `spreads`:
+        each row's own spread in place of the test's; `displayed`: candidate ÷ baseline of each row's time per step as
+        it is displayed, where that is made of more than these steps.
+
+        Columns: `verdict`, `evidence` (missing without a test), `interval_low` and `interval_high` (NaN without one).
+        Rows below `SMALLEST_SHARE`, all rows where a capture has too few steps, and rows whose displayed ratio lies
+        outside the interval are `untested`.
+        """
+        result = untested_rows(len(baseline[0]))
+        if min(series.shape[1] for series in (*baseline, *candidate)) < self.min_steps:
+            return result
+        means = [np.mean([series.mean(axis=1) for series in side], axis=0) for side in (baseline, candidate)]
+        is_large = np.any([mean >= SMALLEST_SHARE * mean.sum() for mean in means], axis=0)
+        tested = np.flatnonzero(np.all([mean > 0 for mean in means], axis=0) & is_large)
+        if not tested.size:
+            return result
+        ours, theirs = ([self.estimate(series[tested]) for series in side] for side in (baseline, candidate))
+        own = [self.spread if spreads is None else spreads[int(row)] for row in tested]
+        found = changes_of_family(
+            ours, theirs, lambda typical_us: np.array([s.of(us) for s, us in zip(own, typical_us, strict=True)])
+        )
+        word = words(found, measured_spread=_is_measured(ours, theirs), margin=self.margin)
+        word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
+        known = np.isfinite(found.low) & _holds_displayed(found, (ours[0], theirs[0]), displayed, tested)
+        result.loc[tested[known], "verdict"] = word[known]
+        result.loc[tested[known], "interval_low"] = found.low[known]
+        result.loc[tested[known], "interval_high"] = found.high[known]
+        result.loc[tested[known], "evidence"] = evidence_of((len(ours), len(theirs)))
+        return result
+
+
+def identical_rows(rows: int) -> pd.DataFrame:
+    """As `ChangeTest.rows`, for two copies of one capture."""
+    return _without_interval(rows, SAME)
+
+
+def untested_rows(rows: int) -> pd.DataFrame:
+    """As `ChangeTest.rows`, where nothing is known step by step."""
+    return _without_interval(rows, UNTESTED)
+
+
+def _without_interval(rows: int, word: str) -> pd.DataFrame:
+    cells = {"verdict": pd.Series(word, index=range(rows), dtype="str")}
+    evidence = pd.Series(None, index=range(rows), dtype="str")
+    return pd.DataFrame(cells).assign(evidence=evidence, interval_low=np.nan, interval_high=np.nan)
+
+
+def _only_side(baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdict | None:
+    """The verdict where only one side takes any time; None where both or neither do."""
+    before, after = (any(bool((series > 0).any()) for series in side) for side in (baseline, candidate))
+    if before == after:
+        return None
+    if after:
+        return Verdict(SLOWER, "only the candidate spends time on it", math.inf, math.inf, math.inf)
+    return Verdict(FASTER, "only the baseline spends time on it", 0.0, 0.0, 0.0)
+
+
+def _is_measured(ours: Sequence[Sides], theirs: Sequence[Sides]) -> bool:
+    """Whether the spread between captures is measured on both sides."""
+    return min(len(ours), len(theirs)) >= FEWEST_REPEATS
+
+
+def _holds_displayed(
+    found: Changes, shown: tuple[Sides, Sides], displayed: Floats | None, tested: Int64
+) -> npt.NDArray[np.bool_]:
+    """Whether the ratio on display lies in the interval, for each row that is tested.
+
+    The displayed number also counts excluded steps and what ran between steps; where that is much, the steps say
+    nothing about it. With several captures the interval is of all of them and the displayed ratio of the one that is
+    shown, so it is compared with that one's steps.
+    """
+    if displayed is None:
+        return np.ones(len(tested), np.bool_)
+    ours, theirs = (side.location for side in shown)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = found.ratio * displayed[tested] / (theirs / ours)
+        inside: npt.NDArray[np.bool_] = (ratio >= found.low * (1 - _ROUNDING)) & (ratio <= found.high * (1 + _ROUNDING))
+    return inside
+
+
+def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found: Changes, of: str) -> str:
+    """What the interval rests on, in one or two sentences without the last full stop."""
+    interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}"
+    correlated = _correlation(ours, theirs, found, of)
+    variation = f"run-to-run variation is {_variation(ours, theirs, spread)}"
+    second = f"{correlated} and {variation}" if correlated else variation[0].upper() + variation[1:]
+    return f"{LEVEL * 100:.0f} % confidence interval {interval}, from {_counts(ours, theirs, of)}. {second}"
+
+
+def _level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:
+    """What the interval of one side's typical step rests on, in one line."""
+    steps = sum(one.steps for one in side)
+    captures = f" of {len(side)} captures" if len(side) > 1 else ""
+    variation = f"measured: {percent(_measured_spread(side))}" if len(side) >= FEWEST_REPEATS else ""
+    return (
+        f"{LEVEL * 100:.0f} % confidence interval from {steps} {of}{captures} of the candidate; run-to-run variation "
+        f"is {variation or spread.assumed(_typical(side))}"
+    )
+
+
+def _counts(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
+    """`20 steps per run`, `20 and 18 steps`, `20 and 60 steps (1 and 3 captures)`."""
+    steps = [sum(one.steps for one in side) for side in (ours, theirs)]
+    both = f"{steps[0]} and {steps[1]} {of}"
+    if len(ours) == len(theirs) == 1:
+        return f"{steps[0]} {of} per run" if steps[0] == steps[1] else both
+    captures = f"{len(ours)} captures each" if len(ours) == len(theirs) else f"{len(ours)} and {len(theirs)} captures"
+    return f"{both} ({captures})"
+
+
+def _correlation(ours: Sequence[Sides], theirs: Sequence[Sides], found: Changes, of: str) -> str:
+    """`Steps are strongly correlated (effective n = 2.0)`, where that matters for the interval; else empty."""
+    if _is_measured(ours, theirs):
+        return ""
+    effective = [float(n[0]) for n in found.effective_steps]
+    share = min(n / sum(one.steps for one in side) for n, side in zip(effective, (ours, theirs), strict=True))
+    if share >= _CORRELATED:
+        return ""
+    counts = " and ".join(dict.fromkeys(_count(n) for n in effective))
+    how = "strongly correlated" if share < _STRONGLY_CORRELATED else "correlated"
+    return f"{of[0].upper()}{of[1:]} are {how} (effective n = {counts})"
+
+
+def _count(effective: float) -> str:
+    return f"{effective:.0f}" if effective >= 10 else f"{effective:.1f}"
+
+
+def _variation(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -> str:
+    """`assumed to be 5 % (CPU default)`, or what was measured between the captures of either side."""
+    measured = [_measured_spread(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
+    if not measured:
+        return spread.assumed(_typical(ours), _typical(theirs))
+    figures = f"measured: {' and '.join(map(percent, measured))}"
+    if len(measured) == 2:
+        return figures
+    single = ours if len(ours) < FEWEST_REPEATS else theirs
+    return f"{figures}; that of the other side is {spread.assumed(_typical(single))}"
+
+
+def _typical(side: Sequence[Sides]) -> float:
+    return float(np.mean([one.location[0] for one in side]))
+
+
+def _measured_spread(side: Sequence[Sides]) -> float:
+    """The standard deviation of the logarithm of the typical step between a side's captures."""
+    logs = [math.log(float(one.location[0])) for one in side]
+    return float(np.std(logs, ddof=1))

@@ -1,0 +1,37 @@
+"""Tables step by step as series: what each row took in each step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.stats.estimates import Floats
+from tfcompare.frames.steps.step_cells import StepCells
+
+Int64 = npt.NDArray[np.int64]
+
+
+def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
+    """What each row of `keys` (columns and values of the cells' keys) took in each of these steps, by their numbers:
+    (rows, steps), 0 where it did not run. Rows of the cells that agree in these keys add up."""
+    names = list(keys.columns)
+    position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
+    by_row = np.zeros((len(cells.keys), len(steps)))
+    row, time_us = cells.cells["row"].to_numpy(np.int64), cells.cells["time_us"].to_numpy(np.float64)
+    np.add.at(by_row, (row[counts], position[counts]), time_us[counts])
+    wanted = keys.reset_index(drop=True).rename_axis("wanted").reset_index()
+    pairs = wanted.merge(cells.keys[names].assign(row=np.arange(len(cells.keys))), on=names)
+    series = np.zeros((len(keys), len(steps)))
+    np.add.at(series, pairs["wanted"].to_numpy(np.int64), by_row[pairs["row"].to_numpy(np.int64)])
+    return series
+
+
+def _positions(numbers: Int64, steps: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:
+    """(for each step number its position among `steps`, whether it is one of them)."""
+    if not len(steps):
+        return np.zeros_like(numbers), np.zeros(len(numbers), np.bool_)
+    order = np.argsort(steps, kind="stable")
+    place = np.minimum(np.searchsorted(steps[order], numbers), len(steps) - 1)
+    position: Int64 = order[place]
+    return position, steps[position] == numbers
