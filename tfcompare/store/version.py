@@ -6,7 +6,16 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-_MADE_BY = ("__init__.py", "xspace", "frames", "schema", "store/packing.py", "store/records.py", "run.py", "listing.py")
+_MADE_BY = (
+    "__init__.py",
+    "xspace",
+    "frames",
+    "schema",
+    "store/packing.py",
+    "store/records.py",
+    "run.py",
+    "tools/listing.py",
+)
 """What a profile's way into a pack, and a run's into its record, leads through, and the package's version."""
 
 
