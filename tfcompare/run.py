@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +16,7 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import of_hosts
+from tfcompare.frames.ops.op_parts import OpParts, of_hosts
 from tfcompare.frames.ops.op_stats import named_wall, op_cells, op_stats, op_steps
 from tfcompare.frames.steps.idle_gaps import with_names
 from tfcompare.frames.steps.step_cells import StepCells, below_one_another
@@ -31,18 +31,18 @@ from tfcompare.store.reading import HostReader, Progress, kept_here, read_hosts
 _US_PER_MS = 1000.0
 
 OF_EACH_HOST: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
-    "steps": lambda h: h.steps,
-    "idle_gaps": lambda h: with_names(h.idle_gaps),
-    "kernel_stats": lambda h: h.kernels.stats,
+    "steps": lambda h: h.tables["steps"],
+    "idle_gaps": lambda h: with_names(h.tables["idle_gaps"]),
+    "kernel_stats": lambda h: h.tables["kernel_stats"],
     "kernel_steps": lambda h: h.kernels.steps(),
-    "copies": lambda h: h.copies,
-    "memory_summary": lambda h: h.memory_summary,
+    "copies": lambda h: h.tables["copies"],
+    "memory_summary": lambda h: h.tables["memory_summary"],
     "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
-    "memory_peak": lambda h: h.memory_peak,
-    "input_pipeline": lambda h: input_pipeline(h.parts.over_all_steps, h.host),
-    "tf_data_pipelines": lambda h: h.tf_data.pipelines,
-    "tf_data_calls": lambda h: h.tf_data.calls,
-    "tf_data": lambda h: h.tf_data.executions,
+    "memory_peak": lambda h: h.tables["memory_peak"],
+    "input_pipeline": lambda h: input_pipeline(h.totals, h.host),
+    "tf_data_pipelines": lambda h: h.tables["tf_data_pipelines"],
+    "tf_data_calls": lambda h: h.tables["tf_data_calls"],
+    "tf_data": lambda h: h.tables["tf_data_executions"],
 }
 """Tables that have rows of each host, and how to come by one host's."""
 
@@ -122,7 +122,7 @@ class Run:
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """Names of the devices with op events, sorted, such as `/device:GPU:0`."""
-        idle = pd.concat([h.idle for h in self.hosts])
+        idle = pd.concat([h.tables["idle"] for h in self.hosts])
         return tuple(sorted(idle.loc[idle["host_or_device"] == schema.DEVICE, "device"].unique()))
 
     @property
@@ -161,7 +161,7 @@ class Run:
         if name == "kernel_stats":
             return below_one_another([h.kernels.step_cells() for h in hosts])
         if host not in self._cells:
-            self._cells[host] = op_cells(of_hosts([h.parts for h in hosts]), _label(host))
+            self._cells[host] = op_cells(_op_parts(hosts), _label(host))
         return self._cells[host]
 
     def op_shares(self, host: str) -> pd.DataFrame:
@@ -178,7 +178,9 @@ class Run:
         """What tells ops apart beside their names, on all hosts or on one. Raises `Unknown` for a host that is none."""
         if host not in self._evidence:
             hosts = self._hosts(host)
-            self._evidence[host] = op_evidence([h.parts.parts for h in hosts], [h.kernels.stats for h in hosts])
+            self._evidence[host] = op_evidence(
+                [h.tables["op_parts"] for h in hosts], [h.tables["kernel_stats"] for h in hosts]
+            )
         return self._evidence[host]
 
     @cached_property
@@ -212,14 +214,14 @@ class Run:
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = of_hosts([h.parts.over_all_steps for h in hosts])
-        idle = pd.concat([h.idle for h in hosts], ignore_index=True)
+        parts = _op_parts(hosts, cells="op_totals", wall="op_wall_totals")
+        idle = pd.concat([h.tables["idle"] for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         return op_stats(parts, idle, _label(host), has_steps=not self.table("steps", host=host).empty)
 
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = of_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
+        parts = _op_parts(hosts) if device is None else _op_parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
 
@@ -318,6 +320,12 @@ def _of_each_host(name: str, hosts: tuple[HostFrames, ...], device: str | None) 
     if name == "kernel_stats" and len(hosts) > 1:
         frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
     return table.conform(frame)
+
+
+def _op_parts(hosts: Sequence[HostFrames], *, cells: str = "op_cells", wall: str = "op_wall") -> OpParts:
+    """The op parts of these hosts together. The tables of each host are read one after the other: they are large."""
+    parts = [h.tables["op_parts"] for h in hosts]
+    return of_hosts(parts, (h.tables[cells] for h in hosts), (h.tables[wall] for h in hosts))
 
 
 def _label(host: str | None) -> str:

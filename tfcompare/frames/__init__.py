@@ -1,5 +1,5 @@
 """From an XSpace to pandas frames, one builder a table."""
 
-from tfcompare.frames.host import HostBrief, HostFrames, build
+from tfcompare.frames.host import HostFrames, build
 
-__all__ = ["HostBrief", "HostFrames", "build"]
+__all__ = ["HostFrames", "build"]

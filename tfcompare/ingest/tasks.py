@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.frames import HostBrief, HostFrames
+from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
 from tfcompare.frames.steps.step_choice import OWN_STEPS
+from tfcompare.frames.tables import LoadedTables
 from tfcompare.run import read_by
 from tfcompare.sources.logdir import FoundRun, HostFile
 from tfcompare.store.cached_frames import pack_name
@@ -48,7 +49,7 @@ class HostOutcome:
     pack_bytes: int = 0
     failure: str = ""
     is_final: bool = True
-    brief: HostBrief | None = None
+    brief: HostFrames | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class RunTask:
 
     record: Record
     store: str
-    briefs: tuple[HostBrief, ...] = ()
+    briefs: tuple[HostFrames, ...] = ()
 
 
 def ingest_host(task: HostTask) -> HostOutcome:
@@ -90,8 +91,12 @@ def ingest_host(task: HostTask) -> HostOutcome:
     return HostOutcome(name, size, brief=brief)
 
 
-def _brief(frames: HostFrames) -> HostBrief | None:
-    return HostBrief(frames) if frame_bytes(frames.steps) <= _BRIEF_BYTES else None
+def _brief(frames: HostFrames) -> HostFrames | None:
+    """What a run's record needs of a host, without its other tables; None where that is large."""
+    steps = frames.tables["steps"]
+    if frame_bytes(steps) > _BRIEF_BYTES:
+        return None
+    return replace(frames, memory_labels={}, tables=LoadedTables({"steps": steps}))
 
 
 def ingest_run(task: RunTask) -> Row:
@@ -120,7 +125,7 @@ def ingest_run(task: RunTask) -> Row:
 class _Briefed(HostReader):
     """Opens the packs of those hosts only that it has no brief of."""
 
-    def __init__(self, found: FoundRun, briefs: tuple[HostBrief, ...]) -> None:
+    def __init__(self, found: FoundRun, briefs: tuple[HostFrames, ...]) -> None:
         super().__init__(found, OWN_STEPS, None, kept_here())
         self._briefs = {brief.host: brief for brief in briefs}
 

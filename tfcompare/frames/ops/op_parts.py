@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -61,12 +60,6 @@ class OpParts:
     cells: pd.DataFrame
     wall: pd.DataFrame = field(default_factory=lambda: NO_WALL)
 
-    @property
-    def memory_bytes(self) -> int:
-        """What the frames take in memory."""
-        return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
-
-    @cached_property
     def over_all_steps(self) -> OpParts:
         """The same with one cell for each part that has any, of what it took in all steps and outside of them."""
         code = self.cells["part"].to_numpy()
@@ -164,40 +157,43 @@ def together(several: Iterable[OpParts]) -> OpParts:
     )
 
 
-def of_hosts(hosts: Sequence[OpParts]) -> OpParts:
+def of_hosts(
+    parts_of_hosts: Sequence[pd.DataFrame], cells: Iterable[pd.DataFrame], wall: Iterable[pd.DataFrame]
+) -> OpParts:
     """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
-    known by its name alone, of whatever type."""
-    if len(hosts) == 1:
-        return hosts[0]
-    every = pd.concat([p.parts for p in hosts], ignore_index=True)
+    known by its name alone, of whatever type. `cells` and `wall` are those of each host, read one after the other."""
+    if len(parts_of_hosts) == 1:
+        return OpParts(parts_of_hosts[0], *cells, *wall)
+    every = pd.concat(parts_of_hosts, ignore_index=True)
     firsts, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
-    ends = np.cumsum([len(p.parts) for p in hosts])
+    ends = np.cumsum([len(parts) for parts in parts_of_hosts])
     parts = every.iloc[firsts].reset_index(drop=True)
     del every
     on_host = parts["host_or_device"] == schema.HOST
     first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
     op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
     rows = list(np.split(row, ends[:-1]))
-    return OpParts(parts.assign(op_type=op_type), _added_up(hosts, rows), _wall_of_hosts(hosts, rows))
+    return OpParts(parts.assign(op_type=op_type), _added_up(cells, rows), _wall_of_hosts(wall, rows))
 
 
-def _wall_of_hosts(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
+def _wall_of_hosts(wall: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
     """The wall times of all hosts; `rows`: for each host, which parts its own ones are."""
     keys = [name for name in NO_WALL if name != "wall_time_ps"]
-    found = [h.wall.assign(part=row[h.wall["part"]], stage=np.append(row, -1)[h.wall["stage"]])
-             for h, row in zip(hosts, rows, strict=True)]  # fmt: skip
+    found = [
+        times.assign(part=row[times["part"]], stage=np.append(row, -1)[times["stage"]])
+        for times, row in zip(wall, rows, strict=True)
+    ]
     return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
 
 
-def _added_up(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
+def _added_up(cells: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
     """The cells of all hosts, one for each part and step; `rows`: for each host, which parts its own ones are.
 
     A few hosts at a time: all their cells at once would be far more than what comes out.
     """
     found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
-    for host, row in zip(hosts, rows, strict=True):
-        cells = host.cells  # read anew each time where they are kept in a pack
-        waiting.append(cells.assign(part=row[cells["part"]]))
+    for cells_of_host, row in zip(cells, rows, strict=True):
+        waiting.append(cells_of_host.assign(part=row[cells_of_host["part"]]))
         count += len(waiting[-1])
         if count > max(_AT_ONCE, len(found)):
             found, waiting, count = _by_part_and_step([found, *waiting]), [], 0
