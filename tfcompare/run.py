@@ -26,7 +26,8 @@ from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
-from tfcompare.store.reading import HostReader, Progress, kept_here, read_hosts
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.reading import HostReader, Progress, read_hosts
 
 _US_PER_MS = 1000.0
 
@@ -172,7 +173,7 @@ class Run:
         none.
         """
         (frames,) = self._hosts(host)
-        return named_wall(frames.parts)
+        return named_wall(frames.tables["op_parts"], frames.tables["op_wall"])
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """What tells ops apart beside their names, on all hosts or on one. Raises `Unknown` for a host that is none."""
@@ -247,8 +248,8 @@ def load(
     (`NotAProfile`, `NoSuchPlace`), any cannot be fetched (`NotFetched`) or had with these steps (`NoOtherSteps`), where
     `steps` is no range, where there is no run (`NoRuns`) or more than one (`SeveralRuns`).
     """
-    found = place if isinstance(place, FoundRun) else find_run(place)
-    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, kept_here()), found, progress)
+    found = (place if isinstance(place, FoundRun) else find_run(place)).opened()
+    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, frame_cache()), found, progress)
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:

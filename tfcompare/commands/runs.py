@@ -15,10 +15,10 @@ from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.reading import (
     add_store,
     progress,
+    report_cache_problems,
     say_if_compiling,
     stored_runs,
     tell_fetching,
-    tell_of_kept_frames,
 )
 from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
 from tfcompare.errors import TfcompareError
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
-    tell_of_kept_frames()
+    report_cache_problems()
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
         note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")

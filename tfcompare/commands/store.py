@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Do that, and tell what there is then."""
+    from tfcompare.store.retention import clear, holdings, shrink
     from tfcompare.store.stored import Store
-    from tfcompare.store.upkeep import clear, holdings, keep
 
     store = Store(arguments.store or own_store())
     if arguments.store is not None:
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.clear:
         removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)
     elif arguments.keep_mb is not None:
-        removed_runs, removed_bytes = keep(store, arguments.keep_mb * 2**20)
+        removed_runs, removed_bytes = shrink(store, arguments.keep_mb * 2**20)
     left, said = holdings(store)
     for sentence in said:
         note(f"note: {sentence}")

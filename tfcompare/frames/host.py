@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -135,7 +136,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
         likely_markers=() if has_own_steps else likely_markers(likely),
         remarks=(*origin.remarks, *pipelines.remarks),
         memory_labels=memory.labels,
-        memory_bytes=sum(map(frame_bytes, tables.values())),
+        memory_bytes=sum(map(frame_bytes, tables.values())) + sum(map(len, chain(*memory.labels.values()))),
         tables=LoadedTables(tables),
     )
 

@@ -12,13 +12,14 @@ from tfcompare.frames.steps.step_choice import OWN_STEPS
 from tfcompare.frames.tables import LoadedTables
 from tfcompare.run import read_by
 from tfcompare.sources.logdir import FoundRun, HostFile
-from tfcompare.store.cached_frames import pack_name
+from tfcompare.store.cached_frames import frame_cache, pack_name
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
 from tfcompare.store.packing import pack
-from tfcompare.store.reading import HostReader, kept_here
+from tfcompare.store.reading import HostReader
 from tfcompare.store.records import Record
-from tfcompare.store.stored import Store, StoredRun
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import StoredRun
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 from tfcompare.tools.listing import told_of
@@ -69,9 +70,9 @@ def ingest_host(task: HostTask) -> HostOutcome:
     if task.reader != reader_version():
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
     store = Store(task.store)
-    kept = kept_here() if is_own(task.store) else None
+    cache = frame_cache() if is_own(task.store) else None
     file, found = task.file, _only(task.file)
-    reader = HostReader(found, OWN_STEPS, None, kept)
+    reader = HostReader(found, OWN_STEPS, None, cache)
     try:
         frames = reader.read(file)
     except NotFetched as error:
@@ -80,8 +81,8 @@ def ingest_host(task: HostTask) -> HostOutcome:
         return HostOutcome(failure=str(error))
     except MemoryError:
         return HostOutcome(failure=f"{text_of(str(file.where))}: takes more memory than there is here", is_final=False)
-    if kept is not None:
-        kept.flush()
+    if cache is not None:
+        cache.flush()
     name = pack_name(file.host, frames.digest)
     size, brief = store.files.size(name), None
     if size is None:
@@ -106,7 +107,8 @@ def ingest_run(task: RunTask) -> Row:
     """
     store, record = Store(task.store), task.record
     if record.readable:
-        found = StoredRun(replace(row_of(record), told=None), store, record=record)
+        found = StoredRun.of(replace(row_of(record), told=None), store)
+        found = replace(found, files=record.files(store.address))
         try:
             run = read_by(_Briefed(found, task.briefs), found)
         except TfcompareError as error:  # others than this kind do not come through from a process
@@ -126,7 +128,7 @@ class _Briefed(HostReader):
     """Opens the packs of those hosts only that it has no brief of."""
 
     def __init__(self, found: FoundRun, briefs: tuple[HostFrames, ...]) -> None:
-        super().__init__(found, OWN_STEPS, None, kept_here())
+        super().__init__(found, OWN_STEPS, None, frame_cache())
         self._briefs = {brief.host: brief for brief in briefs}
 
     def read(self, file: HostFile) -> HostFrames:
