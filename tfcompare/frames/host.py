@@ -94,10 +94,10 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
     has_own_steps, likely = steps.has_markers and choice.marker is None, space
     if choice.range is not None:
         count = len(steps.number) if steps.has_markers else 0
-        steps, kept = in_range(space, steps, choice.first, choice.last)
+        steps, included = in_range(space, steps, choice.first, choice.last)
         if not count or not len(steps.number):
             raise NoSuchSteps(f"host {host}", choice.range, count)
-        space, is_eager, links = space.with_events(kept), is_eager[kept], None
+        space, is_eager, links = space.with_events(included), is_eager[included], None
     around = links.around if links is not None else None
     pipelines, functions = tf_data(space, host, around=around), tf_data_functions(space, around)
     del links, around  # the ops take the most memory, all else finds room in what they give back

@@ -13,7 +13,7 @@ import io
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -183,7 +183,7 @@ def _schema() -> Any:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in Row.__dataclass_fields__ if name not in ("told", "recorded")}
+    values = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in ("told", "recorded")}
     values |= {name: json.dumps(values[name]) for name in _JSON}
     values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.told is not None}
     if row.told is not None:
@@ -203,7 +203,7 @@ def _few(times: tuple[float, ...] | None) -> list[float] | None:
 def _row(values: dict[str, Any]) -> Row:
     values |= {name: _tuple(values[name]) for name in _JSON}
     values["recorded"] = _EPOCH + timedelta(microseconds=values.pop("recorded_us"))
-    told = {name: values.pop(name) for name in Told.__dataclass_fields__}
+    told = {f.name: values.pop(f.name) for f in fields(Told)}
     told["step_times_ms"] = None if told["step_times_ms"] is None else tuple(told["step_times_ms"])
     is_read = values.pop("is_read")
     return Row(**values, told=Told(**told) if is_read else None)
