@@ -28,8 +28,9 @@ from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import load
 from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
-from tfcompare.store.index import read_index
-from tfcompare.store.stored import Store, StoredRun, named
+from tfcompare.store.index import forget, read_index
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import StoredRun, named
 from tfcompare.tools.listing import listing
 from tfcompare.units import format_bytes
 
@@ -75,18 +76,19 @@ def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
         at = f"logs/day_{i // 50:03}/run_{i:05}"
         rows.append(store.put(replace(record, run=at, parts=tuple(at.split("/")), own=3, place=f"/{at}")))
     store.note(rows)
-    index = read_index(store.files, store.address)
-    size = sum(kept.size_bytes for kept in store.files.listed("index"))
+    index = read_index(store.files)
+    size = sum(file.size_bytes for file in store.files.listed("index"))
 
     def listed() -> None:
         fresh = Store(store.address)
-        index_now = read_index(fresh.files, f"{time.monotonic()}")  # a name that nothing is remembered by
-        listing(named(StoredRun(row, fresh) for row in index_now.runs), {})
+        forget()
+        index_now = read_index(fresh.files)
+        listing(named(StoredRun.of(row, fresh) for row in index_now.runs), {})
 
     some = named(store.runs()[0])
 
     def compared() -> None:
-        ours, theirs = (load(StoredRun(run.row, store, run.name)) for run in (some[2], some[-2]))
+        ours, theirs = (load(StoredRun.of(run.row, store, run.name)) for run in (some[2], some[-2]))
         comparison = compare(ours, theirs)
         comparison.table("op_stats")
         comparison.headline(theirs.id)
@@ -160,15 +162,15 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
     runs = store.runs()[0]
 
     def opened() -> None:
-        run = load(StoredRun(runs[0].row, store))
+        run = load(StoredRun.of(runs[0].row, store))
         for table in ("steps", "op_stats", "kernel_stats", "memory_summary"):
             run.table(table)
 
     def op_steps() -> None:
-        load(StoredRun(runs[0].row, store)).step_cells("op_stats")
+        load(StoredRun.of(runs[0].row, store)).step_cells("op_stats")
 
     def compared() -> None:
-        comparison = compare(*(load(StoredRun(run.row, store)) for run in runs))
+        comparison = compare(*(load(StoredRun.of(run.row, store)) for run in runs))
         comparison.table("op_stats")
         comparison.headline(runs[1].id)
 
@@ -180,7 +182,7 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
         ("open it: what each op took in each step, over all hosts", _seconds(rounds, op_steps)),
         ("open and compare two such runs: verdicts, op stats", _seconds(rounds, compared)),
         ("what one of them takes in memory at most", format_bytes(load(runs[0]).memory_bytes)),
-        ("its record", format_bytes(max(kept.size_bytes for kept in store.files.listed("runs")))),
+        ("its record", format_bytes(max(file.size_bytes for file in store.files.listed("runs")))),
     ]
 
 

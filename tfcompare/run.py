@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +16,7 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import merge_hosts
+from tfcompare.frames.ops.op_parts import OpParts, merge_hosts
 from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_steps, wall_times_by_op
 from tfcompare.frames.steps.idle_gaps import decode_op_names
 from tfcompare.frames.steps.step_cells import StepCells, concat_cells
@@ -26,23 +26,24 @@ from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
-from tfcompare.store.reading import HostReader, Progress, kept_here, read_hosts
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.reading import HostReader, Progress, read_hosts
 
 _US_PER_MS = 1000.0
 
 HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
-    "steps": lambda h: h.steps,
-    "idle_gaps": lambda h: decode_op_names(h.idle_gaps),
-    "kernel_stats": lambda h: h.kernels.stats,
+    "steps": lambda h: h.tables["steps"],
+    "idle_gaps": lambda h: decode_op_names(h.tables["idle_gaps"]),
+    "kernel_stats": lambda h: h.tables["kernel_stats"],
     "kernel_steps": lambda h: h.kernels.steps(),
-    "copies": lambda h: h.copies,
-    "memory_summary": lambda h: h.memory_summary,
+    "copies": lambda h: h.tables["copies"],
+    "memory_summary": lambda h: h.tables["memory_summary"],
     "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
-    "memory_peak": lambda h: h.memory_peak,
-    "input_pipeline": lambda h: input_pipeline(h.parts.over_all_steps, h.host),
-    "tf_data_pipelines": lambda h: h.tf_data.pipelines,
-    "tf_data_calls": lambda h: h.tf_data.calls,
-    "tf_data": lambda h: h.tf_data.executions,
+    "memory_peak": lambda h: h.tables["memory_peak"],
+    "input_pipeline": lambda h: input_pipeline(h.totals, h.host),
+    "tf_data_pipelines": lambda h: h.tables["tf_data_pipelines"],
+    "tf_data_calls": lambda h: h.tables["tf_data_calls"],
+    "tf_data": lambda h: h.tables["tf_data_executions"],
 }
 """Tables with separate rows for each host, and the function that gives the rows of one host."""
 
@@ -121,7 +122,7 @@ class Run:
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """Names of the devices with op events, sorted, such as `/device:GPU:0`."""
-        idle = pd.concat([h.idle for h in self.hosts])
+        idle = pd.concat([h.tables["idle"] for h in self.hosts])
         return tuple(sorted(idle.loc[idle["host_or_device"] == schema.DEVICE, "device"].unique()))
 
     @property
@@ -160,7 +161,7 @@ class Run:
         if name == "kernel_stats":
             return concat_cells([h.kernels.step_cells() for h in hosts])
         if host not in self._cells:
-            self._cells[host] = op_cells(merge_hosts([h.parts for h in hosts]), _label(host))
+            self._cells[host] = op_cells(_op_parts(hosts), _label(host))
         return self._cells[host]
 
     def op_shares(self, host: str) -> pd.DataFrame:
@@ -171,14 +172,16 @@ class Run:
         host.
         """
         (frames,) = self._hosts(host)
-        return wall_times_by_op(frames.parts)
+        return wall_times_by_op(frames.tables["op_parts"], frames.tables["op_wall"])
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown
         host."""
         if host not in self._evidence:
             hosts = self._hosts(host)
-            self._evidence[host] = op_evidence([h.parts.parts for h in hosts], [h.kernels.stats for h in hosts])
+            self._evidence[host] = op_evidence(
+                [h.tables["op_parts"] for h in hosts], [h.tables["kernel_stats"] for h in hosts]
+            )
         return self._evidence[host]
 
     @cached_property
@@ -212,14 +215,14 @@ class Run:
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = merge_hosts([h.parts.over_all_steps for h in hosts])
-        idle = pd.concat([h.idle for h in hosts], ignore_index=True)
+        parts = _op_parts(hosts, cells="op_totals", wall="op_wall_totals")
+        idle = pd.concat([h.tables["idle"] for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
         return op_stats(parts, idle, _label(host), has_steps=not self.table("steps", host=host).empty)
 
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = merge_hosts([h.parts if device is None else h.parts.on_device(device) for h in hosts])
+        parts = _op_parts(hosts) if device is None else _op_parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
 
@@ -246,8 +249,8 @@ def load(
     (`NotAProfile`, `NoSuchPlace`), one cannot be downloaded (`NotFetched`) or has no such steps (`NoOtherSteps`),
     `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
     """
-    found = place if isinstance(place, FoundRun) else find_run(place)
-    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, kept_here()), found, progress)
+    found = (place if isinstance(place, FoundRun) else find_run(place)).opened()
+    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, frame_cache()), found, progress)
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:
@@ -319,6 +322,12 @@ def _host_rows(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> 
     if name == "kernel_stats" and len(hosts) > 1:
         frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
     return table.conform(frame)
+
+
+def _op_parts(hosts: Sequence[HostFrames], *, cells: str = "op_cells", wall: str = "op_wall") -> OpParts:
+    """The op parts of these hosts together. The tables of each host are read one after the other: they are large."""
+    parts = [h.tables["op_parts"] for h in hosts]
+    return merge_hosts(parts, (h.tables[cells] for h in hosts), (h.tables[wall] for h in hosts))
 
 
 def _label(host: str | None) -> str:

@@ -29,6 +29,10 @@ def parts_of(*cells: _Cell) -> OpParts:
     )
 
 
+def of_all(hosts: list[OpParts]) -> OpParts:
+    return merge_hosts([h.parts for h in hosts], (h.cells for h in hosts), (h.wall for h in hosts))
+
+
 def table(parts: OpParts) -> list[str]:
     """A line for each cell, with the texts of its part."""
     texts = parts.parts.iloc[parts.cells["part"]].reset_index(drop=True)
@@ -40,7 +44,7 @@ def test_cells_of_equal_parts_and_steps_add_up_over_hosts() -> None:
     read = (_CPU, "Host", "Read", "h", "h")
     ours = parts_of((conv, NO_STEP, 1, 5, 5, False), (conv, 4, 1, 10, 9, False), (relu, 5, 2, 3, 3, False))
     theirs = parts_of((read, 4, 1, 7, 6, True), (relu, 5, 1, 30, 20, True), (conv, _FAR, 1, 2, 1, False))
-    both = merge_hosts([ours, theirs])
+    both = of_all([ours, theirs])
     assert table(both) == lines(f"""
         {_GPU} Device Conv c k1 -1      1  5  5
         {_GPU} Device Conv c k1 4       1 10  9
@@ -55,8 +59,8 @@ def test_an_op_of_the_host_has_the_type_that_it_has_first() -> None:
     once = 0, 1, 1, 1, False
     ours = parts_of(((_CPU, "Host", "A", "x", ""), *once))
     theirs = parts_of(((_CPU, "Host", "B", "x", ""), *once), ((_GPU, "Device", "B", "x", ""), *once))
-    assert merge_hosts([ours, theirs]).parts["op_type"].tolist() == ["A", "A", "B"]
-    assert merge_hosts([theirs]).parts["op_type"].tolist() == ["B", "B"]
+    assert of_all([ours, theirs]).parts["op_type"].tolist() == ["A", "A", "B"]
+    assert of_all([theirs]).parts["op_type"].tolist() == ["B", "B"]
 
 
 _CELL = st.tuples(
@@ -77,7 +81,7 @@ def test_however_many_are_put_together_at_a_time_it_comes_to_the_sums_of_all(
     flags = every.groupby(["key", "step"])["is_eager"].any()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(op_parts, "_MERGE_ROWS", at_once)
-        both = merge_hosts(hosts)
+        both = of_all(hosts)
     found = both.cells.assign(key=key_of(both)).set_index(["key", "step"]).sort_index()
     assert found.index.is_unique
     pd.testing.assert_frame_equal(found[_CELLS[1:-1]], sums, check_index_type=False)

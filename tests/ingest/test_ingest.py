@@ -22,8 +22,7 @@ from tfcompare.ingest import tasks
 from tfcompare.ingest.ingesting import Ingest, ingest
 from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
-from tfcompare.store import cached_frames as kept_frames
-from tfcompare.store import reading, stored_frames
+from tfcompare.store import cached_frames, reading
 from tfcompare.store.stored import Store
 
 __all__ = ["cache_folder", "s3", "s3_for_all"]
@@ -34,7 +33,7 @@ OURS = "filters_16_8"
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that were written just now count as settled."""
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
 
 
 @pytest.fixture
@@ -143,8 +142,8 @@ def test_a_run_is_put_together_without_opening_the_packs_that_were_just_written(
     monkeypatch.setattr(tasks, "_BRIEF_BYTES", 0)
     put([three_hosts], tmp_path / "opened")
     monkeypatch.undo()
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
-    monkeypatch.setattr(stored_frames, "unpack", lambda _: pytest.fail("a pack was opened"))
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(reading, "unpack", lambda _: pytest.fail("a pack was opened"))
     put([three_hosts], tmp_path / "store")
     records = [Store(str(tmp_path / name)).record("run") for name in ("opened", "store")]
     opened, ours = (replace(record, ingested_ns=0) for record in records if record is not None)

@@ -13,7 +13,8 @@ from tfcompare.compare import compare
 from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import Run, load
-from tfcompare.store.stored import Store, StoredRun, named
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import StoredRun, named
 
 
 def put(places: list[Path | str], store: Path | str) -> Summary:

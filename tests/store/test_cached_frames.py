@@ -1,4 +1,4 @@
-"""Frames are kept for the next time, and never taken for those of a file that has changed."""
+"""Frames are cached, and never taken for those of a file that has changed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS
 from tfcompare.run import Run, load
-from tfcompare.store import cached_frames as kept_frames
-from tfcompare.store import reading
-from tfcompare.store.cached_frames import KeptFrames
-from tfcompare.store.local_files import LocalFiles
+from tfcompare.store import cached_frames, reading
+from tfcompare.store.cached_frames import FrameCache, frame_cache
+from tfcompare.store.files import LocalFiles
 
 RUN = SAMPLE_RUNS["filters_16_8"]
 OTHER = SAMPLE_RUNS["filters_512_128"]
@@ -28,7 +27,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the store, switched on, for files that settle at once."""
     folder = tmp_path / "store"
     monkeypatch.setenv("TFCOMPARE_STORE", str(folder))
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
     return folder
 
 
@@ -46,16 +45,20 @@ def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def opened(path: Path, step_marker: str | None = None) -> Run:
-    """The run, once what is to be kept of it is."""
+    """The run, once its frames are cached."""
     run = load(path, step_marker=step_marker)
     here().flush()
     return run
 
 
-def here() -> KeptFrames:
-    kept = reading.kept_here()
-    assert kept is not None
-    return kept
+def here() -> FrameCache:
+    cache = frame_cache()
+    assert cache is not None
+    return cache
+
+
+def names_in(files: LocalFiles) -> list[str]:
+    return [file.name for file in files.listed("packs")]
 
 
 def packs(store: Path) -> list[Path]:
@@ -69,7 +72,7 @@ def test_the_second_time_a_profile_is_not_read(profile: Path, read_anew: list[st
     assert second.content_id == first.content_id
     assert second.info == first.info
     pd.testing.assert_frame_equal(second.table("op_stats"), first.table("op_stats"))
-    assert here().said == ()
+    assert here().messages == ()
 
 
 def _written_over(path: Path) -> None:
@@ -113,7 +116,7 @@ def test_a_profile_that_changes_within_the_clock_s_tick_is_read_anew(
     profile: Path, read_anew: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file system that tells times so badly that a change leaves no trace."""
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", 3600 * 10**9)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", 3600 * 10**9)
     stat = profile.stat()
     monkeypatch.setattr(Path, "stat", lambda path, real=Path.stat, **kw: stat if path == profile else real(path, **kw))
     first, same = opened(profile), opened(profile)
@@ -126,19 +129,21 @@ def test_a_profile_that_changes_within_the_clock_s_tick_is_read_anew(
 
 @pytest.mark.usefixtures("store")
 def test_what_was_doubtful_is_sure_once_time_has_passed(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", 3600 * 10**9)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", 3600 * 10**9)
     opened(profile)
     digests: list[Path] = []
     monkeypatch.setattr(
-        kept_frames, "_digest", lambda path, real=kept_frames._digest: (digests.append(path), real(path))[1]
+        cached_frames,
+        "_digest_of_bytes",
+        lambda path, real=cached_frames._digest_of_bytes: (digests.append(path), real(path))[1],
     )
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
     opened(profile)
     opened(profile)
     assert digests == [profile]
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_kept(
+def test_a_file_that_changes_while_it_is_read_is_not_cached(
     store: Path, profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def read_and_change(path: Path, real=reading.read):
@@ -162,7 +167,7 @@ def test_frames_of_another_reader_are_not_used(
     store: Path, profile: Path, read_anew: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(profile)
-    monkeypatch.setattr(kept_frames, "reader_version", lambda: "another")
+    monkeypatch.setattr(cached_frames, "reader_version", lambda: "another")
     opened(profile)
     assert len(read_anew) == 2
     assert len(packs(store)) == 2
@@ -176,7 +181,7 @@ def test_a_copy_elsewhere_shares_the_pack(store: Path, profile: Path, tmp_path: 
 
 
 @pytest.mark.usefixtures("store")
-def test_a_gzipped_profile_is_kept_as_well(profile: Path, read_anew: list[str]) -> None:
+def test_a_gzipped_profile_is_cached_as_well(profile: Path, read_anew: list[str]) -> None:
     gzipped = profile.with_name("vm.xplane.pb.gz")
     gzipped.write_bytes(gzip.compress(profile.read_bytes(), 1))
     profile.unlink()
@@ -193,8 +198,8 @@ def test_a_damaged_pack_is_told_and_made_again(store: Path, profile: Path, read_
     pack.write_bytes(data)
     pd.testing.assert_frame_equal(opened(profile).table("op_stats"), first.table("op_stats"))
     assert len(read_anew) == 2
-    (said,) = here().said
-    assert said == (f"{pack}: what was kept of {profile} is damaged; the profile is read anew, and kept again")
+    (message,) = here().messages
+    assert message == (f"{pack}: what was kept of {profile} is damaged; the profile is read anew, and kept again")
     opened(profile)
     assert len(read_anew) == 2
 
@@ -209,7 +214,7 @@ def test_a_damaged_note_is_told_and_written_again(
     opened(profile)
     opened(profile)
     assert len(read_anew) == 2
-    assert [str(note) in said for said in here().said] == [True]
+    assert [str(note) in message for message in here().messages] == [True]
 
 
 def test_a_pack_that_made_room_for_others_is_made_again(store: Path, profile: Path, read_anew: list[str]) -> None:
@@ -218,7 +223,7 @@ def test_a_pack_that_made_room_for_others_is_made_again(store: Path, profile: Pa
     opened(profile)
     assert len(read_anew) == 2
     assert len(packs(store)) == 1
-    assert here().said == ()
+    assert here().messages == ()
 
 
 def test_where_nothing_can_be_kept_the_app_says_so_and_works(
@@ -228,8 +233,8 @@ def test_where_nothing_can_be_kept_the_app_says_so_and_works(
     no_folder.write_text("")
     monkeypatch.setenv("TFCOMPARE_STORE", str(no_folder / "store"))
     assert opened(profile).info.step_count > 0
-    (said,) = here().said
-    assert said == (
+    (message,) = here().messages
+    assert message == (
         f"{no_folder}/store: what is read cannot be kept there (Not a directory), so it is read anew each time; make "
         "room, or name another folder in TFCOMPARE_STORE"
     )
@@ -252,7 +257,7 @@ def test_a_full_disk_costs_time_only_and_leaves_nothing_half_written(
             os.write(self._handle, data[:10])
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tfcompare.store.local_files.os.fdopen", Full)
+    monkeypatch.setattr("tfcompare.store.files.os.fdopen", Full)
     files = LocalFiles(store)
     with pytest.raises(OSError, match="No space left"):
         files.write("packs/a", b"x" * 100)
@@ -266,14 +271,14 @@ def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
         os.utime(tmp_path / "store" / "packs" / str(i), (i, i))
     files.read("packs/0")  # a use, long after the last one
     files.write("packs/2", bytes(100))
-    assert sorted(files.names("packs")) == ["packs/0", "packs/2"]
+    assert sorted(names_in(files)) == ["packs/0", "packs/2"]
 
 
 def test_one_file_larger_than_the_store_takes_the_place_of_all_others(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "store", max_bytes=250)
     files.write("packs/0", bytes(100))
     files.write("packs/1", bytes(1000))
-    assert files.names("packs") == ["packs/1"]
+    assert names_in(files) == ["packs/1"]
 
 
 def test_what_a_killed_process_left_goes_with_time(tmp_path: Path) -> None:
@@ -284,5 +289,5 @@ def test_what_a_killed_process_left_goes_with_time(tmp_path: Path) -> None:
     new.write_bytes(b"half")
     hours_ago = time.time() - 7200
     os.utime(old, (hours_ago, hours_ago))
-    assert files.names("packs") == ["packs/0"]
+    assert names_in(files) == ["packs/0"]
     assert (old.exists(), new.exists()) == (False, True)

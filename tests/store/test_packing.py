@@ -14,20 +14,24 @@ import pytest
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import schema
 from tfcompare.frames import HostFrames
-from tfcompare.store.packing import Damaged, pack, unpack
+from tfcompare.frames.memory_events import Texts
+from tfcompare.store import packing
+from tfcompare.store.packing import Damaged, PackedTables, pack, unpack
 
 
-def assert_same(ours: object, theirs: object) -> None:
-    if isinstance(ours, pd.DataFrame):
-        pd.testing.assert_frame_equal(ours, theirs, check_exact=True)
-    elif isinstance(ours, np.ndarray):
-        assert ours.dtype == theirs.dtype
-        np.testing.assert_array_equal(ours, theirs)
-    elif dataclasses.is_dataclass(ours):
-        for part in dataclasses.fields(ours):
-            assert_same(getattr(ours, part.name), getattr(theirs, part.name))
-    else:
-        assert (type(ours), ours) == (type(theirs), theirs)
+def assert_same(ours: HostFrames, theirs: HostFrames) -> None:
+    for name in (f.name for f in dataclasses.fields(HostFrames) if f.name not in ("tables", "memory_bytes")):
+        assert (type(getattr(ours, name)), getattr(ours, name)) == (type(getattr(theirs, name)), getattr(theirs, name))
+    assert list(ours.tables) == list(theirs.tables)
+    assert len(ours.tables) == len(theirs.tables)
+    for name, frame in ours.tables.items():
+        pd.testing.assert_frame_equal(frame, theirs.tables[name], check_exact=True)
+    for part in dataclasses.fields(ours.memory):
+        np.testing.assert_equal(_plain(getattr(ours.memory, part.name)), _plain(getattr(theirs.memory, part.name)))
+
+
+def _plain(value: object) -> object:
+    return dataclasses.asdict(value) if isinstance(value, Texts) else value
 
 
 def hosts(name: str) -> tuple[HostFrames, ...]:
@@ -59,16 +63,32 @@ def test_any_tool_that_opens_zips_shows_the_tables() -> None:
     with zipfile.ZipFile(io.BytesIO(pack(frames))) as members:
         assert members.testzip() is None
         steps = pd.read_parquet(io.BytesIO(members.read("steps.parquet")))
-    assert steps["step"].tolist() == frames.steps["step"].tolist()
+    assert steps["step"].tolist() == frames.tables["steps"]["step"].tolist()
 
 
-def test_a_table_is_read_when_it_is_asked_for() -> None:
+def test_a_table_is_read_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     (frames,) = hosts("filters_16_8")
-    unpacked = unpack(pack(frames))
-    assert "parts" not in vars(unpacked)
+    unpacked, names = unpack(pack(frames)), []
+    read = PackedTables.read
+    monkeypatch.setattr(PackedTables, "read", lambda tables, name: (names.append(name), read(tables, name))[1])
+    assert names == []
     assert len(unpacked.parts.cells) == len(frames.parts.cells)
-    assert unpacked.parts is unpacked.parts
-    assert "memory" not in vars(unpacked)
+    assert names == ["op_parts", "op_cells", "op_wall"]
+    assert unpacked.tables["op_parts"] is unpacked.totals.parts
+    assert names == ["op_parts", "op_cells", "op_wall", "op_totals", "op_wall_totals"]
+
+
+def test_some_columns_and_rows_of_a_table_are_read_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    (frames,) = hosts("filters_16_8_simulated")
+    monkeypatch.setattr(packing, "_ROWS_OF_GROUP", 100)
+    columns, packed = ["step", "self_time_ps"], unpack(pack(frames)).tables
+    count = len(frames.tables["op_cells"])
+    assert count > 300
+    ends = [(0, 1), (99, 101), (100, 200), (150, 320), (count - 1, count), (count, count), (20, 10), (None, None)]
+    for rows in (slice(*range_) for range_ in [*ends, (count - 5, count + 50)]):
+        ours, theirs = (tables.read("op_cells", columns, rows) for tables in (packed, frames.tables))
+        pd.testing.assert_frame_equal(ours, theirs)
+        pd.testing.assert_frame_equal(packed.read("op_cells", rows=rows), frames.tables.read("op_cells", rows=rows))
 
 
 def test_a_pack_with_any_other_byte_or_length_is_refused() -> None:

@@ -19,11 +19,12 @@ from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
 from tfcompare.settings import STORE_VARIABLE
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store import cached_frames as kept_frames
-from tfcompare.store import index, reading, records
-from tfcompare.store import stored as stored_module
+from tfcompare.store import cached_frames, index, reading, records, stored_run
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.files import StoreFiles
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.stored import MARK, Store, StoredRun, named, one_of
+from tfcompare.store.stored import MARK, Store
+from tfcompare.store.stored_run import StoredRun, named, one_of
 from tfcompare.tools.listing import listing
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"
@@ -33,7 +34,7 @@ KINDS = ["tf_cpu_base", "tf_gpu", "jax_conv_08", "jax_tpu"]
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that were written just now count as settled."""
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def store(tmp_path: Path, logs: Path) -> Path:
 
 
 def pack_of(run: FoundRun) -> str:
-    pack = run.files[0].stored
+    pack = run.opened().files[0].stored
     assert pack is not None
     return pack.name
 
@@ -133,13 +134,13 @@ def test_of_a_run_with_several_hosts_only_the_changed_file_is_read(tmp_path: Pat
 def test_a_file_written_just_before_it_was_read_is_read_again(
     logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_frames, "_SETTLED_NS", 10**18)
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", 10**18)
     put([logs], tmp_path / "store")
     assert put([logs], tmp_path / "store").host_files == 2
 
 
 def test_frames_of_another_reader_are_never_shown(store: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (records, stored_module, plan, tasks, ingesting, kept_frames):
+    for module in (records, stored_run, plan, tasks, ingesting, cached_frames):
         monkeypatch.setattr(module, "reader_version", lambda: "another")
     runs = Store(str(store)).runs()[0]
     for run in runs:
@@ -168,10 +169,10 @@ def test_the_command_that_ingests_a_run_again_gives_it_the_same_id(
 ) -> None:
     held = Store(str(store))
     row = replace(held.runs()[0][0].row, run=run, place=place, reader="another")
-    (told,) = StoredRun(row, held).problems
+    (told,) = StoredRun.of(row, held).problems
     assert f"run `{command.format(store=store)}` where" in told
     monkeypatch.setenv(STORE_VARIABLE, str(store))
-    (told,) = StoredRun(row, held).problems
+    (told,) = StoredRun.of(row, held).problems
     assert f"run `{command.partition(' --store')[0]}` where" in told
 
 
@@ -196,7 +197,7 @@ def test_without_its_profile_a_damaged_pack_is_left_out_by_name(what: str, store
     if what == "gone":
         shutil.rmtree(logs)
     else:
-        shutil.copy(next(SAMPLE_RUNS[THEIRS].rglob("*.xplane.pb")), run.files[0].path)
+        shutil.copy(next(SAMPLE_RUNS[THEIRS].rglob("*.xplane.pb")), run.opened().files[0].path)
     with pytest.raises(
         TfcompareError, match=r"\.pack: what the store held of .* is damaged, and the profile (is|cannot)"
     ):
@@ -249,7 +250,7 @@ def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> N
 def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path) -> None:
     before = sorted(run.id for run in Store(str(store)).runs()[0])
     (file,) = (store / "index").iterdir()
-    index._rows_in.cache_clear()
+    index.forget()
     file.write_bytes(spoil(file.read_bytes()))
     runs, said = Store(str(store)).runs()
     assert sorted(run.id for run in runs) == before
@@ -275,11 +276,11 @@ def test_an_index_file_that_is_merged_while_it_is_read_is_looked_for_again(
 ) -> None:
     real, names = index._rows_in, []
 
-    def merged_before(place: index._Place, name: str) -> list[Row]:
+    def merged_before(files: StoreFiles, name: str) -> list[Row]:
         names.append(name)
         if len(names) == 1:
             (store / name).rename(store / "index" / f"{'9' * 20}-{name.rpartition('-')[2]}")
-        return real(place, name)
+        return real(files, name)
 
     real.cache_clear()
     monkeypatch.setattr(index, "_rows_in", merged_before)
@@ -344,7 +345,7 @@ def test_what_was_fetched_from_a_store_is_kept_here(
     run = stored("memory://store")[OURS]
     name = pack_of(run)
     load(run)
-    reading.kept_here().flush()
+    frame_cache().flush()
     assert (tmp_path / "own" / name).read_bytes() == (store / name).read_bytes()
     memory.rm(f"/store/{name}")
     assert load(run).remarks == ()

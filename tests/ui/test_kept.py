@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import ROOT, SAMPLE_RUNS
 from tfcompare import settings
 from tfcompare.settings import Settings
-from tfcompare.store.reading import kept_here
+from tfcompare.store.cached_frames import frame_cache
 from tfcompare.ui.frame.loading import _run_cache
 
 
@@ -23,7 +23,7 @@ def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(
     _run_cache.clear()
     with settings.override(Settings(places=(SAMPLE_RUNS["filters_512_128"], SAMPLE_RUNS["filters_16_8"]))):
         page = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90).run()
-        kept_here().flush()
+        frame_cache().flush()
         page.run()
     assert not page.exception
     assert not page.error

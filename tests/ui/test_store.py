@@ -15,7 +15,7 @@ from tfcompare.commands.serve import command_line
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.replicates import is_copy
-from tfcompare.store.stored import StoredRun
+from tfcompare.store.stored_run import StoredRun
 from tfcompare.ui.frame import search
 from tfcompare.ui.frame.access import without_ways_out
 from tfcompare.ui.frame.on_disk import state_of
@@ -75,7 +75,7 @@ def test_runs_of_a_store_are_shown_inside_of_a_fence(store: str, tmp_path: Path)
 
 def test_copies_are_told_by_what_they_hold(store: str) -> None:
     run = stored(store)[OURS]
-    again = StoredRun(replace(run.row, run="again"), run.store)
+    again = StoredRun.of(replace(run.row, run="again"), run.store)
     assert is_copy(run, again)
     assert not is_copy(run, stored(store)[THEIRS])
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
     from tfcompare.sources.step_choice import StepChoice
-    from tfcompare.store.stored import StoredRun
+    from tfcompare.store.stored_run import StoredRun
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,8 @@ def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoic
 
     if store is None:
         return _load([find_run(place) for place in places], store, choice)
-    from tfcompare.store.stored import Store, one_of
+    from tfcompare.store.stored import Store
+    from tfcompare.store.stored_run import one_of
 
     stored = stored_runs(store)
     return _load([one_of(stored, place, Store(store)) for place in places], store, choice)
@@ -107,7 +108,8 @@ def load_runs_below(places: Sequence[str], store: str | None = None, choice: Ste
 
 
 def _stored_below(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[FoundRun]:
-    from tfcompare.store.stored import Store, one_of
+    from tfcompare.store.stored import Store
+    from tfcompare.store.stored_run import one_of
 
     below = [run for run in stored if is_at_or_below(run.id, place)]
     is_run = any(place in (run.id, run.name) for run in stored)
@@ -133,7 +135,7 @@ def _load(found: Sequence[FoundRun], store: str | None, choice: StepChoice | Non
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")
-    note_cache_problems()
+    report_cache_problems()
     return runs
 
 
@@ -158,7 +160,8 @@ def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
 
     Raises `TfcompareError` if there is no store, or no run below one of the ids.
     """
-    from tfcompare.store.stored import Store, named, nearest
+    from tfcompare.store.stored import Store
+    from tfcompare.store.stored_run import named, nearest
 
     runs, problems = Store(store).runs()
     for sentence in problems:
@@ -175,14 +178,14 @@ def is_at_or_below(run: str, place: str) -> bool:
     return f"{run}/".startswith(f"{place.rstrip('/')}/")
 
 
-def note_cache_problems() -> None:
-    """Print what went wrong with this machine's cache of frames, which nothing else reports."""
-    from tfcompare.store.reading import kept_here
+def report_cache_problems() -> None:
+    """Print what is wrong with the cache of frames on this machine: nothing else reports it."""
+    from tfcompare.store.cached_frames import frame_cache
 
-    if (cache := kept_here()) is not None:
+    if (cache := frame_cache()) is not None:
         cache.flush()
-        for sentence in cache.said:
-            note(f"note: {sentence}")
+        for message in cache.messages:
+            note(f"note: {message}")
 
 
 def _with_unique_ids(runs: Sequence[Run]) -> list[Run]:

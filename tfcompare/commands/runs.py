@@ -15,9 +15,9 @@ from tfcompare.commands.output import add_format, emit, note
 from tfcompare.commands.reading import (
     add_store,
     fetch_progress,
-    note_cache_problems,
     note_if_compiling,
     progress,
+    report_cache_problems,
     stored_runs,
 )
 from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":
         _print_remarks(frame)
-    note_cache_problems()
+    report_cache_problems()
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
         note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")

@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Clear or shrink the store if asked to, and print what it contains."""
+    """Do that, and tell what there is then."""
+    from tfcompare.store.retention import clear, holdings, shrink
     from tfcompare.store.stored import Store
-    from tfcompare.store.upkeep import clear, holdings, keep
 
     store = Store(arguments.store or local_store())
     if arguments.store is not None:
@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.clear:
         removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)
     elif arguments.keep_mb is not None:
-        removed_runs, removed_bytes = keep(store, arguments.keep_mb * 2**20)
-    left, problems = holdings(store)
-    for sentence in problems:
+        removed_runs, removed_bytes = shrink(store, arguments.keep_mb * 2**20)
+    left, said = holdings(store)
+    for sentence in said:
         note(f"note: {sentence}")
     if arguments.format == "json":
         record = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}

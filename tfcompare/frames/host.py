@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -28,71 +31,56 @@ from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.steps.steps_table import steps_frame
 from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
-from tfcompare.frames.tf_data.tf_data import TfData, tf_data
+from tfcompare.frames.tables import LoadedTables, Tables
+from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
 
 Bools = npt.NDArray[np.bool_]
 
-_BRIEF = ("host", "digest", "origin", "step_source", "steps")
-
 
 @dataclass(frozen=True, eq=False)
 class HostFrames:
-    """The tables built from one host file.
+    """The tables of one host file, and what is known of it beside them.
 
-    `idle` has the columns device, host_or_device, idle_ps. `steps`, `idle_gaps`, `copies`, `memory_summary` and
-    `memory_peak` are the tables of those names. `memory` is a compact form of `memory_timeline`. `likely_markers` are
-    names of events that may begin each step; empty where the profile marks its steps itself.
+    `tables`: `steps`, `idle_gaps`, `copies`, `memory_summary`, `memory_peak`, `kernel_stats`, `tf_data_pipelines` and
+    `tf_data_calls` are those of that name in `schema`, `tf_data_executions` is its `tf_data`; `idle` has the columns
+    device, host_or_device and idle_ps; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
+    `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named; `remarks`:
+    what to know before trusting the numbers; `memory_labels`: `MemoryEvents.labels`; `memory_bytes`: what the tables
+    take in memory once they are read.
     """
 
     host: str
     digest: str
     origin: Origin
     step_source: str
-    steps: pd.DataFrame = field(repr=False)
-    idle_gaps: pd.DataFrame = field(repr=False)
-    parts: OpParts = field(repr=False)
-    idle: pd.DataFrame = field(repr=False)
-    kernels: Kernels = field(repr=False)
-    copies: pd.DataFrame = field(repr=False)
-    memory: MemoryEvents = field(repr=False)
-    memory_summary: pd.DataFrame = field(repr=False)
-    memory_peak: pd.DataFrame = field(repr=False)
-    tf_data: TfData = field(repr=False)
-    likely_markers: tuple[str, ...] = field(repr=False, default=())
+    likely_markers: tuple[str, ...]
+    remarks: tuple[str, ...]
+    memory_labels: Mapping[str, tuple[str, ...]] = field(repr=False)
+    memory_bytes: int
+    tables: Tables = field(repr=False)
 
     @property
-    def remarks(self) -> list[str]:
-        """What to know before trusting the numbers."""
-        return [*self.origin.remarks, *self.tf_data.remarks]
+    def parts(self) -> OpParts:
+        """The op parts of each step."""
+        return OpParts(self.tables["op_parts"], self.tables["op_cells"], self.tables["op_wall"])
 
     @property
-    def memory_bytes(self) -> int:
-        """Memory used by the frames, in bytes."""
-        values = (getattr(self, f.name) for f in fields(self))
-        frames = [v for v in values if isinstance(v, pd.DataFrame)] + [
-            self.tf_data.pipelines,
-            self.tf_data.executions,
-            self.tf_data.calls,
-            self.kernels.stats,
-            self.kernels.cells,
-        ]
-        return self.parts.memory_bytes + self.memory.memory_bytes + sum(map(frame_bytes, frames))
-
-
-class HostBrief(HostFrames):
-    """Only what `run_info` needs of a host, small enough to send between processes. Its other tables are missing."""
-
-    def __init__(self, frames: HostFrames) -> None:
-        self.__dict__.update({name: getattr(frames, name) for name in _BRIEF}, _remarks=frames.remarks)
+    def totals(self) -> OpParts:
+        """The op parts over all steps, which is far less to read."""
+        return OpParts(self.tables["op_parts"], self.tables["op_totals"], self.tables["op_wall_totals"])
 
     @property
-    def remarks(self) -> list[str]:
-        """What to know before trusting the numbers."""
-        remarks: list[str] = self.__dict__["_remarks"]
-        return remarks
+    def kernels(self) -> Kernels:
+        """The kernels, in all and step by step."""
+        return Kernels(self.tables["kernel_stats"], self.tables["kernel_cells"])
+
+    @cached_property
+    def memory(self) -> MemoryEvents:
+        """What `memory_timeline` is made of, in less memory than it takes."""
+        return MemoryEvents.from_table(self.tables["memory_events"], self.memory_labels)
 
 
 def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS) -> HostFrames:
@@ -119,24 +107,38 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
     parts, idle = _ops(ops, steps, wall, space.events.start_ps)
     gaps = idle_gaps(space, steps, ops, host)
     del ops, wall
-    of_steps = steps_frame(steps, times, host)
     memory = memory_events(space, steps)
+    parts = with_shapes(parts, memory)
+    totals, kernels = parts.over_all_steps(), kernels_of(space, host, steps)
+    tables = {
+        "steps": steps_frame(steps, times, host),
+        "idle_gaps": gaps,
+        "op_parts": parts.parts,
+        "op_cells": parts.cells,
+        "op_wall": parts.wall,
+        "op_totals": totals.cells,
+        "op_wall_totals": totals.wall,
+        "idle": idle,
+        "kernel_stats": kernels.stats,
+        "kernel_cells": kernels.cells,
+        "copies": copies(space, host),
+        "memory_events": memory.table,
+        "memory_summary": memory_summary(memory, host),
+        "memory_peak": memory_peak(memory, host),
+        "tf_data_pipelines": pipelines.pipelines,
+        "tf_data_executions": pipelines.executions,
+        "tf_data_calls": pipelines.calls,
+    }
     return HostFrames(
         host=host,
         digest=digest,
         origin=origin,
         step_source=steps.source,
-        steps=of_steps,
-        idle_gaps=gaps,
-        parts=with_shapes(parts, memory),
-        idle=idle,
-        kernels=kernels_of(space, host, steps),
-        copies=copies(space, host),
-        memory=memory,
-        memory_summary=memory_summary(memory, host),
-        memory_peak=memory_peak(memory, host),
-        tf_data=pipelines,
         likely_markers=() if has_own_steps else likely_markers(full_space),
+        remarks=(*origin.remarks, *pipelines.remarks),
+        memory_labels=memory.labels,
+        memory_bytes=sum(map(frame_bytes, tables.values())) + sum(map(len, chain(*memory.labels.values()))),
+        tables=LoadedTables(tables),
     )
 
 

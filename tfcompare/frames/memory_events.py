@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +25,9 @@ Floats = npt.NDArray[np.float64]
 ALLOCATION, DEALLOCATION = "MemoryAllocation", "MemoryDeallocation"
 NOT_RECORDED = -1
 _NULL_TEXT = "(null)"
-"""How the profiler writes a null pointer."""
+"""What a profiler writes that was handed no text at all."""
 _MAX_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
+_TEXTS = ("op_name", "region_type", "data_type", "shape")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,13 +85,24 @@ class MemoryEvents:
         """Stack and heap together."""
         return self.stack_bytes + self.heap_bytes
 
+    @classmethod
+    def from_table(cls, table: pd.DataFrame, labels: Mapping[str, tuple[str, ...]]) -> MemoryEvents:
+        """The events whose `table` and `labels` these are."""
+        columns: dict[str, Any] = {name: table[name].to_numpy() for name in _columns()}
+        columns |= {name: Texts(columns[name], labels[name]) for name in _TEXTS}
+        memory_ids = labels["memory"]
+        return cls(memory_ids=memory_ids, first=_firsts(columns["memory"], len(memory_ids)), **columns)
+
     @property
-    def memory_bytes(self) -> int:
-        """Memory used by the arrays and texts, in bytes."""
-        values = [getattr(self, f.name) for f in fields(self)]
-        texts = [v for v in values if isinstance(v, Texts)]
-        arrays = [v for v in values if isinstance(v, np.ndarray)] + [t.code for t in texts]
-        return sum(a.nbytes for a in arrays) + sum(len(label) for t in texts for label in t.labels)
+    def table(self) -> pd.DataFrame:
+        """One row per event, a column for each array; memory and texts are positions in `labels`."""
+        arrays = {name: getattr(self, name) for name in _columns()}
+        return pd.DataFrame(arrays | {name: arrays[name].code for name in _TEXTS}, copy=False)
+
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """What the columns of `table` that hold positions refer to."""
+        return {"memory": self.memory_ids} | {name: getattr(self, name).labels for name in _TEXTS}
 
     def peaks(self) -> Int64:
         """For each memory id, the position of the event with the most memory in use; the last one in the file if
@@ -113,7 +127,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
     freed = np.where(~is_allocation & (previous >= 0) & is_allocation[previous], previous, -1)
     return MemoryEvents(
         memory_ids=memory_ids,
-        first=np.searchsorted(memory, np.arange(len(memory_ids) + 1)).astype(np.int64),
+        first=_firsts(memory, len(memory_ids)),
         memory=memory,
         row=rows,
         time_ps=space.events.start_ps[rows],
@@ -133,6 +147,15 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
     )
+
+
+def _columns() -> list[str]:
+    return [f.name for f in fields(MemoryEvents) if f.name not in ("memory_ids", "first")]
+
+
+def _firsts(memory: Int64, count: int) -> Int64:
+    """Where the events of each of so many memories begin, and the last of them end."""
+    return np.searchsorted(memory, np.arange(count + 1)).astype(np.int64)
 
 
 def _rows(space: XSpace) -> Int64:

@@ -6,18 +6,20 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.frames import HostBrief, HostFrames
+from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.frames.tables import LoadedTables
 from tfcompare.run import read_by
 from tfcompare.sources.logdir import FoundRun, HostFile
 from tfcompare.sources.step_choice import OWN_STEPS
-from tfcompare.store.cached_frames import pack_name
+from tfcompare.store.cached_frames import frame_cache, pack_name
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
 from tfcompare.store.packing import pack
-from tfcompare.store.reading import HostReader, kept_here
+from tfcompare.store.reading import HostReader
 from tfcompare.store.records import Record
-from tfcompare.store.stored import Store, StoredRun
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import StoredRun
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 from tfcompare.tools.listing import told_of
@@ -48,7 +50,7 @@ class HostOutcome:
     pack_bytes: int = 0
     failure: str = ""
     is_final: bool = True
-    brief: HostBrief | None = None
+    brief: HostFrames | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class RunTask:
 
     record: Record
     store: str
-    briefs: tuple[HostBrief, ...] = ()
+    briefs: tuple[HostFrames, ...] = ()
 
 
 def ingest_host(task: HostTask) -> HostOutcome:
@@ -68,7 +70,7 @@ def ingest_host(task: HostTask) -> HostOutcome:
     if task.reader != reader_version():
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
     store = Store(task.store)
-    cache = kept_here() if is_own(task.store) else None
+    cache = frame_cache() if is_own(task.store) else None
     file, found = task.file, _only(task.file)
     reader = HostReader(found, OWN_STEPS, None, cache)
     try:
@@ -90,8 +92,12 @@ def ingest_host(task: HostTask) -> HostOutcome:
     return HostOutcome(name, size, brief=brief)
 
 
-def _brief(frames: HostFrames) -> HostBrief | None:
-    return HostBrief(frames) if frame_bytes(frames.steps) <= _BRIEF_BYTES else None
+def _brief(frames: HostFrames) -> HostFrames | None:
+    """What a run's record needs of a host, without its other tables; None where that is large."""
+    steps = frames.tables["steps"]
+    if frame_bytes(steps) > _BRIEF_BYTES:
+        return None
+    return replace(frames, memory_labels={}, tables=LoadedTables({"steps": steps}))
 
 
 def ingest_run(task: RunTask) -> Row:
@@ -101,7 +107,8 @@ def ingest_run(task: RunTask) -> Row:
     """
     store, record = Store(task.store), task.record
     if record.readable:
-        found = StoredRun(replace(row_of(record), told=None), store, record=record)
+        found = StoredRun.of(replace(row_of(record), told=None), store)
+        found = replace(found, files=record.files(store.address))
         try:
             run = read_by(_Briefed(found, task.briefs), found)
         except TfcompareError as error:  # others than this kind do not come through from a process
@@ -120,8 +127,8 @@ def ingest_run(task: RunTask) -> Row:
 class _Briefed(HostReader):
     """Opens only the packs of hosts without a brief."""
 
-    def __init__(self, found: FoundRun, briefs: tuple[HostBrief, ...]) -> None:
-        super().__init__(found, OWN_STEPS, None, kept_here())
+    def __init__(self, found: FoundRun, briefs: tuple[HostFrames, ...]) -> None:
+        super().__init__(found, OWN_STEPS, None, frame_cache())
         self._briefs = {brief.host: brief for brief in briefs}
 
     def read(self, file: HostFile) -> HostFrames:

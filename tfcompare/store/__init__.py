@@ -1,1 +1,1 @@
-"""Frames kept for the next time, and of many runs in one place."""
+"""Frames stored on disk: this machine's cache, and stores of many runs."""

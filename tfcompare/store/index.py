@@ -1,10 +1,10 @@
-"""The index of a store: one row a run, with all that a list of runs tells, in few files of Parquet.
+"""The index of a store: one row per run, with all that a list of runs shows, in few files of Parquet.
 
     index/<time of writing in ns>-<digest of the file>.parquet
 
 Each ingest adds a file of what it did; many are merged into one. Nothing is locked: of a run with several rows the
-latest counts, a merged file is there before those are removed that it was made from, and who finds a file gone looks
-again. The name tells whether the content is as it was written.
+latest counts, a merged file is there before those are removed that it was made from, and a reader that misses a file
+lists them anew. The digest in the name shows whether the content is as it was written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import io
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -33,14 +33,14 @@ _TRIES = 5
 _SUFFIX = ".parquet"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
-_REMEMBERED_NS = 24 * 3600 * 10**9
-"""For so long it is remembered that a run was removed, since an older file may still have it."""
+_REMOVALS_LISTED_NS = 24 * 3600 * 10**9
+"""For so long a row says that a run was removed, since an older file may still have it."""
 _MOST_BARS = 30
 
 
 @dataclass(frozen=True)
 class Row:
-    """A run as the index tells it. `told` is None where it cannot be read, `is_removed` where it is there no more.
+    """A run in the index. `told` is None where it cannot be read; `is_removed`: it was removed from the store.
 
     Of long runs, `told.step_times_ms` are the largest of neighbouring steps, at most 30.
     """
@@ -88,7 +88,7 @@ def row_of(record: Record) -> Row:
 
 @dataclass(frozen=True)
 class Index:
-    """What the files of an index hold together: the latest row of each run; the files; those that are damaged."""
+    """The latest row of each run in the files of an index; their names; those of damaged ones."""
 
     rows: dict[str, Row]
     names: tuple[str, ...]
@@ -96,22 +96,24 @@ class Index:
 
     @property
     def runs(self) -> list[Row]:
-        """Those that are there."""
+        """Those that were not removed."""
         return [row for row in self.rows.values() if not row.is_removed]
 
 
-def read_index(files: StoreFiles, remembered: str = "") -> Index:
-    """The index as it is now. Files of it that were read before are not read again.
-
-    `remembered` names the store among others.
-    """
+def read_index(files: StoreFiles) -> Index:
+    """The index as it is now. Files of it that were read before are cached in memory."""
     for _ in range(_TRIES):
-        names = sorted(kept.name for kept in files.listed(FOLDER) if kept.name.endswith(_SUFFIX))
+        names = sorted(file.name for file in files.listed(FOLDER) if file.name.endswith(_SUFFIX))
         try:
-            return _together(files, names, remembered)
+            return _merged(files, names)
         except FileNotFoundError:  # merged with others meanwhile
             continue
-    return _together(files, [name for name in names if files.size(name) is not None], remembered)
+    return _merged(files, [name for name in names if files.size(name) is not None])
+
+
+def forget() -> None:
+    """Read files of indexes anew from now on."""
+    _rows_in.cache_clear()
 
 
 def add_to_index(files: StoreFiles, rows: Iterable[Row]) -> str:
@@ -125,17 +127,17 @@ def add_to_index(files: StoreFiles, rows: Iterable[Row]) -> str:
 def merge_index(files: StoreFiles, index: Index) -> None:
     """Make one file of those that the index was read from."""
     now = time.time_ns()
-    rows = [row for row in index.rows.values() if not row.is_removed or now - row.ingested_ns < _REMEMBERED_NS]
+    rows = [row for row in index.rows.values() if not row.is_removed or now - row.ingested_ns < _REMOVALS_LISTED_NS]
     new = add_to_index(files, rows)
     files.remove([name for name in index.names if name != new])
 
 
-def _together(files: StoreFiles, names: Sequence[str], remembered: str) -> Index:
+def _merged(files: StoreFiles, names: Sequence[str]) -> Index:
     rows: dict[str, Row] = {}
     damaged = []
     for name in names:
         try:
-            for row in _rows_in(_Place(files, remembered), name):
+            for row in _rows_in(files, name):
                 if row.run not in rows or rows[row.run].ingested_ns <= row.ingested_ns:
                     rows[row.run] = row
         except Damaged:
@@ -143,23 +145,9 @@ def _together(files: StoreFiles, names: Sequence[str], remembered: str) -> Index
     return Index(rows, tuple(names), tuple(damaged))
 
 
-class _Place:
-    """A store's files, known by the store's name: what its index holds is remembered by that."""
-
-    def __init__(self, files: StoreFiles, name: str) -> None:
-        self.files = files
-        self.name = name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Place) and other.name == self.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-
 @lru_cache(maxsize=64)
-def _rows_in(place: _Place, name: str) -> list[Row]:
-    data = place.files.read(name)
+def _rows_in(files: StoreFiles, name: str) -> list[Row]:
+    data = files.read(name)
     if name.rpartition("-")[2] != f"{_digest(data)}{_SUFFIX}":
         raise Damaged
     return from_bytes(data)
@@ -195,7 +183,7 @@ def _schema() -> Any:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    values = {name: getattr(row, name) for name in Row.__dataclass_fields__ if name not in ("told", "recorded")}
+    values = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in ("told", "recorded")}
     values |= {name: json.dumps(values[name]) for name in _JSON}
     values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.told is not None}
     if row.told is not None:
@@ -215,7 +203,7 @@ def _few(times: tuple[float, ...] | None) -> list[float] | None:
 def _row(values: dict[str, Any]) -> Row:
     values |= {name: _tuple(values[name]) for name in _JSON}
     values["recorded"] = _EPOCH + timedelta(microseconds=values.pop("recorded_us"))
-    told = {name: values.pop(name) for name in Told.__dataclass_fields__}
+    told = {f.name: values.pop(f.name) for f in fields(Told)}
     told["step_times_ms"] = None if told["step_times_ms"] is None else tuple(told["step_times_ms"])
     is_read = values.pop("is_read")
     return Row(**values, told=Told(**told) if is_read else None)

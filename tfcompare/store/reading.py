@@ -1,14 +1,13 @@
-"""The host files of a run read, several at once: from what was kept of an earlier time, where it still holds."""
+"""Read the host files of a run, several at once: from this machine's cache, a store of runs, or the profiles."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Semaphore
 
-from tfcompare import settings
 from tfcompare.errors import (
     NoOtherSteps,
     NoSuchMarker,
@@ -19,11 +18,13 @@ from tfcompare.errors import (
     TfcompareError,
 )
 from tfcompare.frames import HostFrames, build
-from tfcompare.sources.logdir import FoundRun, HostFile, remote_cache
+from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
 from tfcompare.sources.remote.fetching import Copy
+from tfcompare.sources.remote.places import shown
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.store.cached_frames import KeptFrames, kept_frames, pack_name, stamp_of
-from tfcompare.store.stored_frames import stored_frames
+from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of
+from tfcompare.store.files import is_own, store_files
+from tfcompare.store.packing import Damaged, pack, unpack
 from tfcompare.text import text_of
 from tfcompare.xspace import read
 
@@ -39,7 +40,7 @@ def read_hosts(
 ) -> tuple[list[HostFrames], list[TfcompareError]]:
     """(what the readable host files give, sorted by host; why the others cannot be read).
 
-    Raises `NotFetched` where one cannot be had this time, `NoOtherSteps` where one cannot be had with these steps.
+    Raises `NotFetched` where one cannot be read this time, `NoOtherSteps` where one cannot be read with these steps.
     """
     hosts: list[HostFrames] = []
     failures: list[TfcompareError] = []
@@ -68,15 +69,17 @@ class _Stopped(BaseException):
 
 
 class HostReader:
-    """Reads host files on several threads; remote ones are fetched before, and held while they are read.
+    """Reads host files on several threads; remote ones are fetched before, and locked while they are read.
 
-    `remarks`, each once: what came up that is of this machine and not of the profiles; `choice`: which steps count.
+    `choice`: which steps count; `remarks`, each once: what came up that is of this machine and not of the profiles.
     """
 
-    def __init__(self, found: FoundRun, choice: StepChoice, fetching: Progress | None, kept: KeptFrames | None) -> None:
+    def __init__(
+        self, found: FoundRun, choice: StepChoice, fetching: Progress | None, cache: FrameCache | None
+    ) -> None:
         self.choice = choice
         self._fetching = fetching
-        self._kept = kept
+        self._cache = cache
         self._at_once = Semaphore(_READERS)
         self._lock = Lock()
         self._here = {file.path: file.bytes_at_hand for file in found.files}
@@ -86,54 +89,87 @@ class HostReader:
         self.remarks: dict[str, None] = {}
 
     def read(self, file: HostFile) -> HostFrames:
-        """The frames of a host file, kept or made now, and then kept."""
+        """The frames of a host file: cached, stored, or built now and then cached."""
         if self._is_stopped:
             raise _Stopped
         if file.stored is None:
-            return self._kept_or_made(file)
+            return self._cached_or_built(file)
         if self.choice.is_default:
-            return stored_frames(file, self._kept, self.remarks, self._made)
+            return self._stored(file, file.stored)
         return self._with_other_steps(file, file.stored.name)
 
     def stop(self) -> None:
-        """Let go of what is being fetched; what has arrived is kept."""
+        """Give up what is being fetched; what has arrived stays."""
         self._is_stopped = True
+
+    def _stored(self, file: HostFile, stored: StoredPack) -> HostFrames:
+        """The frames in the file's pack; where that is damaged or gone, those of the profile, if they are the same.
+
+        Raises `NotFetched` where the store cannot be read, and `TfcompareError` where there is no pack that can be
+        used, nor the profile that it was made from.
+        """
+        if self._cache is not None and (frames := _cached_pack(self._cache, stored.name)) is not None:
+            return frames
+        try:
+            data = store_files(stored.store).read(stored.name)
+            frames = _unpacked(data, stored.name)
+        except FileNotFoundError:
+            return self._rebuilt(file, stored, "is not there any more")
+        except Damaged:
+            return self._rebuilt(file, stored, "is damaged")
+        if self._cache is not None and not is_own(stored.store):
+            self._cache.add_pack(stored.name, data)
+        return frames
+
+    def _rebuilt(self, file: HostFile, stored: StoredPack, what: str) -> HostFrames:
+        """Frames built from the profile itself, and put into the store, where they are those that were there."""
+        problem = f"{shown(stored.store)}/{stored.name}: what the store held of {text_of(str(file.where))} {what}"
+        frames = None
+        with suppress(TfcompareError):
+            frames = self._built(file)
+        if frames is None or pack_name(file.host, frames.digest) != stored.name:
+            why = "cannot be read here" if frames is None else "is another one now"
+            raise TfcompareError(f"{problem}, and the profile {why}; run `tfcompare ingest` again where it is")
+        with suppress(TfcompareError):  # a store that is read-only
+            store_files(stored.store).write(stored.name, pack(frames))
+        self.remarks[f"{problem}; it was made anew from the profile"] = None
+        return frames
 
     def _with_other_steps(self, file: HostFile, pack: str) -> HostFrames:
         """Those of a stored run: a store has the steps that the profiles themselves mark."""
         try:
-            frames = self._kept_or_made(file)
+            frames = self._cached_or_built(file)
         except NoSuchPlace as error:
             raise NoOtherSteps(
                 f"{error}; steps by a marker or range of one's own are made from the profile itself"
             ) from None
         if pack_name(file.host, frames.digest) != pack:
-            told = "is another profile than the one in the store; run `tfcompare ingest` again"
-            raise NoOtherSteps(f"{text_of(str(file.where))}: {told}")
+            problem = "is another profile than the one in the store; run `tfcompare ingest` again"
+            raise NoOtherSteps(f"{text_of(str(file.where))}: {problem}")
         return frames
 
-    def _kept_or_made(self, file: HostFile) -> HostFrames:
-        if self._kept is None:
-            return self._made(file)
+    def _cached_or_built(self, file: HostFile) -> HostFrames:
+        if self._cache is None:
+            return self._built(file)
         before = stamp_of(file)
-        frames = self._kept.find(file, self.choice, before)
+        frames = self._cache.get(file, self.choice, before)
         if frames is None:
-            frames = self._made(file)
-            self._kept.keep(file, self.choice, frames, before)
+            frames = self._built(file)
+            self._cache.add(file, self.choice, frames, before)
         return frames
 
-    def _made(self, file: HostFile) -> HostFrames:
-        """The frames of a host file. A copy from an earlier time that turns out to be damaged is fetched anew."""
+    def _built(self, file: HostFile) -> HostFrames:
+        """The frames of a profile. A fetched copy that turns out to be damaged is fetched anew."""
         if file.source is None:
             return self._frames(file, file.path)
         cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
         try:
-            with cache.held(file.source, lambda here: self._told(file, here)) as copy:
+            with cache.held(file.source, lambda here: self._fetched(file, here)) as copy:
                 return self._frames_of(file, copy)
         except NotAProfile:
             if not was_here:
                 raise
-        with cache.held_anew(file.source, lambda here: self._told(file, here)) as copy:
+        with cache.held_anew(file.source, lambda here: self._fetched(file, here)) as copy:
             return self._frames_of(file, copy)
 
     def _frames_of(self, file: HostFile, copy: Copy) -> HostFrames:
@@ -149,7 +185,7 @@ class HostReader:
         except (NotAProfile, NoSuchMarker, NoSuchSteps) as error:  # the former also of a damaged XLA program within
             raise error.at(file.where) from None
 
-    def _told(self, file: HostFile, here: int) -> None:
+    def _fetched(self, file: HostFile, here: int) -> None:
         if self._is_stopped:
             raise _Stopped
         with self._lock:
@@ -158,7 +194,20 @@ class HostReader:
                 self._fetching(sum(self._here.values()), self._total)
 
 
-def kept_here() -> KeptFrames | None:
-    """The frames that are kept on this machine, as the environment says; None where none are to be."""
-    folder = settings.store_folder(os.environ)
-    return kept_frames(folder, settings.store_bytes(os.environ)) if folder is not None else None
+def _cached_pack(cache: FrameCache, name: str) -> HostFrames | None:
+    """The frames of a pack of another store that is cached; None where it is not, or is damaged."""
+    try:
+        return _unpacked(cache.files.read(name), name)
+    except Damaged:
+        cache.files.remove(name)
+    except OSError:
+        pass
+    return None
+
+
+def _unpacked(data: bytes, name: str) -> HostFrames:
+    """The frames of a pack; raises `Damaged` also for those of another one."""
+    frames = unpack(data)
+    if pack_name(frames.host, frames.digest) != name:
+        raise Damaged
+    return frames

@@ -1,4 +1,4 @@
-"""What a store knows of a run: where it came from, its host files and their packs, and what a listing tells of it.
+"""What a store knows of a run: where it came from, its host files and their packs, and what a list of runs shows.
 
 A record is a file of JSON behind a digest of itself, `runs/<digest of the run's id>.json`.
 """
@@ -24,7 +24,7 @@ from tfcompare.text import is_url
 
 @dataclass(frozen=True)
 class StoredHost:
-    """A host file as it was read. `stamp` is empty where a later one could not be told from it.
+    """A host file as it was read. `stamp` is empty where a change of the file could go unnoticed.
 
     `pack` is empty where it could not be read: `failure` says why, in a sentence.
     """
@@ -60,7 +60,7 @@ class Record:
     """A run in a store.
 
     `parts`, `own` and `in_run_folder` are what its name is made from (`naming.Address`), `place` where it was found,
-    `problems` what its folder told; `reader` the version that made its packs. `told` is None where it cannot be read.
+    `problems` those of its folder; `reader` the version that made its packs. `told` is None where it cannot be read.
     """
 
     run: str
@@ -80,7 +80,7 @@ class Record:
 
     @property
     def readable(self) -> tuple[StoredHost, ...]:
-        """The hosts that frames are kept of."""
+        """The hosts that have a pack."""
         return tuple(host for host in self.hosts if host.pack)
 
     @property
@@ -90,18 +90,18 @@ class Record:
 
     @property
     def all_problems(self) -> tuple[str, ...]:
-        """What its folder told, and which host files are left out."""
+        """Those of its folder, and which host files are left out."""
         return (*self.problems, *(f"left out: {host.failure}" for host in self.hosts if host.failure))
 
     @property
     def stamps(self) -> str:
-        """A digest that differs once any of it is to be read anew; empty where that cannot be told."""
+        """A digest that differs once any of it is to be read anew; empty where a change could go unnoticed."""
         if any(not host.stamp for host in self.hosts):
             return ""
         return _digest([[(h.host, h.path, h.stamp) for h in self.hosts], self.problems, self.reader, self.place])
 
     def files(self, store: str) -> tuple[HostFile, ...]:
-        """The host files that frames are kept of."""
+        """The host files that have a pack."""
         return tuple(host.file(store) for host in self.readable)
 
 
@@ -133,29 +133,33 @@ def record_name(run: str) -> str:
 
 def to_bytes(record: Record) -> bytes:
     """The record as a file holds it."""
-    told = asdict(record) | {"recorded": record.recorded.isoformat()}
-    return json.dumps({"digest": _digest(told), "record": told}, default=_plain).encode()
+    fields = asdict(record) | {"recorded": record.recorded.isoformat()}
+    return json.dumps({"digest": _digest(fields), "record": fields}, default=_plain).encode()
 
 
 def from_bytes(data: bytes) -> Record:
     """The record in a file; raises `Damaged` for one that is not as it was written."""
     try:
-        known = json.loads(data)
-        digest, told = known["digest"], known["record"]
-        if digest != _digest(told):
+        content = json.loads(data)
+        fields = content["record"]
+        if content["digest"] != _digest(fields):
             raise Damaged
-        told["hosts"] = tuple(StoredHost(**host) for host in told["hosts"])
-        if told["told"] is not None:
-            times = told["told"]["step_times_ms"]
-            told["told"] = Told(**told["told"] | {"step_times_ms": None if times is None else tuple(times)})
-        told |= {"parts": tuple(told["parts"]), "problems": tuple(told["problems"])}
-        return Record(**told | {"recorded": datetime.fromisoformat(told["recorded"])})
+        if (told := fields["told"]) is not None:
+            times = told["step_times_ms"]
+            fields["told"] = Told(**told | {"step_times_ms": None if times is None else tuple(times)})
+        fields |= {
+            "hosts": tuple(StoredHost(**host) for host in fields["hosts"]),
+            "parts": tuple(fields["parts"]),
+            "problems": tuple(fields["problems"]),
+            "recorded": datetime.fromisoformat(fields["recorded"]),
+        }
+        return Record(**fields)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Damaged from None
 
 
-def _digest(told: object) -> str:
-    text = json.dumps(told, sort_keys=True, default=_plain)
+def _digest(content: object) -> str:
+    text = json.dumps(content, sort_keys=True, default=_plain)
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -11,13 +11,13 @@ from tfcompare.sources.remote.failures import ANSWER_S, sentence
 from tfcompare.sources.remote.files import remote_file
 from tfcompare.sources.remote.places import WEB, RemotePlace
 from tfcompare.sources.remote.stores import LISTING_S, Objects, connect, forget_connections
-from tfcompare.store.files import Kept
+from tfcompare.store.files import StoredFile
 
 _TRANSFER_S = 300
 _AT_ONCE = 1000
 """Objects that one request removes."""
-_WHOLE_OR_NOT = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
-"""Where a file that is being written is not to be seen before it is whole; elsewhere it is written aside."""
+_ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
+"""Protocols that show a file only once it is whole; elsewhere it is written under another name first."""
 _ARRIVING = "arriving-"
 
 
@@ -44,21 +44,21 @@ class RemoteFiles:
     def size(self, name: str) -> int | None:
         """See `StoreFiles`."""
         try:
-            told = self._ask("info", name, timeout_s=ANSWER_S)
+            about = self._ask("info", name, timeout_s=ANSWER_S)
         except FileNotFoundError:
             return None
-        return int(told["size"]) if told.get("type") != "directory" else None
+        return int(about["size"]) if about.get("type") != "directory" else None
 
     def write(self, name: str, data: bytes) -> None:
         """See `StoreFiles`."""
-        if self.place.path.protocol in _WHOLE_OR_NOT:
-            self._tell("pipe_file", name, data)
+        if self.place.path.protocol in _ATOMIC:
+            self._change("pipe_file", name, data)
             return
         folder, _, last = name.rpartition("/")
-        aside = f"{folder}/{_ARRIVING}{secrets.token_hex(8)}-{last}".removeprefix("/")
-        self._tell("makedirs", folder, exist_ok=True)
-        self._tell("pipe_file", aside, data)
-        self._tell("mv_file", aside, self._key(name))
+        arriving = f"{folder}/{_ARRIVING}{secrets.token_hex(8)}-{last}".removeprefix("/")
+        self._change("makedirs", folder, exist_ok=True)
+        self._change("pipe_file", arriving, data)
+        self._change("mv_file", arriving, self._key(name))
 
     def remove(self, names: list[str]) -> None:
         """See `StoreFiles`."""
@@ -66,22 +66,22 @@ class RemoteFiles:
             keys = [self._key(name) for name in names[start : start + _AT_ONCE]]
             try:
                 self._objects.ask("rm", keys, timeout_s=_TRANSFER_S)
-            except FileNotFoundError:  # of one that is gone already, some drivers complain
+            except FileNotFoundError:  # some drivers complain of one that is gone already
                 for key in keys:
                     self._remove_one(key)
             except Exception as error:
                 raise self._failed(error, TfcompareError) from error
 
-    def listed(self, folder: str) -> list[Kept]:
+    def listed(self, folder: str) -> list[StoredFile]:
         """See `StoreFiles`."""
         root = self._key("")
         try:
-            told: dict[str, dict[str, Any]] = self._ask("find", folder, detail=True, timeout_s=LISTING_S)
+            found: dict[str, dict[str, Any]] = self._ask("find", folder, detail=True, timeout_s=LISTING_S)
         except FileNotFoundError:
             return []
         return [
-            Kept(key[len(root) :].lstrip("/"), int(about.get("size") or 0), self._time(about))
-            for key, about in told.items()
+            StoredFile(key[len(root) :].lstrip("/"), int(about.get("size") or 0), self._time(about))
+            for key, about in found.items()
             if about.get("type") != "directory" and not key.rpartition("/")[2].startswith(_ARRIVING)
         ]
 
@@ -124,7 +124,7 @@ class RemoteFiles:
         except Exception as error:  # drivers raise what they like
             raise self._failed(error, NotFetched) from error
 
-    def _tell(self, what: str, name: str, *args: Any, **options: Any) -> None:
+    def _change(self, what: str, name: str, *args: Any, **options: Any) -> None:
         try:
             self._objects.ask(what, self._key(name), *args, timeout_s=_TRANSFER_S, **options)
         except NoSuchPlace:

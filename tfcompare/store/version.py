@@ -6,17 +6,8 @@ from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
-_MADE_BY = (
-    "__init__.py",
-    "xspace",
-    "frames",
-    "schema",
-    "store/packing.py",
-    "store/records.py",
-    "run.py",
-    "tools/listing.py",
-)
-"""What a profile's way into a pack, and a run's into its record, leads through, and the package's version."""
+_CODE = ("__init__.py", "frames", "schema", "store", "xspace", "run.py", "tools/listing.py")
+"""What makes packs of profiles and records of runs, and the package's version."""
 
 
 @cache
@@ -24,7 +15,7 @@ def reader_version() -> str:
     """A digest of the code that turns a profile into frames, so that nobody has to remember to count a version up."""
     package = Path(__file__).parent.parent
     digest = blake2b(digest_size=8)
-    for part in _MADE_BY:
+    for part in _CODE:
         place = package / part
         for source in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
             digest.update(source.relative_to(package).as_posix().encode() + b"\0" + source.read_bytes())

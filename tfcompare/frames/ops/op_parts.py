@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -59,12 +58,6 @@ class OpParts:
     cells: pd.DataFrame
     wall: pd.DataFrame = field(default_factory=lambda: NO_WALL)
 
-    @property
-    def memory_bytes(self) -> int:
-        """Memory used by the frames, in bytes."""
-        return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
-
-    @cached_property
     def over_all_steps(self) -> OpParts:
         """The same parts summed over all steps and the time outside them: one cell per part."""
         code = self.cells["part"].to_numpy()
@@ -167,42 +160,43 @@ def concat_parts(several: Iterable[OpParts]) -> OpParts:
     )
 
 
-def merge_hosts(hosts: Sequence[OpParts]) -> OpParts:
-    """The parts of all hosts, summed where all their texts are equal.
-
-    With several hosts, host ops are identified by name alone, regardless of type.
-    """
-    if len(hosts) == 1:
-        return hosts[0]
-    every = pd.concat([p.parts for p in hosts], ignore_index=True)
+def merge_hosts(
+    parts_of_hosts: Sequence[pd.DataFrame], cells: Iterable[pd.DataFrame], wall: Iterable[pd.DataFrame]
+) -> OpParts:
+    """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
+    known by its name alone, of whatever type. `cells` and `wall` are those of each host, read one after the other."""
+    if len(parts_of_hosts) == 1:
+        return OpParts(parts_of_hosts[0], *cells, *wall)
+    every = pd.concat(parts_of_hosts, ignore_index=True)
     firsts, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
-    ends = np.cumsum([len(p.parts) for p in hosts])
+    ends = np.cumsum([len(parts) for parts in parts_of_hosts])
     parts = every.iloc[firsts].reset_index(drop=True)
     del every
     on_host = parts["host_or_device"] == schema.HOST
     first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
     op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
     rows = list(np.split(row, ends[:-1]))
-    return OpParts(parts.assign(op_type=op_type), _sum_cells(hosts, rows), _sum_wall(hosts, rows))
+    return OpParts(parts.assign(op_type=op_type), _sum_cells(cells, rows), _sum_wall(wall, rows))
 
 
-def _sum_wall(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The wall times of all hosts. `rows` maps the parts of each host to the merged parts."""
+def _sum_wall(wall: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
+    """The wall times of all hosts; `rows`: for each host, which parts its own ones are."""
     keys = [name for name in NO_WALL if name != "wall_time_ps"]
-    found = [h.wall.assign(part=row[h.wall["part"]], stage=np.append(row, -1)[h.wall["stage"]])
-             for h, row in zip(hosts, rows, strict=True)]  # fmt: skip
+    found = [
+        times.assign(part=row[times["part"]], stage=np.append(row, -1)[times["stage"]])
+        for times, row in zip(wall, rows, strict=True)
+    ]
     return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
 
 
-def _sum_cells(hosts: Sequence[OpParts], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The cells of all hosts, summed by part and step. `rows` maps the parts of each host to the merged parts.
+def _sum_cells(cells: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
+    """The cells of all hosts, one for each part and step; `rows`: for each host, which parts its own ones are.
 
     Merges a few hosts at a time, since all their cells together would take far more memory than the result.
     """
     found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
-    for host, row in zip(hosts, rows, strict=True):
-        cells = host.cells  # may be read from disk on every access
-        waiting.append(cells.assign(part=row[cells["part"]]))
+    for cells_of_host, row in zip(cells, rows, strict=True):
+        waiting.append(cells_of_host.assign(part=row[cells_of_host["part"]]))
         count += len(waiting[-1])
         if count > max(_MERGE_ROWS, len(found)):
             found, waiting, count = _sum_by_part_and_step([found, *waiting]), [], 0

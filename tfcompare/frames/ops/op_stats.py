@@ -59,12 +59,9 @@ def _wall_by_op(parts: OpParts) -> tuple[pd.DataFrame, pd.DataFrame]:
     return ops, wall.groupby(["op", "step"])["wall_time_us"].sum().reset_index()
 
 
-def wall_times_by_op(parts: OpParts) -> pd.DataFrame:
-    """Wall times by op: host_or_device, op_type, op_name, step, step_part (its name), stage, wall_time_us.
-
-    `stage` is the name of the tf.data iterator that the op worked for, empty for none.
-    """
-    wall, ops = parts.wall, parts.parts
+def wall_times_by_op(ops: pd.DataFrame, wall: pd.DataFrame) -> pd.DataFrame:
+    """The wall times in the frames `parts` and `wall` of `OpParts` by op: host_or_device, op_type, op_name, step,
+    step_part (its name), stage (the tf.data iterator that the op worked for, empty for none), wall_time_us."""
     names = ops[_OP].iloc[wall["part"]].reset_index(drop=True)
     stages = pd.Series([*ops["op_name"], ""], dtype="str")
     step_parts = np.array([*schema.STEP_PARTS, ""], np.object_)

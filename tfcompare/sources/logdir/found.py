@@ -98,6 +98,10 @@ class FoundRun:
     recorded: datetime
     recorded_source: str
 
+    def opened(self) -> FoundRun:
+        """The run with its host files, where looking them up was put off."""
+        return self
+
     @property
     def size_bytes(self) -> int:
         """Bytes on disk of the files that can be read."""

@@ -262,7 +262,7 @@ def _device_times(run: Run, host: str | None) -> dict[str, float]:
     """The time of all ops on each device that ran any."""
     times: dict[str, float] = {}
     for frames in (h for h in run.hosts if host in (None, h.host)):
-        parts, cells = frames.parts.parts, frames.parts.cells
+        parts, cells = frames.tables["op_parts"], frames.tables["op_totals"]
         device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
         for name, own_ps in cells["self_time_ps"].groupby(device).sum().items():
             times[str(name)] = times.get(str(name), 0.0) + float(own_ps) / PS_PER_US

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfcompare.store.files import FolderFiles, Kept
+from tfcompare.store.files import FolderFiles, StoredFile
 from tfcompare.store.index import Row, add_to_index
 from tfcompare.store.packing import Damaged
 from tfcompare.store.records import Record, record_name
@@ -40,42 +40,42 @@ class Holdings:
 
 
 def holdings(store: Store) -> tuple[Holdings, tuple[str, ...]]:
-    """(what there is; what to tell of the store)."""
+    """(what there is; messages about the store)."""
     files = _files(store)
-    index, said = store.index()
-    packs = sum(kept.name.startswith("packs/") for kept in files)
-    return Holdings(len(index.runs), packs, sum(kept.size_bytes for kept in files)), said
+    index, messages = store.index()
+    packs = sum(file.name.startswith("packs/") for file in files)
+    return Holdings(len(index.runs), packs, _bytes(files)), messages
 
 
 def clear(store: Store) -> int:
     """Remove all that the store holds, and return how many bytes that was. The mark goes last."""
     files = _files(store)
-    names = [kept.name for kept in files]
+    names = [file.name for file in files]
     store.files.remove([name for name in names if name != MARK])
     store.files.remove([name for name in names if name == MARK])
     if isinstance(store.files, FolderFiles):
         _remove_folders(store.files.files.folder)
-    return sum(kept.size_bytes for kept in files)
+    return _bytes(files)
 
 
-def keep(store: Store, max_bytes: int) -> tuple[int, int]:
+def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
     """Make the store no larger than that, and return (runs removed, bytes removed).
 
     Packs that belong to no run go first, then runs, those first that were not used (behind a URL: written) for longest.
     """
     files = _files(store)
-    excess = sum(kept.size_bytes for kept in files) - max_bytes
+    excess = _bytes(files) - max_bytes
     if excess <= 0:
         return 0, 0
-    packs = {kept.name: kept for kept in files if kept.name.startswith("packs/")}
+    packs = {file.name: file for file in files if file.name.startswith("packs/")}
     records = _records(store)
     owners = Counter(name for record in records for name in _names(record))
     is_folder = isinstance(store.files, FolderFiles)
     freed = 0
-    for kept in sorted((k for k in packs.values() if not owners[k.name]), key=lambda k: k.used_ns):
-        if excess > freed and (is_folder or time.time_ns() - kept.used_ns > _BEING_INGESTED_NS):
-            store.files.remove([kept.name])
-            freed += kept.size_bytes
+    for pack in sorted((p for p in packs.values() if not owners[p.name]), key=lambda p: p.used_ns):
+        if excess > freed and (is_folder or time.time_ns() - pack.used_ns > _BEING_INGESTED_NS):
+            store.files.remove([pack.name])
+            freed += pack.size_bytes
     removed = []
     for record in sorted(records, key=lambda record: _used_ns(record, packs)):
         if excess <= freed:
@@ -106,7 +106,7 @@ def _names(record: Record) -> set[str]:
     return {host.pack for host in record.readable}
 
 
-def _used_ns(record: Record, packs: dict[str, Kept]) -> int:
+def _used_ns(record: Record, packs: dict[str, StoredFile]) -> int:
     return max((packs[name].used_ns for name in _names(record) if name in packs), default=0)
 
 
@@ -123,10 +123,14 @@ def _records(store: Store) -> list[Record]:
         return [record for record in pool.map(read, [row.run for row in index.runs]) if record is not None]
 
 
-def _files(store: Store) -> list[Kept]:
-    found = [kept for folder in _FOLDERS for kept in store.files.listed(folder) if _OURS.fullmatch(kept.name)]
+def _files(store: Store) -> list[StoredFile]:
+    found = [file for folder in _FOLDERS for file in store.files.listed(folder) if _OURS.fullmatch(file.name)]
     size = store.files.size(MARK)
-    return found + ([Kept(MARK, size, 0)] if size is not None else [])
+    return found + ([StoredFile(MARK, size, 0)] if size is not None else [])
+
+
+def _bytes(files: list[StoredFile]) -> int:
+    return sum(file.size_bytes for file in files)
 
 
 def _remove_folders(folder: Path) -> None:

@@ -12,8 +12,8 @@ from tests.profiles import SAMPLE_RUNS
 from tests.store.runs_in_stores import copied, put, stored
 from tfcompare.run import load
 from tfcompare.store import records
+from tfcompare.store.retention import holdings, shrink
 from tfcompare.store.stored import Store
-from tfcompare.store.upkeep import holdings, keep
 
 NAMES = list(SAMPLE_RUNS)[:3]
 
@@ -24,7 +24,7 @@ def store(tmp_path: Path) -> Path:
     places = [copied(name, tmp_path / "logs") for name in NAMES]
     put([*places], tmp_path / "store")
     for age, name in enumerate(NAMES[::-1]):
-        pack = tmp_path / "store" / stored(tmp_path / "store")[name].files[0].stored.name
+        pack = tmp_path / "store" / stored(tmp_path / "store")[name].opened().files[0].stored.name
         os.utime(pack, (1e9 - age, 1e9 - age))
     return tmp_path / "store"
 
@@ -63,14 +63,14 @@ def test_a_folder_that_is_no_store_is_not_cleared(tmp_path: Path, tfcompare) -> 
 
 def test_whole_runs_go_the_least_recently_used_first(store: Path) -> None:
     before = bytes_in(store)
-    removed, freed = keep(Store(str(store)), before - 1000)
+    removed, freed = shrink(Store(str(store)), before - 1000)
     assert removed == 1
     assert freed > 1000
     assert sorted(stored(store)) == sorted(NAMES[1:])
     assert not (store / records.record_name("filters_16_8/plugins/profile/2026_11_20_11_13_16")).exists()
     assert len(list((store / "packs").rglob("*.pack"))) == 2
     assert all(load(run).remarks == () for run in stored(store).values())
-    assert keep(Store(str(store)), before) == (0, 0)
+    assert shrink(Store(str(store)), before) == (0, 0)
 
 
 def test_a_pack_that_another_run_has_too_stays(tmp_path: Path) -> None:
@@ -78,13 +78,13 @@ def test_a_pack_that_another_run_has_too_stays(tmp_path: Path) -> None:
     one, two = copied(name, tmp_path / "a"), copied(name, tmp_path / "b")
     put([one, two], tmp_path / "store")
     assert holdings(Store(str(tmp_path / "store")))[0].packs == 1
-    assert keep(Store(str(tmp_path / "store")), bytes_in(tmp_path / "store") - 1)[0] >= 1
+    assert shrink(Store(str(tmp_path / "store")), bytes_in(tmp_path / "store") - 1)[0] >= 1
     left = stored(tmp_path / "store")
     assert all(load(run).remarks == () for run in left.values())
 
 
 def test_a_run_that_was_removed_can_be_ingested_again(store: Path, tmp_path: Path) -> None:
-    keep(Store(str(store)), 0)
+    shrink(Store(str(store)), 0)
     assert stored(store) == {}
     assert put([tmp_path / "logs"], store).runs_ingested == 3
     assert len(stored(store)) == 3
@@ -94,5 +94,5 @@ def test_packs_of_no_run_go_first(store: Path) -> None:
     orphan = store / "packs" / "ab" / f"{'ab' * 16}.pack"
     orphan.parent.mkdir(exist_ok=True)
     orphan.write_bytes(b"x" * 5000)
-    assert keep(Store(str(store)), bytes_in(store) - 1000) == (0, 5000)
+    assert shrink(Store(str(store)), bytes_in(store) - 1000) == (0, 5000)
     assert not orphan.exists()

@@ -1,0 +1,207 @@
+"""A run in a store: listed by the index, opened by its record, found by id or name."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from tfcompare.errors import NoRuns, TfcompareError
+from tfcompare.settings import STORE_OPTION
+from tfcompare.sources.logdir import FoundRun, Told
+from tfcompare.sources.logdir.grouping import UnnamedRun
+from tfcompare.sources.logdir.naming import Address, display_names
+from tfcompare.sources.logdir.places import open_places
+from tfcompare.sources.logdir.runs import survey
+from tfcompare.sources.remote.places import parse, shown
+from tfcompare.store.files import is_own
+from tfcompare.store.index import Row
+from tfcompare.store.packing import Damaged
+from tfcompare.store.records import record_name, unread
+from tfcompare.store.version import reader_version
+from tfcompare.text import is_url, text_of
+
+if TYPE_CHECKING:
+    from tfcompare.store.stored import Store
+
+_NEAREST = 5
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRun(FoundRun):
+    """A run in a store, as the index lists it. `files` is empty until it is `opened`."""
+
+    row: Row
+    store: Store
+
+    @classmethod
+    def of(cls, row: Row, store: Store, name: str = "") -> StoredRun:
+        """The run in a row of the store's index."""
+        return cls(
+            id=row.run,
+            name=name or row.run,
+            path=_path(row.place),
+            files=(),
+            problems=row.problems if row.reader == reader_version() else (_of_other_reader(row, store),),
+            recorded=row.recorded,
+            recorded_source=row.recorded_source,
+            row=row,
+            store=store,
+        )
+
+    def opened(self) -> StoredRun:
+        """See `FoundRun`; raises `TfcompareError` where its record is of no use."""
+        if not self.is_readable or self.files:
+            return self
+        where = f"{self.store.shown}/{record_name(self.id)}"
+        try:
+            record = self.store.record(self.id)
+        except Damaged:
+            return self._from_profiles(f"{where}: the record of {self.id} is damaged")
+        if record is None or record.reader != reader_version():
+            why = "is not there any more" if record is None else "was made by another version of tfcompare meanwhile"
+            raise TfcompareError(f"{where}: the record of {self.id} {why}; look for runs again")
+        return replace(self, files=record.files(self.store.address))
+
+    @property
+    def size_bytes(self) -> int:
+        """See `FoundRun`."""
+        return self.row.size_bytes
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this version of tfcompare ingested it."""
+        return self.row.reader == reader_version()
+
+    @property
+    def is_readable(self) -> bool:
+        """See `FoundRun`."""
+        return self.is_current and bool(self.row.host_names)
+
+    @property
+    def is_remote(self) -> bool:
+        """See `FoundRun`."""
+        return False
+
+    @property
+    def is_stored(self) -> bool:
+        """See `FoundRun`."""
+        return True
+
+    @property
+    def told(self) -> Told | None:
+        """See `FoundRun`."""
+        return self.row.told if self.is_current else None
+
+    @property
+    def content_id(self) -> str:
+        """See `FoundRun`."""
+        return self.row.content_id
+
+    @property
+    def host_names(self) -> tuple[str, ...]:
+        """See `FoundRun`."""
+        return self.row.host_names
+
+    @property
+    def bytes_at_hand(self) -> int:
+        """See `FoundRun`."""
+        return self.size_bytes
+
+    @property
+    def stat_key(self) -> str:
+        """See `FoundRun`."""
+        parts = (self.store.address, self.id, self.row.reader, self.row.content_id, self.row.ingested_ns)
+        return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    def find(self) -> UnnamedRun:
+        """The run, and what its name is made from."""
+        return UnnamedRun(self, Address(self.id, self.row.parts, self.row.own, self.row.in_run_folder))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoredRun) and (self.stat_key, self.name) == (other.stat_key, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.stat_key, self.name))
+
+    def _from_profiles(self, problem: str) -> StoredRun:
+        """The run with the host files themselves, where none has changed.
+
+        The record is removed, so that an ingest writes it anew.
+        """
+        with suppress(TfcompareError):
+            self.store.files.remove([record_name(self.id)])
+        again = "run `tfcompare ingest` again, which writes it anew"
+        with suppress(TfcompareError):
+            for find in survey(open_places([str(self.path)])).unnamed:
+                if unread(find).stamps == self.row.stamps != "":
+                    problems = (*self.problems, f"{problem}; the profiles were read instead; {again}")
+                    return replace(self, files=find.run.files, problems=problems)
+        raise TfcompareError(f"{problem}, and the profiles are not there, or have changed; {again}")
+
+
+def named(runs: Iterable[StoredRun]) -> list[StoredRun]:
+    """The runs under names that differ, in the order in which they were recorded."""
+    ordered = sorted(runs, key=lambda run: (run.recorded, run.id))
+    names = display_names([run.find().address for run in ordered])
+    return [replace(run, name=name) for run, name in zip(ordered, names, strict=True)]
+
+
+def one_of(runs: Sequence[StoredRun], wanted: str, store: Store) -> StoredRun:
+    """The run with that id, or else that name or the end of an id that no other has.
+
+    Raises `TfcompareError`, which names the nearest, where there is none, several, or it cannot be read.
+    """
+    found = [run for run in runs if run.id == wanted] or [run for run in runs if run.name == wanted]
+    found = found or [run for run in runs if run.id.endswith(f"/{wanted}")]
+    if len(found) > 1:
+        listed = ", ".join(run.id for run in found[:_NEAREST]) + (" …" if len(found) > _NEAREST else "")
+        raise TfcompareError(f"{store.shown}: {len(found):,} runs go by {wanted!r}; name one of them: {listed}")
+    if not found:
+        raise nearest(runs, wanted, store)
+    if not found[0].is_readable:
+        raise NoRuns("; ".join(found[0].problems))
+    return found[0]
+
+
+def nearest(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareError:
+    """The error that no run goes by that, which names those whose ids or names are most like it."""
+    scores = sorted(runs, key=lambda run: -max(_likeness(wanted, run.id), _likeness(wanted, run.name)))
+    near = ", ".join(run.id for run in scores[:_NEAREST]) or "none"
+    return TfcompareError(f"{store.shown}: has no run {wanted!r}; the nearest of its {len(runs):,}: {near}")
+
+
+def _likeness(wanted: str, name: str) -> float:
+    return difflib.SequenceMatcher(None, wanted, name).quick_ratio()
+
+
+def _of_other_reader(row: Row, store: Store) -> str:
+    return (
+        f"{row.run}: was ingested by another version of tfcompare, whose tables this one does not read; to read its "
+        f"profiles again, run `{_ingest_command(row, store.address)}` where they are"
+    )
+
+
+def _ingest_command(row: Row, store: str) -> str:
+    """What to type in a shell to ingest the run into the store at that address under the same id."""
+    words = ["tfcompare", "ingest", text_of(_ingested_from(row))]
+    words += [] if is_own(store) else [STORE_OPTION, shown(store)]
+    return shlex.join(words)
+
+
+def _ingested_from(row: Row) -> str:
+    """The place that it was ingested from, or one that gives the same id."""
+    deeper = row.run.count("/")
+    if is_url(row.place):
+        return row.place.rsplit("/", deeper)[0]
+    place = Path(row.place)
+    return str(place.parents[deeper - 1] if 0 < deeper <= len(place.parents) else place)
+
+
+def _path(place: str) -> PurePath:
+    return parse(place).path if is_url(place) else Path(place)
