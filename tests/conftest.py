@@ -58,7 +58,7 @@ def pytest_unconfigure() -> None:
 def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     """Runs a command; returns exit status, stdout and stderr."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
+    monkeypatch.setattr("tfcompare.xspace.reader.needs_compilation", lambda: False)
 
     def run(*words: str) -> tuple[int, str, str]:
         try:

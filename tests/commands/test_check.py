@@ -27,7 +27,7 @@ Outcome = tuple[int, str, str]
 def check(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     """Runs `check`; returns exit status, stdout and stderr without the remarks on the profiles."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: False)
+    monkeypatch.setattr("tfcompare.xspace.reader.needs_compilation", lambda: False)
 
     def run(baseline: str, candidate: str, *conditions: str, more: tuple[str, ...] = ()) -> Outcome:
         words = [word for condition in conditions for word in ("--fail-if", condition)]

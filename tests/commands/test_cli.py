@@ -300,7 +300,7 @@ def test_whoever_reads_may_go_away() -> None:
 
 
 def test_a_compilation_is_announced(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfcompare.xspace.compilation.needs_compilation", lambda: True)
+    monkeypatch.setattr("tfcompare.xspace.reader.needs_compilation", lambda: True)
     status, _, err = tfcompare("show", BASELINE, "run_info")
     assert status == 0
     assert err.startswith("compiling the reader, once: about ")

@@ -18,10 +18,10 @@ from tests.profiles import CORPUS, CORPUS_RUNS, run_path
 
 TELL = """
     import json
-    from tfcompare.xspace import parse, compilation
-    before = compilation.needs_compilation()
+    from tfcompare.xspace import parse, reader
+    before = reader.needs_compilation()
     planes = len(parse(bytes.fromhex("0a00")).planes)
-    print(json.dumps([before, planes, compilation.needs_compilation()]))
+    print(json.dumps([before, planes, reader.needs_compilation()]))
 """
 
 

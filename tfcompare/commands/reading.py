@@ -212,7 +212,7 @@ def progress(message: str) -> None:
 
 def note_if_compiling() -> None:
     """Note that reading the first profile will take longer because the reader must be compiled."""
-    from tfcompare.xspace import compilation
+    from tfcompare.xspace import reader
 
-    if compilation.needs_compilation():
-        note(f"compiling the reader, once: about {compilation.EXPECTED_SECONDS} seconds")
+    if reader.needs_compilation():
+        note(f"compiling the reader, once: about {reader.EXPECTED_SECONDS} seconds")

@@ -16,6 +16,7 @@ from typing import Protocol, TypeVar
 from tfcompare import settings
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.remote.places import parse
+from tfcompare.store.remote_files import RemoteFiles, StoredFile
 from tfcompare.text import is_url, text_of
 
 _T = TypeVar("_T")
@@ -27,15 +28,6 @@ _USE_NOTED_EVERY_NS = 600 * 10**9
 _MEASURE_EVERY_S = 300
 _EVICTED = ("packs", "seen")
 """Folders whose files can be made anew; those that describe runs are small."""
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file of a store: its name, and when it was written or, on this machine, last used."""
-
-    name: str
-    size_bytes: int
-    used_ns: int
 
 
 class StoreFiles(Protocol):
@@ -204,8 +196,6 @@ def store_files(address: str) -> StoreFiles:
     Raises `NoSuchPlace` for a URL of a kind at which there can be no store.
     """
     if is_url(address):
-        from tfcompare.store.remote_files import RemoteFiles
-
         return RemoteFiles(parse(address))
     folder = Path(full_address(address))
     return FolderFiles(local_files(folder, settings.store_bytes(os.environ) if is_own(address) else None))

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfcompare.errors import NoSuchPlace, NotFetched, TfcompareError
-from tfcompare.sources.remote.failures import ANSWER_S, sentence
+from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
 from tfcompare.sources.remote.files import remote_file
 from tfcompare.sources.remote.places import WEB, RemotePlace
-from tfcompare.sources.remote.stores import LISTING_S, Objects, connect, forget_connections
-from tfcompare.store.files import StoredFile
+from tfcompare.sources.remote.stores import Objects, connect, forget_connections
 
 _TRANSFER_S = 300
 _AT_ONCE = 1000
@@ -19,6 +18,15 @@ _AT_ONCE = 1000
 _ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
 """Protocols that show a file only once it is whole; elsewhere it is written under another name first."""
 _ARRIVING = "arriving-"
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of a store: its name, and when it was written or, on this machine, last used."""
+
+    name: str
+    size_bytes: int
+    used_ns: int
 
 
 @dataclass(frozen=True)

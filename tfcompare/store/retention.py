@@ -13,10 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tfcompare.store.files import FolderFiles, StoredFile
+from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Row, add_to_index
 from tfcompare.store.packing import Damaged
 from tfcompare.store.records import Record, record_name
+from tfcompare.store.remote_files import StoredFile
 from tfcompare.store.stored import MARK, Store
 
 _OURS = re.compile(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedReader
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,9 @@ from tfcompare.xspace.space import (
     decode,
 )
 from tfcompare.xspace.tables import EventColumns, Rows, StatColumns, Tables
+
+EXPECTED_SECONDS = 15
+"""What compiling everything takes on two slow cores, for messages to the user."""
 
 MOST_PLANES = 1_000
 """Hosts with their devices have some dozens; each costs time of its own, so a file of very many is refused."""
@@ -358,3 +362,16 @@ def _line_starts_ps(lines: Int64) -> tuple[Int64, Bools]:
 
 def _pick(stats: Stats, rows: np.ndarray) -> Stats:
     return Stats(stats.owner[rows], stats.name[rows], stats.kind[rows], stats.value[rows], stats.length[rows])
+
+
+def needs_compilation() -> bool:
+    """Whether reading the first profile of this process will have to compile, which takes a while.
+
+    The loop over a file's bytes stands for all: it takes the longest, and every profile needs it.
+    """
+    scan: Any = wire.scan
+    if not hasattr(scan, "signatures") or scan.signatures:  # plain Python where numba is disabled; or already called
+        return False
+    folder = scan.stats.cache_path
+    written = Path(wire.__file__).stat().st_mtime
+    return folder is None or all(f.stat().st_mtime < written for f in Path(folder).glob("wire.scan-*.nbi"))

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 from tfcompare.errors import NotFetched
-from tfcompare.sources.remote.failures import is_final, sentence
+from tfcompare.sources.remote.failures import Changed, StartAgain, is_final, sentence
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import RemotePlace
-from tfcompare.sources.remote.stores import Changed, StartAgain, connect, forget_connections
+from tfcompare.sources.remote.stores import connect, forget_connections
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from tfcompare.sources.remote.places import WEB, RemotePath
 from tfcompare.text import text_of
 
+LISTING_S = 300
+"""A listing that takes longer is given up: its place holds millions of files."""
+
 ANSWER_S = 20
 """What does not answer for so long counts as unreachable."""
 
@@ -36,6 +39,14 @@ _UNREACHABLE = ("EndpointConnectionError", "ClientConnectorError", "ServiceReque
 _TIMED_OUT = ("ConnectTimeoutError", "ReadTimeoutError", "ServerTimeoutError", "FSTimeoutError")
 _DENIED_CODES = (401, 403, 407)
 _MISSING_CODES = (404, 410)
+
+
+class Changed(Exception):
+    """A file is not the one any more that was listed."""
+
+
+class StartAgain(Exception):
+    """The server has no bytes from the middle of a file."""
 
 
 class TooMuch(Exception):

@@ -15,6 +15,9 @@ from tfcompare.sources.remote.places import RemotePath
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest")
 _TIMES = ("LastModified", "last_modified", "Last-Modified", "mtime", "updated", "created", "modificationTime")
 
+_IGNORED = ("node_modules", "__pycache__")
+"""Folders that are not looked into, like all whose name begins with a dot."""
+
 
 @dataclass(frozen=True)
 class RemoteFile:
@@ -85,3 +88,8 @@ def _time(value: object) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def is_looked_into(folders: tuple[str, ...]) -> bool:
+    """Whether files in such folders, the outermost first, may be runs."""
+    return not any(name.startswith(".") or name in _IGNORED for name in folders)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from time import monotonic
 
 from tfcompare.errors import NoSuchPlace
-from tfcompare.sources.remote.failures import TooMuch, sentence
+from tfcompare.sources.remote.failures import LISTING_S, TooMuch, sentence
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace
-from tfcompare.sources.remote.stores import LISTING_S, connect, forget_connections
+from tfcompare.sources.remote.stores import connect, forget_connections
 
 
 def look(place: RemotePlace) -> Listing:

@@ -11,15 +11,12 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tfcompare.errors import NoSuchPlace
-from tfcompare.sources.remote.failures import ANSWER_S, has_no_credentials
-from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, remote_file
+from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, Changed, has_no_credentials
+from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, is_looked_into, remote_file
 from tfcompare.sources.remote.places import PACKAGES, WEB, RemotePlace, below
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
-
-LISTING_S = 300
-"""A listing that takes longer is given up: its place holds millions of files."""
 
 _PIECE_BYTES = 8 << 20
 _PIECE_S = 120
@@ -38,17 +35,6 @@ _TELLING = ("AWS_", "GOOGLE_", "GCE_", "STORAGE_EMULATOR_HOST", "AZURE_", "BOTO"
 _MOST_OPEN = 16
 _open: dict[tuple[str, str, tuple[tuple[str, str], ...]], Store] = {}
 _lock = Lock()
-
-_IGNORED = ("node_modules", "__pycache__")
-"""Folders that are not looked into, like all whose name begins with a dot."""
-
-
-class Changed(Exception):
-    """A file is not the one any more that was listed."""
-
-
-class StartAgain(Exception):
-    """The server has no bytes from the middle of a file."""
 
 
 class Store(Protocol):
@@ -209,8 +195,3 @@ def within(seconds: float, work: Callable[[], None]) -> None:
     thread.join(seconds)
     if thread.is_alive():
         raise TimeoutError
-
-
-def is_looked_into(folders: tuple[str, ...]) -> bool:
-    """Whether files in such folders, the outermost first, may be runs."""
-    return not any(name.startswith(".") or name in _IGNORED for name in folders)

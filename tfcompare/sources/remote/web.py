@@ -23,10 +23,9 @@ import aiohttp
 import fsspec
 from yarl import URL
 
-from tfcompare.sources.remote.failures import TooMuch, sentence
-from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, remote_file
+from tfcompare.sources.remote.failures import LISTING_S, Changed, StartAgain, TooMuch, sentence
+from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, is_looked_into, remote_file
 from tfcompare.sources.remote.places import RemotePath, RemotePlace, below
-from tfcompare.sources.remote.stores import LISTING_S, Changed, StartAgain, is_looked_into
 
 MOST_FOLDERS = 5_000
 MOST_FILES = 200_000

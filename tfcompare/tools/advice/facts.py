@@ -16,8 +16,6 @@ from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.schema.kernels import MEMORY_SET
-from tfcompare.tools.advice.gaps import Gap, usual_gap
-from tfcompare.tools.advice.model import ratio
 from tfcompare.tools.input_bound import InputWait, input_wait, wait_of
 from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
@@ -31,6 +29,19 @@ _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "dev
 FEWEST_STEPS = 3
 """Steps that count: with fewer, one of them may be an exception, and no advice is given on how its time is spent."""
 
+MOST_STEPS = 0.5
+"""Of the steps that count: a gap between the same two ops in fewer is not what a step usually has."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The longest idle gap of most steps: `length_us` is the mean of these; an op is empty at the step's edge."""
+
+    on_device: bool
+    op_before: str
+    op_after: str
+    length_us: float
+
 
 @dataclass(frozen=True, eq=False)
 class Facts:
@@ -40,7 +51,7 @@ class Facts:
     sums are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops
     by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None without
     one. `host_steps`: what the average step of that host is made of, None without steps; `window`: from its first step
-    to its last, None for fewer than two; `gap`: as `gaps.usual_gap`;
+    to its last, None for fewer than two; `gap`: as `usual_gap`;
     `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on
     the host, NaN where it is unknown.
     `more_steps`: as `steps`, one for each further recording of the same program that tells its steps' parts.
@@ -267,3 +278,24 @@ def _device_times(run: Run, host: str | None) -> dict[str, float]:
         for name, own_ps in cells["self_time_ps"].groupby(device).sum().items():
             times[str(name)] = times.get(str(name), 0.0) + float(own_ps) / PS_PER_US
     return {device: times[device] for device in run.devices if device in times}
+
+
+def usual_gap(gaps: pd.DataFrame) -> Gap | None:
+    """The gap between the two ops that enclose the longest gap of most steps; None where they change from step to step.
+
+    `gaps` are rows of `idle_gaps`, those of the steps that count on one host.
+    """
+    if gaps.empty:
+        return None
+    ops = ["op_before", "op_after"]
+    same = gaps.groupby(ops)["duration_us"].agg(["size", "mean"]).sort_values("size", ascending=False, kind="stable")
+    first = same.iloc[0]
+    if first["size"] < MOST_STEPS * len(gaps):
+        return None
+    before, after = (str(name) for name in same.index[0])
+    return Gap(bool((gaps["host_or_device"] == DEVICE).any()), before, after, float(first["mean"]))
+
+
+def ratio(part: float, whole: float) -> float:
+    """`part` ÷ `whole`, NaN where there is no whole."""
+    return part / whole if whole > 0 else math.nan

@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tfcompare.schema import DEVICE
 from tfcompare.tools.advice.model import WORTH_IT, Figure, code
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfcompare.tools.advice.facts import Facts
-
-MOST_STEPS = 0.5
-"""Of the steps that count: a gap between the same two ops in fewer is not what a step usually has."""
-
-
-@dataclass(frozen=True)
-class Gap:
-    """The longest idle gap of most steps: `length_us` is the mean of these; an op is empty at the step's edge."""
-
-    on_device: bool
-    op_before: str
-    op_after: str
-    length_us: float
-
-
-def usual_gap(gaps: pd.DataFrame) -> Gap | None:
-    """The gap between the two ops that enclose the longest gap of most steps; None where they change from step to step.
-
-    `gaps` are rows of `idle_gaps`, those of the steps that count on one host.
-    """
-    if gaps.empty:
-        return None
-    ops = ["op_before", "op_after"]
-    same = gaps.groupby(ops)["duration_us"].agg(["size", "mean"]).sort_values("size", ascending=False, kind="stable")
-    first = same.iloc[0]
-    if first["size"] < MOST_STEPS * len(gaps):
-        return None
-    before, after = (str(name) for name in same.index[0])
-    return Gap(bool((gaps["host_or_device"] == DEVICE).any()), before, after, float(first["mean"]))
-
 
 GAP = Figure("Longest idle gap of a step", "µs", lambda f: f.gap.length_us if f.gap else math.nan)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
 from tfcompare.schema import HOST
-from tfcompare.tools.advice.facts import longest
+from tfcompare.tools.advice.facts import longest, ratio
 from tfcompare.tools.advice.gaps import with_gap
-from tfcompare.tools.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code, ratio
+from tfcompare.tools.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ import pandas as pd
 
 from tfcompare.compare.tf_data.iterator_tree import display_name, transformation
 from tfcompare.frames.tf_data.tf_data_functions import RUNS_AHEAD, runs_ahead
-from tfcompare.tools.advice.facts import longest
+from tfcompare.tools.advice.facts import longest, ratio
 from tfcompare.tools.advice.input_category_advice import GUIDE as CATEGORY_GUIDE
 from tfcompare.tools.advice.input_category_advice import advice as category_advice
-from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, Figure, Found, code, ratio
+from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, Figure, Found, code
 from tfcompare.tools.advice.tf_data_advice import GUIDE as BOTTLENECK_GUIDE
 from tfcompare.tools.advice.tf_data_advice import advice as bottleneck_advice
 

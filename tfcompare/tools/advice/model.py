@@ -150,8 +150,3 @@ def say(value: float, unit: str) -> str:
 def code(name: object) -> str:
     """A name from a profile as inline code: on one line, not too long, and unable to end the code by itself."""
     return f"`{middle_ellipsis(' '.join(str(name).split()).replace('`', chr(39)), _NAME_WIDTH) or ' '}`"
-
-
-def ratio(part: float, whole: float) -> float:
-    """`part` ÷ `whole`, NaN where there is no whole."""
-    return part / whole if whole > 0 else math.nan

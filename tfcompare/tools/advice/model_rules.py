@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools.advice.facts import longest as longest_of
+from tfcompare.tools.advice.facts import ratio
 from tfcompare.tools.advice.kernel_rules import layout_kernels
-from tfcompare.tools.advice.model import GPU_GUIDE, SHARE, WORTH_IT, Figure, Found, code, ratio
+from tfcompare.tools.advice.model import GPU_GUIDE, SHARE, WORTH_IT, Figure, Found, code
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.tf_data.iterator_tree import transformation
-from tfcompare.tools.advice.facts import longest
-from tfcompare.tools.advice.model import DATA_GUIDE, GUIDE, SHARE, WORTH_IT, Figure, Found, code, ratio
+from tfcompare.tools.advice.facts import longest, ratio
+from tfcompare.tools.advice.model import DATA_GUIDE, GUIDE, SHARE, WORTH_IT, Figure, Found, code
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes
-from tfcompare.xspace.compilation import EXPECTED_SECONDS, needs_compilation
+from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
 
 QUIET_S = 0.4
 """What takes no longer than this shows no progress: it would only flicker."""
