@@ -3,6 +3,7 @@
 #   make run                          the dashboard on the sample runs
 #   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
 #   make test                         formatting, lint, types, layers, tests: all that a reviewer would run
+#   make test-fast                    the tests that need neither a browser nor processes of their own
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,13 +14,16 @@ WORKERS ?= 2
 SOURCES := app.py pages tfcompare tests benchmarks sample_logs
 
 .DEFAULT_GOAL := run
-.PHONY: run test check lint format bench clean
+.PHONY: run test test-fast check lint format bench clean
 
 run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
 
 test: check
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=25 $(TESTS)
+
+test-fast: .venv/test.stamp
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
 
 check: lint
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))
