@@ -62,7 +62,7 @@ def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
 
 
 def _origin(make: Any) -> tuple[str, str]:
-    """Identifies a function, whichever module created it."""
+    """The module and qualified name of a function, also of a partial one."""
     function = make.func if isinstance(make, partial) else make
     return function.__module__, function.__qualname__
 

@@ -206,7 +206,7 @@ def _upload(pair: Pair) -> None:
 
 
 def _apply(pair: Pair, choice: Choice, row: str) -> None:
-    """Add a choice, and select the table row that contains the baseline's name from now on."""
+    """Add a choice, and select the table row that will contain the baseline's name."""
     if st.query_params.get("row") != row:
         st.query_params["row"] = row
     _add(pair, [choice])
