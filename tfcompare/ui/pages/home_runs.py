@@ -117,7 +117,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
 
 
 def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError]) -> list[FoundRun]:
-    """The runs by capture time. For runs that were read it comes from the profile, which is more exact than the folder."""
+    """The runs by capture time: that in the profile if it was read, since it is more exact than that of the folder."""
 
     def recorded(run: FoundRun) -> datetime:
         outcome = outcomes.get(run.id)

@@ -75,7 +75,7 @@ def headlines(comparison: Comparison) -> None:
 
 
 def step_sentences(comparison: Comparison, candidate: Run) -> list[str]:
-    """What the step time does not include: time between steps, and dispatch if the host does not wait for the device."""
+    """What the step time excludes: time between steps, and dispatch if the host does not wait for the device."""
     make = (between_steps_sentence, dispatch_sentence)
     return cached(comparison, ("step_sentences", candidate.id), lambda: [of(comparison, candidate) for of in make])
 

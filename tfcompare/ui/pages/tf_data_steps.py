@@ -66,7 +66,7 @@ def _steps(side: Analysis, wait: InputWait) -> str:
 
 
 def _way_down(side: Analysis) -> str:
-    """` (Root › Batch › Map)`: from the root down the critical path, which may branch and go deeper, to the bottleneck."""
+    """` (Root › Batch › Map)`: the path from the root to the bottleneck; the critical path may continue below it."""
     parents = dict(zip(side.iterators["iterator_id"], side.iterators["parent_id"], strict=True))
     names = dict(zip(side.iterators["iterator_id"], side.iterators["iterator"], strict=True))
     way: list[str] = []
@@ -80,7 +80,7 @@ def _way_down(side: Analysis) -> str:
 
 
 def overlapping(sides: Sides) -> None:
-    """Explain why times within an execution can add up to more than the execution."""
+    """Explain why times of single steps can exceed the execution."""
     if any(side is not None and side.exceeds_call for side in sides):
         st.caption(
             "Times of single steps exceed the execution here. That is no error: the calls of a step add up, also those "

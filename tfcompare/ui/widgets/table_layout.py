@@ -37,7 +37,7 @@ MOST_DIGITS_OF_COUNTS = 2
 
 SORTED = {True: " ▼", False: " ▲"}
 LONGEST_WORDS = {"verdict": "likely slower", "match": "same position"}
-"""The text of columns whose cells take their words from other columns."""
+"""The longest cell text of columns whose cells are written from several columns."""
 
 
 @dataclass(frozen=True)
