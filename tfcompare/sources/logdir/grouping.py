@@ -35,7 +35,7 @@ class Taken:
 
 
 def runs_in_folders(place: Place, folders: Iterable[Folder], taken: Taken) -> tuple[list[UnnamedRun], str]:
-    """The runs in these folders that belong to no earlier place; or if there are none, a message about what is there."""
+    """The runs in these folders that belong to no earlier place; if there are none, a message about what is there."""
     runs, seen = [], []
     for folder in folders:
         seen.append(folder)
