@@ -113,7 +113,7 @@ class LocalFiles:
         ]
 
     def _evict(self, written: int) -> None:
-        """Remove the least recently used files above the limit; the total is measured rarely, and estimated otherwise."""
+        """Remove the least recently used files above the limit; the total is measured rarely, otherwise estimated."""
         if self.max_bytes is None:
             return
         with self._lock:
