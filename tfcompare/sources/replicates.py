@@ -70,7 +70,7 @@ def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
 
     `paths` contains the parts of each run's path without `plugins/profile`, including the file name if it is a file.
     """
-    plain = {run_id: _without_time_and_again(parts) for run_id, parts in paths.items()}
+    plain = {run_id: _without_repetition(parts) for run_id, parts in paths.items()}
     siblings: dict[_Place, set[str]] = defaultdict(set)
     for parts in set(plain.values()):
         for i, part in enumerate(parts):
@@ -90,11 +90,11 @@ def is_copy(run: FoundRun, other: FoundRun) -> bool:
     if [(f.host, f.size_bytes) for f in ours] != [(f.host, f.size_bytes) for f in theirs]:
         return False
     pairs = tuple((a.path, b.path) for a, b in zip(ours, theirs, strict=True))
-    return _hold_the_same(pairs, run.stat_key, other.stat_key)
+    return _have_equal_content(pairs, run.stat_key, other.stat_key)
 
 
 @lru_cache(maxsize=256)
-def _hold_the_same(pairs: tuple[tuple[Path, Path], ...], *_stat_keys: str) -> bool:
+def _have_equal_content(pairs: tuple[tuple[Path, Path], ...], *_stat_keys: str) -> bool:
     try:
         return all(ours.read_bytes() == theirs.read_bytes() for ours, theirs in pairs)
     except OSError:  # loading the run reports it
@@ -109,7 +109,7 @@ def _path(run: FoundRun) -> Parts:
     return parts
 
 
-def _without_time_and_again(parts: Parts) -> Parts:
+def _without_repetition(parts: Parts) -> Parts:
     """File names are unchanged, since a number in them identifies the host."""
     plain = (part if is_profile(part) else _plain(part) for part in parts)
     return tuple(part for part in plain if part)

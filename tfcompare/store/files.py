@@ -83,7 +83,7 @@ class LocalFiles:
 
     def has(self, name: str) -> bool:
         """Whether the file exists; False if that cannot be determined."""
-        return os.path.isfile(self.folder / name)  # does not raise
+        return os.path.isfile(self.folder / name)  # noqa: PTH113  does not raise
 
     def write(self, name: str, data: bytes) -> None:
         """Write the file, replacing an existing one."""

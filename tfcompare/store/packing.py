@@ -34,7 +34,7 @@ _MANIFEST = "manifest.json"
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 _ROWS_OF_GROUP = 1 << 17
 """The number of rows per Parquet row group: reading one row decodes its whole group."""
-_NOT_HELD = ("op_cells", "op_wall")
+_NOT_CACHED = ("op_cells", "op_wall")
 """Tables that are read from the pack each time: they are by far the largest, and quick to read."""
 
 
@@ -45,7 +45,7 @@ class Damaged(Exception):
 def pack(frames: HostFrames) -> bytes:
     """The frames as bytes; equal frames give equal bytes."""
     manifest = {f.name: getattr(frames, f.name) for f in fields(frames) if f.name != "tables"}
-    held_bytes = sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_HELD)
+    held_bytes = sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED)
     manifest |= {"origin": asdict(frames.origin), "memory_bytes": held_bytes}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as members:
@@ -88,7 +88,7 @@ class PackedTables(Tables):
         if name in self._held:
             return self._held[name]
         frame = self.read(name)
-        if name not in _NOT_HELD:
+        if name not in _NOT_CACHED:
             self._held[name] = frame
         return frame
 

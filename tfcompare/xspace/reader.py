@@ -233,12 +233,12 @@ class _Builder:
         )
 
     def _events(self) -> Events:
-        """The events with corrected times: an event with an impossible time starts with its line and has no duration."""
+        """The events with corrected times: one with an impossible time starts with its line and has no duration."""
         line, metadata, start, duration, occurrences = self.events
         if self.has_missing:
             metadata[metadata < 0] = len(self.event_metadata)
         line_start, is_line_odd = _line_starts_ps(self.lines)
-        odd_times, total_ps = _put_in_place(line, start, duration, line_start, is_line_odd)
+        odd_times, total_ps = _convert_times(line, start, duration, line_start, is_line_odd)
         if total_ps > MOST_PS:
             raise NotAProfile(None, 0, "events that take some days in all", "times that add up to many years")
         return Events(line, metadata, start, duration, occurrences, odd_times)
@@ -331,7 +331,9 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
 
 
 @compiled
-def _put_in_place(line: Array, start: Array, duration: Array, line_start: Array, is_line_odd: Array) -> tuple[Int, Int]:
+def _convert_times(
+    line: Array, start: Array, duration: Array, line_start: Array, is_line_odd: Array
+) -> tuple[Int, Int]:
     """Convert event times in place to a common origin; returns (number of impossible times, sum of all durations, which
     may slightly exceed `MOST_PS`)."""
     odd, total = np.int64(0), np.int64(0)

@@ -39,7 +39,7 @@ _POLL_S = 0.05
 _SETTLE_S = 0.5
 """The time a process needs to start and a small profile to arrive; shorter waits show no message."""
 _REASON = re.compile(r" returned ([A-Z_]+): (.*)")
-_UNSPEAKABLE = "UNIMPLEMENTED"
+_UNIMPLEMENTED = "UNIMPLEMENTED"
 _EMPTY = "No trace event was collected"
 
 
@@ -58,9 +58,9 @@ def record(
     request: Request, logdir: Path, name: str = "", *, tell: Tell = lambda _: None, stop: threading.Event | None = None
 ) -> Recorded:
     """Capture into `logdir/plugins/profile/<stamp>`, or with a name into `logdir/name/plugins/profile/<stamp>`.
-For programs on this machine, the machine's load is written next to the profiles. The run is stored completely or
-not at all. Raises `NothingRecorded` if no address returned a profile, `Stopped` soon after `stop` was set,
-`TfcompareError` if xprof is missing, `OSError` if `logdir` cannot be written.
+    For programs on this machine, the machine's load is written next to the profiles. The run is stored completely or
+    not at all. Raises `NothingRecorded` if no address returned a profile, `Stopped` soon after `stop` was set,
+    `TfcompareError` if xprof is missing, `OSError` if `logdir` cannot be written.
     """
     if not is_installed():
         raise TfcompareError(HOW_TO_INSTALL)
@@ -80,7 +80,7 @@ not at all. Raises `NothingRecorded` if no address returned a profile, `Stopped`
         run = _run_folder(files, folder)
         if all(address.is_local for address in files):
             write_load(run, load_before)
-        path = _in_place(run, logdir / name if name else logdir)
+        path = _move_to_logdir(run, logdir / name if name else logdir)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if is_new:
@@ -169,7 +169,7 @@ def _reason(ended: Ended, request: Request) -> str:
         return "is being profiled already; wait until that has ended"
     if answers := _REASON.findall(ended.log):
         code, message = answers[-1]
-        if code == _UNSPEAKABLE:
+        if code == _UNIMPLEMENTED:
             return "is no profiler service: another service of gRPC answers there; check the port"
         return f"broke off: {message or code}"
     if _EMPTY in ended.error:
@@ -190,7 +190,7 @@ def _run_folder(files: dict[Address, Path], folder: Path) -> Path:
     return run
 
 
-def _in_place(run: Path, logdir: Path) -> Path:
+def _move_to_logdir(run: Path, logdir: Path) -> Path:
     """Move the run's folder to its place in `logdir`; returns that place."""
     runs = logdir / "plugins" / "profile"
     runs.mkdir(parents=True, exist_ok=True)

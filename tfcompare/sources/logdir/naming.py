@@ -63,9 +63,9 @@ def display_names(runs: Sequence[Address]) -> list[str]:
     """
     words = [_words(run) for run in runs]
     choices = [
-        list(_choices(run, own, telling)) for run, own, telling in zip(runs, words, _without_common(words), strict=True)
+        list(_choices(run, own, rest)) for run, own, rest in zip(runs, words, _without_common(words), strict=True)
     ]
-    if all(last := _telling_last_words(words)):
+    if all(last := _distinctive_last_words(words)):
         choices = [[word, *longer] for word, longer in zip(last, choices, strict=True)]
     picked = [0] * len(runs)
     while True:
@@ -93,7 +93,7 @@ def _words(run: Address) -> list[_Word]:
     return words[::-1]
 
 
-def _telling_last_words(lists: list[list[_Word]]) -> list[str]:
+def _distinctive_last_words(lists: list[list[_Word]]) -> list[str]:
     """The last folder of each run that is not a stamp or generic; empty if another run has it in its path."""
     strong = [[w.text for w in words if w.kind == "strong"] for words in lists]
     holders = Counter(text for words in strong for text in set(words))
@@ -112,13 +112,13 @@ def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:
     return lists
 
 
-def _choices(run: Address, words: list[_Word], telling: list[_Word]) -> Iterator[str]:
-    """Names for a run, from the shortest to its identity; `telling` are the words that not all runs have."""
-    strong = [w for w in telling if w.kind == "strong"]
-    without_stamps = [w for w in telling if w.kind != "stamp"]
-    with_one_stamp = strong + [w for w in telling if w.kind == "stamp"][-1:]
+def _choices(run: Address, words: list[_Word], distinctive: list[_Word]) -> Iterator[str]:
+    """Names for a run, from the shortest to its identity; `distinctive` are the words that not all runs have."""
+    strong = [w for w in distinctive if w.kind == "strong"]
+    without_stamps = [w for w in distinctive if w.kind != "stamp"]
+    with_one_stamp = strong + [w for w in distinctive if w.kind == "stamp"][-1:]
     last = [w for w in words if w.kind == "strong"][-1:]
-    for choice in (strong or without_stamps or last, without_stamps, with_one_stamp, telling, words):
+    for choice in (strong or without_stamps or last, without_stamps, with_one_stamp, distinctive, words):
         if choice:
             yield "/".join(w.text for w in choice)
     yield run.id

@@ -21,7 +21,7 @@ _CAN_LIST_DESCRIPTORS = os.scandir in os.supports_fd
 
 @dataclass(frozen=True)
 class LocalFolder(Folder):
-    """A folder on this machine; `identity` is None where it could not be listed."""
+    """A folder on this machine; `identity` is None if it could not be listed."""
 
     identity: Identity | None = None
 

@@ -116,10 +116,10 @@ class Cache:
         except OSError as error:
             raise NotFetched(
                 f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
-                f"({error.strerror or error}); {_way_out(why)}"
+                f"({error.strerror or error}); {_remedy(why)}"
             ) from error
         return Copy(
-            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
+            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_remedy(why)}"
         )
 
     def _refusal(self, why: OSError) -> str:
@@ -170,7 +170,7 @@ class Cache:
             )
 
 
-def _way_out(why: OSError) -> str:
+def _remedy(why: OSError) -> str:
     """What to do about a cache folder that cannot take a copy."""
     if why.errno in _IS_FULL:
         return "make room there, or name another folder in TFCOMPARE_FETCHED"

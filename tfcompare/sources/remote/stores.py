@@ -109,7 +109,7 @@ class Objects:
     def look(self, place: RemotePlace) -> Listing:
         """See `Store`. Raises FileNotFoundError if nothing is there."""
         if self._package != "s3fs":  # other drivers may retry for minutes
-            within(ANSWER_S, partial(self._any_answer, place.address))
+            within(ANSWER_S, partial(self._wait_for_any_response, place.address))
         root = self.key(place.address)
         found: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
         if root in found:
@@ -150,7 +150,7 @@ class Objects:
         """Call the driver's method `name` on a server that is known to respond; raises the driver's errors."""
         return self._ask(name, *args, timeout_s=timeout_s, **options)
 
-    def _any_answer(self, address: str) -> None:
+    def _wait_for_any_response(self, address: str) -> None:
         with suppress(Exception):  # any response will do: the actual call reports errors
             self._ask("info", self.key(address), timeout_s=ANSWER_S)
 

@@ -119,8 +119,8 @@ class _Look:
     def listing(self) -> Listing:
         path, address = self.place.path, self.place.address
         if path.name.endswith(_PROFILES):
-            return Listing(path, False, (self.web.info(path, address, self._left_s()),))
-        with self.web.open(address, timeout_s=self._left_s()) as stream:
+            return Listing(path, False, (self.web.info(path, address, self._remaining_s()),))
+        with self.web.open(address, timeout_s=self._remaining_s()) as stream:
             if stream.r.content_type not in _PAGES:
                 return Listing(path, False, (as_listed(_file_of_headers(path, address, stream.r.headers)),))
             links = self._links(stream)
@@ -151,10 +151,10 @@ class _Look:
     def _index(self, folder: Names) -> list[Names]:
         """What a folder's page links to, by the names below the place."""
         try:
-            with self.web.open(self._address((*folder, "")), timeout_s=self._left_s()) as stream:
+            with self.web.open(self._address((*folder, "")), timeout_s=self._remaining_s()) as stream:
                 return [(*folder, *names) for names in self._links(stream)]
         except _REFUSED as error:
-            self._lose(folder, error)
+            self._record_failure(folder, error)
             return []
 
     def _file(self, names: Names) -> RemoteFile | None:
@@ -163,9 +163,9 @@ class _Look:
         if not names[-1].endswith(_PROFILES):
             return RemoteFile(path, address, None, "", 0)
         try:
-            return self.web.info(path, address, self._left_s())
+            return self.web.info(path, address, self._remaining_s())
         except _REFUSED as error:
-            self._lose(names, error)
+            self._record_failure(names, error)
             return None
 
     def _links(self, stream: Any) -> list[Names]:
@@ -186,11 +186,11 @@ class _Look:
         base = urlsplit(self.place.address)._replace(query="").geturl().rstrip("/")
         return "/".join((base, *(quote(name, safe="", errors="surrogateescape") for name in names)))
 
-    def _lose(self, names: Names, error: Exception) -> None:
+    def _record_failure(self, names: Names, error: Exception) -> None:
         path = below(self.place.path, names)
         self.lost[path] = sentence(path, error)
 
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         return max(self.until - monotonic(), 0.001)
 
 

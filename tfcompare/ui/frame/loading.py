@@ -35,7 +35,7 @@ def _run_cache(max_bytes: int) -> RunCache:
 
 
 def _loaded(found: FoundRun, steps: StepChoice) -> Run:
-    """The run, with all of its own steps if the chosen ones are not available."""
+    """The run; with all of its own steps if the chosen ones are not available."""
     try:
         return load(found, step_marker=steps.marker, steps=steps.range)
     except NoOtherSteps:

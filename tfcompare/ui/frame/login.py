@@ -28,7 +28,7 @@ def account() -> str:
 def require() -> None:
     """Stop the page with a login button, if a login is configured and the user is not logged in."""
     user = st.user.to_dict()
-    if user.get("is_logged_in") is not False:  # no login is configured, or somebody is logged in
+    if user.get("is_logged_in") is not False:  # no login is configured, or the user is logged in
         return
     st.info("This dashboard is for people who are logged in.")
     st.html(_REMEMBER, unsafe_allow_javascript=True)

@@ -61,7 +61,7 @@ class RunCache:
                 future = self._futures[key] = self._threads.submit(self._load, found, steps)
             self._futures.move_to_end(key)
         if is_new:  # outside the lock: if reading is already done, the callback runs immediately in this thread
-            future.add_done_callback(lambda done: self._weigh(key, done))
+            future.add_done_callback(lambda done: self._record_size(key, done))
         return future
 
     def peek(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Run | TfcompareError | None:
@@ -70,7 +70,7 @@ class RunCache:
             future = self._futures.get(_key(found, steps))
         return outcome(future) if future is not None and future.done() else None
 
-    def _weigh(self, key: Key, done: Future[Run]) -> None:
+    def _record_size(self, key: Key, done: Future[Run]) -> None:
         """Record the size of a run, and drop the least recently used runs if the cache is too large."""
         with self._lock:
             try:

@@ -129,11 +129,11 @@ def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, s
         number = sum(map(len, more.values()))
         st.button(
             f"Group {number} capture{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
-            help=_what_would_be_grouped(more, names), on_click=_group, args=(more,), width="stretch",
+            help=_grouping_help(more, names), on_click=_group, args=(more,), width="stretch",
         )  # fmt: skip
 
 
-def _what_would_be_grouped(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
+def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
     groups = []
     for run, runs in more.items():
         rest = len(runs) - MOST_NAMED

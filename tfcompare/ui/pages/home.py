@@ -54,14 +54,14 @@ def show(view: View) -> None:
     requests = _request(view, page)
     with_steps = _request_with_steps(view, requests)
     outcomes, drawn = _done(requests), _done(with_steps)
-    asked_anew = {run.id for run in with_steps}
+    requested_again = {run.id for run in with_steps}
     with headline_slot:
-        headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in asked_anew} | dict(drawn))
+        headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in requested_again} | dict(drawn))
     with table_slot:
         if page.runs:
             home_runs.show(page.runs, outcomes, view.selection)
-            elsewhere = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
-            _tell_what_is_elsewhere(elsewhere)
+            not_fetched = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
+            _explain_remote_runs(not_fetched)
         elif view.found:
             st.info("No run matches what the filter says. Clear it to see all of them.")
     keep_reading(requests, outcomes, progress_slot)
@@ -72,7 +72,7 @@ def _done(requests: Requests) -> Outcomes:
     return {run.id: outcome(request) for run, request in requests.items() if request.done()}
 
 
-def _tell_what_is_elsewhere(runs: Sequence[FoundRun]) -> None:
+def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
     if runs:
         which = "This run lies" if len(runs) == 1 else f"{len(runs)} of these runs lie"
         size = format_bytes(sum(run.size_bytes for run in runs))

@@ -68,7 +68,7 @@ class Page:
 
 
 def controls(found: Sequence[FoundRun]) -> Page:
-    """The filter and, where there are many runs, the page numbers; returns the runs in view, newest first."""
+    """The filter and, if there are many runs, the page selector; returns the runs in view, newest first."""
     typed = st.text_input(
         "Filter", key=_FILTER, type="search", live=True, placeholder="Filter by name, path or host",
         label_visibility="collapsed", persist_state="session", width=320,

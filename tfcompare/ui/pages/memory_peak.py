@@ -96,14 +96,14 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: Chosen, every: bool) -> lis
     return names
 
 
-def _with_gaps(rows: pd.DataFrame) -> pd.DataFrame:
+def _with_missing_texts(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows with missing values in place of empty texts."""
     texts = ["op_name", "region_type", "data_type", "shape", "op_name_candidate", "shape_candidate"]
-    gaps = {name: rows[name].mask(rows[name].isin(_SAYS_NOTHING)) for name in texts}
-    return rows.assign(**gaps)
+    masked = {name: rows[name].mask(rows[name].isin(_NO_INFORMATION)) for name in texts}
+    return rows.assign(**masked)
 
 
-_SAYS_NOTHING = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
+_NO_INFORMATION = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
 
 
 def _peak_rows(pair: Pair, chosen: Chosen) -> pd.DataFrame:
@@ -115,7 +115,7 @@ PEAK_TABLE = TablePage(
     title=lambda _chosen: "Every allocation at the peak",
     rows=_peak_rows,
     columns=_columns,
-    cells=_with_gaps,
+    cells=_with_missing_texts,
     is_section=False,
 )
 

@@ -217,7 +217,7 @@ def distributions(pair: Pair, choice: Choice) -> None:
     st.subheader("Where the time goes")
     groupings: tuple[Grouping, ...] = ("op_name", "op_type")
     for place in choice.places:
-        groups = {by: _that_took_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
+        groups = {by: _with_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
         if groups["op_type"].empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
@@ -231,7 +231,7 @@ def _shares(pair: Pair, rows: pd.DataFrame, by: Grouping, place: str) -> Any:
     return ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
 
 
-def _that_took_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
+def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
     metric = metric_in(rows, "self_time_us")
     took_time = rows[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
     return rows[took_time & (rows["host_or_device"] == place)]

@@ -110,7 +110,7 @@ def _follow_address(tables: RunTables) -> None:
     elif asked is None:
         _ask(next(ready.sql for ready in READY if len(tables.runs) > 1 or not ready.is_of_two))
     elif linked is None:
-        _put_into_address(asked)
+        _write_to_url(asked)
     if _EDITOR not in st.session_state:  # the user left the page, which removed the widget's text
         st.session_state[_EDITOR] = st.session_state[_ASKED]
 
@@ -126,16 +126,16 @@ def _editor() -> None:
 
 def _take_ready() -> None:
     if st.session_state[_READY] is not None:
-        _ask_anew(READY[st.session_state[_READY]].sql)
+        _ask_new(READY[st.session_state[_READY]].sql)
 
 
 def _take_editor() -> None:
     st.session_state[_READY] = None
     st.session_state.pop(_OUTCOME, None)  # a user who asks again is willing to wait again
-    _ask_anew(st.session_state[_EDITOR] or "")
+    _ask_new(st.session_state[_EDITOR] or "")
 
 
-def _ask_anew(sql: str) -> None:
+def _ask_new(sql: str) -> None:
     """Run a new query from the page: its rows come in their own order, however the previous ones were sorted."""
     st.query_params.pop("sort", None)
     _ask(sql)
@@ -144,10 +144,10 @@ def _ask_anew(sql: str) -> None:
 def _ask(sql: str) -> None:
     st.session_state[_ASKED] = sql
     st.session_state[_EDITOR] = sql
-    _put_into_address(sql)
+    _write_to_url(sql)
 
 
-def _put_into_address(sql: str) -> None:
+def _write_to_url(sql: str) -> None:
     if len(sql) <= LONGEST_LINK:
         st.query_params[_ADDRESS] = sql
     else:

@@ -59,24 +59,24 @@ def _steps(side: Analysis, wait: InputWait) -> str:
         calls = f"{format_count(bottleneck['calls'])} call{'s' if bottleneck['calls'] != 1 else ''}"
         slowest = f"bottleneck, is {name}" if wait.is_bound else f"{name}"
         steps.append(
-            f"The slowest on it{', the' if wait.is_bound else ' is'} **{slowest}**{_way_down(side)}: "
+            f"The slowest on it{', the' if wait.is_bound else ' is'} **{slowest}**{_bottleneck_path(side)}: "
             f"{format_time_us(bottleneck['self_time_us'])} of self time in {calls}."
         )
     return "\n".join(f"{n}. {text}" for n, text in enumerate(steps, 1))
 
 
-def _way_down(side: Analysis) -> str:
+def _bottleneck_path(side: Analysis) -> str:
     """` (Root › Batch › Map)`: the path from the root to the bottleneck; the critical path may continue below it."""
     parents = dict(zip(side.iterators["iterator_id"], side.iterators["parent_id"], strict=True))
     names = dict(zip(side.iterators["iterator_id"], side.iterators["iterator"], strict=True))
-    way: list[str] = []
+    path: list[str] = []
     at = "" if side.bottleneck is None else str(side.bottleneck["iterator_id"])
-    while at in names and len(way) < len(names):
-        way.insert(0, as_markdown(display_name(str(names[at]))))
+    while at in names and len(path) < len(names):
+        path.insert(0, as_markdown(display_name(str(names[at]))))
         at = str(parents[at])
-    if len(way) > MOST_NAMED:
-        way = [*way[: MOST_NAMED // 2], "…", *way[-MOST_NAMED // 2 :]]
-    return f" ({' › '.join(way)})" if len(way) > 1 else ""
+    if len(path) > MOST_NAMED:
+        path = [*path[: MOST_NAMED // 2], "…", *path[-MOST_NAMED // 2 :]]
+    return f" ({' › '.join(path)})" if len(path) > 1 else ""
 
 
 def overlapping(sides: Sides) -> None:

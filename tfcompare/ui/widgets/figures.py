@@ -42,11 +42,11 @@ def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable
 
 def show(figure: Any, key: str) -> None:
     """Show a figure in the page's theme."""
-    _let_text_come_first()
+    _wait_before_first_chart()
     st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 
-def _let_text_come_first() -> None:
+def _wait_before_first_chart() -> None:
     """Wait before the first chart of a session: the browser loads Plotly for it, which blocks everything else."""
     if _HAS_DRAWN not in st.session_state:
         st.session_state[_HAS_DRAWN] = True

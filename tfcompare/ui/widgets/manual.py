@@ -66,7 +66,7 @@ class Rows:
 def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
     """Widgets that separate a matched row, or match an unmatched one."""
     if subject.baseline is not None and subject.candidate is not None:
-        _part_button(pair, subject, subject.baseline, subject.candidate, rows)
+        _separate_button(pair, subject, subject.baseline, subject.candidate, rows)
         return
     name = subject.baseline or subject.candidate
     side = "candidate" if subject.baseline is not None else "baseline"
@@ -78,7 +78,7 @@ def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
         _partner_choice(pair, subject, side, alike, rows)
 
 
-def _part_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
+def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
     match, kind = subject.match, subject.kind
     if not all(ours + theirs):
         return
