@@ -58,6 +58,7 @@ def record(
     request: Request, logdir: Path, name: str = "", *, tell: Tell = lambda _: None, stop: threading.Event | None = None
 ) -> Recorded:
     """Capture into `logdir/plugins/profile/<stamp>`, or with a name into `logdir/name/plugins/profile/<stamp>`.
+
     For programs on this machine, the machine's load is written next to the profiles. The run is stored completely or
     not at all. Raises `NothingRecorded` if no address returned a profile, `Stopped` soon after `stop` was set,
     `TfcompareError` if xprof is missing, `OSError` if `logdir` cannot be written.

@@ -40,10 +40,11 @@ class Survey:
 def find_runs(*places: str | Path) -> list[FoundRun]:
     """The runs at and below `places`, by capture time.
 
-    A place is a profile file, a run folder, a logdir, or any parent, as a path or as a URL that fsspec has a driver for
     A place is a profile file, a run folder, a logdir, or any parent, as a path or as a URL that fsspec has a driver
     for (`s3://bucket/logs`); files behind URLs are listed, not downloaded. A run that cannot be read is listed with
     its problems, and so is a place without any run if others have some. A run in several places belongs to the first.
+
+    Raises `NoSuchPlace` for a place that is missing or cannot be opened, `NoRuns` if no place has a run.
     """
     if not places:
         raise NoRuns("no place was given: name a profile file, a run folder or a logdir")
