@@ -1,1 +1,1 @@
-"""What leaves tfcompare: CSV (and later a report)."""
+"""Exports: CSV (and later a report)."""

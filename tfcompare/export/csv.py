@@ -1,4 +1,4 @@
-"""Frames as CSV: machine column names with their units, full precision, empty cells for what is absent."""
+"""Frames as CSV: machine column names with units, full precision, empty cells for missing values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A spreadsheet runs, or may be led to run, a text cell that begins with one of these."""
+"""A spreadsheet may execute a text cell that begins with one of these."""
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    """`frame` as CSV: its own column names, a row a line, times in UTC."""
+    """`frame` as CSV: its own column names, one line per row, times in UTC."""
     return frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
-    """`frame` with a `'` before each text that a spreadsheet would run as a formula; numbers are never touched.
+    """`frame` with a `'` before each text that a spreadsheet would run as a formula; numbers are unchanged.
 
-    Names in a profile are chosen by whoever recorded it, and a downloaded CSV is mostly opened in a spreadsheet.
+    Names in a profile come from whoever captured it, and a downloaded CSV is usually opened in a spreadsheet.
     """
     from pandas.api.types import is_object_dtype, is_string_dtype
 
@@ -31,19 +31,19 @@ def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:
-    """`frame` as a CSV file for download from the browser: `for_spreadsheet`, UTF-8 marked as such for Excel."""
+    """`frame` as a CSV file for download: `for_spreadsheet`, in UTF-8 with a byte order mark for Excel."""
     return csv_text(for_spreadsheet(frame)).encode("utf-8-sig")
 
 
 def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
-    """As `spreadsheet_csv`, of a frame that comes in parts, so that it need never be whole."""
+    """As `spreadsheet_csv`, for a frame that comes in parts, so that it is never in memory as a whole."""
     for number, part in enumerate(parts):
         text = csv_text(for_spreadsheet(part))
         yield text.encode("utf-8-sig") if number == 0 else text.partition("\n")[2].encode()
 
 
 def gzipped(parts: Iterable[bytes]) -> bytes:
-    """The parts one after the other as one gzip file."""
+    """The concatenated parts as one gzip file."""
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", mtime=0) as file:
         for part in parts:

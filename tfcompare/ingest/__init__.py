@@ -1,1 +1,1 @@
-"""Runs put into a store: their host files read on many processes or machines, each only where it is new."""
+"""Puts runs into a store: many processes or machines read the host files, but only the new ones."""

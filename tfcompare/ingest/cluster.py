@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster. `distributed` is imported only here, when a scheduler is named."""
+"""The workers of a Dask cluster. `distributed` is only imported here, if a scheduler is given."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
 PER_THREAD = 2
-"""Tasks in flight for each thread of a worker: the one that it works on and the next, so that it never waits."""
+"""Tasks in flight for each worker thread: the current one and the next, so that it never waits."""
 _BATCH_BYTES = 16_000_000
-"""About a third of a second's work: a worker and the scheduler take 15 ms for each task."""
+"""About a third of a second's work, since each task has an overhead of 15 ms on worker and scheduler."""
 _CONNECT_S = 20
 _NOBODY_S = 60
 _COUNT_S = 5
@@ -26,12 +26,12 @@ _NO_MODULE = ("ModuleNotFoundError", "ImportError")
 
 
 class Cluster(Pool):
-    """See `Pool`. The scheduler gives the tasks of a worker that died to others, `allowed-failures` times."""
+    """See `Pool`. If a worker dies, the scheduler moves its tasks to others, up to `allowed-failures` times."""
 
     batch_bytes = _BATCH_BYTES
 
     def __init__(self, address: str) -> None:
-        """Connect. Raises `TfcompareError` where that fails, or workers have no, or another version of, tfcompare."""
+        """Connect. Raises `TfcompareError` if that fails, or if workers lack tfcompare or have another version."""
         self._address = text_of(address)
         self._client = _connect(address, self._address)
         self._seen = monotonic()
@@ -45,7 +45,7 @@ class Cluster(Pool):
 
     @property
     def width(self) -> int:
-        """See `Pool`. Workers come and go meanwhile."""
+        """See `Pool`. The number of workers may change."""
         if monotonic() - self._counted > _COUNT_S:
             self._counted = monotonic()
             with suppress(OSError):  # `check` reports a scheduler that is gone
@@ -53,7 +53,7 @@ class Cluster(Pool):
         return PER_THREAD * max(1, self._threads)
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """See `Pool`. Whoever started the workers starts new ones."""
+        """See `Pool`. Dead workers are replaced by whoever started them."""
         future: Future[Any] = self._executor.submit(work, *arguments)
         return future
 
@@ -80,7 +80,7 @@ class Cluster(Pool):
         return TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
 
     def _count(self) -> int:
-        """How many tasks the workers do at once."""
+        """The number of tasks that the workers run at once."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         threads: int = sum(worker["nthreads"] for worker in workers.values())
         if threads:
@@ -96,7 +96,7 @@ class Cluster(Pool):
             ) from None
         try:
             versions: dict[str, str] = self._client.run(_version)
-        except Exception as error:  # whatever it raised there
+        except Exception as error:  # for any exception there
             if not any(type(e).__name__ in _NO_MODULE for e in _chain(error)):
                 raise TfcompareError(f"{self._address}: its workers do not answer ({type(error).__name__})") from error
             raise TfcompareError(
@@ -111,7 +111,7 @@ class Cluster(Pool):
 
 
 def _version() -> str:
-    """That of the reader where this runs."""
+    """The version of the reader on the machine where this is called."""
     return reader_version()
 
 
@@ -120,7 +120,7 @@ def _connect(address: str, shown: str) -> Any:
         import distributed
     except ImportError:
         raise TfcompareError(f"--scheduler needs the package distributed, which is not installed: {_INSTALL}") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is raised
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # relevant errors are raised
     try:
         client: Any = distributed.Client
         return client(address, timeout=_CONNECT_S, set_as_default=False)

@@ -1,4 +1,4 @@
-"""Puts runs into a store: processes read what is new, and make each run's record once its host files are read."""
+"""Puts runs into a store: processes read new host files, and write a run's record once its files are read."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tfcompare.store.stored import Store
 from tfcompare.store.version import reader_version
 
 _INDEX_EVERY_S = 15.0
-"""How often the index is written; what is not in it is done again after a crash."""
+"""The interval between index writes; after a crash, work that is not in the index is repeated."""
 
 
 @dataclass
 class Summary:
-    """Counts of what an ingest did. `failures`: runs and files that failed with the reason, one sentence each.
+    """Counts of what an ingest did. `failures`: runs and files that failed, with the reason, one sentence each.
 
     `notes`: remarks on the store.
     """
@@ -44,7 +44,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Ingest:
-    """Progress of an ingest: host files that were read or given up, and their bytes, each with the total."""
+    """Progress of an ingest: the number and bytes of host files that were read or skipped, each with the total."""
 
     files_done: int
     files: int
@@ -58,10 +58,10 @@ Progress = Callable[[Ingest], None]
 def ingest(
     places: Sequence[str | Path], address: str, pool: Callable[[], Pool], progress: Progress = lambda _: None
 ) -> Summary:
-    """Put the runs at and below `places` into the store at `address`, except those in it that have not changed.
+    """Put the runs at and below `places` into the store at `address`, except unchanged runs that are already there.
 
-    `pool` is called only if there is something to do. Finished runs are in the store and in its index even if this ends
-    early. Raises `TfcompareError` where there is nothing to ingest, or no store can be had there.
+    `pool` is called only if there is something to do. Finished runs are in the store and its index even if the ingest
+    ends early. Raises `TfcompareError` if there is nothing to ingest, or the store is not available.
     """
     started = monotonic()
     store = Store(full_address(address))
@@ -83,7 +83,7 @@ def ingest(
 
 
 class _Work:
-    """The host files and runs of a plan, and what has become of them."""
+    """The host files and runs of a plan, and their outcomes."""
 
     def __init__(self, store: Store, todo: Plan, progress: Progress) -> None:
         self._store = store
@@ -101,7 +101,7 @@ class _Work:
         self.summary.runs_failed = len(todo.lost)
 
     def run(self, pool: Pool) -> None:
-        """Read all files and make all records."""
+        """Read all files and write all records."""
         reader, address = reader_version(), self._store.address
         tasks = (HostTask(run, file, address, reader) for run, file in self._files)
         self._jobs.extend(Job(ingest_host, task, task.file.size_bytes) for task in tasks)
@@ -118,7 +118,7 @@ class _Work:
                 self.write_index()
 
     def write_index(self) -> None:
-        """Put the runs that were finished since the last time into the index."""
+        """Add the runs that were finished since the last call to the index."""
         rows, self._rows = self._rows, []
         self._index_written = monotonic()
         self._store.note(rows)
@@ -145,7 +145,7 @@ class _Work:
         self._progress(self._done)
 
     def _make_record(self, run: str) -> None:
-        """Queue the run's record before further files, so that an interruption loses little."""
+        """Queue the run's record before other files, so that an interruption loses little."""
         record, outcomes = self._records.pop(run), self._outcomes.pop(run, {})
         hosts = tuple(_with(host, outcomes[host.host]) if host.host in outcomes else host for host in record.hosts)
         briefs = tuple(outcome.brief for outcome in outcomes.values() if outcome.brief is not None)
@@ -165,7 +165,7 @@ class _Work:
 
 
 def _largest_first(files: Sequence[HostFile]) -> list[HostFile]:
-    """The files in an order that does not start a long one last."""
+    """The files, largest first, so that no long one is started last."""
     return sorted(files, key=lambda file: -file.size_bytes)
 
 
@@ -181,6 +181,6 @@ def _reason(outcome: TfcompareError | Killed) -> str:
 
 
 def _with(host: StoredHost, outcome: HostOutcome) -> StoredHost:
-    """The host with the outcome of its file; without a stamp, so that it is read again, where that may go better."""
+    """The host with the outcome of its file; without a stamp if another try may succeed, so that it is read again."""
     stamp = host.stamp if outcome.is_final else ""
     return replace(host, pack=outcome.pack, pack_bytes=outcome.pack_bytes, failure=outcome.failure, stamp=stamp)

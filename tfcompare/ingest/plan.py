@@ -1,4 +1,4 @@
-"""Which runs are new or have changed since they were stored, and which of their host files are to be read."""
+"""Plans an ingest: which runs are new or have changed, and which of their host files have to be read."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _AT_ONCE = 32
 
 @dataclass
 class Plan:
-    """Runs to be put into a store. `to_read`: their files that have no pack yet, by the run's id.
+    """Runs to put into a store. `to_read`: their files that have no pack yet, by run id.
 
-    `lost`: why places cannot be searched, and runs cannot be ingested.
+    `lost`: why places cannot be searched, or runs cannot be ingested.
     """
 
     unchanged: int = 0
@@ -38,7 +38,7 @@ class Plan:
 def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
     """The plan for the runs at and below those places.
 
-    Raises `NoSuchPlace` or `NoRuns` where there is nothing to ingest at all.
+    Raises `NoSuchPlace` or `NoRuns` if there is nothing to ingest at all.
     """
     found = survey(open_places(places))
     if not found.unnamed:
@@ -59,7 +59,7 @@ def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
 def _look_up(
     find: UnnamedRun, store: Store, stored: set[str], known: set[str]
 ) -> tuple[UnnamedRun, Record, Record | TfcompareError | None]:
-    """(the run, its new record, its record in the store; twice the new one if nothing has changed)."""
+    """(the run, its new record, its record in the store); both records are identical if nothing has changed."""
     new = unread(find)
     if new.stamps in known and _has_packs(store, new):
         return find, new, new
@@ -74,7 +74,7 @@ def _look_up(
 
 
 def _has_packs(store: Store, new: Record) -> bool:
-    """Whether all its packs exist: checked in a folder only, where old ones are deleted to free space."""
+    """Whether all its packs exist. Only checked for local folders, where old packs are deleted to free space."""
     if not isinstance(store.files, FolderFiles):
         return True
     try:
@@ -120,5 +120,5 @@ def _reusable(before: Record | None, store: Store) -> Iterator[tuple[tuple[str, 
 
 
 def _may_be_moved(before: Record, new: Record) -> bool:
-    """Whether a run in another place than before has files of the same hosts and sizes."""
+    """Whether the new record has files of the same hosts and sizes, so that the run may have been moved."""
     return [(h.host, h.size_bytes) for h in before.hosts] == [(h.host, h.size_bytes) for h in new.hosts]

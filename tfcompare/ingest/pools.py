@@ -1,4 +1,4 @@
-"""Work done by processes that may die of it: a task that kills its process is lost, all others are done."""
+"""Runs tasks in processes that may crash: only a task that crashes its process is lost, all others are completed."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from tfcompare.errors import TfcompareError
 _CHECK_S = 5.0
 _BATCH_JOBS = 16
 _PER_PROCESS = 2
-"""Tasks in flight for each process: the one that it works on and the next, so that it never waits."""
+"""Tasks in flight for each process: the current one and the next, so that it never waits."""
 
 
 class Pool(ABC):
-    """Processes that work. `batch_bytes`: up to how much is sent in one task, where sending takes long; 0: one job."""
+    """Worker processes. `batch_bytes`: the size of a batch if sending tasks is slow; 0 sends each job separately."""
 
     batch_bytes = 0
 
     @property
     @abstractmethod
     def width(self) -> int:
-        """How many batches to have in flight at once."""
+        """The number of batches to have in flight."""
 
     @abstractmethod
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Start `work(*arguments)`, in new processes where those before have died."""
+        """Start `work(*arguments)`, in new processes if the previous ones have died."""
 
     def is_killed(self, error: Exception) -> bool:  # noqa: ARG002
         """Whether a task failed with this error because its process died."""
         return False
 
     def check(self) -> None:  # noqa: B027
-        """Raises `TfcompareError` where nobody is left to work."""
+        """Raises `TfcompareError` if no workers are left."""
 
     def close(self) -> None:  # noqa: B027
-        """End the processes; what they are working on is given up."""
+        """Stop the processes and abandon what they are working on."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Killed:
 
 @dataclass(eq=False)
 class Job:
-    """A task and what is to be done with it. `is_suspect`: whether a process died with it before."""
+    """A task and what to do with it. `is_suspect`: whether a process has died while running it."""
 
     work: Callable[[Any], Any]
     task: Any
@@ -69,10 +69,10 @@ Outcome = Any | TfcompareError | Killed
 
 
 def outcomes(jobs: deque[Job], pool: Pool) -> Iterator[tuple[Job, Outcome]]:
-    """Each job as it is done, with what its work returned, the `TfcompareError` that it raised, or `Killed`.
+    """Yields each job when it is done, with the result of its work, the `TfcompareError` that it raised, or `Killed`.
 
-    The caller may add jobs meanwhile. Jobs that were in flight when a process died are run once more in the end, one at
-    a time, which finds the one that killed it.
+    The caller may add jobs meanwhile. Jobs that were in flight when a process died are repeated at the end, one at a
+    time, to identify the one that killed it.
     """
     running: dict[Future[list[Outcome]], list[Job]] = {}
     suspects: deque[Job] = deque()
@@ -95,7 +95,7 @@ def outcomes(jobs: deque[Job], pool: Pool) -> Iterator[tuple[Job, Outcome]]:
 
 
 def _next_batch(jobs: deque[Job], pool: Pool) -> list[Job]:
-    """Take the next job, and with it further small ones: fewer towards the end, so that all processes end together."""
+    """Take the next job and further small ones: fewer towards the end, so that all processes finish together."""
     batch = [jobs.popleft()]
     size, most = batch[0].size_bytes, min(_BATCH_JOBS, len(jobs) // (2 * pool.width))
     while len(batch) < most and (size := size + jobs[0].size_bytes) <= pool.batch_bytes:
@@ -104,7 +104,7 @@ def _next_batch(jobs: deque[Job], pool: Pool) -> list[Job]:
 
 
 def _attempt(batch: list[tuple[Callable[[Any], Any], Any]]) -> list[Outcome]:
-    """For each (work, task) what the work returns, or its error as one that can be sent between processes."""
+    """For each (work, task), the result, or the error in a form that can be sent between processes."""
     results: list[Outcome] = []
     for work, task in batch:
         try:
@@ -130,7 +130,7 @@ def _portable(error: BaseException) -> TfcompareError:
 
 
 class Here(Pool):
-    """This process: one task after the other."""
+    """This process, which runs one task at a time."""
 
     width = 1
 
@@ -179,8 +179,8 @@ class Processes(Pool):
 
 
 def _start_worker(closed: Connection) -> None:
-    """Leave Ctrl-C to the parent, end this process when the parent closes the pool or ends itself, and load the
-    compiled loops before the first task."""
+    """Leave Ctrl-C to the parent, exit when the parent closes the pool or ends, and load the compiled loops before the
+    first task."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_exit_at_end_of, args=(closed,), daemon=True).start()
     from tfcompare.frames import load_loops

@@ -1,4 +1,4 @@
-"""The tasks of a worker: read a host file into a pack, or make the record of a run whose packs are stored."""
+"""The tasks of a worker: reading a host file into a pack, and making the record of a run with stored packs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tfcompare.tools.listing import told_of
 
 UNLIKE = "a worker has another version of tfcompare"
 _BRIEF_BYTES = 100_000
-"""The largest brief of a host that is sent back: a run may have thousands of hosts."""
+"""The maximum size of a brief that is sent back, since a run may have thousands of hosts."""
 
 
 @dataclass(frozen=True)
 class HostTask:
-    """A host file to read into the store at that address. `reader`: the version that must read it."""
+    """A host file to read into the store at that address. `reader`: the required version of the reader."""
 
     run: str
     file: HostFile
@@ -43,7 +43,7 @@ class HostTask:
 class HostOutcome:
     """The name and size of a host file's pack, or why there is none.
 
-    `is_final`: whether reading it again would give the same; `brief`: of a pack just written, for the run's record.
+    `is_final`: whether another read would have the same outcome; `brief`: of a new pack, for the run's record.
     """
 
     pack: str = ""
@@ -55,7 +55,7 @@ class HostOutcome:
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run whose packs are in the store at that address; packs of hosts with `briefs` need not be opened."""
+    """A run whose packs are in the store at that address; the packs of hosts with `briefs` need not be opened."""
 
     record: Record
     store: str
@@ -63,9 +63,9 @@ class RunTask:
 
 
 def ingest_host(task: HostTask) -> HostOutcome:
-    """Read a host file, and put its frames into the store. Raises `TfcompareError` where the store cannot be written.
+    """Read a host file, and put its frames into the store. Raises `TfcompareError` if writing to the store fails.
 
-    What is wrong with the file itself is in the outcome.
+    Problems with the file itself are part of the outcome.
     """
     if task.reader != reader_version():
         raise TfcompareError(f"{UNLIKE} ({reader_version()} instead of {task.reader}); install the same one everywhere")
@@ -93,7 +93,7 @@ def ingest_host(task: HostTask) -> HostOutcome:
 
 
 def _brief(frames: HostFrames) -> HostFrames | None:
-    """What a run's record needs of a host, without its other tables; None where that is large."""
+    """The part of a host that a run's record needs, without other tables; None if it is large."""
     steps = frames.tables["steps"]
     if frame_bytes(steps) > _BRIEF_BYTES:
         return None
@@ -103,7 +103,7 @@ def _brief(frames: HostFrames) -> HostFrames | None:
 def ingest_run(task: RunTask) -> Row:
     """Make the record of a run from the packs of its hosts, put it into the store, and return its row of the index.
 
-    Raises `TfcompareError` where the store cannot be read or written.
+    Raises `TfcompareError` if reading or writing the store fails.
     """
     store, record = Store(task.store), task.record
     if record.readable:
@@ -111,7 +111,7 @@ def ingest_run(task: RunTask) -> Row:
         found = replace(found, files=record.files(store.address))
         try:
             run = read_by(_Briefed(found, task.briefs), found)
-        except TfcompareError as error:  # others than this kind do not come through from a process
+        except TfcompareError as error:  # only exceptions of this class can be sent between processes
             raise TfcompareError(str(error)) from None
         record = replace(
             record,

@@ -1,4 +1,4 @@
-"""SQL over the tables of runs: `ask("SELECT …", RunTables(runs), Limits())` gives an `Answer`."""
+"""SQL over the tables of runs: `ask("SELECT …", RunTables(runs), Limits())` returns an `Answer`."""
 
 from tfcompare.query.asking import Answer, Asked, Limits, QueryFailed, ask
 from tfcompare.query.ready import READY, Ready

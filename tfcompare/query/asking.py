@@ -1,4 +1,4 @@
-"""Sends a query to a process of its own (`tfcompare.query.process`), and returns its answer."""
+"""Sends a query to a separate process (`tfcompare.query.process`), and returns its answer."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tfcompare.errors import TfcompareError
 from tfcompare.query.tables import RunTables
 
 AT_ONCE = 2
-"""Queries that run at the same time; others wait for their turn."""
+"""The number of queries that run at the same time; others wait."""
 
 _PROCESS = "tfcompare.query.process"
 _TURN_S = 0.1
 _MOST_DIGITS = 18
 _MOST_DIGITS_OF_FLOATS = 15
-"""Whole numbers and others of so many digits fit into 64 bits."""
+"""Integers of up to this many digits, and other numbers with up to this many, fit into 64 bits."""
 
 _WHOLE = frozenset({"HUGEINT", "UHUGEINT"})
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\d+\)")
@@ -37,7 +37,7 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 @dataclass(frozen=True)
 class Limits:
-    """How much time and memory a query may take, and how many rows and bytes of its result are returned; None: all."""
+    """The limits on a query's time and memory, and on the rows and bytes of its result; None: no limit."""
 
     seconds: float = 30
     memory_bytes: int = 2**30
@@ -47,10 +47,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a query: flags, numbers, and all else as text.
+    """The result of a query: booleans, numbers, and everything else as text.
 
-    `frame`: its columns are called `0`, `1`, …; `names`: what the query calls them, which may be alike; `types`: as SQL
-    has them; `seconds`: how long DuckDB took; `cut`: what left further rows out, `rows`, `bytes` or nothing.
+    `frame`: its columns are called `0`, `1`, …; `names`: their names in the query, possibly with duplicates; `types`:
+    their SQL types; `seconds`: the time DuckDB took; `cut`: which limit cut off further rows, `rows`, `bytes` or none.
     """
 
     frame: pd.DataFrame
@@ -61,20 +61,20 @@ class Answer:
 
     @property
     def is_plan(self) -> bool:
-        """Whether it is the output of EXPLAIN: texts of several lines."""
+        """Whether it is the output of EXPLAIN: multi-line texts."""
         return self.names == ("explain_key", "explain_value")
 
     def named(self) -> pd.DataFrame:
-        """The frame with the names of the query; duplicates are numbered."""
+        """The frame with the names in the query; duplicates are numbered."""
         return self.frame.set_axis(unique(self.names), axis=1)
 
 
 class QueryFailed(TfcompareError):
-    """A query that was refused, is wrong, or took too much. DuckDB points at what is wrong on further lines."""
+    """A query was refused, is invalid, or exceeded a limit. Further lines contain DuckDB's position of an error."""
 
 
 def unique(names: tuple[str, ...]) -> list[str]:
-    """The names without duplicates: a second `a` is `a (2)`."""
+    """The names made unique: a second `a` becomes `a (2)`."""
     seen: set[str] = set()
     out = []
     for name in names:
@@ -88,12 +88,12 @@ def unique(names: tuple[str, ...]) -> list[str]:
 
 
 def ask(sql: str, tables: RunTables, limits: Limits | None = None) -> Answer:
-    """The answer to a statement, which sees nothing but these tables; raises `QueryFailed`."""
+    """The answer to a statement, which can only access these tables; raises `QueryFailed`."""
     return Asked(sql, tables, limits or Limits()).answer()
 
 
 class Asked:
-    """A query that can be stopped. `answer` waits for it; `stop` is called from another thread."""
+    """A query that can be stopped: `answer` waits for the result; another thread may call `stop`."""
 
     def __init__(self, sql: str, tables: RunTables, limits: Limits) -> None:
         self._sql = sql
@@ -104,11 +104,11 @@ class Asked:
         self._process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> None:
-        """End the query; `answer` then raises `QueryFailed`."""
+        """Stop the query; `answer` then raises `QueryFailed`."""
         self._end("The query was stopped.")
 
     def answer(self) -> Answer:
-        """The result, once it is there. The time in which the tables are made does not count as the query's."""
+        """Wait for the result. The time for making the tables does not count towards the query's limit."""
         while not _turns.acquire(timeout=_TURN_S):
             if self._why_ended:
                 raise QueryFailed(self._why_ended)
@@ -129,7 +129,7 @@ class Asked:
         finally:
             process.kill()
             with suppress(BrokenPipeError), process:
-                pass  # waits for its end and closes the pipes
+                pass  # wait until it has exited, and close the pipes
 
     def _converse(self, process: subprocess.Popen[bytes]) -> Answer:
         """Send the tables that the process asks for, and read the answer."""
@@ -154,7 +154,7 @@ class Asked:
 
     @contextmanager
     def _limited(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Kill the process once the query's seconds are used up; raises `QueryFailed` if it ends here."""
+        """Kill the process when the query's time is up; raises `QueryFailed` if it exits here."""
         started = time.monotonic()
         late = f"The query was stopped after {self._limits.seconds:g} s, the most that one may take."
         timer = threading.Timer(max(0.0, self._seconds_left), self._end, (late,))
@@ -162,7 +162,7 @@ class Asked:
         timer.start()
         try:
             yield
-        except (OSError, ValueError, pa.ArrowException):  # of a pipe that breaks, or half a message
+        except (OSError, ValueError, pa.ArrowException):  # from a broken pipe, or an incomplete message
             raise QueryFailed(self._why_ended or _crash(process)) from None
         finally:
             timer.cancel()
@@ -175,7 +175,7 @@ class Asked:
 
 
 def _exchange(process: subprocess.Popen[bytes], message: dict[str, Any], table: pa.Table | None = None) -> Any:
-    """Send a message, and a table after it; returns the reply."""
+    """Send a message, optionally followed by a table; returns the reply."""
     assert process.stdin is not None
     process.stdin.write(json.dumps(message).encode() + b"\n")
     if table is not None:
@@ -204,7 +204,7 @@ def _raise_if_failed(message: dict[str, Any]) -> None:
 
 
 def _as_frame(rows: pa.Table, types: list[str]) -> pd.DataFrame:
-    """The rows with integers that can be missing, `str` texts, and large integers as such where they fit."""
+    """The rows with nullable integers, `str` texts, and large integers as numbers if they fit."""
     columns = {}
     for name, column, kind in zip(rows.column_names, rows.columns, types, strict=True):
         values = column.to_pandas(types_mapper=_DTYPES.get)
@@ -213,7 +213,7 @@ def _as_frame(rows: pa.Table, types: list[str]) -> pd.DataFrame:
 
 
 def _as_numbers(values: pd.Series, kind: str) -> pd.Series:
-    """Whole numbers and decimals that came as text, as numbers where 64 bits hold every one of them."""
+    """Integers and decimals sent as text, converted to numbers if all of them fit into 64 bits."""
     if kind in _WHOLE and _most_digits(values) <= _MOST_DIGITS:
         return values.astype("Int64")
     if _DECIMAL.fullmatch(kind) and values.dtype == "str" and _most_digits(values) <= _MOST_DIGITS_OF_FLOATS:
@@ -236,7 +236,7 @@ _DTYPES: dict[pa.DataType, Any] = {
 
 
 def _environment() -> dict[str, str]:
-    """The variables that the process gets: where packages are, and nothing else."""
+    """The environment of the process: only what is needed to find packages."""
     passed = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
     paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return passed | {"PYTHONPATH": os.pathsep.join(paths), "HOME": os.sep, "LANG": "C.UTF-8"}

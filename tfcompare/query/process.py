@@ -1,18 +1,18 @@
-"""Runs one query in DuckDB, in a process of its own: whatever it uses or breaks, the caller lives on.
+"""Runs one query in DuckDB, in a separate process that cannot affect the caller.
 
-DuckDB holds its own memory limit for what it buffers, not for the strings and lists that a function makes
-(`repeat('x', 2000000000)` took 2 GB of a limit of 256 MB), an error within it can end the process, and it does not
-share one with xprof's libraries. Starting this process takes 0.2 s; passing a million rows to it 0.1 s.
+DuckDB's memory limit covers what it buffers, but not the strings and lists that functions create
+(`repeat('x', 2000000000)` used 2 GB despite a limit of 256 MB). An internal error can end the process, and DuckDB
+cannot share a process with xprof's libraries. Starting this process takes 0.2 s, passing a million rows to it 0.1 s.
 
 `python -m tfcompare.query.process` exchanges lines of JSON and Arrow streams with its caller over stdin and stdout:
 
     in   {"sql", "tables": {name: {column: type}}, "memory_bytes", "rows", "bytes"}
-    out  {"wants": name}                 for each table that the statement reads, as DuckDB finds that it is missing
+    out  {"wants": name}                 for each table that the statement reads, when DuckDB reports it missing
     in   {"bytes"}, Arrow stream         that table
     out  {"names", "types"}, Arrow stream, {"seconds", "cut"}
-    out  {"error"}                       in place of any of those lines
+    out  {"error"}                       instead of any of those lines
 
-It is the only importer of DuckDB.
+No other module imports DuckDB.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ CLOSED = {
     "temp_directory": "",
     "threads": "2",
 }
-"""No file, no network, no extension, no variable of Python, nothing on disk. It is locked before a query is read."""
+"""No files, network, extensions, Python variables or disk use. Locked before a query is read."""
 
 READS = "a SELECT (or WITH, FROM, VALUES, PIVOT, …), DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of one"
-_READING = frozenset({"SELECT", "MULTI"})  # MULTI: PIVOT, which DuckDB runs as several
+_READING = frozenset({"SELECT", "MULTI"})  # MULTI: PIVOT, which DuckDB runs as several statements
 _ABOUT_SCHEMAS = frozenset({"describe", "desc", "show"})
 _PLAIN_TYPES = frozenset(
     {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "DOUBLE"}
@@ -56,30 +56,30 @@ _PLAIN_TYPES = frozenset(
 MOST_COLUMNS = 5_000
 _LONGEST_ERROR = 4_000
 _EXACT_DIGITS = 15
-"""A decimal of so many digits is the same as DOUBLE."""
+"""A decimal of at most this many digits is exact as DOUBLE."""
 
 _MISSING = re.compile(r'Table with name "?(?P<name>\w+)"? does not exist')
 _LINE = re.compile(r"\n\nLINE (?P<number>\d+): (?P<text>.*)(?P<pointer>\n *\^+)?")
 _ADVICE = re.compile(r"\n\nPossible solutions:|\nDatabase is launched in in-memory mode")
-"""Begins the part of an error that names settings to change, which nobody can here."""
+"""Begins the part of an error message about settings, which users cannot change here."""
 
 _BATCH_ROWS = 2048
 _ROOM = 1.5
 _ROOM_OF_THREADS = 2**29
-"""The memory that a query may use beyond what the process has at its start: a multiple of DuckDB's own limit, and what
-threads reserve without using it."""
+"""The memory that a query may use in addition to that of the process at its start: a multiple of DuckDB's own limit,
+and what threads reserve without using it."""
 _ROOM_FOR_TABLES = 3
-"""The same for each byte of a table."""
+"""The same per byte of a table."""
 
 Ask = Callable[[str], pa.Table]
 
 
 class Refused(Exception):
-    """A statement that is not run."""
+    """The statement is not allowed."""
 
 
 def main() -> None:
-    """Answer the one request on stdin."""
+    """Answer the request on stdin."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.buffer.readline())
@@ -128,14 +128,14 @@ def _answer(request: Mapping[str, Any], out: BinaryIO, memory: _MemoryLimit) -> 
         try:
             cut = _copy(reader, stream, schema, request["rows"], request["bytes"])
             return {"cut": cut, "seconds": time.monotonic() - since - waited}
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # of a query that fails after some rows
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # a query may fail after some rows
             return {"error": error_text(str(error), request["sql"])}
 
 
 def connect(memory_bytes: int) -> DuckDBPyConnection:
-    """A new database in memory, closed against everything else; times are shown in UTC."""
+    """A new in-memory database without access to anything else; times are shown in UTC."""
     connection = duckdb.connect(":memory:", config={**CLOSED, "memory_limit": f"{memory_bytes // 2**20}MiB"})
-    with suppress(duckdb.Error):  # without its extension for time zones DuckDB knows no other
+    with suppress(duckdb.Error):  # without its time zone extension, DuckDB supports no other zone
         connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET lock_configuration = true")
     return connection
@@ -144,10 +144,10 @@ def connect(memory_bytes: int) -> DuckDBPyConnection:
 def bound(
     connection: DuckDBPyConnection, sql: str, tables: Mapping[str, Mapping[str, str]], ask: Ask
 ) -> DuckDBPyRelation:
-    """The one statement in `sql`, with those of the `tables` (columns and types by name) that it reads.
+    """The single statement in `sql`, with those of the `tables` (columns and types by name) that it reads.
 
-    `ask` is called for a table when DuckDB finds it missing: no guess from the text could know what `query_table(…)`
-    reads. DESCRIBE and SHOW read none. Raises `Refused`, or what DuckDB raises.
+    `ask` is called for a table when DuckDB reports it missing, since the text alone does not show what `query_table(…)`
+    reads. DESCRIBE and SHOW read no tables. Raises `Refused`, or DuckDB's errors.
     """
     statement, first = only_statement(connection, sql)
     if first in _ABOUT_SCHEMAS:
@@ -165,7 +165,7 @@ def bound(
             if name is not None:
                 connection.register(name, ask(name))
                 continue
-        _declare(connection, {name: tables[name] for name in unread.values()})  # so that DuckDB suggests one of them
+        _declare(connection, {name: tables[name] for name in unread.values()})  # so that DuckDB can suggest one of them
         _raise_with_tables(connection, statement, tables)
 
 
@@ -185,7 +185,7 @@ def _declare(connection: DuckDBPyConnection, tables: Mapping[str, Mapping[str, s
 
 
 def only_statement(connection: DuckDBPyConnection, sql: str) -> tuple[Any, str]:
-    """(the statement, its first word in lower case); raises `Refused` for several, none, or one that does not read."""
+    """(the statement, its first word in lower case); raises `Refused` unless there is exactly one, which only reads."""
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
         found = f"{len(statements)} statements" if statements else "nothing"
@@ -199,7 +199,7 @@ def only_statement(connection: DuckDBPyConnection, sql: str) -> tuple[Any, str]:
 
 
 def _words(sql: str) -> list[str]:
-    """The tokens of the text, as DuckDB splits it, without comments and the semicolon at the end."""
+    """The tokens of the text from DuckDB's tokenizer, without comments and the final semicolon."""
     text = sql.encode()  # DuckDB's positions are in bytes
     starts = [at for at, _ in duckdb.tokenize(sql)]
     parts = zip(starts, [*starts[1:], len(text)], duckdb.tokenize(sql), strict=True)
@@ -208,7 +208,7 @@ def _words(sql: str) -> list[str]:
 
 
 def _explained(sql: str) -> str:
-    """The statement behind EXPLAIN, ANALYZE and options in brackets."""
+    """The statement after EXPLAIN, ANALYZE and options in parentheses."""
     words = _words(sql)[1:]
     if words and words[0].lower() == "analyze":
         words = words[1:]
@@ -218,7 +218,7 @@ def _explained(sql: str) -> str:
 
 
 def as_simple_types(relation: DuckDBPyRelation) -> DuckDBPyRelation:
-    """The relation with all values but flags and numbers as text, the way DuckDB writes them."""
+    """The relation with all values except booleans and numbers as text, as DuckDB formats them."""
     casts = [_cast(f"#{i}", str(kind)) for i, kind in enumerate(relation.types, 1)]
     if not any("::" in cast for cast in casts):
         return relation
@@ -235,7 +235,7 @@ def _cast(column: str, kind: str) -> str:
 
 
 def _copy(reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema, rows: int | None, size: int | None) -> str:
-    """Copy at most so many rows and bytes; returns what cut off the rest: `rows`, `bytes`, or nothing."""
+    """Copy rows up to these limits; returns which one cut off the rest: `rows`, `bytes`, or nothing."""
     for batch in reader:
         batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         fitting, cut = len(batch), ""
@@ -253,7 +253,7 @@ def _copy(reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema, rows: in
 
 
 def error_text(message: str, sql: str) -> str:
-    """DuckDB's message, with the line number in `sql` of the line that it shows: it may count lines put before."""
+    """DuckDB's message, with the number of the shown line in `sql`, since DuckDB may count lines added before it."""
     lines = sql.split("\n")
 
     def numbered(found: re.Match[str]) -> str:
@@ -271,12 +271,12 @@ def error_text(message: str, sql: str) -> str:
 
 
 class _MemoryLimit:
-    """The limit on this process's memory. Where the system has no such limits, DuckDB's own is the only one."""
+    """The memory limit of this process. If the system does not support one, only DuckDB's own limit applies."""
 
     def __init__(self, more: float) -> None:
         self._limit = 0
         with suppress(OSError):
-            ctypes.CDLL("libgcc_s.so.1")  # what C++ throws errors with: no room may be left for it when it is needed
+            ctypes.CDLL("libgcc_s.so.1")  # needed to throw C++ errors: load it while there is still memory
         with suppress(ImportError, OSError):
             import resource
 
@@ -284,12 +284,12 @@ class _MemoryLimit:
         self.raise_by(more)
 
     def raise_by(self, more: float) -> None:
-        """Allow that many more bytes."""
+        """Raise the limit by that many bytes."""
         if self._limit:
             import resource
 
             self._limit += int(more)
-            with suppress(ValueError):  # the system allows less than that already
+            with suppress(ValueError):  # the system's limit is already lower
                 resource.setrlimit(resource.RLIMIT_AS, (self._limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 

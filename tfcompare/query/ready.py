@@ -1,4 +1,4 @@
-"""Ready queries: each works for any runs, and reads no table of single events."""
+"""Predefined queries: each works for any runs, and does not read tables of individual events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfcompare.schema import IDLE, STEP_PARTS
 
 @dataclass(frozen=True)
 class Ready:
-    """A query, what it answers in a few words, what no rows mean, and whether it gives none for a single run."""
+    """A query, a short title, the meaning of an empty result, and whether a single run always gives that."""
 
     title: str
     sql: str

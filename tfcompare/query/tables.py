@@ -1,4 +1,4 @@
-"""The tables of runs as a query sees them: the rows of all runs concatenated, with a column `run` first."""
+"""The tables of runs as queries see them: the rows of all runs concatenated, with a first column `run`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TYPES = {
     "bool": "BOOLEAN",
     "datetime64[us, UTC]": "TIMESTAMP WITH TIME ZONE",
 }
-"""DuckDB's type of a column by its dtype. Missing values of any kind are NULL."""
+"""The DuckDB type of each column dtype. Missing values of any kind are NULL."""
 
 
 def every_table() -> dict[str, Table]:

@@ -1,1 +1,1 @@
-"""Where runs come from: folders, URLs, uploads and live programs; and what a run is called."""
+"""Sources of runs: folders, URLs, uploads and live programs; and the names of runs."""

@@ -1,4 +1,4 @@
-"""The fence around what may be opened on request: paths typed into a page or linked to stay under the roots."""
+"""Restricts paths that are entered in a page or come from a link to places below the roots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*:/|.*::", re.IGNORECASE)
 
 
 class Outside(TfcompareError):
-    """A place that was asked for lies outside the roots; whether there is such a place is not told."""
+    """The requested place is outside the roots; the error does not reveal whether it exists."""
 
     def __init__(self, place: str, roots: Sequence[Path]) -> None:
         allowed = " or ".join(str(root) for root in roots)
@@ -20,16 +20,16 @@ class Outside(TfcompareError):
 
 
 def fenced(place: str, roots: Sequence[Path]) -> Path:
-    """The path that `place` names, all links followed. Relative ones count from the first root.
+    """The path that `place` names, with links resolved. Relative paths start at the first root.
 
-    Raises `Outside` for one that is not below any of the roots, and for URLs.
+    Raises `Outside` for URLs, and for paths that are not below any root.
     """
     if not place or "\0" in place or _URL.match(place) or place.startswith("~"):
         raise Outside(place, roots)
     for root in roots[:1] if not Path(place).is_absolute() else roots:
         try:
             path, inside = (root / place).resolve(), root.resolve()
-        except (OSError, RuntimeError, ValueError):  # links in a circle, a name that cannot be one
+        except (OSError, RuntimeError, ValueError):  # circular links, or an invalid name
             continue
         if path.is_relative_to(inside):
             return path
@@ -37,7 +37,7 @@ def fenced(place: str, roots: Sequence[Path]) -> Path:
 
 
 def is_inside(path: Path, roots: Sequence[Path]) -> bool:
-    """Whether a path, all links followed, lies below one of the roots."""
+    """Whether a path, with links resolved, is below one of the roots."""
     try:
         real = path.resolve()
         return any(real.is_relative_to(root.resolve()) for root in roots)
@@ -47,5 +47,5 @@ def is_inside(path: Path, roots: Sequence[Path]) -> bool:
 
 def _shown(place: str) -> str:
     if _URL.match(place):
-        return "a URL"  # which may hold a key
+        return "a URL"  # it may contain a key
     return place if place.isprintable() and len(place) <= 200 and place else repr(place[:200])

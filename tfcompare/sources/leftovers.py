@@ -1,4 +1,4 @@
-"""What a process leaves behind when it is killed: folders that are named after it, and are removed once it is gone."""
+"""Removes what killed processes leave behind: folders that are named after their process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 ARRIVING, LEAVING = ".arriving-", ".leaving-"
-"""What uploads and captures are put together in, and moved to when they are deleted."""
+"""Prefixes of folders in which uploads and captures are assembled, and to which they are moved for deletion."""
 
 _SESSION = "session-"
 
 
 def this_process() -> str:
-    """This machine and process, in the names of folders that go with it."""
+    """Identifies this machine and process in the names of folders that belong to them."""
     host = hashlib.blake2b(socket.gethostname().encode(), digest_size=6).hexdigest()
     return f"{host}-{os.getpid()}"
 
@@ -30,7 +30,7 @@ def session_owner(session: str) -> str:
 
 
 def clean(data: Path) -> None:
-    """Remove unfinished uploads below a data folder, and those of browser sessions, whose process is gone."""
+    """Remove unfinished uploads below a data folder, and those of browser sessions whose process has ended."""
     for owner in _entries(data / "uploads"):
         remove_left(owner)
     remove_left(data / "uploads", _SESSION)
@@ -38,9 +38,9 @@ def clean(data: Path) -> None:
 
 
 def remove_left(folder: Path, *prefixes: str) -> None:
-    """Remove what a process that is gone has left in `folder`, by the prefixes of its names.
+    """Remove what ended processes left in `folder`, by the prefixes of its names.
 
-    Without prefixes, what it put together there or was about to delete.
+    The default prefixes are those of unfinished and partly deleted folders.
     """
     for entry in _entries(folder):
         if any(_is_left(entry.name, prefix) for prefix in prefixes or (ARRIVING, LEAVING)):
@@ -48,9 +48,9 @@ def remove_left(folder: Path, *prefixes: str) -> None:
 
 
 def delete(path: Path, folder: Path) -> None:
-    """Remove what lies at `path`, somewhere in `folder`: as a whole, even where this process is killed meanwhile.
+    """Remove `path`, which is in `folder`, completely, even if this process is killed meanwhile.
 
-    Nothing happens where it is gone already. Raises OSError where it cannot be moved.
+    Nothing happens if it does not exist. Raises OSError if it cannot be moved.
     """
     leaving = Path(mkdtemp(prefix=f"{LEAVING}{this_process()}-", dir=folder))
     try:
@@ -66,7 +66,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def _is_left(name: str, prefix: str) -> bool:
-    """Whether a folder is named after a process that is gone; of another machine's processes nothing is known."""
+    """Whether a folder is named after an ended process; processes of other machines count as running."""
     if not name.startswith(prefix):
         return False
     host, process, *_ = [*name.removeprefix(prefix).split("-"), "", ""]

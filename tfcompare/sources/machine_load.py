@@ -1,6 +1,6 @@
-"""The load of a machine while a profile was recorded, in a small file beside the profile.
+"""Stores the load of the machine during a capture in a small file next to the profile.
 
-The standard library is enough for it, so that a training program can use it too.
+Uses only the standard library, so that a training program can import it too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PROFILES = ("*.xplane.pb", "*.xplane.pb.gz")
 
 @dataclass(frozen=True)
 class MachineLoad:
-    """The load average over a minute before and after a recording, and the number of cores."""
+    """The one-minute load average before and after a capture, and the number of cores."""
 
     cores: int
     before: float
@@ -28,7 +28,7 @@ class MachineLoad:
 
     @property
     def is_busy(self) -> bool:
-        """Whether more threads wanted to run, before or after, than there are cores."""
+        """Whether more threads wanted to run than there are cores, before or after the capture."""
         return max(self.before, self.after) > self.cores
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class MachineLoad:
 
 
 def load_average() -> float | None:
-    """The load average over the last minute; None where the system has none (Windows)."""
+    """The load average over the last minute; None if the system has none (Windows)."""
     try:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
@@ -44,7 +44,7 @@ def load_average() -> float | None:
 
 
 def write_load(folder: Path, before: float | None) -> None:
-    """Write the load beside the profile in `folder`; `before` is the load average before the recording."""
+    """Write the load next to the profile in `folder`; `before` is the load average before the capture."""
     after = load_average()
     if before is not None and after is not None:
         load = MachineLoad(os.cpu_count() or 1, round(before, 2), round(after, 2))
@@ -53,7 +53,7 @@ def write_load(folder: Path, before: float | None) -> None:
 
 @contextmanager
 def recorded_load(logdir: str | Path) -> Iterator[None]:
-    """Around a recording into `logdir`: write the machine's load beside each profile that was recorded meanwhile."""
+    """Wraps a capture into `logdir`: writes the machine's load next to each profile captured meanwhile."""
     there, before = _run_folders(Path(logdir)), load_average()
     yield
     for folder in _run_folders(Path(logdir)) - there:
@@ -65,7 +65,7 @@ def _run_folders(logdir: Path) -> set[Path]:
 
 
 def read_load(folder: Path) -> MachineLoad | None:
-    """The load written beside the profile in `folder`; None without such a file, or where it holds something else."""
+    """The load stored next to the profile in `folder`; None without such a file, or if it is invalid."""
     path = folder / FILE_NAME
     try:
         if path.stat().st_size > _LARGEST_FILE_BYTES:

@@ -1,8 +1,8 @@
-"""Which runs are captures of one program, by the names of their folders, so that they can be grouped.
+"""Detects runs that are captures of the same program, by their folder names, so that they can be grouped.
 
-Two runs go by one name where their paths, up to `plugins/profile`, differ only in the time of recording, in a word
-that says "once more" (`again`, `repeat_2`, `run3`), or in a counter at the end of one folder's name. A number is taken
-for a counter only where it can hardly be anything else (`_counts`). What names leave open is grouped by hand.
+Two runs have the same program name if their paths, up to `plugins/profile`, differ only in the capture time, in a word
+for a repetition (`again`, `repeat_2`, `run3`), or in a counter at the end of one folder's name. A number counts as a
+counter only if it can hardly be anything else (`_counts`). Ambiguous names are left for manual grouping.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tfcompare.sources.logdir.naming import without_stamp
 
 Parts = tuple[str, ...]
 _Place = tuple[Parts, Parts]
-"""The parts of a path before and behind one of them."""
+"""The parts of a path before and after one of its parts."""
 
 _ONCE_MORE = re.compile(
     r"(?:^|[ _.-]+)(?:(?:again|rerun|rep(?:eat(?:ed)?)?)[ _.-]?\d*|run[ _.-]?\d+)$| ?\(\d{1,3}\)$", re.IGNORECASE
@@ -31,14 +31,15 @@ _HOW_MANY = re.compile(
     r"fp|int|level|stage|phase|part|trial|fold|dropout|seq|len|length|scale|factor|variant|config|exp|experiment)$",
     re.IGNORECASE,
 )
-"""Ends of names after which a number says how many, or which of several programs."""
+"""Ends of names after which a number is a quantity, or the number of one of several programs."""
 
 
 def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """For the ids of compared runs, the ids of further recordings of the same program, as their names tell.
+    """For the ids of compared runs, the ids of other captures of the same program, by their names.
 
-    Candidates of one name become repeats of the first of them. Where the baseline goes by a candidate's name, names do
-    not tell whose a recording is, and none of that name is suggested; nor is a copy of a run that is compared already.
+    Candidates with the same name become replicates of the first of them. If the baseline has the same name as a
+    candidate, it is unclear whose replicate a capture is, so none of that name is suggested. Copies of compared runs
+    are not suggested either.
     """
     runs = {run.id: run for run in found if run.is_readable}
     compared = [run_id for run_id in dict.fromkeys((baseline, *candidates)) if run_id in runs]
@@ -60,16 +61,16 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
 
 
 def is_one_program(found: Sequence[FoundRun]) -> bool:
-    """Whether all of these runs go by one name."""
+    """Whether all these runs have the same program name."""
     return len(set(program_names({run.id: _path(run) for run in found}).values())) == 1
 
 
 def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
-    """For each run its path without what tells recordings of one program apart; equal for those that go by one name.
+    """Each run's path without what distinguishes captures of one program; equal for captures of the same program.
 
-    `paths` holds the parts of each run's path without `plugins/profile`, with the name of a file where it is one.
+    `paths` contains the parts of each run's path without `plugins/profile`, including the file name if it is a file.
     """
-    plain = {run_id: _without_time_and_again(parts) for run_id, parts in paths.items()}
+    plain = {run_id: _without_repetition(parts) for run_id, parts in paths.items()}
     siblings: dict[_Place, set[str]] = defaultdict(set)
     for parts in set(plain.values()):
         for i, part in enumerate(parts):
@@ -79,9 +80,9 @@ def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
 
 
 def is_copy(run: FoundRun, other: FoundRun) -> bool:
-    """Whether the files of both hold the same bytes; none is read where their sizes differ.
+    """Whether the files of both runs have identical bytes; they are only read if their sizes are equal.
 
-    Of a run in a store it is known what its files held.
+    For a run in a store, the digests of its files are already known.
     """
     if run.is_stored or other.is_stored:
         return run.content_id == other.content_id != ""
@@ -89,14 +90,14 @@ def is_copy(run: FoundRun, other: FoundRun) -> bool:
     if [(f.host, f.size_bytes) for f in ours] != [(f.host, f.size_bytes) for f in theirs]:
         return False
     pairs = tuple((a.path, b.path) for a, b in zip(ours, theirs, strict=True))
-    return _hold_the_same(pairs, run.stat_key, other.stat_key)
+    return _have_equal_content(pairs, run.stat_key, other.stat_key)
 
 
 @lru_cache(maxsize=256)
-def _hold_the_same(pairs: tuple[tuple[Path, Path], ...], *_stat_keys: str) -> bool:
+def _have_equal_content(pairs: tuple[tuple[Path, Path], ...], *_stat_keys: str) -> bool:
     try:
         return all(ours.read_bytes() == theirs.read_bytes() for ours, theirs in pairs)
-    except OSError:  # whoever loads the run is told
+    except OSError:  # loading the run reports it
         return False
 
 
@@ -108,22 +109,22 @@ def _path(run: FoundRun) -> Parts:
     return parts
 
 
-def _without_time_and_again(parts: Parts) -> Parts:
-    """A file is named after its host, whose number says which host it is: it stays as it is."""
+def _without_repetition(parts: Parts) -> Parts:
+    """File names are unchanged, since a number in them identifies the host."""
     plain = (part if is_profile(part) else _plain(part) for part in parts)
     return tuple(part for part in plain if part)
 
 
 @lru_cache(maxsize=1 << 16)
 def _plain(name: str) -> str:
-    """A folder's name without what tells at its end when it was recorded, or that it was recorded once more."""
+    """A folder's name without a capture time or a word for a repetition at its end."""
     while (shorter := _ONCE_MORE.sub("", without_stamp(name))) != name:
         name = shorter
     return name
 
 
 def _without_counter(parts: Parts, counted: Mapping[_Place, Mapping[str, str]]) -> Parts:
-    """The path with `#` for a counter at the end of one of its parts, the last that has one."""
+    """The path with `#` in place of a counter at the end of a part, the last part that has one."""
     for i in reversed(range(len(parts))):
         stem = counted.get((parts[:i], parts[i + 1 :]), {}).get(parts[i])
         if stem is not None:
@@ -132,7 +133,7 @@ def _without_counter(parts: Parts, counted: Mapping[_Place, Mapping[str, str]]) 
 
 
 def _counted(names: Collection[str]) -> dict[str, str]:
-    """For each of these names beside one another that is one of several counted ones, what stands before the number."""
+    """For each of these sibling names that ends in a counter, the part before the number."""
     numbers: dict[str, dict[str, str]] = defaultdict(dict)
     for name in names:
         if name.isdecimal():
@@ -149,11 +150,11 @@ def _counted(names: Collection[str]) -> dict[str, str]:
 
 
 def _counts(stem: str, numbers: Sequence[str], is_there: bool) -> bool:
-    """Whether the numbers behind a stem count recordings.
+    """Whether the numbers after a stem count captures.
 
-    They follow one another without a gap from 0 or 1 on, or from 2 where the stem alone is a name too; and the stem
-    neither holds a number (`filters_16`) nor ends in a word that a number goes with (`layers`). Where it does, or where
-    a folder's whole name is a number, numbers are believed that have leading zeros (`filters_16_8_01`).
+    They must be consecutive from 0 or 1, or from 2 if the stem alone is a name too; and the stem must neither contain a
+    number (`filters_16`) nor end in a word that takes a number (`layers`). Otherwise, or if the whole name is a number,
+    only numbers with leading zeros count (`filters_16_8_01`).
     """
     values = sorted(map(int, numbers))
     if len(values) + is_there < 2 or values[0] > 1 + is_there:

@@ -1,4 +1,4 @@
-"""Which steps of a profile to use: its own steps, or those of a chosen marker or range."""
+"""The choice of a profile's steps: all of its own, or those of a chosen marker or range."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Frames of host files that were read before, cached on this machine for the next time.
+"""A cache on this machine of the frames of host files that were read before.
 
-    seen/<key>.json    what a file with this path, size, times and inode held: the name of a pack, and a digest
-    packs/<name>.pack  its frames; the name follows from content, host name, steps and the reader's version
+    seen/<key>.json    the content of a file with this path, size, times and inode: a pack's name, and a digest
+    packs/<name>.pack  its frames; the name depends on content, host name, steps and the reader's version
 
-A file that was touched in any way has another key, so frames of another content are never taken for its own. File
-systems record times in steps of some milliseconds: of a file that was written just before it was read, the content is
-compared as well.
+A modified file gets another key, so it never gets the frames of its old content. The modification times of file
+systems have a resolution of some milliseconds: for a file that was written shortly before it was read, the content
+is compared as well.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
 _SETTLED_NS = 2 * 10**9
-"""No file system's times are coarser: what changed longer ago will have another time once it changes again."""
+"""No file system has a coarser resolution: a file unchanged for this long will get another time if it changes."""
 _MOST_MESSAGES = 20
 _MESSAGE_SHOWN_S = 600
-"""A message that is older asks nothing of the reader any more."""
+"""After this time, a message is no longer shown."""
 
 
 def pack_name(host: str, digest: str, choice: StepChoice = OWN_STEPS) -> str:
-    """The file of the frames that this version of the reader makes of such a file."""
+    """The file name of the frames that this version of the reader makes from a host file with this digest."""
     name = _digest([host, digest, choice.key, reader_version()])
     return f"packs/{name[:2]}/{name}.pack"
 
 
 @dataclass(frozen=True)
 class Stamp:
-    """What identifies a file's content without reading it. `is_settled`: any later change would change the stamp."""
+    """Identifies a file's content without reading it. `is_settled`: any later change would change the stamp."""
 
     parts: tuple[object, ...]
     is_settled: bool
 
     @property
     def digest(self) -> str:
-        """The stamp in few characters."""
+        """A short digest of the stamp."""
         return _digest(self.parts)
 
 
 def stamp_of(file: HostFile) -> Stamp | None:
-    """The file's stamp now; None where a change of it could go unnoticed."""
+    """The file's current stamp; None if a change could go undetected."""
     if file.source is not None:
         return Stamp((file.source.digest,), True) if file.source.is_versioned else None
     try:
@@ -70,7 +70,7 @@ def stamp_of(file: HostFile) -> Stamp | None:
 
 @dataclass
 class FrameCache:
-    """Frames by the files that they were made from. Whatever goes wrong here costs time only; `messages` report it."""
+    """Frames by the files that they were made from. Failures only cost time; they are reported in `messages`."""
 
     files: LocalFiles
     _messages: dict[str, float] = field(default_factory=dict, init=False)
@@ -82,13 +82,13 @@ class FrameCache:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """What went wrong in the last minutes, one sentence each, without repetition."""
+        """Failures of the last minutes, one sentence each, without duplicates."""
         now = time.monotonic()
         with self._lock:
             return tuple(message for message, when in self._messages.items() if now - when < _MESSAGE_SHOWN_S)
 
     def get(self, file: HostFile, choice: StepChoice, stamp: Stamp | None) -> HostFrames | None:
-        """The cached frames of the file, whose stamp is this; None where there are none."""
+        """The cached frames of the file with this stamp; None if there are none."""
         if stamp is None:
             return None
         seen = _seen_name(stamp, file, choice)
@@ -108,12 +108,12 @@ class FrameCache:
         return frames
 
     def add(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp | None) -> None:
-        """Cache frames, soon; `before`: the file's stamp when reading it began."""
+        """Cache frames, in the background; `before`: the file's stamp when reading it began."""
         if before is not None:
             self._writer.submit(self._add, file, choice, frames, before)
 
     def add_pack(self, name: str, data: bytes) -> None:
-        """Cache a pack of another store, soon."""
+        """Cache a pack of another store, in the background."""
         self._writer.submit(self._write, name, data)
 
     def flush(self) -> None:
@@ -123,7 +123,7 @@ class FrameCache:
     def _add(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp) -> None:
         now, is_sure = stamp_of(file), before.is_settled
         if now is None or now.parts != before.parts or not (is_sure or _digest_of_bytes(file.path) == frames.digest):
-            return  # it changed meanwhile
+            return  # it has changed meanwhile
         name = pack_name(file.host, frames.digest, choice)
         if self.files.has(name) or self._write(name, pack(frames)):
             self._write_seen(_seen_name(before, file, choice), name, frames.digest, is_sure)
@@ -132,7 +132,7 @@ class FrameCache:
         self._write(seen, json.dumps({"pack": name, "digest": digest, "is_sure": is_sure}).encode())
 
     def _write(self, name: str, data: bytes) -> bool:
-        """Whether the file could be written; reported where not."""
+        """Write a file; returns whether that succeeded, and reports a failure."""
         try:
             self.files.write(name, data)
         except OSError as error:
@@ -173,14 +173,14 @@ class FrameCache:
 
 
 def frame_cache() -> FrameCache | None:
-    """The cache of this machine, as the environment says; None where it is switched off."""
+    """The cache of this machine, as set in the environment; None if it is disabled."""
     folder = settings.store_folder(os.environ)
     return _frame_cache_in(folder, settings.store_bytes(os.environ)) if folder is not None else None
 
 
 @cache
 def _frame_cache_in(folder: Path, max_bytes: int) -> FrameCache:
-    """One object for all who ask, so that what goes wrong is reported once."""
+    """A single object for all callers, so that each failure is reported once."""
     return FrameCache(local_files(folder, max_bytes))
 
 
@@ -193,7 +193,7 @@ def _digest(content: object) -> str:
 
 
 def _digest_of_bytes(path: Path) -> str:
-    """That of the file's bytes; empty where they cannot be read."""
+    """The digest of the file's bytes; empty if they cannot be read."""
     digest = blake2b(digest_size=16)
     try:
         with os.fdopen(open_untouched(path), "rb") as file:

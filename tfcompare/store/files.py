@@ -1,4 +1,4 @@
-"""The files of a store, in a folder of this machine or anywhere that fsspec writes to."""
+"""The files of a store, in a local folder or any location that fsspec can write to."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ from tfcompare.text import is_url, text_of
 _T = TypeVar("_T")
 _ARRIVING = ".arriving-"
 _ABANDONED_AFTER_S = 3600
-"""A file that has been arriving for so long was left by a process that is gone."""
+"""A file that has been incomplete for this long was left by a process that has ended."""
 _USE_NOTED_EVERY_NS = 600 * 10**9
-"""A time of last use that is no older is good enough."""
+"""The last use is only recorded again if the recorded time is older than this."""
 _MEASURE_EVERY_S = 300
 _EVICTED = ("packs", "seen")
-"""Folders whose files can be made anew; those that describe runs are small."""
+"""Folders whose files can be created again, such as packs; the files that describe runs are small."""
 
 
 class StoreFiles(Protocol):
-    """Files by name, such as `packs/ab/….pack`. A file is there whole or not at all.
+    """Files by name, such as `packs/ab/….pack`. A file exists completely or not at all.
 
-    Raises `NotFetched` for what cannot be read, `TfcompareError` for what cannot be written or removed.
+    Methods raise `NotFetched` if reading fails, `TfcompareError` if writing or removing fails.
     """
 
     def read(self, name: str) -> bytes:
         """The file's bytes; raises FileNotFoundError."""
 
     def size(self, name: str) -> int | None:
-        """How many bytes it has; None where there is no such file."""
+        """Its size in bytes; None if it does not exist."""
 
     def write(self, name: str, data: bytes) -> None:
-        """Write the file, in place of one of that name."""
+        """Write the file, replacing an existing one."""
 
     def remove(self, names: list[str]) -> None:
-        """Remove the files, those that are there."""
+        """Remove those of the files that exist."""
 
     def listed(self, folder: str) -> list[StoredFile]:
-        """The files in that folder and below it, in no order."""
+        """The files in that folder and below it, in any order."""
 
     def holds_others(self) -> bool:
-        """Whether any file lies there."""
+        """Whether there are any files."""
 
     def __hash__(self) -> int:
-        """Equal for the files of one store: what its index holds is cached by them."""
+        """Equal for the files of the same store, to cache the contents of its index."""
 
 
 @dataclass(eq=False)
 class LocalFiles:
-    """A folder on this machine whose least recently used files are removed where it grows beyond `max_bytes`.
+    """A local folder from which the least recently used files are removed if it exceeds `max_bytes`.
 
-    A file is written beside its place and renamed, so that none is ever half there, and several processes can use the
-    folder. `max_bytes` None: no bound. Methods raise OSError.
+    A file is written under a temporary name and then renamed, so that it is never incomplete, and several processes can
+    use the folder. `max_bytes` None: no limit. Methods raise OSError.
     """
 
     folder: Path
@@ -82,11 +82,11 @@ class LocalFiles:
         return data
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file; False where that cannot be known."""
-        return os.path.isfile(self.folder / name)  # noqa: PTH113  it raises nothing
+        """Whether the file exists; False if that cannot be determined."""
+        return os.path.isfile(self.folder / name)  # noqa: PTH113  does not raise
 
     def write(self, name: str, data: bytes) -> None:
-        """Write the file, in place of one of that name."""
+        """Write the file, replacing an existing one."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, arriving = tempfile.mkstemp(prefix=_ARRIVING, dir=path.parent)
@@ -101,19 +101,19 @@ class LocalFiles:
         self._evict(len(data))
 
     def remove(self, name: str) -> None:
-        """Remove the file, if it is there."""
+        """Remove the file if it exists."""
         with suppress(OSError):
             (self.folder / name).unlink()
 
     def listed(self, folder: str) -> list[StoredFile]:
-        """The files in that folder and below it, in no order."""
+        """The files in that folder and below it, in any order."""
         return [
             StoredFile(path.relative_to(self.folder).as_posix(), status.st_size, status.st_mtime_ns)
             for path, status in _files_below(self.folder / folder)
         ]
 
     def _evict(self, written: int) -> None:
-        """Remove the least recently used files where there is too much; measured seldom, counted in between."""
+        """Remove the least recently used files above the limit; the total is measured rarely, otherwise estimated."""
         if self.max_bytes is None:
             return
         with self._lock:
@@ -123,7 +123,7 @@ class LocalFiles:
             self._measured = time.monotonic()
             files = sorted((f for folder in _EVICTED for f in self.listed(folder)), key=lambda f: (f.used_ns, f.name))
             self._bytes = sum(file.size_bytes for file in files)
-            for file in files[:-1]:  # the newest is what was written just now
+            for file in files[:-1]:  # the newest is the one just written
                 if self._bytes <= self.max_bytes:
                     break
                 with suppress(OSError):
@@ -133,7 +133,7 @@ class LocalFiles:
 
 @cache
 def local_files(folder: Path, max_bytes: int | None) -> LocalFiles:
-    """Those in that folder: one object for all who ask, which counts what all of them write."""
+    """The files in that folder: one shared object, which counts everything that is written."""
     return LocalFiles(folder, max_bytes)
 
 
@@ -186,14 +186,14 @@ class FolderFiles:
 
 
 def full_address(address: str) -> str:
-    """The address as it holds in any folder."""
+    """The address in a form that does not depend on the current folder."""
     return address if is_url(address) else str(Path(address).expanduser().absolute())
 
 
 def store_files(address: str) -> StoreFiles:
-    """The files of the store at a path or URL; nothing is asked of the network.
+    """The files of the store at a path or URL; does not access the network.
 
-    Raises `NoSuchPlace` for a URL of a kind at which there can be no store.
+    Raises `NoSuchPlace` for a kind of URL that does not support stores.
     """
     if is_url(address):
         return RemoteFiles(parse(address))
@@ -202,21 +202,21 @@ def store_files(address: str) -> StoreFiles:
 
 
 def is_own(address: str) -> bool:
-    """Whether the store there is the one that this machine caches frames in."""
+    """Whether the store there is this machine's cache of frames."""
     own = settings.store_folder(os.environ)
     return own is not None and not is_url(address) and Path(full_address(address)) == own.absolute()
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file has its own name, and is not just being written."""
+    """Whether a file is complete, which means that it has its final name."""
     return not path.name.startswith(_ARRIVING)
 
 
 def _files_below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files below a folder; what a killed process left half-written is removed."""
+    """The files below a folder; removes incomplete files left by killed processes."""
     with suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):  # gone since
+            with suppress(FileNotFoundError):  # removed meanwhile
                 if entry.is_dir(follow_symlinks=False):
                     yield from _files_below(Path(entry.path))
                 elif _is_whole(Path(entry.path)):

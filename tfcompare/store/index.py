@@ -1,10 +1,10 @@
-"""The index of a store: one row per run, with all that a list of runs shows, in few files of Parquet.
+"""The index of a store: one row per run, with everything that a list of runs shows, in a few Parquet files.
 
     index/<time of writing in ns>-<digest of the file>.parquet
 
-Each ingest adds a file of what it did; many are merged into one. Nothing is locked: of a run with several rows the
-latest counts, a merged file is there before those are removed that it was made from, and a reader that misses a file
-lists them anew. The digest in the name shows whether the content is as it was written.
+Each ingest adds a file with its changes; many files are merged into one. There are no locks: the latest row of a run
+counts, a merged file exists before its inputs are removed, and a reader that finds a file missing lists the files
+again. The digest in the name shows whether the content is intact.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _SUFFIX = ".parquet"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
 _REMOVALS_LISTED_NS = 24 * 3600 * 10**9
-"""For so long a row says that a run was removed, since an older file may still have it."""
+"""How long a row marks a removed run, since an older file may still contain it."""
 _MOST_BARS = 30
 
 
 @dataclass(frozen=True)
 class Row:
-    """A run in the index. `told` is None where it cannot be read; `is_removed`: it was removed from the store.
+    """A run in the index. `told` is None if the run is unreadable; `is_removed`: it was removed from the store.
 
-    Of long runs, `told.step_times_ms` are the largest of neighbouring steps, at most 30.
+    `told.step_times_ms` has at most 30 values: for long runs, each is the largest of several adjacent steps.
     """
 
     run: str
@@ -65,7 +65,7 @@ class Row:
 
 
 def row_of(record: Record) -> Row:
-    """The row of a run."""
+    """The row of a record."""
     return Row(
         run=record.run,
         parts=record.parts,
@@ -88,7 +88,7 @@ def row_of(record: Record) -> Row:
 
 @dataclass(frozen=True)
 class Index:
-    """The latest row of each run in the files of an index; their names; those of damaged ones."""
+    """The latest row of each run in the files of an index, the files' names, and the names of damaged ones."""
 
     rows: dict[str, Row]
     names: tuple[str, ...]
@@ -96,12 +96,12 @@ class Index:
 
     @property
     def runs(self) -> list[Row]:
-        """Those that were not removed."""
+        """The rows of runs that were not removed."""
         return [row for row in self.rows.values() if not row.is_removed]
 
 
 def read_index(files: StoreFiles) -> Index:
-    """The index as it is now. Files of it that were read before are cached in memory."""
+    """The current index. Files that were read before are cached in memory."""
     for _ in range(_TRIES):
         names = sorted(file.name for file in files.listed(FOLDER) if file.name.endswith(_SUFFIX))
         try:
@@ -112,12 +112,12 @@ def read_index(files: StoreFiles) -> Index:
 
 
 def forget() -> None:
-    """Read files of indexes anew from now on."""
+    """Clear the cache of index files."""
     _rows_in.cache_clear()
 
 
 def add_to_index(files: StoreFiles, rows: Iterable[Row]) -> str:
-    """Add a file with these rows, and return its name."""
+    """Add a file with these rows; returns its name."""
     data = to_bytes(list(rows))
     name = f"{FOLDER}/{time.time_ns():020d}-{_digest(data)}{_SUFFIX}"
     files.write(name, data)
@@ -125,7 +125,7 @@ def add_to_index(files: StoreFiles, rows: Iterable[Row]) -> str:
 
 
 def merge_index(files: StoreFiles, index: Index) -> None:
-    """Make one file of those that the index was read from."""
+    """Merge the files that the index was read from into one."""
     now = time.time_ns()
     rows = [row for row in index.rows.values() if not row.is_removed or now - row.ingested_ns < _REMOVALS_LISTED_NS]
     new = add_to_index(files, rows)
@@ -157,7 +157,7 @@ _JSON = ("parts", "problems", "host_names")
 
 
 def to_bytes(rows: Sequence[Row]) -> bytes:
-    """Rows as a file of Parquet."""
+    """Rows as a Parquet file."""
     table = pa.Table.from_pylist([_plain(row) for row in rows], _schema())
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd", write_statistics=False)
@@ -165,7 +165,7 @@ def to_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def from_bytes(data: bytes) -> list[Row]:
-    """The rows in a file of Parquet."""
+    """The rows in a Parquet file."""
     table = pq.read_table(pa.BufferReader(data), use_threads=False)
     columns = [table.column(name).to_pylist() for name in table.column_names]
     return [_row(dict(zip(table.column_names, values, strict=True))) for values in zip(*columns, strict=True)]
@@ -193,7 +193,7 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def _few(times: tuple[float, ...] | None) -> list[float] | None:
-    """At most 30 of them: of neighbours the largest."""
+    """At most 30 values, each the largest of several adjacent ones."""
     if times is None or len(times) <= _MOST_BARS:
         return None if times is None else list(times)
     size = -(-len(times) // _MOST_BARS)
@@ -211,7 +211,7 @@ def _row(values: dict[str, Any]) -> Row:
 
 @lru_cache(maxsize=4096)
 def _tuple(text: str) -> tuple[str, ...]:
-    """Of a JSON list. Runs of one program have the same hosts, which may be hundreds."""
+    """The tuple in a JSON list. Runs of one program have the same hosts, which may be hundreds, so it is cached."""
     return tuple(json.loads(text))
 
 

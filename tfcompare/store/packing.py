@@ -1,9 +1,9 @@
-"""The tables of a host file as one file of bytes, a *pack*: a zip of Parquet files behind a digest of it all.
+"""The tables of a host file in one file, a *pack*: a zip of Parquet files, preceded by a digest.
 
     TFCPACK1 | 16 bytes of digest | zip: manifest.json, steps.parquet, op_parts.parquet, …
 
-Any tool that opens zips shows the tables. A pack whose bytes are not those that were written is refused before any
-of them is read. Tables are read from a pack when they are first asked for.
+Any tool that opens zips can show the tables. A pack whose bytes do not match the digest is refused before any table is
+read. Tables are read from a pack on first use.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
 _MANIFEST = "manifest.json"
 _OLDEST = (1980, 1, 1, 0, 0, 0)
 _ROWS_OF_GROUP = 1 << 17
-"""So many rows are read for one of them."""
-_NOT_HELD = ("op_cells", "op_wall")
-"""Read from the pack each time: most of it by far, and little work compared with what is made of it."""
+"""The number of rows per Parquet row group: reading one row decodes its whole group."""
+_NOT_CACHED = ("op_cells", "op_wall")
+"""Tables that are read from the pack each time: they are by far the largest, and quick to read."""
 
 
 class Damaged(Exception):
-    """A pack's bytes are not those that were written."""
+    """The bytes of a file are not those that were written."""
 
 
 def pack(frames: HostFrames) -> bytes:
-    """The frames as bytes: the same frames give the same bytes."""
+    """The frames as bytes; equal frames give equal bytes."""
     manifest = {f.name: getattr(frames, f.name) for f in fields(frames) if f.name != "tables"}
-    held_bytes = sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_HELD)
+    held_bytes = sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED)
     manifest |= {"origin": asdict(frames.origin), "memory_bytes": held_bytes}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as members:
@@ -57,9 +57,9 @@ def pack(frames: HostFrames) -> bytes:
 
 
 def unpack(data: bytes) -> HostFrames:
-    """The frames that `pack` was given; their tables are read from `data` as they are asked for.
+    """The frames in the result of `pack`; their tables are read from `data` on first use.
 
-    Raises `Damaged` for bytes that are not as they were written.
+    Raises `Damaged` for bytes that have changed since they were written.
     """
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
@@ -78,7 +78,7 @@ def unpack(data: bytes) -> HostFrames:
 
 
 class PackedTables(Tables):
-    """The tables in a pack. Each is read when it is first asked for, and then held in memory unless it is large."""
+    """The tables in a pack. Each is read on first use, and then held in memory unless it is large."""
 
     def __init__(self, members: zipfile.ZipFile) -> None:
         self._members = members
@@ -88,7 +88,7 @@ class PackedTables(Tables):
         if name in self._held:
             return self._held[name]
         frame = self.read(name)
-        if name not in _NOT_HELD:
+        if name not in _NOT_CACHED:
             self._held[name] = frame
         return frame
 
@@ -100,7 +100,7 @@ class PackedTables(Tables):
         return len(self._members.namelist()) - 1
 
     def read(self, name: str, columns: Sequence[str] | None = None, rows: slice = ALL_ROWS) -> pd.DataFrame:
-        """See `Tables`: of other columns and ranges of rows nothing is decoded."""
+        """See `Tables`: other columns and row groups are not decoded."""
         file = pq.ParquetFile(pa.BufferReader(self._members.read(f"{name}.parquet")))
         first, stop, _ = rows.indices(file.metadata.num_rows)
         groups = range(first // _ROWS_OF_GROUP, -(-stop // _ROWS_OF_GROUP))
@@ -113,7 +113,7 @@ class PackedTables(Tables):
 def _parquet(frame: pd.DataFrame) -> memoryview:
     out = io.BytesIO()
     table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
-    # quick to read: that is what it is for
+    # optimized for reading
     pq.write_table(table, out, row_group_size=_ROWS_OF_GROUP, compression="lz4", write_statistics=False)
     return out.getbuffer()
 

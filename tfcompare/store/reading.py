@@ -1,4 +1,4 @@
-"""Read the host files of a run, several at once: from this machine's cache, a store of runs, or the profiles."""
+"""Reads the host files of a run in parallel: from this machine's cache, a store of runs, or the profiles."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _READERS = 4
 _FETCHERS = 8
 
 Progress = Callable[[int, int], None]
-"""Called with (host files read, host files in all) or, of remote ones, with (bytes fetched, bytes in all)."""
+"""Called with (host files read, all host files) or, for remote files, with (bytes fetched, all bytes)."""
 
 
 def read_hosts(
     found: FoundRun, reader: HostReader, progress: Progress | None
 ) -> tuple[list[HostFrames], list[TfcompareError]]:
-    """(what the readable host files give, sorted by host; why the others cannot be read).
+    """(the frames of the readable host files, sorted by host; why the others cannot be read).
 
-    Raises `NotFetched` where one cannot be read this time, `NoOtherSteps` where one cannot be read with these steps.
+    Raises `NotFetched` if a file is temporarily unavailable, `NoOtherSteps` if one cannot be read with these steps.
     """
     hosts: list[HostFrames] = []
     failures: list[TfcompareError] = []
@@ -52,7 +52,7 @@ def read_hosts(
             try:
                 hosts.append(future.result())
             except TfcompareError as error:
-                if isinstance(error, (NotFetched, NoOtherSteps)):  # no verdict on the file itself
+                if isinstance(error, (NotFetched, NoOtherSteps)):  # not a problem of the file itself
                     reader.stop()
                     raise
                 failures.append(error)
@@ -65,13 +65,13 @@ def read_hosts(
 
 
 class _Stopped(BaseException):
-    """Nobody waits for the file any more."""
+    """Nobody is waiting for the file any more."""
 
 
 class HostReader:
-    """Reads host files on several threads; remote ones are fetched before, and locked while they are read.
+    """Reads host files on several threads; remote ones are fetched first, and locked while they are read.
 
-    `choice`: which steps count; `remarks`, each once: what came up that is of this machine and not of the profiles.
+    `choice`: which steps to include; `remarks`, without duplicates: problems of this machine rather than the profiles.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class HostReader:
         self.remarks: dict[str, None] = {}
 
     def read(self, file: HostFile) -> HostFrames:
-        """The frames of a host file: cached, stored, or built now and then cached."""
+        """The frames of a host file: from the cache, from the store, or built from the profile and then cached."""
         if self._is_stopped:
             raise _Stopped
         if file.stored is None:
@@ -99,14 +99,14 @@ class HostReader:
         return self._with_other_steps(file, file.stored.name)
 
     def stop(self) -> None:
-        """Give up what is being fetched; what has arrived stays."""
+        """Abort fetching; what has arrived remains."""
         self._is_stopped = True
 
     def _stored(self, file: HostFile, stored: StoredPack) -> HostFrames:
-        """The frames in the file's pack; where that is damaged or gone, those of the profile, if they are the same.
+        """The frames in the file's pack; if it is damaged or missing, those of the profile if it has the same content.
 
-        Raises `NotFetched` where the store cannot be read, and `TfcompareError` where there is no pack that can be
-        used, nor the profile that it was made from.
+        Raises `NotFetched` if the store cannot be read, and `TfcompareError` if there is neither a usable pack nor the
+        profile that it was made from.
         """
         if self._cache is not None and (frames := _cached_pack(self._cache, stored.name)) is not None:
             return frames
@@ -122,7 +122,7 @@ class HostReader:
         return frames
 
     def _rebuilt(self, file: HostFile, stored: StoredPack, what: str) -> HostFrames:
-        """Frames built from the profile itself, and put into the store, where they are those that were there."""
+        """Frames built from the profile and put into the store, if they are the same as before."""
         problem = f"{shown(stored.store)}/{stored.name}: what the store held of {text_of(str(file.where))} {what}"
         frames = None
         with suppress(TfcompareError):
@@ -130,13 +130,13 @@ class HostReader:
         if frames is None or pack_name(file.host, frames.digest) != stored.name:
             why = "cannot be read here" if frames is None else "is another one now"
             raise TfcompareError(f"{problem}, and the profile {why}; run `tfcompare ingest` again where it is")
-        with suppress(TfcompareError):  # a store that is read-only
+        with suppress(TfcompareError):  # a read-only store
             store_files(stored.store).write(stored.name, pack(frames))
         self.remarks[f"{problem}; it was made anew from the profile"] = None
         return frames
 
     def _with_other_steps(self, file: HostFile, pack: str) -> HostFrames:
-        """Those of a stored run: a store has the steps that the profiles themselves mark."""
+        """The frames of a stored run's profile: a store only has the steps that the profiles themselves mark."""
         try:
             frames = self._cached_or_built(file)
         except NoSuchPlace as error:
@@ -159,7 +159,7 @@ class HostReader:
         return frames
 
     def _built(self, file: HostFile) -> HostFrames:
-        """The frames of a profile. A fetched copy that turns out to be damaged is fetched anew."""
+        """The frames of a profile. If a fetched copy is damaged, it is fetched again."""
         if file.source is None:
             return self._frames(file, file.path)
         cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
@@ -182,7 +182,7 @@ class HostReader:
             with self._at_once:
                 profile = read(path)
                 return build(profile.space, file.host, profile.digest, self.choice)
-        except (NotAProfile, NoSuchMarker, NoSuchSteps) as error:  # the former also of a damaged XLA program within
+        except (NotAProfile, NoSuchMarker, NoSuchSteps) as error:  # NotAProfile also for a damaged XLA program in it
             raise error.at(file.where) from None
 
     def _fetched(self, file: HostFile, here: int) -> None:
@@ -195,7 +195,7 @@ class HostReader:
 
 
 def _cached_pack(cache: FrameCache, name: str) -> HostFrames | None:
-    """The frames of a pack of another store that is cached; None where it is not, or is damaged."""
+    """The cached frames of a pack of another store; None if they are not cached, or damaged."""
     try:
         return _unpacked(cache.files.read(name), name)
     except Damaged:
@@ -206,7 +206,7 @@ def _cached_pack(cache: FrameCache, name: str) -> HostFrames | None:
 
 
 def _unpacked(data: bytes, name: str) -> HostFrames:
-    """The frames of a pack; raises `Damaged` also for those of another one."""
+    """The frames of a pack; raises `Damaged` if they belong to another pack."""
     frames = unpack(data)
     if pack_name(frames.host, frames.digest) != name:
         raise Damaged

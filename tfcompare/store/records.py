@@ -1,6 +1,6 @@
-"""What a store knows of a run: where it came from, its host files and their packs, and what a list of runs shows.
+"""A store's record of a run: its source, its host files and their packs, and what a list of runs shows.
 
-A record is a file of JSON behind a digest of itself, `runs/<digest of the run's id>.json`.
+A record is a JSON file, preceded by its digest: `runs/<digest of the run's id>.json`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tfcompare.text import is_url
 
 @dataclass(frozen=True)
 class StoredHost:
-    """A host file as it was read. `stamp` is empty where a change of the file could go unnoticed.
+    """A host file as it was read. `stamp` is empty if a change of the file could go undetected.
 
-    `pack` is empty where it could not be read: `failure` says why, in a sentence.
+    `pack` is empty if the file could not be read: `failure` is the reason, in a sentence.
     """
 
     host: str
@@ -41,12 +41,12 @@ class StoredHost:
 
     @classmethod
     def of(cls, file: HostFile, stamp: str) -> StoredHost:
-        """A host file that is about to be read."""
+        """A host file that will be read."""
         version = None if file.source is None else file.source.version
         return cls(file.host, str(file.where), file.size_bytes, file.modified_ns, stamp, version)
 
     def file(self, store: str) -> HostFile:
-        """The host file with its frames in that store."""
+        """The host file, with the location of its frames in that store."""
         pack = StoredPack(store, self.pack)
         if not is_url(self.path):
             return HostFile(self.host, Path(self.path), self.size_bytes, self.modified_ns, stored=pack)
@@ -59,8 +59,8 @@ class StoredHost:
 class Record:
     """A run in a store.
 
-    `parts`, `own` and `in_run_folder` are what its name is made from (`naming.Address`), `place` where it was found,
-    `problems` those of its folder; `reader` the version that made its packs. `told` is None where it cannot be read.
+    `parts`, `own` and `in_run_folder` are the input for its name (`naming.Address`), `place` is where it was found,
+    `problems` those of its folder; `reader` the version that made its packs. `told` is None if it cannot be read.
     """
 
     run: str
@@ -85,17 +85,17 @@ class Record:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all host files, also of those that could not be read."""
+        """The size of all host files, including unreadable ones."""
         return sum(host.size_bytes for host in self.hosts)
 
     @property
     def all_problems(self) -> tuple[str, ...]:
-        """Those of its folder, and which host files are left out."""
+        """The problems of its folder, and the host files that are left out."""
         return (*self.problems, *(f"left out: {host.failure}" for host in self.hosts if host.failure))
 
     @property
     def stamps(self) -> str:
-        """A digest that differs once any of it is to be read anew; empty where a change could go unnoticed."""
+        """A digest that changes if any file has to be read again; empty if a change could go undetected."""
         if any(not host.stamp for host in self.hosts):
             return ""
         return _digest([[(h.host, h.path, h.stamp) for h in self.hosts], self.problems, self.reader, self.place])
@@ -106,7 +106,7 @@ class Record:
 
 
 def unread(find: UnnamedRun) -> Record:
-    """What is known of a run whose files are about to be read. Each file's stamp is taken now."""
+    """The record of a run whose files will be read. Takes the stamp of each file now."""
     run, address = find.run, find.address
     hosts = []
     for file in run.files:
@@ -127,18 +127,18 @@ def unread(find: UnnamedRun) -> Record:
 
 
 def record_name(run: str) -> str:
-    """The file of a run's record."""
+    """The file name of a run's record."""
     return f"runs/{_digest(run)}.json"
 
 
 def to_bytes(record: Record) -> bytes:
-    """The record as a file holds it."""
+    """The record as the bytes of its file."""
     fields = asdict(record) | {"recorded": record.recorded.isoformat()}
     return json.dumps({"digest": _digest(fields), "record": fields}, default=_plain).encode()
 
 
 def from_bytes(data: bytes) -> Record:
-    """The record in a file; raises `Damaged` for one that is not as it was written."""
+    """The record in the bytes of a file; raises `Damaged` if they have changed since they were written."""
     try:
         content = json.loads(data)
         fields = content["record"]

@@ -1,4 +1,4 @@
-"""Files of a store on another machine, by the drivers of fsspec."""
+"""Files of a store on another machine, through fsspec's drivers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tfcompare.sources.remote.stores import Objects, connect, forget_connections
 
 _TRANSFER_S = 300
 _AT_ONCE = 1000
-"""Objects that one request removes."""
+"""The number of objects removed per request."""
 _ATOMIC = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "memory")
-"""Protocols that show a file only once it is whole; elsewhere it is written under another name first."""
+"""Protocols where a file appears only when it is complete; elsewhere it is first written under another name."""
 _ARRIVING = "arriving-"
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a store: its name, and when it was written or, on this machine, last used."""
+    """A file of a store: its name, and when it was written or (on this machine) last used."""
 
     name: str
     size_bytes: int
@@ -44,7 +44,7 @@ class RemoteFiles:
 
     def read(self, name: str) -> bytes:
         """See `StoreFiles`."""
-        # Else its driver asks for the size before, to fetch large files in pieces.
+        # Without this option the driver first requests the size, to fetch large files in pieces.
         options = {"max_concurrency": 1} if self.place.path.protocol in ("s3", "s3a") else {}
         data: bytes = self._ask("cat_file", name, timeout_s=_TRANSFER_S, **options)
         return data
@@ -74,7 +74,7 @@ class RemoteFiles:
             keys = [self._key(name) for name in names[start : start + _AT_ONCE]]
             try:
                 self._objects.ask("rm", keys, timeout_s=_TRANSFER_S)
-            except FileNotFoundError:  # some drivers complain of one that is gone already
+            except FileNotFoundError:  # some drivers raise if it is gone already
                 for key in keys:
                     self._remove_one(key)
             except Exception as error:
@@ -129,7 +129,7 @@ class RemoteFiles:
             raise
         except NoSuchPlace:
             raise
-        except Exception as error:  # drivers raise what they like
+        except Exception as error:  # drivers raise any exception
             raise self._failed(error, NotFetched) from error
 
     def _change(self, what: str, name: str, *args: Any, **options: Any) -> None:

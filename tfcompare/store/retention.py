@@ -1,6 +1,6 @@
-"""How much a store holds, and how it is made smaller: run by run, those first that were not used for longest.
+"""Reports the size of a store and shrinks it, removing the least recently used runs first.
 
-Only files whose names a store gives are looked at and removed: whatever else lies there stays.
+Only files with names that a store uses are counted and removed; all others remain.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _FOLDERS = ("packs", "seen", "runs", "index")
 _ARRIVING = re.compile(r"\.arriving-\w+")
 _AT_ONCE = 32
 _BEING_INGESTED_NS = 24 * 3600 * 10**9
-"""A pack without a run that is no older may belong to one that is being ingested."""
+"""A newer pack without a run may belong to a run that is being ingested."""
 
 
 @dataclass(frozen=True)
 class Holdings:
-    """What a store holds. `bytes` is that of all its files."""
+    """The contents of a store. `bytes` is the size of all its files."""
 
     runs: int
     packs: int
@@ -41,7 +41,7 @@ class Holdings:
 
 
 def holdings(store: Store) -> tuple[Holdings, tuple[str, ...]]:
-    """(what there is; messages about the store)."""
+    """(the contents; messages about the store)."""
     files = _files(store)
     index, messages = store.index()
     packs = sum(file.name.startswith("packs/") for file in files)
@@ -49,7 +49,7 @@ def holdings(store: Store) -> tuple[Holdings, tuple[str, ...]]:
 
 
 def clear(store: Store) -> int:
-    """Remove all that the store holds, and return how many bytes that was. The mark goes last."""
+    """Remove everything in the store; returns the bytes removed. The file that marks it as a store is removed last."""
     files = _files(store)
     names = [file.name for file in files]
     store.files.remove([name for name in names if name != MARK])
@@ -60,9 +60,9 @@ def clear(store: Store) -> int:
 
 
 def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
-    """Make the store no larger than that, and return (runs removed, bytes removed).
+    """Shrink the store to at most `max_bytes`; returns (runs removed, bytes removed).
 
-    Packs that belong to no run go first, then runs, those first that were not used (behind a URL: written) for longest.
+    First removes packs that belong to no run, then the least recently used runs (behind a URL: the oldest).
     """
     files = _files(store)
     excess = _bytes(files) - max_bytes
@@ -89,7 +89,7 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
 
 
 def _remove(store: Store, records: list[Record], packs: list[str]) -> None:
-    """Remove runs: from the index first, so that none is listed that cannot be opened."""
+    """Remove runs, first from the index, so that no listed run is missing."""
     if not records:
         return
     index, _ = store.index()
@@ -112,7 +112,7 @@ def _used_ns(record: Record, packs: dict[str, StoredFile]) -> int:
 
 
 def _records(store: Store) -> list[Record]:
-    """Those of all runs in the index. One that is damaged has nothing to be removed by: its packs belong to no run."""
+    """The records of all runs in the index, except damaged ones, whose packs count as belonging to no run."""
 
     def read(run: str) -> Record | None:
         with suppress(Damaged):
@@ -135,7 +135,7 @@ def _bytes(files: list[StoredFile]) -> int:
 
 
 def _remove_folders(folder: Path) -> None:
-    """Remove what a killed process left half-written, and folders that hold nothing any more."""
+    """Remove incomplete files of killed processes, and empty folders."""
     for name in _FOLDERS:
         for path in sorted((folder / name).rglob("*"), reverse=True):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A store of runs: the runs in it by its index, and each run's record when it is opened."""
+"""A store of runs: its index lists the runs, and each run's record is read when the run is opened."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ MARK = "tfcompare-store.json"
 _FORMAT = 1
 _AT_ONCE = 32
 _MOST_FILES = 16
-"""More files of an index than this are merged."""
+"""An index with more files is merged."""
 
 
 class _DamagedMark(TfcompareError):
-    """The file that marks a folder as a store is not as it was written."""
+    """The file that marks a folder as a store is damaged."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,14 @@ class Store:
 
     @property
     def shown(self) -> str:
-        """Its address without what is secret."""
+        """Its address without secrets."""
         return shown(self.address)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Store, (self.address,)
 
     def check(self) -> None:
-        """Raises `NoRuns` where there is no store, `TfcompareError` where it is one of a later version."""
+        """Raises `NoRuns` if there is no store, `TfcompareError` if its version is newer."""
         try:
             is_known = json.loads(self.files.read(MARK))["format"] == _FORMAT
         except FileNotFoundError:
@@ -63,7 +63,7 @@ class Store:
             raise TfcompareError(f"{self.shown}: was made by a later version of tfcompare; install that version")
 
     def _was_begun(self) -> bool:
-        """Whether it is a store by now: another may begin it at the same time."""
+        """Whether it is a store now: another process may create it at the same time."""
         try:
             self.check()
         except NoRuns:
@@ -71,7 +71,7 @@ class Store:
         return True
 
     def begin(self) -> None:
-        """Make it a store, unless it is one. Raises `TfcompareError` where other files lie there."""
+        """Make it a store unless it is one. Raises `TfcompareError` if it contains other files."""
         try:
             self.check()
         except NoRuns:
@@ -86,13 +86,13 @@ class Store:
         self.files.write(MARK, json.dumps({"format": _FORMAT}).encode())
 
     def index(self) -> tuple[Index, tuple[str, ...]]:
-        """(the index as it is now; messages). Damaged files of it are made anew from the runs' records."""
+        """(the current index; messages). Damaged index files are rebuilt from the runs' records."""
         index = read_index(self.files)
         if not index.damaged:
             return index, ()
         rows = self._missing_rows(index)
         messages = [f"{self.shown}/{name}: is damaged; the runs in it were listed anew" for name in index.damaged]
-        with suppress(TfcompareError):  # a store that is read-only
+        with suppress(TfcompareError):  # a read-only store
             add_to_index(self.files, rows)
             self.files.remove(list(index.damaged))
         whole = tuple(name for name in index.names if name not in index.damaged)
@@ -105,7 +105,7 @@ class Store:
         return [StoredRun.of(row, self) for row in index.runs], messages
 
     def record(self, run: str) -> Record | None:
-        """A run's record; None where there is none. Raises `Damaged`."""
+        """A run's record; None if it does not exist. Raises `Damaged`."""
         try:
             return from_bytes(self.files.read(record_name(run)))
         except FileNotFoundError:
@@ -123,13 +123,13 @@ class Store:
             add_to_index(self.files, rows)
 
     def tidy(self) -> None:
-        """Merge the index where it has become many files."""
+        """Merge the index if it has many files."""
         index, _ = self.index()
         if len(index.names) > _MOST_FILES:
             merge_index(self.files, index)
 
     def _missing_rows(self, index: Index) -> list[Row]:
-        """The rows of runs that are in no readable file of the index."""
+        """The rows of runs that are not in any readable file of the index."""
         known = {record_name(run) for run in index.rows}
         names = [file.name for file in self.files.listed("runs") if file.name not in known]
         with ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -55,7 +55,7 @@ class StoredRun(FoundRun):
         )
 
     def opened(self) -> StoredRun:
-        """See `FoundRun`; raises `TfcompareError` where its record is of no use."""
+        """See `FoundRun`; raises `TfcompareError` if its record is unusable."""
         if not self.is_readable or self.files:
             return self
         where = f"{self.store.shown}/{record_name(self.id)}"
@@ -120,7 +120,7 @@ class StoredRun(FoundRun):
         return blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def find(self) -> UnnamedRun:
-        """The run, and what its name is made from."""
+        """The run, and the input for its name."""
         return UnnamedRun(self, Address(self.id, self.row.parts, self.row.own, self.row.in_run_folder))
 
     def __eq__(self, other: object) -> bool:
@@ -130,9 +130,9 @@ class StoredRun(FoundRun):
         return hash((self.stat_key, self.name))
 
     def _from_profiles(self, problem: str) -> StoredRun:
-        """The run with the host files themselves, where none has changed.
+        """The run with the host files themselves, if none of them has changed.
 
-        The record is removed, so that an ingest writes it anew.
+        Removes the record, so that an ingest writes it again.
         """
         with suppress(TfcompareError):
             self.store.files.remove([record_name(self.id)])
@@ -146,16 +146,16 @@ class StoredRun(FoundRun):
 
 
 def named(runs: Iterable[StoredRun]) -> list[StoredRun]:
-    """The runs under names that differ, in the order in which they were recorded."""
+    """The runs with unique names, by capture time."""
     ordered = sorted(runs, key=lambda run: (run.recorded, run.id))
     names = display_names([run.find().address for run in ordered])
     return [replace(run, name=name) for run, name in zip(ordered, names, strict=True)]
 
 
 def one_of(runs: Sequence[StoredRun], wanted: str, store: Store) -> StoredRun:
-    """The run with that id, or else that name or the end of an id that no other has.
+    """The run with that id, or else with that name or a unique end of its id.
 
-    Raises `TfcompareError`, which names the nearest, where there is none, several, or it cannot be read.
+    Raises `TfcompareError`, naming the most similar runs, if there is none, several, or it cannot be read.
     """
     found = [run for run in runs if run.id == wanted] or [run for run in runs if run.name == wanted]
     found = found or [run for run in runs if run.id.endswith(f"/{wanted}")]
@@ -170,7 +170,7 @@ def one_of(runs: Sequence[StoredRun], wanted: str, store: Store) -> StoredRun:
 
 
 def nearest(runs: Sequence[StoredRun], wanted: str, store: Store) -> TfcompareError:
-    """The error that no run goes by that, which names those whose ids or names are most like it."""
+    """The error that no run matches, with the runs whose ids or names are most similar."""
     scores = sorted(runs, key=lambda run: -max(_likeness(wanted, run.id), _likeness(wanted, run.name)))
     near = ", ".join(run.id for run in scores[:_NEAREST]) or "none"
     return TfcompareError(f"{store.shown}: has no run {wanted!r}; the nearest of its {len(runs):,}: {near}")
@@ -188,14 +188,14 @@ def _of_other_reader(row: Row, store: Store) -> str:
 
 
 def _ingest_command(row: Row, store: str) -> str:
-    """What to type in a shell to ingest the run into the store at that address under the same id."""
+    """The shell command that ingests the run into the store at that address under the same id."""
     words = ["tfcompare", "ingest", text_of(_ingested_from(row))]
     words += [] if is_own(store) else [STORE_OPTION, shown(store)]
     return shlex.join(words)
 
 
 def _ingested_from(row: Row) -> str:
-    """The place that it was ingested from, or one that gives the same id."""
+    """The place that it was ingested from, or one that results in the same id."""
     deeper = row.run.count("/")
     if is_url(row.place):
         return row.place.rsplit("/", deeper)[0]

@@ -1,4 +1,4 @@
-"""Which version of the reader made a frame: frames of another one are not used."""
+"""The version of the reader that made a frame; frames of other versions are not used."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from hashlib import blake2b
 from pathlib import Path
 
 _CODE = ("__init__.py", "frames", "schema", "store", "xspace", "run.py", "tools/listing.py")
-"""What makes packs of profiles and records of runs, and the package's version."""
+"""The modules that make packs and records, and the file with the package's version."""
 
 
 @cache
 def reader_version() -> str:
-    """A digest of the code that turns a profile into frames, so that nobody has to remember to count a version up."""
+    """A digest of the code that turns a profile into frames, which makes manual version numbers unnecessary."""
     package = Path(__file__).parent.parent
     digest = blake2b(digest_size=8)
     for part in _CODE:

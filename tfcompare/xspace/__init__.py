@@ -1,4 +1,4 @@
-"""From bytes to a columnar XSpace: the only place that knows the wire format."""
+"""Parses bytes into a columnar XSpace. No other package depends on the wire format."""
 
 from tfcompare.xspace.reader import HostProfile, parse, read
 from tfcompare.xspace.space import Events, Lines, Plane, Stats, StringStat, XSpace

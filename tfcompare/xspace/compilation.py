@@ -1,4 +1,4 @@
-"""Loops over profile data, compiled by numba and cached on disk."""
+"""Compiles loops over profile data with numba, cached on disk."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numba
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-Int = Any  # a 64-bit integer, of Python or of numpy: compiled code does not tell them apart
+Int = Any  # a 64-bit integer of Python or numpy, which are the same in compiled code
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
     """`function` compiled on first call for each combination of argument types, releasing the GIL; cached on disk.
 
-    numba compiles anew when the function's own file has changed, not when a constant or function of another file has.
+    numba recompiles if the function's own file has changed, but not if a constant or function in another file has.
     """
     return _compiled(function)
 
@@ -29,5 +29,5 @@ def inlined(function: F) -> F:
 def _compiled(function: F, *, forceinline: bool = False) -> F:
     try:
         return cast(F, numba.njit(cache=True, nogil=True, forceinline=forceinline)(function))
-    except RuntimeError:  # numba finds no folder that it can write to
+    except RuntimeError:  # numba has no writable cache folder
         return cast(F, numba.njit(nogil=True, forceinline=forceinline)(function))

@@ -1,4 +1,4 @@
-"""Gzipped profiles: expanded in memory, and never further than a profile can grow."""
+"""Decompresses gzipped profiles in memory, up to the size that a profile can have."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import zlib
 from tfcompare.errors import NotAProfile
 
 MAX_EXPANDED_BYTES = 8 << 30
-"""A gzipped file that grows beyond this is refused."""
+"""The maximum decompressed size; larger files are refused."""
 
 _MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
-_USUAL_GROWTH, _FREE_GROWTH_BYTES = 100, 64 << 20  # profiles grow by three to eight times
+_USUAL_GROWTH, _FREE_GROWTH_BYTES = 100, 64 << 20  # profiles expand by a factor of three to eight
 
 
 def is_gzipped(data: bytes | memoryview) -> bool:
-    """Whether the data begins as a gzip file does."""
+    """Whether the data begins like a gzip file."""
     return bytes(data[:2]) == _MAGIC
 
 
 def expand(data: bytes) -> bytes:
-    """gunzip, member by member, never beyond `MAX_EXPANDED_BYTES` nor many times what profiles grow by.
+    """Decompress gzip data with any number of members, limited to `MAX_EXPANDED_BYTES` and to a plausible ratio.
 
-    Raises `NotAProfile` where the data is damaged, breaks off, or grows too far.
+    Raises `NotAProfile` if the data is damaged, truncated, or expands too much.
     """
     limit = min(MAX_EXPANDED_BYTES, _FREE_GROWTH_BYTES + _USUAL_GROWTH * len(data))
     out = bytearray()

@@ -1,4 +1,4 @@
-"""HLO instructions: names and types, read from the serialized `HloProto` that a profile carries for each XLA program.
+"""HLO instructions: names and types, from the serialized `HloProto` that a profile contains for each XLA program.
 
 Field numbers are those of `hlo.proto` and `xla_data.proto` (OpenXLA).
 """
@@ -15,13 +15,13 @@ _MODULE, _COMPUTATION, _INSTRUCTION = 1, 3, 2
 _NAME, _SHAPE, _METADATA, _ID, _OPERANDS = 1, 3, 7, 35, 36
 _ELEMENT_TYPE, _TUPLE_SHAPES = 2, 4
 _OP_TYPE, _OP_NAME = 1, 2
-_TYPES_END = 64  # beyond all there are: what a damaged file claims must not pile up from instruction to instruction
+_TYPES_END = 64  # more than all existing types, so that types in a damaged file cannot accumulate without limit
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 class Instruction(NamedTuple):
-    """An HLO instruction's name, the framework op it came from (`op_name:op_type`, or empty), and the types of what it
-    makes and takes, as numbers of `PrimitiveType` (`xla_data.proto`)."""
+    """An HLO instruction's name, the framework op it came from (`op_name:op_type`, or empty), and the types of its
+    outputs and operands, as `PrimitiveType` numbers (`xla_data.proto`)."""
 
     name: str
     tf_op: str
@@ -35,7 +35,7 @@ class _Read(NamedTuple):
 
 
 def instructions(proto: memoryview) -> dict[str, Instruction]:
-    """The instructions of an `HloProto` by name; raises `NotAProfile` where its bytes make no sense."""
+    """The instructions of an `HloProto` by name; raises `NotAProfile` if its bytes are invalid."""
     out: dict[str, Instruction] = {}
     for module in _messages(proto, _MODULE):
         for computation in _messages(module, _COMPUTATION):
@@ -48,7 +48,7 @@ def instructions(proto: memoryview) -> dict[str, Instruction]:
 
 
 def _instruction(message: memoryview) -> _Read:
-    """With the types of what it makes alone."""
+    """An instruction with the types of its outputs only."""
     name, tf_op, own_id = "", "", 0
     types: frozenset[int] = frozenset()
     operands: list[int] = []
@@ -74,7 +74,7 @@ def _tf_op(metadata: memoryview) -> str:
 
 
 def _element_types(shape: memoryview) -> frozenset[int]:
-    """Those of an array, or of all that a tuple holds."""
+    """The element type of an array, or those of all arrays in a tuple."""
     found = set()
     waiting = [shape]
     while waiting:
@@ -99,7 +99,7 @@ def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, memoryview | int]]:
-    """(field number, content) of each length-delimited field, (field number, value) of each varint; no others."""
+    """(field number, content) of each length-delimited field, (field number, value) of each varint; skips others."""
     at, end = 0, len(message)
     while at < end:
         tag, at = _varint(message, at)

@@ -1,4 +1,4 @@
-"""Ids and texts to dense codes, and ids to rows."""
+"""Maps ids and texts to dense codes, and ids to rows."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from tfcompare.xspace.compilation import Array, Int, compiled
 
 SEED = secrets.randbits(62)
-"""Makes where things fall in a hash table unknown to whoever writes a file; no result depends on it."""
+"""A random seed, so that a crafted file cannot cause hash collisions; results do not depend on it."""
 
 
 @compiled
 def replace(codes: Array, by: Array) -> None:
-    """Each code by what stands in its place of `by`."""
+    """Replace each code in place by the element of `by` at that index."""
     for i in range(codes.size):
         codes[i] = by[codes[i]]
 
 
 def used(codes: Array, size: int) -> Array:
-    """Which of the codes from 0 to `size` occur, in order."""
+    """The codes from 0 to `size` that occur, in ascending order."""
     occurs = np.zeros(size, np.bool_)
     occurs[codes] = True
     return np.flatnonzero(occurs)
 
 
 def grouped(codes: Array, size: int) -> tuple[Array, Array]:
-    """(where the rows of each code from 0 to `size` begin, and the end; the rows code by code, in order)."""
+    """(where the rows of each code from 0 to `size` begin, and the end; the rows sorted by code)."""
     first, rows = np.zeros(size + 2, np.int32), np.empty(len(codes), np.int32)
     count_each(codes, first[2:])
     np.cumsum(first, out=first)
@@ -37,7 +37,7 @@ def grouped(codes: Array, size: int) -> tuple[Array, Array]:
 
 @compiled
 def count_each(codes: Array, counts: Array) -> None:
-    """Add to `counts` how often each code from 0 occurs."""
+    """Add the number of occurrences of each code to `counts`."""
     for i in range(codes.size):
         if codes[i] >= 0:
             counts[codes[i]] += 1
@@ -45,7 +45,7 @@ def count_each(codes: Array, counts: Array) -> None:
 
 @compiled
 def put_each(codes: Array, place: Array, rows: Array) -> None:
-    """Put the rows of each code from 0 into `rows`, where those of each begin at its `place`, which moves on."""
+    """Write the rows of each code into `rows`, from the code's `place` on; advances `place`."""
     for i in range(codes.size):
         if codes[i] >= 0:
             at = place[codes[i]]
@@ -55,10 +55,10 @@ def put_each(codes: Array, place: Array, rows: Array) -> None:
 
 @compiled
 def last_of_each(stats: Array, owner: Array, kind: Array, wanted: Array, kinds: Int, out: Array) -> None:
-    """Fill `out`, for each of the owners `wanted`, with the last of `stats` that is its own and of a kind whose bit is
-    set in `kinds`, −1 for none. `stats`: rows of `owner` and `kind`, in the order of owners. The nearer each owner is
-    to the one before it, the sooner it is found."""
-    at = np.int64(0)  # how many of `stats` are of owners up to the one wanted before
+    """For each owner in `wanted`, write to `out` the last row of `stats` that belongs to it and whose kind is set in
+    the bit mask `kinds`, −1 for none. `stats`: rows of `owner` and `kind`, sorted by owner. The search is fastest if
+    `wanted` is almost sorted."""
+    at = np.int64(0)  # the number of `stats` whose owners are up to the previously wanted one
     for i in range(wanted.size):
         low, high, reach = at, at, np.int64(1)
         while high < stats.size and owner[stats[high]] <= wanted[i]:
@@ -83,7 +83,7 @@ def last_of_each(stats: Array, owner: Array, kind: Array, wanted: Array, kinds: 
 
 
 def intern_bytes(buffer: Array, starts: Array, lengths: Array) -> tuple[Array, Array]:
-    """Give equal byte strings equal codes: (the code of each, one row of each code).
+    """Give equal byte strings equal codes: (the code of each string, a row with each code).
 
     `starts` and `lengths` must lie within `buffer`.
     """
@@ -94,7 +94,7 @@ def intern_bytes(buffer: Array, starts: Array, lengths: Array) -> tuple[Array, A
 
 @compiled
 def _intern(buffer: Array, starts: Array, lengths: Array, seed: Int, slots: Array, codes: Array, firsts: Array) -> Int:
-    """`slots`: all −1, a power of two, at least twice as many as strings."""
+    """`slots`: filled with −1; its size is a power of two and at least twice the number of strings."""
     size = np.int64(slots.size)
     found = np.int64(0)
     for row in range(starts.size):
@@ -127,8 +127,8 @@ def _intern(buffer: Array, starts: Array, lengths: Array, seed: Int, slots: Arra
 
 
 def dense_rows(ids: Array, rows: Array, wanted: Array, missing: Int, out: Array) -> None:
-    """Fill `out` with the row of the entry with each of the ids `wanted` (`ids` sorted, `rows` along); `missing` for
-    none."""
+    """Write to `out` the row of each id in `wanted`, `missing` if there is none. `ids` is sorted, and `rows` are the
+    rows of the `ids`."""
     if not len(ids):
         out[:] = missing
     elif ids[0] >= 0 and ids[-1] < 8 * len(ids) + 1024:

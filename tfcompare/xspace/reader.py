@@ -1,4 +1,4 @@
-"""Read an `.xplane.pb` file (or `.xplane.pb.gz`) into an XSpace."""
+"""Reads an `.xplane.pb` file (or `.xplane.pb.gz`) into an XSpace."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from tfcompare.xspace.space import (
 from tfcompare.xspace.tables import EventColumns, Rows, StatColumns, Tables
 
 EXPECTED_SECONDS = 15
-"""What compiling everything takes on two slow cores, for messages to the user."""
+"""How long compiling everything takes on two slow cores, for messages to the user."""
 
 MOST_PLANES = 1_000
-"""Hosts with their devices have some dozens; each costs time of its own, so a file of very many is refused."""
+"""Hosts with their devices have dozens of planes; each has some overhead, so a file with very many is refused."""
 
 
 @dataclass(frozen=True, eq=False)
 class HostProfile:
-    """One host file, read: its XSpace, and `digest`, which tells its content (uncompressed) from any other."""
+    """A host file that was read: its XSpace, and a `digest` of its uncompressed content."""
 
     space: XSpace
     digest: str
@@ -54,7 +54,7 @@ class HostProfile:
 def read(path: Path) -> HostProfile:
     """The profile in that file.
 
-    Raises `NotAProfile` with the byte offset where the bytes stop making sense, `NoSuchPlace` if it cannot be opened.
+    Raises `NotAProfile` with the byte offset of the first error, `NoSuchPlace` if the file cannot be opened.
     """
     try:
         with os.fdopen(open_untouched(path), "rb") as file:
@@ -72,13 +72,13 @@ def read(path: Path) -> HostProfile:
 
 
 def _content(file: BufferedReader) -> memoryview:
-    """The whole file, in numpy's memory: it comes in large pages, which takes a fifth of the time of `read()`."""
+    """The whole file in numpy's memory: it uses huge pages, which takes a fifth of the time of `read()`."""
     content = np.empty(os.fstat(file.fileno()).st_size, np.uint8).data
     return content[: file.readinto(content)].toreadonly()
 
 
 def parse(data: bytes | memoryview) -> XSpace:
-    """The XSpace in these (uncompressed) bytes; raises `NotAProfile`."""
+    """The XSpace in these uncompressed bytes; raises `NotAProfile`."""
     if not len(data):
         raise NotAProfile(None, 0, "an XSpace with at least one plane", "an empty file")
     buffer = np.frombuffer(data, np.uint8)
@@ -92,9 +92,9 @@ def parse(data: bytes | memoryview) -> XSpace:
 
 
 def _scan(buffer: UInt8) -> Tables:
-    """Scan with room for what such a file usually holds; where that was too little, once more with the exact room.
+    """Scan into tables sized for a typical file; if they are too small, scan again into tables of the exact size.
 
-    Room costs address space only: memory is taken by what is written.
+    Unused capacity only costs address space: memory is allocated when it is written.
     """
     size = len(buffer)
     entries = max(16_384, min(size // 32, 1 << 20))
@@ -145,7 +145,7 @@ def _rows(entries: int) -> Rows:
 
 
 def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int, again: int) -> NotAProfile:
-    """What is wrong with the field at `offset`, in words; all as `wire.scan` gives it."""
+    """The error for the field at `offset`, from the results of `wire.scan`."""
     size = len(buffer)
     if error == wire.LONG_VARINT:
         return NotAProfile(None, offset, "a number of at most ten bytes", "a longer one")
@@ -155,7 +155,7 @@ def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int,
     if error == wire.CUT_VARINT:
         whose = "file" if again == wire.CUT_VARINT else "message that it belongs to"
         return NotAProfile(None, offset, "a number", f"the end of the {whose} in the middle of it")
-    claimed = length & (1 << 64) - 1  # 8 or 4 for numbers of fixed size
+    claimed = length & (1 << 64) - 1  # fixed-size numbers have 4 or 8 bytes
     left = size - start
     if claimed > left:
         found = f"{left:,}: the file breaks off at byte {size:,}"
@@ -165,7 +165,7 @@ def _scan_error(buffer: UInt8, error: int, offset: int, length: int, start: int,
 
 
 class _Builder:
-    """From scanned tables to an XSpace: strings decoded, ids replaced by rows, times put on one origin."""
+    """Builds an XSpace from scanned tables: decodes strings, replaces ids by rows, gives times a common origin."""
 
     def __init__(self, buffer: UInt8, tables: Tables) -> None:
         self.buffer = buffer
@@ -211,7 +211,7 @@ class _Builder:
         return decode(self.buffer, start, length)
 
     def _texts(self, rows: Int64, column: int, spare: str) -> Strings:
-        """The text of each row, and a spare last one for ids that are missing."""
+        """The text of each row, followed by a default for missing ids."""
         out = np.empty(len(rows) + 1, np.object_)
         out[:-1] = [self._text(start, length) for start, length in rows[:, column : column + 2].tolist()]
         out[-1] = spare
@@ -233,18 +233,18 @@ class _Builder:
         )
 
     def _events(self) -> Events:
-        """The events, their times put in place; of times that cannot be, those of the line and no duration."""
+        """The events with corrected times: one with an impossible time starts with its line and has no duration."""
         line, metadata, start, duration, occurrences = self.events
         if self.has_missing:
             metadata[metadata < 0] = len(self.event_metadata)
         line_start, is_line_odd = _line_starts_ps(self.lines)
-        odd_times, total_ps = _put_in_place(line, start, duration, line_start, is_line_odd)
+        odd_times, total_ps = _convert_times(line, start, duration, line_start, is_line_odd)
         if total_ps > MOST_PS:
             raise NotAProfile(None, 0, "events that take some days in all", "times that add up to many years")
         return Events(line, metadata, start, duration, occurrences, odd_times)
 
     def _event_stats(self, code_of_row: Int32) -> Stats:
-        """The stats of events, their names as codes."""
+        """The stats of events, with their names as codes."""
         owner, name, kind, value, length = self.stats
         if self.has_missing:
             value[(kind == wire.REF) & (value < 0)] = len(self.stat_metadata)
@@ -310,14 +310,14 @@ class _Builder:
 
 
 def _ranges(plane_of_row: Int64, planes: int) -> Int64:
-    """Where the rows of each plane begin, and the end; rows come plane by plane."""
+    """Where the rows of each plane begin, and the end; rows are sorted by plane."""
     return np.searchsorted(plane_of_row, np.arange(planes + 1)).astype(np.int64)
 
 
 def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
-    """For each id (looked up among its own plane's entries), the row of its entry; one past the last row for none.
+    """For each id, the row of its entry in the same plane; one past the last row if there is none.
 
-    `ranges` says where the ids of each plane begin, and the end."""
+    `ranges`: where the ids of each plane begin, and the end."""
     out = np.full(len(wanted), len(metadata), np.int32)
     bounds = _ranges(metadata[:, wire.META_PLANE], len(ranges) - 1)
     for plane in np.flatnonzero(ranges[1:] > ranges[:-1]).tolist():
@@ -331,9 +331,11 @@ def _rows_of_ids(metadata: Int64, wanted: Int64, ranges: Int64) -> Int32:
 
 
 @compiled
-def _put_in_place(line: Array, start: Array, duration: Array, line_start: Array, is_line_odd: Array) -> tuple[Int, Int]:
-    """Times of events on one origin, in place: (how many cannot be, all durations together, at most a bit beyond
-    `MOST_PS`)."""
+def _convert_times(
+    line: Array, start: Array, duration: Array, line_start: Array, is_line_odd: Array
+) -> tuple[Int, Int]:
+    """Convert event times in place to a common origin; returns (number of impossible times, sum of all durations, which
+    may slightly exceed `MOST_PS`)."""
     odd, total = np.int64(0), np.int64(0)
     for i in range(line.size):
         is_odd = start[i] < -LONGEST_PS or start[i] > LONGEST_PS or duration[i] > LONGEST_PS
@@ -347,8 +349,8 @@ def _put_in_place(line: Array, start: Array, duration: Array, line_start: Array,
 
 
 def _line_starts_ps(lines: Int64) -> tuple[Int64, Bools]:
-    """(start of each line since the earliest; whether its clock is so far from most others' that it must be wrong, in
-    which case it starts with the earliest)."""
+    """(start of each line since the earliest; whether its clock is so far from most others that it must be wrong, in
+    which case the line starts with the earliest)."""
     timestamps = lines[:, wire.LINE_TIMESTAMP_NS].tolist()
     used = sorted(t for t, n in zip(timestamps, lines[:, wire.LINE_EVENT_COUNT].tolist(), strict=True) if n)
     if not used:
@@ -365,12 +367,12 @@ def _pick(stats: Stats, rows: np.ndarray) -> Stats:
 
 
 def needs_compilation() -> bool:
-    """Whether reading the first profile of this process will have to compile, which takes a while.
+    """Whether reading the first profile of this process requires compilation, which takes a while.
 
-    The loop over a file's bytes stands for all: it takes the longest, and every profile needs it.
+    Only the loop over a file's bytes is checked: it takes longest to compile, and every profile needs it.
     """
     scan: Any = wire.scan
-    if not hasattr(scan, "signatures") or scan.signatures:  # plain Python where numba is disabled; or already called
+    if not hasattr(scan, "signatures") or scan.signatures:  # plain Python if numba is disabled, or already called
         return False
     folder = scan.stats.cache_path
     written = Path(wire.__file__).stat().st_mtime

@@ -1,4 +1,4 @@
-"""XSpace: what one host recorded, as flat arrays."""
+"""XSpace: the profile of one host, as flat arrays."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Bools = npt.NDArray[np.bool_]
 Strings = npt.NDArray[np.object_]
 StatValue = int | float | str | bytes
 
-_MANY_ENTRIES = 64  # of one name; usually a plane has one
-_INTEGERS = (1 << wire.UINT64) | (1 << wire.INT64)  # as bits
+_MANY_ENTRIES = 64  # of the same name; usually a plane has one
+_INTEGERS = (1 << wire.UINT64) | (1 << wire.INT64)  # as a bit mask
 _ANY_KIND = -1
 PS_PER_NS = 1_000
 PS_PER_US = 1e6
 LONGEST_PS = 1 << 58
-"""Three days: no profile is that long, what a file claims beyond it is damage."""
+"""Three days: no profile is that long, so longer times in a file are damage."""
 MOST_PS = 1 << 62
-"""What times may add up to; sums that a damaged file makes absurd end here rather than turn negative."""
+"""The maximum sum of times, so that absurd times in a damaged file do not overflow to negative numbers."""
 
 
 @dataclass(frozen=True)
 class Plane:
-    """One plane: a host, a device, or a place for metadata. `first_line`/`line_count` and `first_event`/`event_count`
-    say which rows of the line and event columns are its own."""
+    """One plane: a host, a device, or a container for metadata. `first_line`/`line_count` and
+    `first_event`/`event_count` are the ranges of its rows in the line and event columns."""
 
     index: int
     id: int
@@ -46,12 +46,12 @@ class Plane:
 
     @property
     def lines(self) -> range:
-        """Rows of the plane's lines."""
+        """The rows of the plane's lines."""
         return range(self.first_line, self.first_line + self.line_count)
 
     @property
     def events(self) -> slice:
-        """Rows of the plane's events."""
+        """The rows of the plane's events."""
         return slice(self.first_event, self.first_event + self.event_count)
 
 
@@ -69,9 +69,9 @@ class Lines:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events in file order: `line` and `metadata` are rows of those tables; `start_ps` counts from the XSpace's origin
-    (the earliest line timestamp); `occurrences` is above 0 for aggregated events only, which have no start; `odd_times`
-    is the number of events whose recorded times cannot be."""
+    """Events in file order. `line` and `metadata` are rows of those tables; `start_ps` is relative to the XSpace's
+    origin (the earliest line timestamp); `occurrences` is positive only for aggregated events, which have no start;
+    `odd_times` is the number of events with impossible times."""
 
     line: Int32
     metadata: Int32
@@ -105,7 +105,7 @@ class StringStat:
     labels: list[str]
 
     def spread(self, rows: int) -> Int32:
-        """A code for every one of `rows` rows, −1 where the stat is absent; the last of several counts."""
+        """A code for each of `rows` rows, −1 if the stat is missing; the last one if there are several."""
         out = np.full(rows, -1, np.int32)
         out[self.owners] = self.codes
         return out
@@ -132,7 +132,7 @@ class XSpace:
     warnings: tuple[str, ...]
 
     def with_events(self, kept: Bools) -> XSpace:
-        """The same with some of the events only, in the same order."""
+        """The same XSpace with only some of the events, in the same order."""
         before = np.append(0, np.cumsum(kept))
         first, count = self.lines.first_event, self.lines.event_count
         lines = replace(self.lines, first_event=before[first], event_count=before[first + count] - before[first])
@@ -158,26 +158,26 @@ class XSpace:
         )  # fmt: skip
 
     def text(self, start: int, length: int) -> str:
-        """The text at that place of the buffer."""
+        """The text at that position of the buffer."""
         return decode(self.buffer, start, length)
 
     def numbers(self, name: str) -> tuple[Int64, Int64]:
-        """(event rows, values) of the integer stat `name`; unsigned values beyond 2^63 are their bits as signed."""
+        """(event rows, values) of the integer stat `name`; unsigned values from 2^63 wrap to negative numbers."""
         return _numbers(self.event_stats, self._rows(self.event_stats, name))
 
     def number_of_each(self, name: str, absent: int) -> Int64:
-        """The integer stat `name` of every event, `absent` where it has none."""
+        """The integer stat `name` of every event, `absent` if it has none."""
         out = np.full(len(self.events), absent, np.int64)
         owners, values = self.numbers(name)
         out[owners] = values
         return out
 
     def number_of(self, name: str, rows: Int32 | Int64, absent: int) -> Int64:
-        """The integer stat `name` of the events `rows`, `absent` where one has none; the last of several counts."""
+        """The integer stat `name` of the events `rows`, `absent` for events without it; the last one of several."""
         return self.numbers_of(name, rows, absent)[0]
 
     def numbers_of(self, name: str, rows: Int32 | Int64, absent: int = 0) -> tuple[Int64, Bools]:
-        """As `number_of`, and which of the events `rows` have one."""
+        """As `number_of`, and which of the events `rows` have the stat."""
         stats = self._last_of_each(name, rows, _INTEGERS)
         found = np.flatnonzero(stats >= 0)
         out = np.full(len(rows), absent, np.int64)
@@ -185,11 +185,11 @@ class XSpace:
         return out, stats >= 0
 
     def have(self, name: str, rows: Int32 | Int64) -> Bools:
-        """Whether each of the events `rows` has a stat `name`, of whatever kind."""
+        """Whether each of the events `rows` has a stat `name` of any kind."""
         return self._last_of_each(name, rows, _ANY_KIND) >= 0
 
     def has(self, name: str) -> Bools:
-        """Whether each event has a stat `name`, of whatever kind."""
+        """Whether each event has a stat `name` of any kind."""
         out = np.zeros(len(self.events), np.bool_)
         out[self.event_stats.owner[self._rows(self.event_stats, name)]] = True
         return out
@@ -234,7 +234,7 @@ class XSpace:
         return self.rows_of_entries(is_named)
 
     def rows_of_entries(self, is_wanted: Bools) -> Int64:
-        """The rows of the events of those metadata entries, in file order."""
+        """The rows of the events of these metadata entries, in file order."""
         first, rows = self._rows_by_metadata
         entries = np.flatnonzero(is_wanted)
         if len(entries) > _MANY_ENTRIES:
@@ -244,7 +244,7 @@ class XSpace:
 
     @property
     def has_events(self) -> Bools:
-        """Whether there are events of each event metadata entry."""
+        """Whether each event metadata entry has events."""
         return np.diff(self._rows_by_metadata[0]) > 0
 
     @cached_property
@@ -256,12 +256,12 @@ class XSpace:
 
     @cached_property
     def _rows_by_metadata(self) -> tuple[Int32, Int32]:
-        """(Where the rows of each entry begin, and the end; the rows of events entry by entry)."""
+        """(where the rows of each entry begin, and the end; the rows of events sorted by entry)."""
         return lookup.grouped(self.events.metadata, len(self.metadata_names))
 
     @cached_property
     def _rows_by_name(self) -> tuple[Int32, Int32]:
-        """Of the stats of events: (where the rows of each name begin, and the end; the rows name by name)."""
+        """(where the rows of each stat name begin, and the end; the rows of event stats sorted by name)."""
         return lookup.grouped(self.event_stats.name, len(self.stat_names))
 
     def _rows(self, stats: Stats, name: str) -> Int32 | Int64:
@@ -274,7 +274,7 @@ class XSpace:
         return rows[first[code] : first[code + 1]]
 
     def _last_of_each(self, name: str, rows: Int32 | Int64, kinds: int) -> Int32:
-        """Of each of the events `rows` the row of its last stat `name` of these kinds (bits), −1 for none."""
+        """For each of the events `rows`, the row of its last stat `name` of these `kinds` (bit mask), −1 for none."""
         out = np.full(len(rows), -1, np.int32)
         stats, of_name = self.event_stats, self._rows(self.event_stats, name)
         if len(of_name):
@@ -311,7 +311,7 @@ def _numbers(stats: Stats, rows: Int32 | Int64) -> tuple[Int64, Int64]:
 
 
 def decode(buffer: UInt8, start: int, length: int) -> str:
-    """The text at that place, as `texts.text_of` gives it."""
+    """The text at that position of the buffer, as `texts.text_of` returns it."""
     return text_of(buffer[start : start + length].data) if length else ""
 
 

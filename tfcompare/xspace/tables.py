@@ -8,7 +8,7 @@ from tfcompare.xspace.compilation import Array
 
 
 class EventColumns(NamedTuple):
-    """One element an event, in file order; `metadata` is the row of its entry, −1 where there is none."""
+    """One element per event, in file order; `metadata` is the row of its entry, −1 if there is none."""
 
     line: Array
     metadata: Array
@@ -18,7 +18,7 @@ class EventColumns(NamedTuple):
 
 
 class StatColumns(NamedTuple):
-    """One element a stat of an event, in file order; `name` is the row of its entry, −1 where there is none."""
+    """One element per stat of an event, in file order; `name` is the row of its entry, −1 if there is none."""
 
     event: Array
     name: Array
@@ -28,16 +28,16 @@ class StatColumns(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a plane's metadata entries by id: a hash table, whose size is a power of two, or `direct`ly by id."""
+    """Maps ids of a plane's metadata entries to rows: a hash table whose size is a power of two, or `direct` by id."""
 
     ids: Array
     rows: Array
 
 
 class Tables(NamedTuple):
-    """What a scan fills. `occurrences` of events and `length` of stats must come filled with zeros.
+    """The tables that a scan fills. `occurrences` of events and `length` of stats must be zero initially.
 
-    `event_rows` and `stat_rows` are for the scan's own use, with room for four times as many as entries, and 64.
+    `event_rows` and `stat_rows` are only used during the scan, with room for 4 × the number of entries, plus 64.
     """
 
     counts: Array

@@ -1,20 +1,20 @@
-"""Texts of a profile: decoded, and kept to a length that tables of many rows can bear."""
+"""Decodes texts of a profile, and limits their length."""
 
 from __future__ import annotations
 
 from hashlib import blake2b
 
 LONGEST_BYTES = 2_048
-"""Longer texts are shortened: every row of a table holds its names, so one long name would be there a million times."""
+"""Longer texts are shortened: names are repeated in table rows, so a long one could be stored a million times."""
 
 _START_BYTES, _END_BYTES, _DIGEST_BYTES = 1_024, 512, 8
 
 
 def text_of(content: memoryview) -> str:
-    """The text in these bytes; those that are no UTF-8 become U+FFFD.
+    """The text in these bytes; invalid UTF-8 becomes U+FFFD.
 
-    Of one longer than `LONGEST_BYTES`, its start and its end around its length and a digest, which keeps different
-    texts apart, all in characters that names of ops may have.
+    A text longer than `LONGEST_BYTES` is reduced to its start and end, with its length and a digest between them, so
+    that different texts remain different. The result only has characters that are valid in op names.
     """
     if len(content) <= LONGEST_BYTES:
         return content.tobytes().decode("utf-8", errors="replace")

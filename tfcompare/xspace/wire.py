@@ -1,10 +1,10 @@
-"""The wire format of an XSpace, scanned in one pass into flat arrays.
+"""Scans the wire format of an XSpace in one pass into flat arrays.
 
 Field numbers are those of `xplane.proto` (OpenXLA, `xla/tsl/profiler/protobuf`). Every read is checked against the end
-of its message; what does not fit ends the scan with a code and the byte offset. A table that turns out too small is
-counted on, not written to: the caller allocates what was counted and scans anew.
+of its message; an invalid one ends the scan with an error code and the byte offset. If a table is too small, further
+rows are counted but not written: the caller then allocates the counted size and scans again.
 
-A value of a stat is kept as its 64 bits; of strings and bytes, the offset of their first byte in the buffer.
+The value of a stat is stored as 64 bits; for strings and bytes, these are the offset of their first byte.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from tfcompare.xspace.compilation import Array, Int, compiled, inlined
 from tfcompare.xspace.tables import Rows, StatColumns, Tables
 
-# What a scan can end with.
+# The error codes of a scan.
 OK, CUT_VARINT, LONG_VARINT, PAST_END, BAD_TAG = 0, 1, 2, 3, 4
 
-# Rows of `counts`, and the tables they count; at last, how many ids no metadata entry has.
+# Rows of `counts`, one per table; the last one is the number of ids without a metadata entry.
 PLANES, LINES, EVENTS, EVENT_STATS, EVENT_METADATA, STAT_METADATA, OTHER_STATS, TEXTS, MISSING = range(9)
 
 # Columns of the small tables (int64 matrices).
@@ -30,7 +30,7 @@ WIDTHS = {PLANES: 3, LINES: 7, EVENT_METADATA: 6, STAT_METADATA: 4, OTHER_STATS:
 
 MOST_OCCURRENCES = 1 << 31
 
-# Kinds of a stat's value: the field number it was written in.
+# Kinds of a stat's value: the number of its field.
 NO_VALUE, DOUBLE, UINT64, INT64, STR, BYTES, REF = 0, 2, 3, 4, 5, 6, 7
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -38,7 +38,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @inlined
 def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
-    """(value, next position); next position −1: cut off, −2: longer than ten bytes."""
+    """(value, next position); a next position of −1 means truncated, −2 longer than ten bytes."""
     value = np.int64(0)
     shift = 0
     while pos < end:
@@ -57,7 +57,7 @@ def _varint(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int]:
 def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, Int]:
     """(field number, wire type, value or length, first byte of the content, next position, error code).
 
-    The next position is `end` where there is an error.
+    The next position is `end` if there is an error.
     """
     tag, start = _varint(buffer, pos, end)
     content, after = _varint(buffer, max(start, 0), end)
@@ -86,7 +86,7 @@ def field(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, I
 
 @inlined
 def _bits64(buffer: Array, pos: Int) -> Int:
-    """The eight little-endian bytes at `pos`, already known to be there."""
+    """The eight little-endian bytes at `pos`, which must be inside the buffer."""
     value = np.int64(0)
     for i in range(8):
         value |= np.int64(buffer[pos + i]) << (8 * i)
@@ -114,8 +114,8 @@ def _stat(buffer: Array, pos: Int, end: Int) -> tuple[Int, Int, Int, Int, Int, I
 
 @compiled
 def _put_rows(metadata: Array, first: Int, last: Int, seed: Int, rows: Rows) -> Int:
-    """Enter the ids of `metadata[first:last]`: of several alike, the last counts. Returns the size of the table less 1,
-    negative where no search is needed because every id is its own place."""
+    """Insert the ids of `metadata[first:last]`; the last of duplicate ids counts. Returns the size of the table
+    minus 1, negative if the table is indexed directly by id."""
     size, most = np.int64(16), np.int64(0)
     while size < 2 * (last - first):
         size *= 2
@@ -136,14 +136,14 @@ def _put_rows(metadata: Array, first: Int, last: Int, seed: Int, rows: Rows) -> 
 
 @inlined
 def _place(key: Int, mask: Int, seed: Int) -> Int:
-    """Where the search for an id begins: unknown to whoever writes a file."""
+    """The first slot to search for an id; unpredictable for whoever wrote the file."""
     hashed = (np.uint64(key) ^ np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(mask))
 
 
 @inlined
 def _row_of(key: Int, rows: Rows, mask: Int, seed: Int) -> Int:
-    """The row of the entry with that id, −1 for none; `mask` as `_put_rows` gives it."""
+    """The row of the entry with that id, −1 for none; `mask` is the result of `_put_rows`."""
     slot = _place(key, mask, seed) if mask > 0 else min(max(key, np.int64(0)), -mask)
     while mask > 0 and rows.rows[slot] >= 0 and rows.ids[slot] != key:
         slot = (slot + 1) & mask
@@ -155,10 +155,10 @@ def _row_of(key: Int, rows: Rows, mask: Int, seed: Int) -> Int:
 def _event(
     buffer: Array, pos: Int, end: Int, event: Int, mask: Int, seed: Int, counts: Array, stats: StatColumns, rows: Rows
 ) -> tuple[Int, Int, Int, Int, Int, Int]:
-    """(metadata id, offset, duration, occurrences, error code, byte offset of the error); its stats go to `stats`.
+    """(metadata id, offset, duration, occurrences, error code, byte offset of the error); writes its stats to `stats`.
 
-    One loop that is left at its end only, and one `return`: else numba counts references to the arrays on each call,
-    which takes longer than the rest.
+    A single loop and a single `return`: otherwise numba counts references to the arrays on each call, which takes
+    longer than the rest.
     """
     key, offset, duration, occurrences, error = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(OK)
     at = pos
@@ -251,7 +251,7 @@ def _line(
 def _other_stat(
     buffer: Array, pos: Int, end: Int, owner: Int, plane: Int, counts: Array, stats: Array
 ) -> tuple[Int, Int]:
-    """A stat of a plane (owner −1) or of an entry of its event metadata."""
+    """A stat of a plane (owner −1) or of an event metadata entry."""
     name, kind, value, length, error, at = _stat(buffer, pos, end)
     if error != OK:
         return error, at
@@ -325,7 +325,7 @@ def _metadata(
 
 @compiled
 def _plane(buffer: Array, pos: Int, end: Int, seed: Int, tables: Tables) -> tuple[Int, Int]:
-    """What events refer to comes behind them: so all but the lines first, up to what is wrong, then the lines."""
+    """Events refer to metadata that follows them, so this scans everything but the lines first (up to any error)."""
     plane = tables.counts[PLANES]
     first_event_row, first_stat_row = tables.counts[EVENT_METADATA], tables.counts[STAT_METADATA]
     error, wrong_at, until, lines = _all_but_lines(buffer, pos, end, tables)
@@ -359,7 +359,7 @@ def _lines(
 
 @compiled
 def _all_but_lines(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[Int, Int, Int, Int]:
-    """(error code, its byte offset, where the field of the plane begins that it is in, how many lines come before)."""
+    """(error code, its byte offset, the start of the plane's field that contains it, the number of lines before it)."""
     lines = np.int64(0)
     counts, planes, other_stats = tables.counts, tables.planes, tables.other_stats
     row = counts[PLANES]
@@ -377,7 +377,7 @@ def _all_but_lines(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[I
                 name, name_length = start, content
             elif number == 3:
                 lines += 1
-            elif number == 4:  # np.int64: a plain constant would have the function compiled anew for its value
+            elif number == 4:  # np.int64: with a plain constant, numba would compile a version for its value
                 entries = tables.event_metadata
                 error, at = _metadata(
                     buffer, start, following, row, np.int64(EVENT_METADATA), counts, entries, other_stats
@@ -403,8 +403,8 @@ def _all_but_lines(buffer: Array, pos: Int, end: Int, tables: Tables) -> tuple[I
 def scan(buffer: Array, seed: Int, tables: Tables) -> tuple[Int, Int, Int, Int, Int]:
     """Fill the tables from `buffer` and count their rows in `counts`.
 
-    Returns (error code, its byte offset; of the field there, were it not part of a message: length, first byte of the
-    content, error code). `seed`: any number that whoever wrote the file cannot know.
+    Returns (error code, its byte offset, and the field there if parsed outside its message: length, first byte of the
+    content, error code). `seed`: any number that the author of the file cannot know.
     """
     error, at = _space(buffer, seed, tables)
     if error == OK:

@@ -1,4 +1,4 @@
-"""Recording a run from live profiler servers (`tf.profiler.experimental.server`, `jax.profiler.start_server`)."""
+"""Captures a run from live profiler servers (`tf.profiler.experimental.server`, `jax.profiler.start_server`)."""
 
 from tfcompare.sources.capture.addresses import HOW_TO_START, Address, BadAddress, parse_address, parse_addresses
 from tfcompare.sources.capture.background import BackgroundRecording

@@ -1,4 +1,4 @@
-"""Addresses of profiler services: how they are written, and whether anybody answers there."""
+"""Addresses of profiler services: parsing, and checking whether a service responds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.files import text_of
 
 PATIENCE_S = 3.0
-"""How long an address may take to be found, to be connected to, and to answer."""
+"""The timeout for resolving an address, for connecting, and for a response."""
 
 HOW_TO_START = "start it in the program: tf.profiler.experimental.server.start(6009) or jax.profiler.start_server(6009)"
 
@@ -24,18 +24,18 @@ _IPV6 = re.compile(r"\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(%\w+)?\]")
 _HIGHEST_PORT = 65535
 _MOST_CHARACTERS = 300
 _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\x04\0\0\0\0\0"
-"""What a client of gRPC says first: the preface of HTTP/2 and its settings, none."""
+"""The first bytes from a gRPC client: the HTTP/2 preface, and an empty settings frame."""
 _HEADER_BYTES, _TYPE_AT, _SETTINGS = 9, 3, 4
-"""What a server of gRPC answers with begins like this: the header of a frame with its settings."""
+"""The first bytes of a gRPC server's response: the header of its settings frame."""
 
 
 class BadAddress(TfcompareError):
-    """What was given is no address of a profiler service."""
+    """The input is not the address of a profiler service."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a profiler service listens. `host` is a name or a number, one of IPv6 in brackets."""
+    """The address of a profiler service. `host` is a name or an IP address; IPv6 addresses are in brackets."""
 
     host: str
     port: int
@@ -45,19 +45,19 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is known to be on this machine."""
+        """Whether the address is known to be on this machine."""
         return self.host in ("localhost", "127.0.0.1", "[::1]", socket.gethostname().lower())
 
     @property
     def file_name(self) -> str:
-        """The name of its host file: with the port, as TensorFlow's own, since a machine may have several workers."""
+        """The name of its host file, with the port as in TensorFlow: a machine may have several workers."""
         return f"{re.sub(r'[^A-Za-z0-9_.-]', '_', self.host.strip('[]'))}_{self.port}.xplane.pb"
 
 
 def parse_addresses(texts: Iterable[str]) -> tuple[Address, ...]:
-    """The addresses in `texts`, where commas or line breaks may part several; each once.
+    """The addresses in `texts`, without duplicates; commas or line breaks separate several in one text.
 
-    Raises `BadAddress` for what is none, or where there are none.
+    Raises `BadAddress` for an invalid address, or if there are none.
     """
     parts = [part.strip() for text in texts for part in re.split(r"[,\n]", text)]
     addresses = tuple(dict.fromkeys(parse_address(part) for part in parts if part))
@@ -67,7 +67,7 @@ def parse_addresses(texts: Iterable[str]) -> tuple[Address, ...]:
 
 
 def parse_address(text: str) -> Address:
-    """The address that `text` says, `grpc://` before it or not. Raises `BadAddress`, which tells what is wrong."""
+    """The address in `text`, with or without `grpc://`. Raises `BadAddress` with the reason if it is invalid."""
     shown = text_of(text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…")
     rest = text[len(_SCHEME) :] if text.lower().startswith(_SCHEME) else text
     if "://" in rest:
@@ -88,9 +88,9 @@ def parse_address(text: str) -> Address:
 
 
 def silent(addresses: Sequence[Address], patience_s: float = PATIENCE_S) -> dict[Address, str]:
-    """Of `addresses` those where no profiler service answers, each with the reason; all are tried at once.
+    """The addresses where no profiler service responds, each with the reason; all are tried in parallel.
 
-    A reason is the rest of a sentence that begins with the address.
+    A reason completes a sentence that begins with the address.
     """
     longest_s = 2 * patience_s
     reasons = dict.fromkeys(addresses, f"could not be reached within {longest_s:g} s; check the address")
@@ -98,7 +98,7 @@ def silent(addresses: Sequence[Address], patience_s: float = PATIENCE_S) -> dict
     def ask(address: Address) -> None:
         reasons[address] = _why_silent(address, patience_s)
 
-    # Looking up a name cannot be given a time limit, so the threads are left to themselves after theirs.
+    # Name resolution has no timeout, so threads that exceed their time are abandoned.
     threads = [threading.Thread(target=ask, args=(address,), daemon=True) for address in addresses]
     for thread in threads:
         thread.start()
@@ -109,7 +109,7 @@ def silent(addresses: Sequence[Address], patience_s: float = PATIENCE_S) -> dict
 
 
 def _why_silent(address: Address, patience_s: float) -> str:
-    """Why no profiler service answers there; empty where one does."""
+    """Why no profiler service responds there; empty if one does."""
     try:
         connection = socket.create_connection((address.host.strip("[]"), address.port), patience_s)
     except socket.gaierror:

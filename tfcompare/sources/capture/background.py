@@ -1,4 +1,4 @@
-"""A recording that goes on while the page that started it is drawn, left and drawn again."""
+"""A capture in the background, which continues while the page that started it is redrawn or left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfcompare.sources.capture.request import Recorded, Request
 
 @dataclass(frozen=True)
 class State:
-    """How far a recording is: `sentence` says what is done; `share` of its time is over, None where that is unknown."""
+    """The state of a capture: `sentence` describes it; `share` is the elapsed part of its time, None if unknown."""
 
     sentence: str
     share: float | None
@@ -22,32 +22,32 @@ class State:
 
 
 class BackgroundRecording:
-    """Begins at once. `future` holds what `record` returns or raises, once it is done."""
+    """Starts immediately. `future` holds what `record` returns or raises, once it is done."""
 
     def __init__(self, request: Request, logdir: Path, name: str) -> None:
         self.request, self.name = request, name
         self.future: Future[Recorded] = Future()
         self._progress, self._since = Progress("Starting"), time.monotonic()
         self._stop = threading.Event()
-        # A daemon: the server need not wait for it to end.
+        # A daemon thread: the server does not wait for it to end.
         threading.Thread(target=self._work, args=(logdir,), daemon=True).start()
 
     @property
     def state(self) -> State:
-        """What it is doing."""
+        """The current state."""
         progress, seconds = self._progress, time.monotonic() - self._since
         if not progress.seconds:
             return State(progress.sentence, None, 0.0)
         return State(progress.sentence, min(seconds / progress.seconds, 1.0), max(progress.seconds - seconds, 0.0))
 
     def stop(self) -> None:
-        """End it soon, without a run."""
+        """Stop it soon, without a run."""
         self._stop.set()
 
     def _work(self, logdir: Path) -> None:
         try:
             self.future.set_result(record(self.request, logdir, self.name, tell=self._tell, stop=self._stop))
-        except BaseException as error:  # whoever asks for the result is told
+        except BaseException as error:  # whoever asks for the result gets it
             self.future.set_exception(error)
 
     def _tell(self, progress: Progress) -> None:

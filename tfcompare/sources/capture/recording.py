@@ -1,7 +1,8 @@
-"""Recording a run at live profiler services: a call to xprof for each worker, their files put together to one run.
+"""Captures a run from live profiler services: one call to xprof per worker, whose files form one run.
 
-xprof can record several workers in one call, but then one that hangs keeps the profiles of all others for a minute, and
-one of several that fails is told on stderr only. Here each has a process of its own, and all begin at one time.
+xprof can capture several workers in one call, but a worker that hangs then delays the profiles of all others by a
+minute, and the failure of a single worker is only printed on stderr. Here each worker has its own process, and all
+captures start at the same time.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
 
 TOGETHER_S = 1.0
-"""Several workers begin to record this long after they were asked, so that all do at the same time."""
+"""With several workers, the capture starts this long after the requests, so that all start at the same time."""
 
 HOW_TO_INSTALL = "recording needs xprof, which is not installed: pip install 'xprof>=2.24,<3'"
 
 _MOST_NAMED = 4
 _POLL_S = 0.05
 _SETTLE_S = 0.5
-"""A process needs about as long to start, and a small profile to arrive; nothing is said of that."""
+"""The time a process needs to start and a small profile to arrive; shorter waits show no message."""
 _REASON = re.compile(r" returned ([A-Z_]+): (.*)")
-_UNSPEAKABLE = "UNIMPLEMENTED"
+_UNIMPLEMENTED = "UNIMPLEMENTED"
 _EMPTY = "No trace event was collected"
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What is being done, as a sentence without its full stop, and how long that takes; 0: not known."""
+    """What is being done, as a sentence without its full stop, and how long it takes; 0 if unknown."""
 
     sentence: str
     seconds: float = 0.0
@@ -56,11 +57,11 @@ Tell = Callable[[Progress], None]
 def record(
     request: Request, logdir: Path, name: str = "", *, tell: Tell = lambda _: None, stop: threading.Event | None = None
 ) -> Recorded:
-    """Record into `logdir/plugins/profile/<stamp>`, with a name into `logdir/name/plugins/profile/<stamp>`.
+    """Capture into `logdir/plugins/profile/<stamp>`, or with a name into `logdir/name/plugins/profile/<stamp>`.
 
-    The machine's load is written beside the profiles of programs on this machine. The run is there as a whole or not at
-    all. Raises `NothingRecorded` where no address gave a profile, `Stopped` soon
-    after `stop` was set, `TfcompareError` where xprof is missing, `OSError` where `logdir` cannot be written.
+    For programs on this machine, the machine's load is written next to the profiles. The run is stored completely or
+    not at all. Raises `NothingRecorded` if no address returned a profile, `Stopped` soon after `stop` was set,
+    `TfcompareError` if xprof is missing, `OSError` if `logdir` cannot be written.
     """
     if not is_installed():
         raise TfcompareError(HOW_TO_INSTALL)
@@ -80,11 +81,11 @@ def record(
         run = _run_folder(files, folder)
         if all(address.is_local for address in files):
             write_load(run, load_before)
-        path = _in_place(run, logdir / name if name else logdir)
+        path = _move_to_logdir(run, logdir / name if name else logdir)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if is_new:
-            with suppress(OSError):  # holds a run
+            with suppress(OSError):  # it contains another run
                 logdir.rmdir()
     return Recorded(path, tuple(files), (*deaf, *failed))
 
@@ -92,7 +93,7 @@ def record(
 def _attempts(
     request: Request, folder: Path, tell: Tell, stop: threading.Event
 ) -> tuple[dict[Address, Path], tuple[LeftOut, ...]]:
-    """(the host files of the first attempt that gives any, who is missing); raises `NothingRecorded`."""
+    """(the host files of the first successful attempt, the missing workers); raises `NothingRecorded`."""
     failed: tuple[LeftOut, ...] = ()
     for attempt in range(1 + request.retries):
         here = folder / str(attempt)
@@ -152,7 +153,7 @@ def _wait(calls: dict[Address, Call], until: float, stop: threading.Event) -> No
 
 
 def _outcome(ended: Ended, folder: Path, request: Request) -> tuple[Path | None, str]:
-    """(the host file, or None; why there is none). xprof leaves a file without events where nothing ran."""
+    """(the host file or None, why there is none). If nothing ran, xprof writes a file without events."""
     files = sorted(folder.rglob("*.xplane.pb"))
     if ended.status == 0 and not ended.error and len(files) == 1 and check_file(files[0]) is None:
         return files[0], ""
@@ -160,7 +161,7 @@ def _outcome(ended: Ended, folder: Path, request: Request) -> tuple[Path | None,
 
 
 def _reason(ended: Ended, request: Request) -> str:
-    """Why a worker gave no profile: the rest of a sentence that begins with its address."""
+    """Why a worker returned no profile; completes a sentence that begins with its address."""
     if ended.status is None:
         return f"did not hand its profile over within {request.grace_s:g} s; record for a shorter time"
     if ended.status < 0:
@@ -169,7 +170,7 @@ def _reason(ended: Ended, request: Request) -> str:
         return "is being profiled already; wait until that has ended"
     if answers := _REASON.findall(ended.log):
         code, message = answers[-1]
-        if code == _UNSPEAKABLE:
+        if code == _UNIMPLEMENTED:
             return "is no profiler service: another service of gRPC answers there; check the port"
         return f"broke off: {message or code}"
     if _EMPTY in ended.error:
@@ -182,7 +183,7 @@ def _reason(ended: Ended, request: Request) -> str:
 
 
 def _run_folder(files: dict[Address, Path], folder: Path) -> Path:
-    """A folder with the host files under their names."""
+    """A folder with the host files under their final names."""
     run = folder / "run"
     run.mkdir()
     for address, file in files.items():
@@ -190,8 +191,8 @@ def _run_folder(files: dict[Address, Path], folder: Path) -> Path:
     return run
 
 
-def _in_place(run: Path, logdir: Path) -> Path:
-    """Moves the run's folder to its place in `logdir`, which is returned."""
+def _move_to_logdir(run: Path, logdir: Path) -> Path:
+    """Move the run's folder to its place in `logdir`; returns that place."""
     runs = logdir / "plugins" / "profile"
     runs.mkdir(parents=True, exist_ok=True)
     stamp = datetime.now().astimezone().strftime("%Y_%m_%d_%H_%M_%S")

@@ -1,4 +1,4 @@
-"""What a user asks to be recorded, and what came of it."""
+"""A user's request to capture a run, and its result."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True)
 class Request:
-    """What to record. `retries`: further attempts while nothing was recorded; `delay_ms`: pause before each attempt.
+    """What to capture. `retries`: further attempts if nothing was captured; `delay_ms`: pause before each attempt.
 
-    `grace_s`: how long after the recording's end a worker may take to hand its profile over. Raises `TfcompareError`
-    for a figure that is out of range.
+    `grace_s`: how long a worker may take to return its profile after the capture ends. Raises `TfcompareError` for a
+    value that is out of range.
     """
 
     addresses: tuple[Address, ...]
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """An address that is missing in what was recorded; `why` is the rest of a sentence that begins with it."""
+    """An address that is missing from a capture; `why` completes a sentence that begins with it."""
 
     address: Address
     why: str
@@ -59,7 +59,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run that was recorded: its folder, whose profiles are in it, and whose are not."""
+    """A captured run: its folder, the addresses whose profiles are in it, and those that are missing."""
 
     path: Path
     addresses: tuple[Address, ...]
@@ -67,7 +67,7 @@ class Recorded:
 
 
 class NothingRecorded(TfcompareError):
-    """No address gave a profile; nothing was kept."""
+    """No address returned a profile; nothing was stored."""
 
     def __init__(self, left_out: tuple[LeftOut, ...]) -> None:
         self.left_out = left_out
@@ -75,14 +75,14 @@ class NothingRecorded(TfcompareError):
 
 
 class Stopped(TfcompareError):
-    """The user stopped the recording; nothing was kept."""
+    """The user stopped the capture; nothing was stored."""
 
     def __init__(self) -> None:
         super().__init__("the recording was stopped, and nothing was kept")
 
 
 def check_name(name: str) -> str:
-    """`name`, which can be that of a folder everywhere; raises `TfcompareError` for one that cannot."""
+    """`name` if it is a valid folder name on every system; raises `TfcompareError` otherwise."""
     name = name.strip()
     if not re.fullmatch(r"\w[\w .+-]*", name) or name.endswith(".") or len(name) > _LONGEST_NAME:
         raise TfcompareError(

@@ -1,7 +1,7 @@
-"""Calls into xprof, each in a process of its own: it may abort, hang or fill stderr, and the caller lives on.
+"""Calls xprof in separate processes, so that it may abort, hang or fill stderr without affecting the caller.
 
-`python -m tfcompare.sources.capture.xprof_process` is that process. It takes one call as a line of JSON on stdin,
-answers with a line of JSON on stdout, and ends at once when whoever started it goes away.
+`python -m tfcompare.sources.capture.xprof_process` is such a process. It reads one call as a line of JSON from stdin,
+writes the result as a line of JSON to stdout, and exits when its caller does.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from typing import Any
 
 _MOST_LOG_BYTES = 1 << 16
 _PROXIES = frozenset({"grpc_proxy", "http_proxy", "https_proxy", "all_proxy"})
-"""Machines that are profiled are reached directly, whatever stands in the way to the web."""
+"""Profiled machines are reached directly, whatever proxies are configured for the web."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a call ended. `error`: what xprof raised, empty where it did not; `log`: the last that it wrote.
+    """The result of a call. `error`: what xprof raised, or empty; `log`: the last part of its output.
 
-    `status`: the exit status, below 0 the signal that ended it; None where it was stopped before its end.
+    `status`: the exit status, or minus the signal that ended it; None if it was stopped.
     """
 
     status: int | None
@@ -38,12 +38,12 @@ class Ended:
 
 
 def is_installed() -> bool:
-    """Whether there is an xprof to call."""
+    """Whether xprof is installed."""
     return find_spec("xprof") is not None
 
 
 class Call:
-    """A call under way: `Call("trace", {...})` starts it. `arguments` are those of the function of that name below."""
+    """A running call, started by `Call("trace", {...})`. `arguments` are those of the function `name` below."""
 
     def __init__(self, name: str, arguments: Mapping[str, Any]) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  closed by `end`
@@ -52,17 +52,17 @@ class Call:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, env=_environment(),
         )  # fmt: skip
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # it ended already: `end` tells how
+        with suppress(BrokenPipeError):  # it has exited already: `end` returns how
             self._process.stdin.write(json.dumps({"name": name, "arguments": dict(arguments)}).encode() + b"\n")
             self._process.stdin.flush()
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Whether it has not finished yet."""
         return self._process.poll() is None
 
     def end(self) -> Ended:
-        """How it ended; stops it where it has not."""
+        """The result of the call; stops it if it is still running."""
         status = self._process.poll()
         if status is None:
             self._process.kill()
@@ -79,19 +79,19 @@ class Call:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with this package in reach and without proxies."""
+    """This process's environment, with this package on the path and without proxies."""
     kept = {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
     paths = [str(Path(__file__).parents[3]), *filter(None, [kept.get("PYTHONPATH")])]
     return kept | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-# --- within that process
+# --- runs in that process
 
 
 def trace(
     address: str, logdir: str, duration_ms: int, start_ns: int, host_level: int, device_level: int, python_level: int
 ) -> None:
-    """Record at one profiler service from `start_ns` on (Unix time; 0: at once) into `logdir`, in one attempt."""
+    """Capture from one profiler service into `logdir`, starting at `start_ns` (Unix time; 0: now), in one attempt."""
     from xprof.convert import _pywrap_profiler_plugin
 
     delay_ms = max(0, start_ns - time.time_ns()) // 1_000_000
@@ -108,7 +108,7 @@ _CALLS = {"trace": trace}
 
 
 def main() -> None:
-    """Answer the call that stands on stdin."""
+    """Run the call that is read from stdin."""
     answer_to = os.dup(1)
     os.dup2(2, 1)  # xprof writes to both
     call = json.loads(sys.stdin.buffer.readline())
@@ -116,13 +116,13 @@ def main() -> None:
     answer = json.dumps({"error": _error_of(call["name"], call["arguments"])}).encode() + b"\n"
     os.write(answer_to, answer)
     sys.stderr.flush()
-    os._exit(0)  # what its threads still do is of no interest
+    os._exit(0)  # do not wait for its threads
 
 
 def _error_of(name: str, arguments: Mapping[str, Any]) -> str:
     try:
         _CALLS[name](**arguments)
-    except Exception as error:  # whatever xprof raises is told to the caller
+    except Exception as error:  # the caller gets whatever xprof raises
         return str(error) or type(error).__name__
     return ""
 

@@ -1,4 +1,4 @@
-"""A path or URL -> the runs in it -> each run's host files. Nothing here reads more of a file than its outline."""
+"""Finds the runs at a path or URL, and each run's host files. Reads no more of a file than its outermost structure."""
 
 from tfcompare.sources.logdir.check import check_file
 from tfcompare.sources.logdir.files import open_untouched

@@ -1,4 +1,4 @@
-"""A look at a file's outline: enough to notice one that is empty, cut short or no profile at all."""
+"""Checks a file's outermost structure, to detect empty, truncated and other invalid files without reading them."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _GZIP = b"\x1f\x8b"
 
 
 def check_file(path: str | Path) -> str | None:
-    """Why the file at `path` cannot be a whole profile, as one sentence; None where nothing speaks against it.
+    """Why the file at `path` cannot be a complete profile, as one sentence; None if no problem was found.
 
-    Reads at most 64 headers of some bytes each, by seeking, so None is no promise: a gzip file is not unpacked, and
-    the inside of a plane is not looked at.
+    Reads at most 64 headers of some bytes each, so None is no guarantee: gzip files are not decompressed, and the
+    contents of planes are not checked.
     """
     path = Path(path)
     try:
@@ -34,7 +34,7 @@ def check_file(path: str | Path) -> str | None:
 
 
 def check_status(path: Path, status: os.stat_result) -> str | None:
-    """What is wrong with a file as far as its size and type tell; None where nothing is."""
+    """The problem with a file's size or type; None if there is none."""
     if not stat.S_ISREG(status.st_mode):
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
         return f"{text_of(str(path))}: is {kind} where a profile file was expected; copy the profile into a plain file"
@@ -44,7 +44,7 @@ def check_status(path: Path, status: os.stat_result) -> str | None:
 
 
 def check_outline(path: Path) -> str | None:
-    """What is wrong with the bytes of a file, as far as its outermost fields tell; None where nothing is."""
+    """The problem with the outermost fields of a file; None if there is none."""
     try:
         descriptor = open_untouched(path)
     except OSError as error:
@@ -61,7 +61,7 @@ def check_outline(path: Path) -> str | None:
 
 
 def _walk_fields(path: Path, descriptor: int, size: int) -> None:
-    """Raises `NotAProfile` where the outermost fields of the file do not follow one another to its end."""
+    """Raises `NotAProfile` if the outermost fields of the file do not follow one another to its end."""
     offset = 0
     for _ in range(_MOST_FIELDS):
         if offset >= size:
@@ -102,7 +102,7 @@ def _end_of_field(path: Path, offset: int, header: bytes, size: int) -> int:
 
 
 def _varint(header: bytes, at: int) -> tuple[int, int]:
-    """A number and where it ends; raises ValueError for one without an end."""
+    """(the number, the position after it); raises ValueError for a number without an end."""
     value = 0
     for shift, byte in enumerate(header[at : at + 10]):
         value |= (byte & 0x7F) << (7 * shift)

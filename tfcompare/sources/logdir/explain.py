@@ -1,4 +1,4 @@
-"""What to say of places, folders and files that hold no profile."""
+"""Messages about places, folders and files without a profile."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _HOW_TO_RECORD = "record a run with tf.profiler.experimental.start, or name the 
 
 
 def is_run_folder(path: PurePath) -> bool:
-    """Whether a folder lies where profilers put a run's."""
+    """Whether a folder is where profilers put the folder of a run."""
     return path.parts[-3:-1] == ("plugins", "profile")
 
 
 def run_folder_without_profile(folder: Folder) -> str:
-    """Why a folder that holds no profile is listed as a run all the same; empty for one that is no run."""
+    """Why a folder without a profile is listed as a run; empty if it is not a run."""
     path = text_of(str(folder.path))
     is_where_runs_are = is_run_folder(folder.path)
     tools = [n for n in folder.files if is_tool_file(n) or (is_where_runs_are and is_trace_file(n))]
@@ -40,7 +40,7 @@ def run_folder_without_profile(folder: Folder) -> str:
 
 
 def other_file(path: PurePath) -> str:
-    """Why a file that was named by itself cannot be a profile, as far as its name tells; empty where it can."""
+    """Why a file that was given itself cannot be a profile, judging by its name; empty if it can."""
     if is_tool_file(path.name) or is_trace_file(path.name):
         kind = "a tool file of an older profiler"
     elif is_derived_file(path.name):
@@ -51,12 +51,12 @@ def other_file(path: PurePath) -> str:
 
 
 def event_file(path: PurePath) -> str:
-    """What to say of a TensorBoard event file that was named by itself."""
+    """The message about a TensorBoard event file that was given itself."""
     return f"{text_of(str(path))}: is a TensorBoard event file, which holds no profile; {_HOW_TO_RECORD}"
 
 
 def empty(path: PurePath) -> str:
-    """What to say of a file without a byte in it."""
+    """The message about an empty file."""
     return (
         f"{text_of(str(path))}: is empty (0 bytes) where a profile was expected; "
         "record the profile again or copy the file anew"
@@ -64,12 +64,12 @@ def empty(path: PurePath) -> str:
 
 
 def same_host(path: PurePath, read: PurePath) -> str:
-    """What to say of a second file of one host."""
+    """The message about a second file of the same host."""
     return f"{text_of(str(path))}: is passed over, since {text_of(read.name)} is of the same host; remove one of them"
 
 
 def no_runs(path: PurePath, folders: Sequence[Folder]) -> str:
-    """What was looked for in a place and what was found there instead."""
+    """What was searched for in a place and what was found instead."""
     files = [name for folder in folders for name in folder.files]
     events = sum(is_event_file(name) for name in files)
     others = len(files) - events

@@ -1,4 +1,4 @@
-"""What file names mean in a logdir, and how files are opened without a trace."""
+"""The meaning of file names in a logdir, and opening files without changing their access time."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _EVENT_FILE = re.compile(r"^events\.out\.tfevents\.|\.profile-empty$")
 
 
 def is_profile(name: str) -> bool:
-    """Whether a file of that name is a host's profile; hidden ones (`._vm.xplane.pb` of macOS) are not."""
+    """Whether the file is a host's profile, by its name; hidden files (such as macOS's `._vm.xplane.pb`) are not."""
     return name.endswith(PROFILE_SUFFIXES) and (name in PROFILE_SUFFIXES or not name.startswith("."))
 
 
 def is_tool_file(name: str) -> bool:
-    """Whether an older profiler wrote the file, for one of its tools, wherever it lies."""
+    """Whether the file belongs to a tool of an older profiler, wherever it is."""
     return _TOOL_FILE.search(name) is not None
 
 
 def is_trace_file(name: str) -> bool:
-    """Whether the file would be an older profiler's trace; elsewhere than in a run folder others write such names."""
+    """Whether the file is an older profiler's trace; outside of run folders, other programs use such names."""
     return _TRACE_FILE.search(name) is not None
 
 
 def is_derived_file(name: str) -> bool:
-    """Whether xprof made the file out of a profile."""
+    """Whether xprof derived the file from a profile."""
     return _DERIVED_FILE.search(name) is not None
 
 
 def is_event_file(name: str) -> bool:
-    """Whether the file holds TensorBoard's events (scalars and the like, or the mark of an empty profile)."""
+    """Whether the file contains TensorBoard events (such as scalars, or the marker of an empty profile)."""
     return _EVENT_FILE.search(name) is not None
 
 
 def host_of(name: str) -> str:
-    """The host that a file name tells: what stands before `.xplane.pb`; for other names, before `.pb` or `.gz`."""
+    """The host in a file name: the part before `.xplane.pb`; for other names, before `.pb` or `.gz`."""
     host = name
     for suffix in (".gz", ".pb", ".xplane"):
         host = host.removesuffix(suffix)
@@ -56,7 +56,7 @@ def host_of(name: str) -> str:
 
 
 def open_untouched(path: str | Path, flags: int = 0) -> int:
-    """A descriptor to read `path` by; its access time stays as it is where the system allows that.
+    """A descriptor to read `path`, without changing its access time if the system supports that.
 
     Raises OSError as `os.open` does.
     """
@@ -64,13 +64,13 @@ def open_untouched(path: str | Path, flags: int = 0) -> int:
     if keep_access_time := getattr(os, "O_NOATIME", 0):
         try:
             return os.open(path, flags | keep_access_time)
-        except PermissionError:  # the flag is for a file's owner only
+        except PermissionError:  # the flag is only allowed for the file's owner
             pass
     return os.open(path, flags)
 
 
 def cannot_be_opened(path: str | Path, error: OSError) -> str:
-    """The sentence that tells why a file or folder cannot be opened."""
+    """The message that a file or folder cannot be opened, with the reason."""
     if isinstance(error, PermissionError):
         advice = "give yourself the right to read it"
     else:
@@ -79,7 +79,7 @@ def cannot_be_opened(path: str | Path, error: OSError) -> str:
 
 
 def no_status(path: Path, error: OSError) -> str:
-    """The sentence on a file, folder or link that `stat` fails for."""
+    """The message about a file, folder or link for which `stat` fails."""
     if not isinstance(error, FileNotFoundError) or not path.is_symlink():
         return cannot_be_opened(path, error)
     target = text_of(str(path.readlink()))

@@ -1,4 +1,4 @@
-"""What is known of a run before it is read."""
+"""What is known about a run before it is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfcompare.sources.remote.places import RemotePath
 
 @dataclass(frozen=True)
 class StoredPack:
-    """Where a store (a path or URL) keeps the frames of a host file."""
+    """The location of a host file's frames in a store (a path or URL)."""
 
     store: str
     name: str
@@ -25,7 +25,7 @@ class StoredPack:
 
 @dataclass(frozen=True)
 class Told:
-    """What is known of a run that was read before, as `listing.COLUMNS` tells it; None without steps."""
+    """Facts about a run that was read before, as in `listing.COLUMNS`; None for a run without steps."""
 
     device: str
     device_name: str
@@ -37,9 +37,9 @@ class Told:
 
 @dataclass(frozen=True)
 class HostFile:
-    """One host's profile of a run. Of one with a `source`, `path` is where a copy of it lies once it is fetched.
+    """A host's profile. If it has a `source`, `path` is where its copy will be once it is fetched.
 
-    Of one that is `stored`, the frames are kept, and the profile itself may be gone.
+    If it is `stored`, its frames are in a store, and the profile itself may no longer exist.
     """
 
     host: str
@@ -51,19 +51,19 @@ class HostFile:
 
     @property
     def where(self) -> PurePath:
-        """Where the profile itself lies: what a message names."""
+        """The location of the profile itself, for messages."""
         return self.path if self.source is None else self.source.path
 
     @property
     def bytes_at_hand(self) -> int:
-        """How many of its bytes are on this machine; of one that is stored all, since none are needed."""
+        """How many of its bytes are on this machine; all of them if it is stored, since none are needed."""
         is_here = self.source is None or self.stored is not None
         return self.size_bytes if is_here else min(bytes_at_hand(self.path), self.size_bytes)
 
 
 @dataclass(frozen=True)
 class Folder(ABC):
-    """What a folder directly holds, by its names. `problem` says why it could not be listed."""
+    """The direct contents of a folder, by name. `problem` is the reason if it could not be listed."""
 
     path: PurePath
     files: tuple[str, ...] = ()
@@ -72,22 +72,22 @@ class Folder(ABC):
 
     @abstractmethod
     def key(self, name: str) -> Hashable:
-        """Identifies a file in it, by whatever path it was found."""
+        """Identifies a file in it, independently of the path."""
 
     @abstractmethod
     def host_file(self, name: str, host: str) -> HostFile | str:
-        """A file in it as that host's, or why it cannot be read, as a sentence."""
+        """A file in it as that host's profile, or a sentence with the reason why it cannot be read."""
 
     @abstractmethod
     def newest_ns(self, names: Iterable[str]) -> int:
-        """When the newest of these files was changed, or without names the folder itself; 0 where that is unknown."""
+        """When the newest of these files, or without names the folder, was changed; 0 if unknown."""
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """A run as its folder tells it. `files` is empty where nothing can be read: `problems` then says why.
+    """A run as found in its folder. `files` is empty if nothing can be read: `problems` has the reasons.
 
-    `path` is a `RemotePath`, which reads as a URL, for what lies on another machine.
+    `path` is a `RemotePath`, shown as a URL, if it is on another machine.
     """
 
     id: str
@@ -99,12 +99,12 @@ class FoundRun:
     recorded_source: str
 
     def opened(self) -> FoundRun:
-        """The run with its host files, where looking them up was put off."""
+        """The run with its host files, if finding them was deferred."""
         return self
 
     @property
     def size_bytes(self) -> int:
-        """Bytes on disk of the files that can be read."""
+        """The size on disk of all readable files."""
         return sum(f.size_bytes for f in self.files)
 
     @property
@@ -119,38 +119,38 @@ class FoundRun:
 
     @property
     def is_stored(self) -> bool:
-        """Whether it comes from a store of runs."""
+        """Whether it is from a store of runs."""
         return False
 
     @property
     def told(self) -> Told | None:
-        """What is known of it from an earlier time, when it was put into a store."""
+        """Facts from when it was put into a store."""
         return None
 
     @property
     def content_id(self) -> str:
-        """What `Run.content_id` will be, where that is known before it is read; else empty."""
+        """The future `Run.content_id` if it is known before reading; else empty."""
         return ""
 
     @property
     def host_names(self) -> tuple[str, ...]:
-        """The hosts that can be read."""
+        """The hosts with readable files."""
         return tuple(file.host for file in self.files)
 
     def named(self, name: str) -> FoundRun:
-        """The run under that name."""
+        """The run with that name."""
         return replace(self, name=name)
 
     @property
     def bytes_at_hand(self) -> int:
-        """How many bytes of its files are on this machine: of a local run all, and of one that was fetched."""
+        """How many bytes of its files are on this machine: all of a local run, or those fetched of a remote one."""
         return sum(f.bytes_at_hand for f in self.files)
 
     @property
     def stat_key(self) -> str:
-        """A digest of every host file's path, size and time of change: differs when a file was touched.
+        """A digest of each host file's path, size and modification time, which changes whenever a file does.
 
-        The path of a remote file's copy is that of its version.
+        A remote file's path is that of its copy, which depends on its version.
         """
         digest = hashlib.blake2b(digest_size=16)
         if not self.files:

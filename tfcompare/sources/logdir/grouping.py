@@ -1,4 +1,4 @@
-"""Groups the files of folders into runs: of folders on this machine and of remote ones alike."""
+"""Groups the files of local and remote folders into runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class UnnamedRun:
-    """A run without its name, and what that is made from: runs are named once those of all places are known."""
+    """A run without its name, and what the name is made from: names are assigned once all runs are known."""
 
     run: FoundRun
     address: Address
@@ -28,14 +28,14 @@ class UnnamedRun:
 
 @dataclass(frozen=True)
 class Taken:
-    """The local folders that were looked into, and the keys of the host files that belong to some run."""
+    """The local folders that were searched, and the keys of the host files that belong to a run."""
 
     folders: set[Identity] = field(default_factory=set)
     files: set[Hashable] = field(default_factory=set)
 
 
 def runs_in_folders(place: Place, folders: Iterable[Folder], taken: Taken) -> tuple[list[UnnamedRun], str]:
-    """The runs in these folders that no earlier place has; and where there are none, a sentence on what is there."""
+    """The runs in these folders that belong to no earlier place; if there are none, a message about what is there."""
     runs, seen = [], []
     for folder in folders:
         seen.append(folder)
@@ -45,7 +45,7 @@ def runs_in_folders(place: Place, folders: Iterable[Folder], taken: Taken) -> tu
 
 
 def run_of_file(place: Place, folder: Folder, key: Hashable, taken: Taken) -> tuple[list[UnnamedRun], str]:
-    """The run of a file that was named by itself, as `runs_in_folders` gives those of folders."""
+    """The run of a single given file, in the same form as the result of `runs_in_folders`."""
     path = place.path
     if is_event_file(path.name):
         return [], explain.event_file(path)
@@ -64,7 +64,7 @@ def unnamed_run(
     problems: tuple[str, ...],
     newest_ns: Callable[[], int],
 ) -> UnnamedRun:
-    """A run at `path` in `place`, recorded when its folder's name says, else when its newest file was written."""
+    """A run at `path` in `place`. Its capture time is in its folder's name, or else that of its newest file."""
     names = [text_of(name) for name in path.parts]
     below = names[len(place.path.parts) :]
     own_id = "/".join([place.prefix, *below] if place.prefix else below) or "/"
@@ -95,10 +95,10 @@ def _run_in_folder(place: Place, folder: Folder, taken: Taken) -> UnnamedRun | N
 
 
 def _host_files(folder: Folder, profiles: Sequence[str]) -> tuple[tuple[HostFile, ...], tuple[str, ...]]:
-    """The files that look readable, by host, and what is wrong with the others."""
+    """The files that look readable, one per host, and the problems with the others."""
     hosts: dict[str, HostFile] = {}
     problems = []
-    for name in sorted(profiles):  # puts `vm.xplane.pb` before `vm.xplane.pb.gz`
+    for name in sorted(profiles):  # sorts `vm.xplane.pb` before `vm.xplane.pb.gz`
         host = host_of(name)
         found = folder.host_file(name, host)
         if isinstance(found, str):
@@ -113,5 +113,5 @@ def _host_files(folder: Folder, profiles: Sequence[str]) -> tuple[tuple[HostFile
 def _time(ns: int) -> datetime:
     try:
         return _EPOCH + timedelta(microseconds=ns // 1000)
-    except OverflowError:  # a damaged file system may date a file beyond the year 9999
+    except OverflowError:  # a corrupt file system may contain dates beyond the year 9999
         return _EPOCH

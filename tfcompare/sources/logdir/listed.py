@@ -1,4 +1,4 @@
-"""The folders of a remote place, by its listing: nothing of a file is read, so only an empty one is known to be bad."""
+"""The folders of a remote place, from its listing. No file is read, so only empty files are detected as invalid."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tfcompare.sources.remote.files import Listing, RemoteFile
 
 
 def remote_cache() -> Cache:
-    """Where copies of remote files go on this machine, as the environment says."""
+    """The cache for copies of remote files on this machine, as set in the environment."""
     return Cache(settings.fetched_folder(os.environ), settings.fetched_bytes(os.environ))
 
 
 @dataclass(frozen=True)
 class ListedFolder(Folder):
-    """A folder on another machine, with what its server reports of the files in it."""
+    """A folder on another machine, with the server's metadata about the files in it."""
 
     listed: Mapping[str, RemoteFile] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class ListedFolder(Folder):
 
 
 def listed_folders(listing: Listing) -> Iterator[ListedFolder]:
-    """Each folder from the place on that some file's path names; then what could not be looked at."""
+    """Each folder on the path of any file, from the place downwards; then what could not be listed."""
     start = listing.place if listing.is_folder else listing.place.parent
     folders: dict[PurePath, dict[str, RemoteFile]] = {start: {}}
     parents = set[PurePath]()

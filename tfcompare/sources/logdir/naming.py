@@ -1,4 +1,4 @@
-"""When a run was recorded, as its folder tells, and the short name that tells it apart from its neighbours."""
+"""The capture time in a run's folder name, and short names that distinguish runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 _STAMP = re.compile(r"(?<!\d)\d{4}([_-]?)\d\d\1\d\d[_T -]?\d\d[_:.-]?\d\d[_:.-]?\d\d(?!\d)")
 _FRACTION = re.compile(r"(?:[._]\d+)?$")
 _WEAK = ("train", "fit")
-"""Folders that Keras' and TensorFlow's tutorials put in between: they name no run."""
+"""Folders created by Keras' and TensorFlow's tutorials, which do not identify a run."""
 
 
 def stamp_time(name: str) -> datetime | None:
-    """The time (UTC) of a stamp such as `2026_11_20_10_17_24`, which is taken for this machine's local time."""
+    """The time (UTC) of a stamp such as `2026_11_20_10_17_24`, which is assumed to be in this machine's time zone."""
     match = _STAMP.search(name)
     if match is None:
         return None
@@ -32,16 +32,16 @@ def _is_stamp(name: str) -> bool:
 
 
 def without_stamp(name: str) -> str:
-    """`name` without the time of recording that it ends in, and what joins the two; empty where nothing is left."""
+    """`name` without a trailing capture time and its separator; empty if nothing is left."""
     stamps = (m for m in _STAMP.finditer(name) if _FRACTION.fullmatch(name, m.end()))
     return next((name[: m.start()].rstrip(" _.-") for m in stamps), name)
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where a run lies: its identity, all parts of its path, and how many of the last are of its identity.
+    """Where a run is: its identity, all parts of its path, and how many of the last ones belong to its identity.
 
-    `in_run_folder` says that it is a file named by itself whose folder is a run, so that its own name tells little.
+    `in_run_folder`: it is a single given file in a run's folder, so that its own name says little.
     """
 
     id: str
@@ -57,15 +57,15 @@ class _Word:
 
 
 def display_names(runs: Sequence[Address]) -> list[str]:
-    """A short name for each run, no two alike: what the runs have in common is left out, as are stamps where they can.
+    """A short, unique name for each run: parts common to all runs are left out, and time stamps if possible.
 
-    Runs whose names clash are told apart by a longer name, the others keep theirs.
+    Only runs whose short names clash get longer names.
     """
     words = [_words(run) for run in runs]
     choices = [
-        list(_choices(run, own, telling)) for run, own, telling in zip(runs, words, _without_common(words), strict=True)
+        list(_choices(run, own, rest)) for run, own, rest in zip(runs, words, _without_common(words), strict=True)
     ]
-    if all(last := _telling_last_words(words)):
+    if all(last := _distinctive_last_words(words)):
         choices = [[word, *longer] for word, longer in zip(last, choices, strict=True)]
     picked = [0] * len(runs)
     while True:
@@ -79,7 +79,7 @@ def display_names(runs: Sequence[Address]) -> list[str]:
 
 
 def _words(run: Address) -> list[_Word]:
-    """The parts of a run's identity less `plugins/profile`; where all are stamps and the like, those above it too."""
+    """The parts of a run's identity without `plugins/profile`; if all are stamps or generic, also those above it."""
     words: list[_Word] = []
     parts = run.parts
     for i in reversed(range(len(parts))):
@@ -93,15 +93,15 @@ def _words(run: Address) -> list[_Word]:
     return words[::-1]
 
 
-def _telling_last_words(lists: list[list[_Word]]) -> list[str]:
-    """The last folder of each run that is no stamp and the like, empty where another run has it in its path."""
+def _distinctive_last_words(lists: list[list[_Word]]) -> list[str]:
+    """The last folder of each run that is not a stamp or generic; empty if another run has it in its path."""
     strong = [[w.text for w in words if w.kind == "strong"] for words in lists]
     holders = Counter(text for words in strong for text in set(words))
     return [words[-1] if words and holders[words[-1]] == 1 else "" for words in strong]
 
 
 def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:
-    """The lists less what all of them begin with, then less what all of them end with."""
+    """The lists without their common beginning, and then without their common end."""
     for _ in range(2):
         same = 0
         for column in zip(*lists, strict=False):
@@ -112,13 +112,13 @@ def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:
     return lists
 
 
-def _choices(run: Address, words: list[_Word], telling: list[_Word]) -> Iterator[str]:
-    """Names for a run from the shortest to its identity; `telling` are the words that not all runs have."""
-    strong = [w for w in telling if w.kind == "strong"]
-    without_stamps = [w for w in telling if w.kind != "stamp"]
-    with_one_stamp = strong + [w for w in telling if w.kind == "stamp"][-1:]
+def _choices(run: Address, words: list[_Word], distinctive: list[_Word]) -> Iterator[str]:
+    """Names for a run, from the shortest to its identity; `distinctive` are the words that not all runs have."""
+    strong = [w for w in distinctive if w.kind == "strong"]
+    without_stamps = [w for w in distinctive if w.kind != "stamp"]
+    with_one_stamp = strong + [w for w in distinctive if w.kind == "stamp"][-1:]
     last = [w for w in words if w.kind == "strong"][-1:]
-    for choice in (strong or without_stamps or last, without_stamps, with_one_stamp, telling, words):
+    for choice in (strong or without_stamps or last, without_stamps, with_one_stamp, distinctive, words):
         if choice:
             yield "/".join(w.text for w in choice)
     yield run.id

@@ -1,4 +1,4 @@
-"""The places that a user names, and what each is called in the identities of the runs found there."""
+"""The places that a user enters, and their prefixes in the identities of the runs found there."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NEARLY_A_URL = re.compile(r"([a-z][a-z0-9+]+):/(.*)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Place:
-    """A file or folder to look into. `prefix` is its short name: its last parts, as many as tell it apart.
+    """A file or folder to search. `prefix` is its short name: as many of its last parts as make it unique.
 
-    A place with a `remote` lies on another machine: whether it is there, and a folder, only a listing tells.
+    A place with a `remote` is on another machine: only a listing shows whether it exists and is a folder.
     """
 
     path: PurePath
@@ -33,14 +33,14 @@ class Place:
 
     @property
     def address(self) -> str:
-        """What to open it by another time: may hold a signature, so that it is not to be shown."""
+        """What to enter to open it again. It may contain a signature, so do not show it."""
         return str(self.path) if self.remote is None else self.remote.address
 
 
 def open_places(typed: Iterable[str | Path]) -> list[Place]:
-    """Each place once, in the order given. Nothing is asked of the network.
+    """Each place once, in the given order. Does not access the network.
 
-    Raises `NoSuchPlace` for a path that is missing or cannot be opened, and for a URL of a kind that is not opened.
+    Raises `NoSuchPlace` for a path that is missing or cannot be opened, and for an unsupported URL.
     """
     distinct: dict[Identity | str, Path | RemotePlace] = {}
     for place in typed:
@@ -55,13 +55,13 @@ def open_places(typed: Iterable[str | Path]) -> list[Place]:
 
 
 def lies_in(path: PurePath, place: PurePath) -> bool:
-    """Whether a run or place lies at or below another one; links are followed."""
+    """Whether a run or place is at or below another one, with links resolved."""
     ours, theirs = (p.expanduser().resolve() if isinstance(p, Path) else p for p in (path, place))
     return isinstance(ours, RemotePath) == isinstance(theirs, RemotePath) and ours.is_relative_to(theirs)
 
 
 def is_same(path: PurePath, other: PurePath) -> bool:
-    """Whether both lead to one place; links are followed."""
+    """Whether both are the same place, with links resolved."""
     return lies_in(path, other) and lies_in(other, path)
 
 
@@ -93,13 +93,13 @@ def _open(place: str | Path) -> tuple[Identity, Path]:
         raise NoSuchPlace(f"{shown}: there is no such file or folder; check the spelling of {where}") from None
     except OSError as error:
         raise NoSuchPlace(cannot_be_opened(place, error)) from error
-    except (ValueError, RuntimeError) as error:  # a null character; links in a circle
+    except (ValueError, RuntimeError) as error:  # a null character; circular links
         raise NoSuchPlace(f"{shown!r}: is not the name of a file or folder ({error}); check its spelling") from error
     return identity, path
 
 
 def _absolute(path: Path) -> Path:
-    with suppress(RuntimeError):  # no such user: then the tilde is a folder's
+    with suppress(RuntimeError):  # no such user: the tilde is part of a folder's name
         path = path.expanduser()
     return path.resolve() if ".." in path.parts else path.absolute()
 
@@ -111,9 +111,9 @@ def _names(place: Path | RemotePlace) -> tuple[str, ...]:
 
 
 def _prefixes(places: list[tuple[str, ...]]) -> list[str]:
-    """The last parts of each place, enough that none is another's or begins another's.
+    """The last parts of each place, as many as needed so that no prefix equals or begins another.
 
-    Depends on nothing but the places, so that a run keeps its identity whatever else is found.
+    They depend only on the places, so that a run keeps its identity whatever else is found.
     """
     lengths = [min(1, len(names)) for names in places]
     while True:

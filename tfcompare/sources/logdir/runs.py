@@ -1,4 +1,4 @@
-"""The runs below some places, on this machine and on others."""
+"""Finds the runs below local and remote places."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ Look = Callable[[RemotePlace], Listing]
 
 @dataclass(frozen=True)
 class Survey:
-    """The runs below some places, in the order in which they were recorded; why places cannot be looked into.
+    """The runs below some places, by capture time; and why places cannot be searched.
 
-    `why_none` says what was found instead, where there are no runs. `unnamed` holds what the names of runs are made
-    from.
+    If there are no runs, `why_none` says what was found instead. `unnamed` contains what the runs' names are made from.
     """
 
     runs: tuple[FoundRun, ...]
@@ -39,14 +38,13 @@ class Survey:
 
 
 def find_runs(*places: str | Path) -> list[FoundRun]:
-    """The runs at and below `places`, in the order in which they were recorded.
+    """The runs at and below `places`, by capture time.
 
-    A place is a profile file, a run folder, a logdir, or any parent, as a path or as a URL that fsspec has a driver for
-    (`s3://bucket/logs`), whose files are listed, not downloaded. A run that cannot be read is listed with its problems;
-    so is a place without any run, beside places that have some. Of a run that lies in several places, the first of
-    them has it.
+    A place is a profile file, a run folder, a logdir, or any parent, as a path or as a URL that fsspec has a driver
+    for (`s3://bucket/logs`); files behind URLs are listed, not downloaded. A run that cannot be read is listed with
+    its problems, and so is a place without any run if others have some. A run in several places belongs to the first.
 
-    Raises `NoSuchPlace` for a place that is missing or cannot be opened, `NoRuns` where no place has a run.
+    Raises `NoSuchPlace` for a place that is missing or cannot be opened, `NoRuns` if no place has a run.
     """
     if not places:
         raise NoRuns("no place was given: name a profile file, a run folder or a logdir")
@@ -59,7 +57,7 @@ def find_runs(*places: str | Path) -> list[FoundRun]:
 
 
 def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun] = ()) -> Survey:
-    """The runs below those places that can be looked into, as `find_runs` gives them, among `more`."""
+    """The runs below those places that can be searched, as in `find_runs`, together with `more`."""
     taken = Taken()
     found: list[UnnamedRun] = []
     without_runs: list[tuple[Place, str]] = []
@@ -74,7 +72,7 @@ def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun
             without_runs.append((place, why_none))
         found += here
     ids = {each.run.id for each in found}
-    found += [each for each in more if each.run.id not in ids]  # a run that lies in a place is shown as it is there
+    found += [each for each in more if each.run.id not in ids]  # a run that is also in a place is shown as found there
     if not found:
         return Survey((), tuple(lost), "; ".join(why_none for _, why_none in without_runs))
     real = tuple(found)
@@ -88,8 +86,8 @@ def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun
 def find_run(place: str | Path) -> FoundRun:
     """The one run at or below `place`.
 
-    Raises `SeveralRuns`, which lists them, where there are more; `NoRuns` where there is none or where the only one
-    cannot be read; `NoSuchPlace` for a place that is missing or cannot be opened.
+    Raises `SeveralRuns`, which lists them, if there are several; `NoRuns` if there is none or the only one cannot be
+    read; `NoSuchPlace` for a place that is missing or cannot be opened.
     """
     runs = find_runs(place)
     if len(runs) > 1:
@@ -102,7 +100,7 @@ def find_run(place: str | Path) -> FoundRun:
 
 
 def _runs_at(place: Place, taken: Taken, look: Look) -> tuple[list[UnnamedRun], str]:
-    """The runs at a place that no earlier one has; and where there are none, a sentence on what is there."""
+    """The runs at a place that belong to no earlier one, and a sentence about what is there if there are none."""
     if place.remote is not None:
         listing = look(place.remote)
         folders, place = listed_folders(listing), replace(place, is_folder=listing.is_folder)
@@ -119,6 +117,6 @@ def _runs_at(place: Place, taken: Taken, look: Look) -> tuple[list[UnnamedRun], 
 
 
 def _run_of_problem(place: Place, problem: str) -> UnnamedRun:
-    """A place without runs, which stands beside the runs of the others."""
+    """An unreadable run for a place without runs, to list it next to the runs of other places."""
     kind = LocalFolder if place.remote is None else ListedFolder
     return unnamed_run(place, place.path, (), (problem,), lambda: kind(place.path).newest_ns(()))

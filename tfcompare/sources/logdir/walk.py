@@ -1,4 +1,4 @@
-"""The folders below a place on this machine, each with what it directly holds."""
+"""Walks the folders below a local place, and lists their direct contents."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tfcompare.sources.logdir.found import Folder, HostFile
 from tfcompare.sources.remote.files import is_looked_into
 
 Identity = tuple[int, int]
-"""Device and inode: the same folder by whatever path."""
+"""Device and inode, which identify a folder independently of its path."""
 
 _CAN_LIST_DESCRIPTORS = os.scandir in os.supports_fd
 
 
 @dataclass(frozen=True)
 class LocalFolder(Folder):
-    """A folder on this machine; `identity` is None where it could not be listed."""
+    """A folder on this machine; `identity` is None if it could not be listed."""
 
     identity: Identity | None = None
 
@@ -45,7 +45,7 @@ class LocalFolder(Folder):
         for path in [Path(self.path) / name for name in names] or [Path(self.path)]:
             try:
                 times_ns.append(path.lstat().st_mtime_ns)
-            except OSError:  # what is wrong with it is among the run's problems
+            except OSError:  # listed among the run's problems
                 continue
         return max(times_ns, default=0)
 
@@ -60,10 +60,10 @@ class _Entries:
 
 
 def walk(root: Path, seen: set[Identity]) -> Iterator[LocalFolder]:
-    """`root` and each folder below it that is not in `seen`, which grows by them.
+    """`root` and each folder below it that is not in `seen`; adds them to `seen`.
 
-    Links to folders are followed after all else, so that a folder goes by its own path rather than by that of a link
-    to it; a link to a folder that `root` lies in is not followed.
+    Links to folders are followed last, so that a folder is listed under its own path rather than that of a link. Links
+    to parents of `root` are not followed.
     """
     above = {identity_of(parent) for parent in root.resolve().parents}
     folders, links = [root], list[Path]()
@@ -90,7 +90,7 @@ def walk(root: Path, seen: set[Identity]) -> Iterator[LocalFolder]:
 
 
 def identity_of(path: Path) -> Identity:
-    """What `path` is, however it is spelled."""
+    """The identity of `path`, independent of its spelling."""
     status = path.stat()
     return status.st_dev, status.st_ino
 
@@ -98,12 +98,12 @@ def identity_of(path: Path) -> Identity:
 def _target(link: Path) -> Identity | None:
     try:
         return identity_of(link)
-    except OSError:  # gone since it was listed: following it tells
+    except OSError:  # removed since it was listed: following the link reports it
         return None
 
 
 def _list(path: Path, seen: set[Identity]) -> _Entries | None:
-    """None for a folder in `seen`. Listed by a descriptor, so that the folder's access time stays as it is."""
+    """None for a folder in `seen`. Lists by a descriptor, to keep the folder's access time unchanged."""
     if not _CAN_LIST_DESCRIPTORS:
         identity = identity_of(path)
         return None if identity in seen else _sort_entries(path, path, identity)
@@ -136,12 +136,12 @@ def _sort_entries(path: Path, listed: Path | int, identity: Identity) -> _Entrie
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link in a circle, or into a folder that may not be entered
+    except OSError:  # a circular link, or one into a folder without access
         return False
 
 
 def _may_lead_to_runs(path: Path, name: str) -> bool:
-    """Whether a link that leads nowhere is worth a word: a hidden one is not, nor one named like a file."""
+    """Whether to report a broken link: not if it is hidden, or named like a file."""
     if name.startswith(".") or is_profile(name):
         return False
     return path.name == "profile" or not Path(name).suffix[1:].isalpha()

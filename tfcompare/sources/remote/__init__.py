@@ -1,1 +1,1 @@
-"""Logdirs behind URLs, through fsspec: what lies there, and a copy of its files in a cache on this machine."""
+"""Logdirs behind URLs, through fsspec: lists them, and copies their files into a cache on this machine."""

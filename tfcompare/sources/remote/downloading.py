@@ -1,4 +1,4 @@
-"""Downloading a remote file: going on where the connection broke, and finding out that the file has changed."""
+"""Downloads a remote file: resumes broken connections, and detects that the file has changed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _TRIES = 3
 _PAUSE_S = 0.5
 
 Progress = Callable[[int], None]
-"""Called with the bytes of a file that are here."""
+"""Called with the number of bytes that have arrived."""
 
 
 class Useless(NotFetched):
-    """What has arrived is of no use for another try."""
+    """What has arrived cannot be used for another try."""
 
 
 def download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
-    """Writes what is missing; where the connection breaks, goes on from there, a few times.
+    """Write the missing bytes; if the connection breaks, resume it, up to a few times.
 
-    Raises `NotFetched`, and OSError where the disk does not take it.
+    Raises `NotFetched`, and OSError if writing to disk fails.
     """
     for tries_left in reversed(range(_TRIES)):
         try:
@@ -41,7 +41,7 @@ def download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
             raise error.reason from None
         except Useless:
             raise
-        except Exception as error:  # drivers raise what they like
+        except Exception as error:  # drivers raise any exception
             forget_connections()
             if is_final(error):
                 raise Useless(sentence(file.path, error)) from error
@@ -56,7 +56,7 @@ def download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
 def _write_rest(file: RemoteFile, descriptor: int, progress: Progress) -> None:
     place = RemotePlace(file.path, file.address)
     arrived = os.lseek(descriptor, 0, os.SEEK_END)
-    if file.size_bytes is not None and arrived >= file.size_bytes:  # nobody knows how: whole files have another name
+    if file.size_bytes is not None and arrived >= file.size_bytes:  # unexpected: complete files have another name
         raise StartAgain
     for piece in connect(place).pieces(file, arrived):
         _write(descriptor, piece)

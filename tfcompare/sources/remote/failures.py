@@ -1,4 +1,4 @@
-"""What drivers raise, in one sentence that says what to do. Their own texts are not shown: they may hold a secret."""
+"""Turns drivers' errors into one sentence with what to do. Their own messages are hidden: they may contain secrets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tfcompare.sources.remote.places import WEB, RemotePath
 from tfcompare.text import text_of
 
 LISTING_S = 300
-"""A listing that takes longer is given up: its place holds millions of files."""
+"""A listing is aborted after this time: the place has millions of files."""
 
 ANSWER_S = 20
-"""What does not answer for so long counts as unreachable."""
+"""A server that does not respond for this long counts as unreachable."""
 
 _CREDENTIALS = {
     "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -26,7 +26,7 @@ _CREDENTIALS = {
     "abfss": "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
 _NAME_SERVERS = (*WEB, "sftp", "ssh", "hdfs", "webhdfs")
-"""Protocols whose URLs name a server rather than a bucket."""
+"""Protocols whose URLs contain a server rather than a bucket."""
 _ENDPOINTS = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
     "s3a": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
@@ -42,29 +42,29 @@ _MISSING_CODES = (404, 410)
 
 
 class Changed(Exception):
-    """A file is not the one any more that was listed."""
+    """The file has changed since it was listed."""
 
 
 class StartAgain(Exception):
-    """The server has no bytes from the middle of a file."""
+    """The server cannot send a file from the middle."""
 
 
 class TooMuch(Exception):
-    """A place with more below it than is looked through."""
+    """The place contains more files than are searched."""
 
 
 def has_no_credentials(error: BaseException) -> bool:
-    """Whether the driver found nothing in the environment to sign its requests with."""
+    """Whether the driver found no credentials in the environment."""
     return any(_is_named(e, _NO_CREDENTIALS) for e in _chain(error))
 
 
 def is_final(error: BaseException) -> bool:
-    """Whether asking once more is of no use."""
+    """Whether retrying is useless."""
     return _is_denied(error) or _is_missing(error)
 
 
 def sentence(path: RemotePath, error: BaseException) -> str:
-    """Why something remote cannot be had."""
+    """Why something remote is not available."""
     where = text_of(str(path))
     if isinstance(error, TooMuch):
         return f"{where}: there is too much below it to be looked through; name a folder further down"
@@ -81,7 +81,7 @@ def sentence(path: RemotePath, error: BaseException) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it was raised from."""
+    """The error and its causes."""
     seen: BaseException | None = error
     for _ in range(8):
         if seen is None:
@@ -91,7 +91,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_named(error: BaseException, names: tuple[str, ...]) -> bool:
-    """Whether the error is of one of these classes: by name, since their packages may not be there."""
+    """Whether the error's class has one of these names, since its package may not be installed."""
     return any(kind.__name__ in names for kind in type(error).__mro__)
 
 
@@ -127,7 +127,7 @@ def _is_unreachable(error: BaseException) -> bool:
 
 
 def _why(error: BaseException) -> str:
-    """` (connection refused)`, where the system says so."""
+    """` (connection refused)`, if the system reports a reason."""
     for e in _chain(error):
         if isinstance(e, socket.gaierror) or "DNS" in type(e).__name__:
             return " (its name is unknown)"
@@ -147,7 +147,7 @@ def _server(path: RemotePath) -> str:
 
 
 def _endpoint(path: RemotePath) -> str:
-    """What else to check: where the environment names the server, that; where the URL does, the URL."""
+    """What else to check: the variable that sets the server, or a server in the URL."""
     named = next((name for name in _ENDPOINTS.get(path.protocol, ()) if os.environ.get(name)), "")
     if named:
         return f" and {named}"

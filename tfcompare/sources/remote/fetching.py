@@ -1,12 +1,12 @@
-"""Remote files brought to this machine, into a cache of bounded size, and held there while they are read.
+"""Fetches remote files into a size-limited cache on this machine, and locks them while they are read.
 
-    <folder>/<digest>.xplane.pb          a whole file; the digest is that of its URL and version
-    <folder>/<digest>.xplane.pb.part     what has arrived of one
+    <folder>/<digest>.xplane.pb          a complete file; the digest is that of its URL and version
+    <folder>/<digest>.xplane.pb.part     a partial download
 
-A file has its name only once it is whole, so none is ever half-read, and a changed one has another name. Whoever
-fetches or reads a file holds a lock on it: others wait, and what makes room passes it over. A process that is killed
-leaves a `.part`, where the next one goes on. What the folder does not take goes into a temporary one, which goes with
-the process.
+A file gets its name only when it is complete, so none is ever read partially, and a changed file gets another name.
+Whoever fetches or reads a file holds a lock on it: others wait, and eviction skips it. If a process is killed, its
+`.part` remains, and the next one resumes it. If the cache folder cannot take a file, it goes into a temporary folder
+that is deleted with the process.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _IS_NO_FOLDER = (errno.EEXIST, errno.ENOTDIR)
 
 @dataclass(frozen=True)
 class Copy:
-    """A whole file on this machine. `remark`: why it is not cached, and what to do about it; else empty."""
+    """A complete file on this machine. `remark`: why it is not cached, and what to do about it; else empty."""
 
     path: Path
     remark: str = ""
@@ -47,22 +47,22 @@ class Copy:
 
 @dataclass(frozen=True)
 class Cache:
-    """The folder for what was fetched. What was not used for longest makes room where `max_bytes` would be exceeded."""
+    """The folder of fetched files. The least recently used ones are evicted to stay below `max_bytes`."""
 
     folder: Path
     max_bytes: int
 
     def path_of(self, file: RemoteFile) -> Path:
-        """Where the file lies, or will lie."""
+        """The path of the file's copy, whether or not it exists yet."""
         suffix = next((s for s in _SUFFIXES if file.path.name.endswith(s)), "")
         return self.folder / f"{file.digest}{suffix}"
 
     @contextmanager
     def held(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """The whole file, fetched if need be; nobody removes it meanwhile.
+        """The complete file, fetched if necessary, and locked against removal.
 
-        Where the folder does not take it, it lies in a temporary one, and a remark says so. Raises `NotFetched` where
-        it cannot be had, has changed since it was listed, is larger than the whole cache, or no folder takes it.
+        If the folder cannot take it, it goes into a temporary one, with a remark. Raises `NotFetched` if it is not
+        available, has changed since it was listed, is larger than the cache limit, or no folder can take it.
         """
         remove_leftovers()
         with ExitStack() as held:
@@ -75,7 +75,7 @@ class Cache:
 
     @contextmanager
     def held_anew(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """As `held`, but not the cached copy, which turned out to be damaged."""
+        """As `held`, but fetches again, because the cached copy is damaged."""
         with ExitStack() as held:
             try:
                 self.path_of(file).unlink(missing_ok=True)
@@ -86,7 +86,7 @@ class Cache:
             yield copy
 
     def make_room(self, needed_bytes: int = 0) -> None:
-        """Remove what was not used for longest, as much as is too much; what is held, or being fetched, stays."""
+        """Remove the least recently used files above the limit, except those being read or fetched."""
         cached = []
         for entry in os.scandir(self.folder):
             with suppress(OSError):
@@ -103,23 +103,23 @@ class Cache:
                     excess -= size
 
     def _wait_for(self, file: RemoteFile, held: ExitStack, progress: Progress) -> None:
-        """Until the file is here, and its lock given to `held`. Raises OSError where the folder does not take it."""
+        """Wait until the file is complete, and its lock is in `held`. Raises OSError if the folder cannot take it."""
         while not self._obtain(file, held, progress):
-            progress(bytes_at_hand(self.path_of(file)))  # of another process, or thread, that fetches the same
+            progress(bytes_at_hand(self.path_of(file)))  # another process or thread is fetching the same file
             time.sleep(_POLL_S)
 
     def _temporary_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
-        """One in the temporary folder of this process, which has the same bound."""
+        """A copy in this process's temporary folder, which has the same size limit."""
         try:
             temporary = Cache(temporary_folder(), self.max_bytes)
             temporary._wait_for(file, held, progress)
         except OSError as error:
             raise NotFetched(
                 f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
-                f"({error.strerror or error}); {_way_out(why)}"
+                f"({error.strerror or error}); {_remedy(why)}"
             ) from error
         return Copy(
-            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_way_out(why)}"
+            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_remedy(why)}"
         )
 
     def _refusal(self, why: OSError) -> str:
@@ -127,7 +127,7 @@ class Cache:
         return f"{text_of(str(self.folder))} ({reason})"
 
     def _obtain(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
-        """Whether the file is here, or could be fetched, with its lock given to `held`; False while others fetch it."""
+        """Whether the file is complete, or could be fetched, with its lock in `held`; False while others fetch it."""
         path = self.path_of(file)
         part = path.with_name(path.name + PART)
         with ExitStack() as locks:
@@ -135,17 +135,17 @@ class Cache:
             descriptor = locks.enter_context(locked_to_read(path))
             if descriptor is None or not _is_whole(descriptor, file):
                 descriptor = locks.enter_context(locked_to_write(part, create=True))
-                if descriptor is None or _is_whole_at(path, file):  # since it was looked for
+                if descriptor is None or _is_whole_at(path, file):  # since the last check
                     return False
                 self._fetch(file, descriptor, part, progress)
             with suppress(OSError):
-                os.utime(path)  # the time of last use
+                os.utime(path)  # records the time of last use
             progress(os.fstat(descriptor).st_size)
             held.push(locks.pop_all())
         return True
 
     def _fetch(self, file: RemoteFile, descriptor: int, part: Path, progress: Progress) -> None:
-        """Fills the `.part`, which is locked, and gives it the name of a whole file."""
+        """Complete the locked `.part`, and rename it to the final name."""
         try:
             self._check_size(file, file.size_bytes or 0)
             self.make_room((file.size_bytes or 0) - os.fstat(descriptor).st_size)
@@ -170,15 +170,15 @@ class Cache:
             )
 
 
-def _way_out(why: OSError) -> str:
-    """What to do about a cache folder that does not take a copy."""
+def _remedy(why: OSError) -> str:
+    """What to do about a cache folder that cannot take a copy."""
     if why.errno in _IS_FULL:
         return "make room there, or name another folder in TFCOMPARE_FETCHED"
     return "name a folder that can be written in TFCOMPARE_FETCHED"
 
 
 def bytes_at_hand(path: Path) -> int:
-    """How much of a file that is fetched to `path` is here."""
+    """How many bytes have arrived of a file that is fetched to `path`."""
     for where in (path, path.with_name(path.name + PART)):
         with suppress(OSError):
             return where.stat().st_size

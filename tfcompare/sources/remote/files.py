@@ -1,4 +1,4 @@
-"""What is known of remote files before they are fetched."""
+"""What is known about remote files before they are fetched."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest")
 _TIMES = ("LastModified", "last_modified", "Last-Modified", "mtime", "updated", "created", "modificationTime")
 
 _IGNORED = ("node_modules", "__pycache__")
-"""Folders that are not looked into, like all whose name begins with a dot."""
+"""Folders that are not searched, in addition to hidden ones (with a leading dot)."""
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file as its server describes it. `version` differs when its content does; `size_bytes` is None where unknown.
+    """A file as its server describes it. `version` changes with its content; `size_bytes` is None if unknown.
 
-    Where the server reports nothing that `version` could be, it differs with every listing, and `is_versioned` is
-    False. `address` is what the driver is asked for.
+    If the server reports nothing to use as `version`, it differs with every listing, and `is_versioned` is False.
+    `address` is what the driver is called with.
     """
 
     path: RemotePath
@@ -36,20 +36,20 @@ class RemoteFile:
 
     @property
     def digest(self) -> str:
-        """Names just this version of the file."""
+        """Identifies this version of the file."""
         key = f"{self.address}\0{self.size_bytes}\0{self.version}"
         return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def is_still(self, now: RemoteFile) -> bool:
-        """Whether the server reports the same of the file now, as far as it reports anything."""
+        """Whether the server still reports the same metadata for the file, as far as it reports any."""
         return self.size_bytes == now.size_bytes and now.version in (self.version, "")
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What lies at and below a place: itself, where it is a file; else all files below it but those in hidden folders.
+    """The contents of a place: the file itself, or all files below a folder, except those in hidden folders.
 
-    Of files that are no profiles, size and version may be unknown. `lost`: what could not be looked at, and why.
+    Size and version of files that are not profiles may be unknown. `lost`: what could not be listed, and why.
     """
 
     place: RemotePath
@@ -59,7 +59,7 @@ class Listing:
 
 
 def remote_file(path: RemotePath, address: str, info: Mapping[str, Any], size_bytes: int | None) -> RemoteFile:
-    """A file by what a driver, or the headers of an answer, report of it."""
+    """A file, from the metadata that a driver or response headers report."""
     modified = next((when for key in _TIMES if (when := _time(info.get(key)))), None)
     tag = next((str(info[key]) for key in _TAGS if info.get(key)), "").removeprefix("W/").strip('"')
     version = tag or (
@@ -70,14 +70,14 @@ def remote_file(path: RemotePath, address: str, info: Mapping[str, Any], size_by
 
 
 def as_listed(file: RemoteFile) -> RemoteFile:
-    """The file with a version, if need be one that no other listing gives it."""
+    """The file with a version; without one from the server, it is unique to this listing."""
     if file.version:
         return file
     return replace(file, version=f"listed {time.time_ns()}", is_versioned=False)
 
 
 def _time(value: object) -> datetime | None:
-    """A time as one of the drivers gives it: a datetime, seconds, or text of HTTP or ISO 8601."""
+    """A time in any of the drivers' formats: a datetime, seconds, or text in HTTP or ISO 8601 format."""
     try:
         if isinstance(value, datetime):
             return value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -91,5 +91,5 @@ def _time(value: object) -> datetime | None:
 
 
 def is_looked_into(folders: tuple[str, ...]) -> bool:
-    """Whether files in such folders, the outermost first, may be runs."""
+    """Whether files in such folders, outermost first, may be runs."""
     return not any(name.startswith(".") or name in _IGNORED for name in folders)

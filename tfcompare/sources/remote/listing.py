@@ -1,4 +1,4 @@
-"""What lies at a remote place, listed without downloading any of it."""
+"""Lists a remote place without downloading anything."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from tfcompare.sources.remote.stores import connect, forget_connections
 
 
 def look(place: RemotePlace) -> Listing:
-    """All files at and below `place`, asked for anew.
+    """All files at and below `place`, in a new listing.
 
-    Raises `NoSuchPlace`, with a sentence that tells them apart: a missing driver, no access, no such bucket, folder or
-    file, a server that cannot be reached or does not answer within 20 seconds.
+    Raises `NoSuchPlace` with the specific reason: a missing driver, no access, no such bucket, folder or file, or a
+    server that is unreachable or does not respond within 20 seconds.
     """
     started = monotonic()
     try:
         return connect(place).look(place)
     except NoSuchPlace:
         raise
-    except Exception as error:  # drivers raise what they like
+    except Exception as error:  # drivers raise any exception
         forget_connections()
         is_too_much = isinstance(error, TimeoutError) and monotonic() - started >= LISTING_S
         raise NoSuchPlace(sentence(place.path, TooMuch() if is_too_much else error)) from error

@@ -1,4 +1,4 @@
-"""Locks on files of the cache, which a process that is killed lets go of."""
+"""Locks on cached files, which the system releases if the process is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if sys.platform != "win32":
 
 @contextmanager
 def locked_to_read(path: Path) -> Iterator[int | None]:
-    """A descriptor of the file, which nobody removes meanwhile; None where there is no such file."""
+    """A descriptor of the file, protected from removal; None if there is no such file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -29,7 +29,7 @@ def locked_to_read(path: Path) -> Iterator[int | None]:
 
 @contextmanager
 def locked_to_write(path: Path, *, create: bool) -> Iterator[int | None]:
-    """A descriptor of the file, which is nobody else's meanwhile; None where somebody else has it, or it is gone."""
+    """An exclusive descriptor of the file; None if another process has it, or the file is gone."""
     flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | (os.O_CREAT if create else 0)
     try:
         descriptor = os.open(path, flags, 0o600)
@@ -45,7 +45,7 @@ def locked_to_write(path: Path, *, create: bool) -> Iterator[int | None]:
 
 
 def _lock_to_read(descriptor: int) -> None:
-    if sys.platform != "win32":  # there, a file that is open cannot be removed
+    if sys.platform != "win32":  # on Windows, an open file cannot be removed
         with suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_SH)
 
@@ -61,7 +61,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def is_at(path: Path, descriptor: int) -> bool:
-    """Whether the path still leads to that file."""
+    """Whether the path still refers to that file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except OSError:

@@ -1,9 +1,8 @@
-"""URLs of remote logdirs: which are understood, and what of them is shown.
+"""URLs of remote logdirs: which are supported, and what is shown of them.
 
-Credentials come from the environment alone, as each driver reads them: a URL that holds a password is refused. What a
-URL of http asks for behind its `?` (a signature, often) is sent to the server and never shown. Chains such as
-`simplecache::s3://…` and protocols that read local files are refused: through them a URL could name any file of this
-machine.
+Credentials come only from the environment, as each driver reads them: a URL with a password is refused. The query of
+an HTTP URL (often a signature) is sent to the server and never shown. Chains such as `simplecache::s3://…` and
+protocols that read local files are refused, because a URL could use them to read any file of this machine.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ PACKAGES = {
     "ssh": "paramiko",
     "memory": "fsspec",
 }
-"""The protocols that are opened, each with the package that its driver needs beside fsspec."""
+"""The supported protocols, each with the package that its driver needs in addition to fsspec."""
 
 WEB = ("http", "https")
 _WITH_USERS = ("az", "abfs", "abfss", "hdfs", "webhdfs", "sftp", "ssh")
-"""Where a name before an `@` is a container's or a user's, and no secret."""
+"""Protocols where a name before an `@` is a container or a user, and not a secret."""
 
 
 class RemotePath(PurePosixPath):
-    """Where something remote lies, as it is shown: `s3://bucket/logs`. Its parts are `s3:`, `bucket`, `logs`."""
+    """A remote path as it is shown: `s3://bucket/logs`. Its parts are `s3:`, `bucket`, `logs`."""
 
     def __str__(self) -> str:
         protocol, _, rest = super().__str__().partition("/")
@@ -48,7 +47,7 @@ class RemotePath(PurePosixPath):
 
     @property
     def protocol(self) -> str:
-        """What stands before `://`."""
+        """The part before `://`."""
         return self.parts[0][:-1]
 
     @property
@@ -59,14 +58,14 @@ class RemotePath(PurePosixPath):
 
 @dataclass(frozen=True)
 class RemotePlace:
-    """A URL that was typed: how it is shown, and what its driver is asked for, which may hold a signature."""
+    """A typed URL: how it is shown, and what its driver is called with, which may contain a signature."""
 
     path: RemotePath
     address: str = field(repr=False)
 
 
 def shown(text: object) -> str:
-    """What was typed, as it may be shown: of a URL without user, password and query."""
+    """The typed text as it may be shown: URLs without user, password and query."""
     match = None if isinstance(text, PurePath) else URL.fullmatch(str(text))
     if match is None:
         return text_of(str(text))
@@ -77,9 +76,9 @@ def shown(text: object) -> str:
 
 
 def parse(text: str) -> RemotePlace:
-    """The place that a URL names. Nothing is asked of the network.
+    """The place that a URL names. Does not access the network.
 
-    Raises `NoSuchPlace` for a protocol or a form of URL that is not opened.
+    Raises `NoSuchPlace` for an unsupported protocol or form of URL.
     """
     match = URL.fullmatch(text)
     if match is None:
@@ -97,7 +96,7 @@ def parse(text: str) -> RemotePlace:
 
 
 def below(path: RemotePath, names: tuple[str, ...]) -> RemotePath:
-    """What lies below `path` by these names; a slash within a name stays one name."""
+    """The path of these names below `path`; a name with a slash stays one part."""
     return path.joinpath(*(name.replace("/", "%2F") for name in names))
 
 

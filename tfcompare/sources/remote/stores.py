@@ -1,4 +1,4 @@
-"""One way to ask all drivers of fsspec: what lies there, and the bytes of a file from some byte on."""
+"""A common interface to all fsspec drivers: lists a place, and reads a file from any position."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PIECE_S = 120
 _CONNECT_S = 5
 _READ_S = 9
 _OPTIONS: dict[str, dict[str, Any]] = {
-    # Tries are counted twice there, by botocore and by s3fs: two in all, so that no answer is found out in 20 seconds.
+    # botocore and s3fs each count tries: two in all, so that an unresponsive server is detected within 20 seconds.
     "s3fs": {"config_kwargs": {"connect_timeout": _CONNECT_S, "read_timeout": _READ_S, "retries": {"max_attempts": 0}}},
     "gcsfs": {"requests_timeout": _READ_S},
     "paramiko": {"timeout": _CONNECT_S, "banner_timeout": _READ_S},
@@ -31,29 +31,29 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 _TRIES = 2
 
 _TELLING = ("AWS_", "GOOGLE_", "GCE_", "STORAGE_EMULATOR_HOST", "AZURE_", "BOTO")
-"""Variables that tell drivers of servers and credentials."""
+"""Environment variables that set servers and credentials of drivers."""
 _MOST_OPEN = 16
 _open: dict[tuple[str, str, tuple[tuple[str, str], ...]], Store] = {}
 _lock = Lock()
 
 
 class Store(Protocol):
-    """A server. What goes wrong is raised as its driver raises it; `failures.sentence` puts that into words."""
+    """A server. Methods raise the driver's errors; `failures.sentence` turns them into messages."""
 
     def look(self, place: RemotePlace) -> Listing:
-        """All that lies at and below a place; nothing is downloaded."""
+        """All files at and below a place; nothing is downloaded."""
 
     def pieces(self, file: RemoteFile, start: int) -> Iterator[bytes]:
-        """The bytes of a file from `start` on. Raises `Changed`, at the latest in the end, for another version.
+        """The bytes of a file from `start` on. Raises `Changed`, at the end at the latest, if the version has changed.
 
-        Raises `StartAgain`, at once, where the server does not begin in the middle.
+        Raises `StartAgain` immediately if the server cannot start in the middle.
         """
 
 
 def connect(place: RemotePlace) -> Store:
-    """The store that serves `place`; raises `NoSuchPlace` where its driver is not installed.
+    """The store that serves `place`; raises `NoSuchPlace` if its driver is not installed.
 
-    The same one again for the same server and environment, since setting up a session takes long.
+    The same server and environment share a store, since setting up a session takes long.
     """
     environment = tuple(sorted((k, v) for k, v in os.environ.items() if k.startswith(_TELLING)))
     server = (place.path.protocol, place.path.authority, environment)
@@ -68,7 +68,7 @@ def connect(place: RemotePlace) -> Store:
 
 
 def forget_connections() -> None:
-    """Set up sessions anew from now on: a credentials file may have changed."""
+    """Set up new sessions from now on, since a credentials file may have changed."""
     with _lock:
         _open.clear()
 
@@ -89,10 +89,10 @@ def _new(place: RemotePlace) -> Store:
 
 
 class Objects:
-    """Buckets, containers and file servers, by their drivers.
+    """Buckets, containers and file servers, through their drivers.
 
-    Credentials are those that the driver finds in the environment; where S3's finds none, it asks without any, as for a
-    public bucket. Listing a bucket takes one request for every thousand objects, however many folders they lie in.
+    Credentials are those that the driver finds in the environment; if S3's driver finds none, requests are anonymous,
+    as for a public bucket. Listing a bucket takes one request per thousand objects, independently of the folders.
     """
 
     def __init__(self, place: RemotePlace) -> None:
@@ -104,12 +104,12 @@ class Objects:
         self._system: AbstractFileSystem | None = None
         self._root = ""
         self.is_shareable: bool = get_filesystem_class(place.path.protocol).async_impl
-        """Whether several threads can use it at once."""
+        """Whether several threads can use it at the same time."""
 
     def look(self, place: RemotePlace) -> Listing:
-        """See `Store`. Raises FileNotFoundError where nothing lies there."""
-        if self._package != "s3fs":  # others may try for minutes
-            within(ANSWER_S, partial(self._any_answer, place.address))
+        """See `Store`. Raises FileNotFoundError if nothing is there."""
+        if self._package != "s3fs":  # other drivers may retry for minutes
+            within(ANSWER_S, partial(self._wait_for_any_response, place.address))
         root = self.key(place.address)
         found: dict[str, dict[str, Any]] = self._ask("find", root, detail=True, timeout_s=LISTING_S)
         if root in found:
@@ -142,16 +142,16 @@ class Objects:
             raise Changed
 
     def key(self, address: str) -> str:
-        """What the driver calls the file of that address."""
+        """The driver's name for the file at that address."""
         self._connected()
         return self._root + _split(address)[1]
 
     def ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
-        """Let the driver do what it calls `name`, of a server that answers at all; raises what it raises."""
+        """Call the driver's method `name` on a server that is known to respond; raises the driver's errors."""
         return self._ask(name, *args, timeout_s=timeout_s, **options)
 
-    def _any_answer(self, address: str) -> None:
-        with suppress(Exception):  # an answer, whatever it is: looking tells more
+    def _wait_for_any_response(self, address: str) -> None:
+        with suppress(Exception):  # any response will do: the actual call reports errors
             self._ask("info", self.key(address), timeout_s=ANSWER_S)
 
     def _ask(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
@@ -164,7 +164,7 @@ class Objects:
         return self._call(name, *args, timeout_s=timeout_s, **options)
 
     def _call(self, name: str, *args: Any, timeout_s: float, **options: Any) -> Any:
-        if self.is_shareable:  # then fsspec's own wrapper takes a timeout
+        if self.is_shareable:  # fsspec's own wrapper takes a timeout
             options["timeout"] = timeout_s
         return getattr(self._connected(), name)(*args, **options)
 
@@ -172,7 +172,7 @@ class Objects:
         if self._system is None:
             from fsspec.core import url_to_fs
 
-            logging.getLogger(self._package).addHandler(logging.NullHandler())  # what matters is raised
+            logging.getLogger(self._package).addHandler(logging.NullHandler())  # relevant errors are raised
             options = _OPTIONS.get(self._package, {}) | ({"anon": True} if self._is_anonymous else {})
             system, self._root = url_to_fs(self._server, **options, use_listings_cache=False, skip_instance_cache=True)
             if self._package == "s3fs":
@@ -182,14 +182,14 @@ class Objects:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """The server or bucket of a URL, as a URL, and what follows."""
+    """The server or bucket of a URL, as a URL, and the rest."""
     protocol, _, rest = address.partition("://")
     authority, slash, path = rest.partition("/")
     return f"{protocol}://{authority}", slash + path
 
 
 def within(seconds: float, work: Callable[[], None]) -> None:
-    """Do that; raises TimeoutError where it takes longer, and lets it end by itself."""
+    """Run `work`; raises TimeoutError if it takes longer, and lets it finish in the background."""
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(seconds)

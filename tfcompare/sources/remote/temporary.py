@@ -1,4 +1,4 @@
-"""A temporary folder of this process, for copies of remote files where the cache folder takes none."""
+"""A temporary folder of this process, for copies of remote files that do not fit into the cache folder."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _folder: Path | None = None
 
 
 def temporary_folder() -> Path:
-    """The folder, which is removed when this process ends; made anew where something has removed it.
+    """The folder, which is removed when this process ends, and created again if it was deleted.
 
-    Raises OSError where there is no temporary folder that can be written.
+    Raises OSError if there is no writable temporary folder.
     """
     global _folder
     with _lock:

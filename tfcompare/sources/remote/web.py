@@ -1,11 +1,11 @@
-"""Logdirs on a web server: folders by the links in their index pages, files by their headers.
+"""Logdirs on a web server: folders from the links in index pages, files from their headers.
 
-fsspec's HTTP file system does the requests. Its `ls` is not used: it reads a page without a bound, searches it with a
-regular expression that takes a minute for 2 KB of spaces, and returns links that lead out of the folder. So the pages
-are streamed here, and only links that lie below the place are followed.
+Requests use fsspec's HTTP file system, but not its `ls`: that reads pages of any size, parses them with a regular
+expression that takes a minute for 2 KB of spaces, and returns links that lead out of the folder. So the pages are
+streamed here, and only links to places below the place are followed.
 
-Redirects are the driver's business (aiohttp follows up to ten, to http and https alone, and drops credentials where the
-host changes). Credentials come from `~/.netrc`, proxies from the environment.
+Redirects are left to the driver (aiohttp follows up to ten, only to http and https, and drops credentials if the host
+changes). Credentials come from `~/.netrc`, proxies from the environment.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tfcompare.sources.remote.places import RemotePath, RemotePlace, below
 MOST_FOLDERS = 5_000
 MOST_FILES = 200_000
 MOST_DEPTH = 32
-"""An index page may link to ever deeper ones."""
+"""The maximum depth, since index pages may link to ever deeper ones."""
 
 _THREADS = 16
 _MOST_INDEX_BYTES = 16 << 20
@@ -39,17 +39,17 @@ _PROFILES = (".xplane.pb", ".xplane.pb.gz")
 _PAGES = ("text/html", "application/xhtml+xml")
 _TIMES = aiohttp.ClientTimeout(total=None, connect=8, sock_connect=8, sock_read=10)
 _REFUSED = (aiohttp.ClientResponseError, FileNotFoundError)
-"""What fsspec raises for an answer with a status of 400 or more."""
+"""What fsspec raises for a response with a status of 400 or more."""
 _HREF = re.compile(
     r"""<a\s[^<>]*?\bhref\s*=\s*(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""", re.IGNORECASE
 )
-"""No part of it runs past the next `<` or `>`, so that it takes time in proportion to the page."""
+"""No part matches past the next `<` or `>`, so that the time is linear in the size of the page."""
 
 Names = tuple[str, ...]
 
 
 class Web:
-    """A web server, with a session of its own."""
+    """A web server, with a separate session."""
 
     def __init__(self) -> None:
         self._system = fsspec.filesystem(
@@ -88,28 +88,28 @@ class Web:
                 yield piece
 
     def open(self, address: str, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Any:
-        """The answer to a GET as fsspec's stream; its `r` has the headers. Any `size` saves asking for it before.
+        """The response to a GET as fsspec's stream; its `r` has the headers. Passing any `size` avoids requesting it.
 
-        After `timeout_s`, opening or reading it raises TimeoutError.
+        Opening or reading it raises TimeoutError after `timeout_s`.
         """
         timeout = aiohttp.ClientTimeout(timeout_s, _TIMES.connect, _TIMES.sock_read, _TIMES.sock_connect)
         return self._system.open(_encoded(address), block_size=0, size=1, headers=dict(headers or {}), timeout=timeout)
 
     def info(self, path: RemotePath, address: str, timeout_s: float) -> RemoteFile:
-        """The file by its headers. Where HEAD is refused, as it is for a signed GET, no more is read than these."""
+        """The file's metadata from its headers: those of HEAD, or of GET if HEAD is refused, as for a signed GET."""
         try:
             info = self._system.info(_encoded(address), timeout=timeout_s)
-        except FileNotFoundError as error:  # whatever went wrong
+        except FileNotFoundError as error:  # for any kind of failure
             raise (error.__cause__ or error) from None
         if info["size"] is not None:
             return as_listed(remote_file(path, address, info, info["size"]))
-        with self.open(address, timeout_s=timeout_s) as stream:  # fsspec skips the size of encoded content
+        with self.open(address, timeout_s=timeout_s) as stream:  # fsspec ignores the size of encoded content
             return as_listed(_file_of_headers(path, address, stream.r.headers))
 
 
 @dataclass(frozen=True)
 class _Look:
-    """One look at a place: a bounded number of requests, some of them at once, until a deadline."""
+    """A listing of a place: a limited number of requests, some in parallel, until a deadline."""
 
     web: Web
     place: RemotePlace
@@ -119,8 +119,8 @@ class _Look:
     def listing(self) -> Listing:
         path, address = self.place.path, self.place.address
         if path.name.endswith(_PROFILES):
-            return Listing(path, False, (self.web.info(path, address, self._left_s()),))
-        with self.web.open(address, timeout_s=self._left_s()) as stream:
+            return Listing(path, False, (self.web.info(path, address, self._remaining_s()),))
+        with self.web.open(address, timeout_s=self._remaining_s()) as stream:
             if stream.r.content_type not in _PAGES:
                 return Listing(path, False, (as_listed(_file_of_headers(path, address, stream.r.headers)),))
             links = self._links(stream)
@@ -130,7 +130,7 @@ class _Look:
         return Listing(path, True, tuple(files), tuple(sorted(self.lost.items())))
 
     def _walk(self, links: list[Names], map_in_threads: Callable[..., Iterator[list[Names]]]) -> list[Names]:
-        """The files below the place, by their names there, folder by folder, all of one depth at once."""
+        """The files below the place, by their names there; folders of the same depth are listed in parallel."""
         files: set[Names] = set()
         folders: set[Names] = {()}
         while links:
@@ -151,25 +151,25 @@ class _Look:
     def _index(self, folder: Names) -> list[Names]:
         """What a folder's page links to, by the names below the place."""
         try:
-            with self.web.open(self._address((*folder, "")), timeout_s=self._left_s()) as stream:
+            with self.web.open(self._address((*folder, "")), timeout_s=self._remaining_s()) as stream:
                 return [(*folder, *names) for names in self._links(stream)]
         except _REFUSED as error:
-            self._lose(folder, error)
+            self._record_failure(folder, error)
             return []
 
     def _file(self, names: Names) -> RemoteFile | None:
-        """A file below the place; of a profile the headers are asked for."""
+        """A file below the place; for a profile, its headers are requested."""
         path, address = below(self.place.path, names), self._address(names)
         if not names[-1].endswith(_PROFILES):
             return RemoteFile(path, address, None, "", 0)
         try:
-            return self.web.info(path, address, self._left_s())
+            return self.web.info(path, address, self._remaining_s())
         except _REFUSED as error:
-            self._lose(names, error)
+            self._record_failure(names, error)
             return None
 
     def _links(self, stream: Any) -> list[Names]:
-        """What lies below the page, by its names; the last is empty for a folder. Links that sort the page are none."""
+        """What is below the page, by name; the last name of a folder is empty. Links that sort the page are ignored."""
         page = bytearray()
         while chunk := stream.read(_CHUNK):
             page += chunk
@@ -186,19 +186,19 @@ class _Look:
         base = urlsplit(self.place.address)._replace(query="").geturl().rstrip("/")
         return "/".join((base, *(quote(name, safe="", errors="surrogateescape") for name in names)))
 
-    def _lose(self, names: Names, error: Exception) -> None:
+    def _record_failure(self, names: Names, error: Exception) -> None:
         path = below(self.place.path, names)
         self.lost[path] = sentence(path, error)
 
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         return max(self.until - monotonic(), 0.001)
 
 
 def _names_below(here: str, href: str) -> Names:
-    """The names by which a link leads down from a page; empty for one that leads elsewhere."""
+    """The names from a page down to a link's target; empty if the target is elsewhere."""
     try:
         link = urlsplit(urljoin(here, href))
-    except ValueError:  # no URL, such as `//[`
+    except ValueError:  # not a URL, such as `//[`
         return ()
     whole = link._replace(fragment="").geturl()
     if link.query or not whole.startswith(here):
@@ -209,7 +209,7 @@ def _names_below(here: str, href: str) -> Names:
 
 
 def _encoded(address: str) -> str:
-    """Without quoting anew what is quoted: a signature would not hold."""
+    """The URL with quoting, but what is already quoted is unchanged, to keep signatures valid."""
     return str(URL(address, encoded="%" in address))
 
 

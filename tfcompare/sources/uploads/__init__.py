@@ -1,4 +1,4 @@
-"""Profiles that arrive by the browser: checked, unpacked and stored in the user's data folder."""
+"""Profiles uploaded by browser: checked, unpacked and stored in the user's data folder."""
 
 from tfcompare.sources.leftovers import clean, session_owner
 from tfcompare.sources.uploads.limits import BadUpload, Limits

@@ -1,8 +1,8 @@
 """Lists zip and tar archives, and unpacks the profiles in them.
 
-An archive is refused as a whole for a member that no honest packer writes beside profiles: an absolute path, `..`, a
-link, a device, a name that is there twice or too long, members that share bytes, or more data than profiles expand to.
-Listing and unpacking read the members through the same checks, so the limits hold for both.
+An archive is refused entirely if any member would not occur in a normal archive of profiles: an absolute path, `..`, a
+link, a device, a duplicate or overlong name, members that share bytes, or more data than profiles expand to. Listing
+and unpacking check the members in the same way, so the limits hold for both.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, gzip.BadGzipFile, OSError, ValueError,
     NotImplementedError, RuntimeError, OverflowError, MemoryError, IndexError,
 )  # fmt: skip
-"""What the standard library raises on archives that are damaged or made up."""
+"""What the standard library raises for damaged or forged archives."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file in an archive. `name` is as the archive has it, `path` where it is unpacked."""
+    """A file in an archive. `name` is the name in the archive, `path` the path where it is unpacked."""
 
     name: str
     path: PurePosixPath
@@ -50,16 +50,16 @@ class Member:
 
     @property
     def is_profile(self) -> bool:
-        """Whether it is a host's profile; other files are listed and not unpacked."""
+        """Whether it is a host's profile; other files are listed but not unpacked."""
         return is_profile(self.path.name) and "__MACOSX" not in self.path.parts
 
 
 _Members = Iterator[tuple[Member, Callable[[Path], IO[bytes] | None]]]
-"""Each file with what opens it, given the folder that it is unpacked to."""
+"""Each file with a function that opens it, given the folder that it is unpacked to."""
 
 
 def is_archive(name: str, head: bytes) -> bool:
-    """Whether a file of that name, beginning with these bytes, is a zip or tar archive."""
+    """Whether a file is a zip or tar archive, by its name and first bytes."""
     if head.startswith((b"PK\3\4", _END_OF_ZIP)):
         return True
     is_tar_name = name.lower().endswith((".tar", ".tar.gz", ".tgz"))
@@ -67,9 +67,9 @@ def is_archive(name: str, head: bytes) -> bool:
 
 
 def list_archive(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
-    """The files in an archive, all of it checked; nothing is written.
+    """The files in a fully checked archive; nothing is written.
 
-    Raises `BadUpload`, which names the member, for one that is refused, and for an archive that cannot be read.
+    Raises `BadUpload`, naming the member, for a refused archive, and for one that cannot be read.
     """
     with _report_damage(upload):
         members = [member for member, _ in _members(upload, file, limits)]
@@ -78,9 +78,9 @@ def list_archive(upload: str, file: BinaryIO, limits: Limits) -> list[Member]:
 
 
 def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: Progress) -> None:
-    """Writes the profiles of an archive that `list_archive` accepted below `folder`, which exists.
+    """Write the profiles of an archive that `list_archive` accepted below `folder`, which must exist.
 
-    Raises `BadUpload` where the archive turns out damaged, `OSError` where the disk does not take it.
+    Raises `BadUpload` if the archive is damaged, `OSError` if writing to disk fails.
     """
     with _report_damage(upload):
         for member, open_in in _members(upload, file, limits):
@@ -90,7 +90,7 @@ def unpack(upload: str, file: BinaryIO, limits: Limits, folder: Path, progress: 
 
 
 def write(upload: str, source: IO[bytes], member: Member, folder: Path, progress: Progress) -> None:
-    """Copies one member, up to its declared size; raises `BadUpload` where it is shorter."""
+    """Copy one member, up to its declared size; raises `BadUpload` if it is shorter."""
     target_path = folder.joinpath(*member.path.parts)
     left = member.size_bytes
     target_path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,7 +111,7 @@ def _report_damage(upload: str) -> Iterator[None]:
         raise
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk's, not the archive's
+            raise  # a disk error, not a damaged archive
         what = text_of(str(error)) or type(error).__name__
         raise BadUpload(
             f"{upload}: not an archive that can be read ({what}); upload a zip or tar.gz, or pack it anew"
@@ -145,17 +145,17 @@ def _open_zip_member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, _: Path) 
 
 
 def _least_zip_count(file: BinaryIO, packed: int) -> int:
-    """The least number of members that the archive's directory has, if no name is longer than allowed.
+    """The minimum number of members in the archive's directory, assuming names of at most the allowed length.
 
-    A directory of millions of entries would take gigabytes once it is read; its size is in the end record.
+    Reading a directory of millions of entries would take gigabytes, but its size is in the end record.
     """
     file.seek(max(packed - _MOST_COMMENT_BYTES - _END_OF_ZIP_BYTES, 0))
     tail = file.read()
     at = tail.rfind(_END_OF_ZIP)
     if at < 0 or len(tail) < at + _END_OF_ZIP_BYTES:
-        return 0  # no zip: `zipfile` raises
+        return 0  # not a zip: `zipfile` raises
     directory_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
-    if directory_bytes == 0xFFFF_FFFF:  # the size is in the record of large archives
+    if directory_bytes == 0xFFFF_FFFF:  # the size is in the zip64 record
         directory_bytes = packed
     return min(directory_bytes, packed) // (_LEAST_BYTES_PER_MEMBER + MOST_PATH_BYTES)
 
@@ -178,7 +178,7 @@ def _zip_member(upload: str, entry: zipfile.ZipInfo) -> Member | None:
 
 
 def _check_zip_offsets(upload: str, entries: list[zipfile.ZipInfo], packed: int) -> None:
-    """Raises `BadUpload` for members that share bytes, as in bombs, or that lie beyond the end."""
+    """Raises `BadUpload` for members that share bytes, as in zip bombs, or that extend beyond the end."""
     end, name = 0, ""
     for entry in sorted(entries, key=lambda e: (e.header_offset, e.compress_size)):
         if entry.header_offset < end:
@@ -224,7 +224,7 @@ def _tar_member(upload: str, info: tarfile.TarInfo) -> Member | None:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that calls `check` with the number of bytes read so far, also of headers and of files left out."""
+    """A stream that calls `check` with the number of bytes read so far, including headers and skipped files."""
 
     def __init__(self, source: BinaryIO | gzip.GzipFile, check: Callable[[int], None]) -> None:
         self._source, self._check, self._expanded = source, check, 0

@@ -1,4 +1,4 @@
-"""The limits on what an upload may hold, and on the names in it."""
+"""The limits on the contents of an upload, and on the names in it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 
 MOST_NAME_BYTES = 255
-"""What a file system takes as one name."""
+"""The longest file name that file systems support, in bytes."""
 
 MOST_PATH_BYTES = 1024
 
@@ -17,12 +17,12 @@ _FREE_GROWTH_BYTES = 64 << 20
 
 
 class BadUpload(TfcompareError):
-    """An upload that is refused as a whole: nothing of it was stored."""
+    """An upload that was refused; none of it was stored."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most that one upload may hold. Profiles in an archive grow by three to twenty times."""
+    """The limits for one upload. Profiles in an archive expand by a factor of three to twenty."""
 
     members: int = 10_000
     file_bytes: int = 2 << 30
@@ -30,18 +30,18 @@ class Limits:
     growth: int = 100
 
     def most_expanded_bytes(self, packed_bytes: int) -> int:
-        """What an archive of that size may expand to."""
+        """The limit on the expanded size of an archive of that size."""
         return min(self.total_bytes, _FREE_GROWTH_BYTES + self.growth * packed_bytes)
 
     def check_count(self, upload: str, count: int) -> None:
-        """Raises `BadUpload` for more members than allowed."""
+        """Raises `BadUpload` if there are more members than allowed."""
         if count > self.members:
             raise BadUpload(
                 f"{upload}: holds {count:,} files, more than the {self.members:,} allowed; pack the profiles alone"
             )
 
     def check_file(self, upload: str, name: str, size_bytes: int) -> None:
-        """Raises `BadUpload` for a file larger than allowed."""
+        """Raises `BadUpload` if a file is larger than allowed."""
         if size_bytes > self.file_bytes:
             raise BadUpload(
                 f"{upload}: {name} has {format_bytes(size_bytes)}, more than the {format_bytes(self.file_bytes)} "
@@ -49,7 +49,7 @@ class Limits:
             )
 
     def check_total(self, upload: str, size_bytes: int) -> None:
-        """Raises `BadUpload` where all files together are larger than allowed."""
+        """Raises `BadUpload` if all files together are larger than allowed."""
         if size_bytes > self.total_bytes:
             raise BadUpload(
                 f"{upload}: {format_bytes(size_bytes)} of profiles, more than the {format_bytes(self.total_bytes)} "
@@ -57,7 +57,7 @@ class Limits:
             )
 
     def check_expanded(self, upload: str, expanded_bytes: int, packed_bytes: int) -> None:
-        """Raises `BadUpload` where an archive of `packed_bytes` expands to more than profiles do."""
+        """Raises `BadUpload` if an archive of `packed_bytes` expands more than profiles do."""
         if expanded_bytes > self.most_expanded_bytes(packed_bytes):
             raise BadUpload(
                 f"{upload}: {format_bytes(packed_bytes)} that expand to more than "
@@ -66,9 +66,9 @@ class Limits:
 
 
 def safe_path(upload: str, name: str) -> PurePosixPath:
-    """The path of a member, below wherever it is put. `/` and `\\` both separate.
+    """The relative path of a member, below the folder it is unpacked to. `/` and `\\` are both separators.
 
-    Raises `BadUpload` for a path that leaves that place, is absolute, or is no name that a file can have.
+    Raises `BadUpload` for a path that is absolute, leaves that folder, or contains an invalid file name.
     """
     shown = name if len(name) <= MOST_NAME_BYTES else f"{name[:60]}…{name[-20:]}"
     if "\0" in name:
@@ -88,7 +88,7 @@ def safe_path(upload: str, name: str) -> PurePosixPath:
 
 
 def check_distinct(upload: str, paths: list[PurePosixPath]) -> None:
-    """Raises `BadUpload` where two files have one path, or one lies within the other; letter case tells none apart."""
+    """Raises `BadUpload` if two paths are equal, or one is inside the other; case is ignored."""
     seen: dict[tuple[str, ...], PurePosixPath] = {}
     for path in paths:
         key = tuple(part.casefold() for part in path.parts)

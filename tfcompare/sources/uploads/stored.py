@@ -1,10 +1,10 @@
-"""The stored uploads: each in a folder of its own, named by what it holds, and whole or not there at all.
+"""The stored uploads: each in its own folder, named by its content, and stored completely or not at all.
 
-    <data>/uploads/<owner>/<digest>/about.json        name, when it arrived, what in it was no profile
+    <data>/uploads/<owner>/<digest>/about.json        name, when it arrived, which files were not profiles
                                     <name>/…          the profiles, by their paths in the upload
 
-An upload is put together in a folder beside these and renamed in the end, so a process that is killed leaves nothing
-but that folder, which the next start removes. `owner` keeps apart whose uploads they are.
+An upload is assembled in a folder next to these and renamed at the end, so a killed process leaves only that folder,
+which the next start removes. `owner` separates the uploads of different users.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, 
 
 ABOUT = "about.json"
 MOST_IGNORED = 200
-"""Names of files that are no profiles; more are counted only."""
+"""How many names of files that are not profiles are stored; further ones are only counted."""
 
 _CHUNK = 1 << 20
 _HEAD_BYTES = 512
@@ -38,7 +38,7 @@ _TRIES = 100
 
 @dataclass(frozen=True)
 class Arrival:
-    """A file as the browser sends it. `name` is its path in the folder that was chosen, or its own name."""
+    """A file sent by the browser. `name` is its path in the chosen folder, or its own name."""
 
     name: str
     file: BinaryIO
@@ -47,7 +47,7 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Upload:
-    """A stored upload. `digest` is that of its profiles; `place` is the folder that holds them."""
+    """A stored upload. `digest` identifies its profiles; `place` is the folder that contains them."""
 
     digest: str
     name: str
@@ -58,7 +58,7 @@ class Upload:
     ignored_count: int
     place: Path
     is_known: bool = False
-    """Whether its content was there before."""
+    """Whether the same content had been uploaded before."""
 
 
 class Uploads:
@@ -69,7 +69,7 @@ class Uploads:
         self._limits = limits or Limits()
 
     def all(self) -> list[Upload]:
-        """All uploads in order of arrival; what cannot be read is left out."""
+        """All uploads in order of arrival; unreadable ones are left out."""
         found = []
         with suppress(FileNotFoundError, NotADirectoryError):
             for entry in sorted(os.scandir(self._folder), key=lambda entry: entry.name):
@@ -79,10 +79,10 @@ class Uploads:
         return sorted(found, key=lambda upload: (upload.arrived, upload.digest))
 
     def receive(self, arrivals: Sequence[Arrival], progress: Progress = lambda _: None) -> Upload:
-        """Store what has arrived. Returns the upload that has this content already, if there is one.
+        """Store the uploaded files. If an upload with the same content exists, returns that one.
 
-        Several profiles without folders are runs of their own. Raises `BadUpload` where something is refused or there
-        is no profile in it, `OSError` where the disk does not take it; nothing is stored then.
+        Several profiles without folders become separate runs. Raises `BadUpload` if a file is refused or none is a
+        profile, `OSError` if writing to disk fails; nothing is stored then.
         """
         top = _common_folder(arrivals)
         listed = [_Listed.of(arrival, self._limits, top) for arrival in arrivals]
@@ -95,7 +95,7 @@ class Uploads:
             return self._publish(folder, place, listed)
 
     def delete(self, digest: str) -> None:
-        """Remove an upload; nothing happens where it is gone already."""
+        """Remove an upload; nothing happens if it does not exist."""
         folder = self._folder / digest
         if re.fullmatch(r"[0-9a-f]{32}", digest) and folder.is_dir():
             delete(folder, self._folder)
@@ -119,7 +119,7 @@ class Uploads:
         check_distinct(named, [one.placed(member) for one in listed for member in one.members])
 
     def _name(self, listed: Sequence[_Listed]) -> str:
-        """What the upload is called: after its archive, folder or file, and different from the names of all others."""
+        """The name of the upload: that of its archive, folder or file, made unique among all uploads."""
         first = listed[0]
         own = first.top or safe_path(first.arrival.name, first.arrival.name).name
         name = re.sub(r"(\.(zip|tar|tgz|gz|pb|xplane))+$", "", own, flags=re.IGNORECASE)
@@ -137,7 +137,7 @@ class Uploads:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _publish(self, folder: Path, place: Path, listed: Sequence[_Listed]) -> Upload:
-        """Stores the upload by renaming its folder to its digest; returns the one with this content if there is one."""
+        """Store the upload by renaming its folder to its digest; returns an existing upload with the same content."""
         digest, size_bytes, profiles = _digest(place)
         ignored = [text_of(str(one.placed(m))) for one in listed for m in one.members if not m.is_profile]
         upload = Upload(
@@ -153,13 +153,13 @@ class Uploads:
             with suppress(OSError):
                 folder.rename(target)
                 return upload
-            shutil.rmtree(target, ignore_errors=True)  # what is there is no upload
+            shutil.rmtree(target, ignore_errors=True)  # what is there is not a valid upload
         raise OSError(f"{target}: cannot be written")
 
 
 @dataclass(frozen=True)
 class _Listed:
-    """An arrival with the files in it: itself, or those of an archive. `top`: the folder that all arrivals lie in."""
+    """An uploaded file with its contents: itself, or an archive's files. `top`: the common folder of all uploads."""
 
     arrival: Arrival
     members: tuple[Member, ...]
@@ -177,7 +177,7 @@ class _Listed:
         return _Listed(arrival, (Member(arrival.name, path, arrival.size_bytes),), is_archive=False, top=top)
 
     def placed(self, member: Member) -> PurePosixPath:
-        """Where a member goes: a single profile into a folder of its own, which makes it a run of its own."""
+        """The path of a member: a single profile gets a folder, which makes it a separate run."""
         if self.top:
             return PurePosixPath(*member.path.parts[1:])
         if self.is_archive or len(member.path.parts) > 1:
@@ -185,7 +185,7 @@ class _Listed:
         return PurePosixPath(re.sub(r"\.xplane\.pb(\.gz)?$", "", member.path.name) or "profile") / member.path
 
     def put(self, place: Path, limits: Limits, progress: Progress) -> None:
-        """Writes the profiles."""
+        """Write the profiles."""
         self.arrival.file.seek(0)
         if self.is_archive:
             unpack(text_of(self.arrival.name), self.arrival.file, limits, place, progress)
@@ -197,7 +197,7 @@ class _Listed:
 
 
 def _common_folder(arrivals: Sequence[Arrival]) -> str:
-    """The folder that was chosen in the browser: all files lie in it. Empty where there is none."""
+    """The folder that was chosen in the browser, which contains all files; empty if there is none."""
     paths = [safe_path(arrival.name, arrival.name).parts for arrival in arrivals]
     tops = {parts[0] for parts in paths}
     is_folder = len(tops) == 1 and all(len(parts) > 1 for parts in paths)
@@ -224,7 +224,7 @@ def _read(folder: Path) -> Upload:
 
 
 def _digest(place: Path) -> tuple[str, int, int]:
-    """(a digest of the profiles' paths and bytes, their size together, how many they are)."""
+    """(a digest of the profiles' paths and bytes, their total size, their number)."""
     whole, size_bytes = hashlib.blake2b(digest_size=16), 0
     files = sorted(path for path in place.rglob("*") if path.is_file())
     for path in files:
@@ -238,7 +238,7 @@ def _digest(place: Path) -> tuple[str, int, int]:
 
 
 def _safe_owner(owner: str) -> str:
-    """A folder's name for whoever uploads: readable for plain names, else a digest of it."""
+    """The folder name for an owner: the name itself if it is plain, else a digest of it."""
     if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,127}", owner):
         return owner
     return "u-" + hashlib.blake2b(owner.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -1,1 +1,1 @@
-"""What every page has: sidebar, selection, address, login, and the loading of runs."""
+"""The frame of every page: sidebar, selection, URL, login, and loading of runs."""

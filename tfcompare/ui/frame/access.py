@@ -1,4 +1,4 @@
-"""What a browser may do on this server: name paths of its machine, and which."""
+"""Access control: whether a browser may enter paths of the server's machine, and which paths."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tfcompare.sources.fence import fenced, is_inside
 from tfcompare.sources.logdir import FoundRun
 
 FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
-"""Headers of a proxy; so are all that begin with `x-forwarded-`. Behind one, the server's own peer is always local."""
+"""Headers that proxies add, as are all that begin with `x-forwarded-`. Behind a proxy the peer is always local."""
 
 
 def is_same_machine(headers: Mapping[str, str]) -> bool:
-    """Whether a request with these headers comes straight from this machine: loopback `Host`, no proxy's header."""
+    """Whether a request comes directly from this machine: its `Host` is loopback, and no proxy added a header."""
     by_name = {name.lower(): value for name, value in headers.items()}
     return _names_loopback(by_name.get("host", "")) and not _is_forwarded(by_name)
 
@@ -40,17 +40,17 @@ def _is_forwarded(names: Iterable[str]) -> bool:
 
 
 def may_type(settings: Settings, headers: Mapping[str, str]) -> bool:
-    """Whether a request with these headers may name paths: from this machine any, from elsewhere those under roots."""
+    """Whether a request with these headers may enter paths: any from this machine, else only paths below the roots."""
     return bool(settings.roots) or is_same_machine(headers)
 
 
 def checked(settings: Settings, place: str) -> str:
-    """`place`, its links followed where there are roots; raises `Outside` where it is not below one of them."""
+    """`place`, with links resolved if roots are set; raises `Outside` if it is not below a root."""
     return str(fenced(place, settings.roots)) if settings.roots else place
 
 
 def opened(settings: Settings, named: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """(the places that may be looked into, why the others may not)."""
+    """(the places that may be searched, why the others may not)."""
     places, refused = [], []
     for place in named:
         try:
@@ -61,13 +61,13 @@ def opened(settings: Settings, named: Sequence[str]) -> tuple[tuple[str, ...], l
 
 
 def without_ways_out(settings: Settings, typed: Sequence[str], found: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
-    """The runs less those that a typed place leads to by a link out of the roots."""
+    """The runs without those outside the roots that a typed place reaches through a link."""
     if not settings.roots or not typed:
         return tuple(found)
     given = [place.expanduser().absolute() for place in settings.places if isinstance(place, Path)]
 
     def is_allowed(run: FoundRun) -> bool:
-        if run.is_stored or run.is_remote:  # no store, and where roots are no URL, is typed
+        if run.is_stored or run.is_remote:  # stored and remote runs do not come from typed places
             return True
         if any(run.path.is_relative_to(place) for place in given):
             return True

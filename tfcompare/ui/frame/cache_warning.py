@@ -1,4 +1,4 @@
-"""What is wrong with the cache of frames on this machine, shown in the sidebar: all else works without it."""
+"""Shows problems with the cache of frames on this machine in the sidebar; everything else works without the cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfcompare.ui.widgets.text import as_markdown
 
 
 def show() -> None:
-    """A line for each thing that is wrong; nothing where all is well."""
+    """Show a line for each problem, if there are any."""
     cache = frame_cache()
     for message in cache.messages if cache is not None else ():
         st.sidebar.warning(as_markdown(message), icon=":material/inventory_2:")

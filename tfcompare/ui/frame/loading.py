@@ -1,4 +1,4 @@
-"""Loading runs for a page: in the background, once for all sessions, with progress where it takes long."""
+"""Loads runs for a page: in the background, once for all sessions, with progress if it takes long."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from tfcompare.units import format_bytes
 from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
 
 QUIET_S = 0.4
-"""What takes no longer than this shows no progress: it would only flicker."""
+"""Shorter waits show no progress, which would only flicker."""
 
 
 def run_cache(settings: Settings) -> RunCache:
-    """The runs that this server holds."""
+    """The server's cache of runs."""
     return _run_cache(settings.cache_bytes)
 
 
@@ -35,7 +35,7 @@ def _run_cache(max_bytes: int) -> RunCache:
 
 
 def _loaded(found: FoundRun, steps: StepChoice) -> Run:
-    """The run; with all of its own steps where it cannot be had with those that were chosen."""
+    """The run; with all of its own steps if the chosen ones are not available."""
     try:
         return load(found, step_marker=steps.marker, steps=steps.range)
     except NoOtherSteps:
@@ -45,9 +45,9 @@ def _loaded(found: FoundRun, steps: StepChoice) -> Run:
 def fetch(
     found: Sequence[FoundRun], settings: Settings, steps: StepChoice = OWN_STEPS
 ) -> dict[str, Run | TfcompareError]:
-    """Each run by its id, or the error that reading it gave. Waits for all, and shows how far it is.
+    """Each run by its id, or the error from reading it. Waits for all of them, and shows progress.
 
-    Runs that cannot be had with these steps come with all of their own.
+    Runs for which these steps are not available are returned with all of their own steps.
     """
     cache = run_cache(settings)
     sentence = compiling_sentence()
@@ -62,12 +62,12 @@ def fetch(
 
 
 def compiling_sentence() -> str:
-    """What to tell while the first profile is read, where the reader has to be compiled before; else empty."""
+    """The message shown while the profile reader is compiled for the first profile; empty if it is compiled."""
     return f"Compiling the reader, once: about {EXPECTED_SECONDS} seconds" if needs_compilation() else ""
 
 
 def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
-    """Which run is being fetched or read, and how many of how many are done."""
+    """Which run is being fetched or read, and how many runs are done."""
     run, number = pending[0], total - len(pending) + 1
     size, here = format_bytes(run.size_bytes), run.bytes_at_hand
     if here < run.size_bytes:
@@ -76,7 +76,7 @@ def reading_sentence(pending: Sequence[FoundRun], total: int) -> str:
 
 
 def wait_a_moment(requests: Mapping[str, Future[Run]], seconds: float) -> None:
-    """Wait until one of the unfinished requests is done, at most `seconds`."""
+    """Wait until one of the unfinished requests is done, for at most `seconds`."""
     wait([r for r in requests.values() if not r.done()], timeout=seconds, return_when=FIRST_COMPLETED)
 
 

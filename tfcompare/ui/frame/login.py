@@ -1,4 +1,4 @@
-"""Logging in, where Streamlit's `[auth]` settings name an OpenID Connect provider; elsewhere nobody has to."""
+"""Login with OpenID Connect, if Streamlit's `[auth]` settings configure a provider; otherwise no login is needed."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _GO_ON = """<script>{
     sessionStorage.removeItem('tfcompare.asked');
     if (asked && asked !== location.href) location.replace(asked);
 }</script>"""
-"""From a provider the browser comes back to the home page, whatever page it was sent there from."""
+"""After a login, the provider redirects the browser to the home page, whichever page it came from."""
 
 
 def account() -> str:
-    """Who looks at the page: the provider's name for the account; empty where nobody is logged in."""
+    """The provider's name for the current user's account, or an empty string if nobody is logged in."""
     user = st.user.to_dict()
     name = str(user.get("sub") or user.get("email") or "")
     return f"{user.get('iss', '')} {name}".strip() if name and user.get("is_logged_in", True) else ""
 
 
 def require() -> None:
-    """End the page with a way to log in, where a login is configured and nobody is."""
+    """Stop the page with a login button, if a login is configured and the user is not logged in."""
     user = st.user.to_dict()
-    if user.get("is_logged_in") is not False:  # no login is configured, or somebody is logged in
+    if user.get("is_logged_in") is not False:  # no login is configured, or the user is logged in
         return
     st.info("This dashboard is for people who are logged in.")
     st.html(_REMEMBER, unsafe_allow_javascript=True)
@@ -41,7 +41,7 @@ def require() -> None:
 
 
 def show() -> None:
-    """Who is logged in, and the way out, in the sidebar."""
+    """Show who is logged in, and a logout button, in the sidebar."""
     user = st.user.to_dict()
     if not user.get("is_logged_in"):
         return
@@ -52,6 +52,6 @@ def show() -> None:
 
 
 def providers(auth: Mapping[str, Any]) -> list[str]:
-    """The names of the providers in the `[auth]` settings; one without a name is empty."""
+    """The names of the providers in the `[auth]` settings; the name of an unnamed provider is empty."""
     named = [name for name, value in auth.items() if isinstance(value, Mapping) and "client_id" in value]
     return ([""] if "client_id" in auth else []) + named

@@ -1,7 +1,7 @@
-"""Whether the page is so narrow that a table cannot show its names, kinds and figures side by side.
+"""Detects pages that are too narrow for a table to show names, types and numbers side by side.
 
-Streamlit does not report the width of the page to a script, so a component does: once where it is narrow, and whenever
-that changes.
+Streamlit does not report the page width to a script, so a component reports it: once if the page is narrow, and
+whenever that changes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 NARROW_PIXELS = 700
-"""Below it, the names and kinds of ops leave no room for what changed."""
+"""Below this width, the names and types of ops leave no room for the changes."""
 
 _NAME = "tfcompare_width"
 _IS_NARROW = "tfcompare.narrow"
@@ -29,14 +29,14 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
 
 def watch() -> None:
-    """From now on, on this page: it runs again when it becomes narrow or wide."""
+    """Rerun this page from now on whenever it becomes narrow or wide."""
     st.html(f"<style>.st-key-{_NAME} {{ display: none }}</style>")
     data = {"narrow": is_narrow(), "least": NARROW_PIXELS}
     st.components.v2.component(_NAME, js=_WATCH)(key=_NAME, data=data, on_changed_change=_on_change)
 
 
 def is_narrow() -> bool:
-    """Whether the page is narrow; false until the browser has reported it."""
+    """Whether the page is narrow; False until the browser has reported its width."""
     return bool(st.session_state.get(_IS_NARROW))
 
 

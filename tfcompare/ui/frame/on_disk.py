@@ -1,4 +1,4 @@
-"""Whether the files behind what is on screen are still as they were read, and the way to read them again."""
+"""Detects that the files of the shown runs have changed, and offers to read them again."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _SENTENCES: tuple[tuple[State, str, str], ...] = (
 
 
 def state_of(found: FoundRun) -> State:
-    """How a run's files have changed since they were found; remote ones count as unchanged.
+    """How a run's files have changed since they were found.
 
-    Nor of those whose tables are in a store, which need not be there.
+    Remote runs count as unchanged, and so do runs in a store, whose files need not exist.
     """
     known: State = "as read"
     if found.is_stored:
@@ -48,7 +48,7 @@ def state_of(found: FoundRun) -> State:
 
 @st.fragment(run_every=_EVERY_S)
 def watch(runs: Sequence[FoundRun]) -> None:
-    """A message once files of these runs change or go, with a button to read them again. Looks by itself."""
+    """Show a message when files of these runs change or disappear, with a button to reread them; polls the files."""
     states = {run: state_of(run) for run in runs}
     for what, one, several in _SENTENCES:
         named = [as_code(run.name) for run in runs if states[run] == what]
@@ -60,7 +60,7 @@ def watch(runs: Sequence[FoundRun]) -> None:
 
 
 def reread_button(key: str, wish: Selection | None = None) -> bool:
-    """The button that has all places looked through again, and `wish` tried once more."""
+    """A button that searches all places again, and retries the selection `wish`."""
     return st.button("Read again", icon=":material/refresh:", key=key, on_click=_read_again, args=(wish,))
 
 

@@ -1,4 +1,4 @@
-"""Of what a page compares, the pair that it looks at in detail, and the frames of that pair."""
+"""The pair of runs that a page shows in detail, and the frames of that pair."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tfcompare.ui.widgets.text import as_code, as_markdown
 
 @dataclass(frozen=True)
 class Pair:
-    """A baseline and one candidate. `position` is the candidate's among all: 1 for the first."""
+    """A baseline and one candidate. `position` is the candidate's among all candidates, from 1."""
 
     comparison: Comparison
     candidate: Run
@@ -50,11 +50,11 @@ class Pair:
 
     @property
     def by_hand(self) -> tuple[Choice, ...]:
-        """The user's manual pairs and partings that apply to both runs."""
+        """The user's manual matches and separations that apply to both runs."""
         return self.comparison.by_hand.get(self.candidate.id, ())
 
     def host_of(self, run: Run) -> str | None:
-        """The host of `run` that is shown: the chosen one, or a candidate's counterpart of it; None for all."""
+        """The host of `run` that is shown: the chosen one, or its counterpart in a candidate; None for all."""
         return self.comparison.host_of(run)
 
     def diff(self, table: str = "op_stats") -> pd.DataFrame:
@@ -63,13 +63,13 @@ class Pair:
         return rows[rows["candidate"] == self.candidate.id].reset_index(drop=True)
 
     def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """The table of the baseline and of the candidate, of the host that is shown or of all."""
+        """The table of baseline and candidate, for the host that is shown or for all hosts."""
         ours, theirs = (run.table(name, host=self.host_of(run)) for run in self.runs)
         return ours, theirs
 
     @property
     def evidence(self) -> Evidence:
-        """What identifies the ops of both runs beside their names."""
+        """What identifies the ops of both runs other than their names."""
         ours, theirs = (run.op_evidence(host=self.host_of(run)) for run in self.runs)
         return ours, theirs
 
@@ -78,7 +78,7 @@ class Pair:
         return _ops(self.key, idle, self)
 
     def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
-        """The ops added up by name, type or scope, with each side's shares; cached for the next rerun."""
+        """The ops aggregated by name, type or scope, with each side's shares; cached for the next rerun."""
         return _groups(self.key, by, idle, self)
 
     def scopes(self) -> pd.DataFrame:
@@ -113,14 +113,14 @@ def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
 
 
 def comparison_of(view: View) -> Comparison:
-    """What the page compares."""
+    """The comparison that the page shows."""
     if view.comparison is None:
         raise TypeError("a page that compares begins with setup(…, needs='pair')")
     return view.comparison
 
 
 def choose_pair(comparison: Comparison) -> Pair:
-    """The pair to look at in detail; with several candidates, a widget to choose it."""
+    """The pair to show in detail; with several candidates, shows a widget to choose it."""
     candidates = {run.id: run for run in comparison.candidates}
     chosen = next(iter(candidates))
     if len(candidates) > 1:
@@ -137,7 +137,7 @@ def choose_pair(comparison: Comparison) -> Pair:
 
 
 def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
-    """Each step of `run` with the host it took longest on, or those of the host that is shown."""
+    """Each step of `run` on its slowest host, or on the host that is shown."""
     host = comparison.host_of(run)
     if host is not None:
         return run.table("steps", host=host)
@@ -145,7 +145,7 @@ def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
 
 
 def has_steps(run: Run) -> bool:
-    """Whether there is a step time to draw."""
+    """Whether there is any step time to draw."""
     return run.info.has_steps and len(run.steps) > 0
 
 
@@ -156,7 +156,7 @@ def sides(comparison: Comparison) -> list[style.Side]:
 
 
 def remarks(comparison: Comparison) -> None:
-    """What to know before trusting any number: of each run, and of the runs beside each other."""
+    """Show what to know before trusting the numbers: about each run, and about differences between the runs."""
     baseline = comparison.baseline
     remarked: dict[str, list[str]] = {}
     for run in (baseline, *comparison.candidates):

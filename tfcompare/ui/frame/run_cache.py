@@ -22,16 +22,15 @@ if TYPE_CHECKING:
 Key = tuple[str, str, str, StepChoice]
 
 RETRY_AFTER_S = 10
-"""For so long a run that could not be fetched is not asked for again: a page is drawn many times a minute."""
+"""A run that could not be fetched is not requested again for this long, since pages are redrawn often."""
 
 
 class RunCache:
-    """Reads runs in the background and keeps them, up to `max_bytes` of frames.
+    """Reads runs in the background and caches them, up to `max_bytes` of frames.
 
-    Always kept are the latest run and those that were asked for together last: what a page compares is needed whole at
-    each rerun, so runs that are too large for `max_bytes` together would put each other out and be read anew each time.
-    What could not be read is kept too, as the error it gave, until the files change; what could not be fetched, for
-    some seconds.
+    The latest run, and the runs last requested together, are never dropped: a page needs all runs that it compares at
+    each rerun. If they exceeded `max_bytes`, they would otherwise evict each other and be reread each time.
+    Errors are cached too: read errors until the files change, fetch errors for some seconds.
     """
 
     def __init__(self, max_bytes: int, load: Callable[[FoundRun, StepChoice], Run]) -> None:
@@ -45,13 +44,13 @@ class RunCache:
         self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
 
     def request_together(self, found: Sequence[FoundRun], steps: StepChoice = OWN_STEPS) -> dict[FoundRun, Future[Run]]:
-        """All these runs, as `request` gives each; they stay until others are asked for together."""
+        """Request all these runs, as `request` does; they stay cached until others are requested together."""
         with self._lock:
             self._together = frozenset(_key(run, steps) for run in found)
         return {run: self.request(run, steps) for run in found}
 
     def request(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Future[Run]:
-        """The run with these steps, now or later; reading starts at once unless it was read or is being read."""
+        """A future of the run with these steps; reading starts immediately unless it is cached or in progress."""
         key = _key(found, steps)
         with self._lock:
             if monotonic() >= self._retry_at.get(key, inf):
@@ -61,18 +60,18 @@ class RunCache:
             if future is None:
                 future = self._futures[key] = self._threads.submit(self._load, found, steps)
             self._futures.move_to_end(key)
-        if is_new:  # outside the lock: of a reading that is done already, the callback runs here and now
-            future.add_done_callback(lambda done: self._weigh(key, done))
+        if is_new:  # outside the lock: if reading is already done, the callback runs immediately in this thread
+            future.add_done_callback(lambda done: self._record_size(key, done))
         return future
 
     def peek(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Run | TfcompareError | None:
-        """What reading the run gave, or None where it was not read or is still being read."""
+        """The run, or the error from reading it; None if it was not read yet."""
         with self._lock:
             future = self._futures.get(_key(found, steps))
         return outcome(future) if future is not None and future.done() else None
 
-    def _weigh(self, key: Key, done: Future[Run]) -> None:
-        """Note a run's size, and let go of those that were not used for longest where it has become too much."""
+    def _record_size(self, key: Key, done: Future[Run]) -> None:
+        """Record the size of a run, and drop the least recently used runs if the cache is too large."""
         with self._lock:
             try:
                 self._bytes[key] = done.result().memory_bytes
@@ -80,7 +79,7 @@ class RunCache:
                 self._bytes[key] = 0
                 if isinstance(error, NotFetched):
                     self._retry_at[key] = monotonic() + RETRY_AFTER_S
-            except BaseException:  # a bug is no answer to keep; whoever waits for the future gets it
+            except BaseException:  # do not cache a bug; whoever waits for the future gets the exception
                 self._futures.pop(key, None)
             for old in list(self._futures):
                 if sum(self._bytes.values()) <= self.max_bytes:
@@ -91,7 +90,7 @@ class RunCache:
 
 
 def outcome(done: Future[Run]) -> Run | TfcompareError:
-    """The result of a finished request; raises what is no `TfcompareError`."""
+    """The result of a finished request; raises exceptions other than `TfcompareError`."""
     try:
         return done.result()
     except TfcompareError as error:
@@ -99,7 +98,7 @@ def outcome(done: Future[Run]) -> Run | TfcompareError:
 
 
 def _key(found: FoundRun, steps: StepChoice) -> Key:
-    # A run is read anew under another name: names are short and depend on the neighbours, and reading is quick.
+    # Reread a run under a new name: short names depend on the other runs, and reading is fast.
     return found.stat_key, found.id, found.name, steps
 
 
@@ -107,7 +106,7 @@ MAX_COMPARISONS = 8
 
 
 class Comparisons:
-    """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs, and always the last one."""
+    """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs, but always the last one."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -115,7 +114,7 @@ class Comparisons:
         self._cached: OrderedDict[Hashable, tuple[Comparison, dict[int, int]]] = OrderedDict()
 
     def of(self, runs: Sequence[Run], options: Hashable, make: Callable[[], Comparison]) -> Comparison:
-        """The comparison of these runs with `options`, cached or made now. Raises as `make` does."""
+        """The comparison of these runs with `options`, cached or made by `make`. Raises as `make` does."""
         key = (tuple((run.content_id, run.id, run.name) for run in runs), options)
         with self._lock:
             if key in self._cached:

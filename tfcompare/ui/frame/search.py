@@ -1,4 +1,4 @@
-"""The runs there are: below the places given at the start and those typed into the page, on this machine or others."""
+"""Searches for runs below the places given at startup and those entered in the page, local or remote."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tfcompare.ui.frame.access import without_ways_out
 
 _FRESH_FOR_S = 30
 _FRESH_ELSEWHERE_FOR_S = 300
-"""Listing a bucket takes time, and its owner is billed for it."""
+"""Listing a bucket takes time and is billed to its owner."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """Where was looked, what was found, and what stood in the way, one sentence each."""
+    """The places searched, the runs found, and the problems, one sentence each."""
 
     places: tuple[str | Path, ...]
     found: tuple[FoundRun, ...]
@@ -37,9 +37,9 @@ class Search:
 
 
 def search(settings: Settings, typed: Sequence[str], stored_here: Sequence[Path] = ()) -> Search:
-    """Look below all places, and uploads and captures in `stored_here`; results are cached for half a minute.
+    """Search all places, and uploads and captures in `stored_here`; results are cached for 30 seconds.
 
-    Listings of remote places are cached for five minutes. Without any place, and without a store, the sample runs.
+    Listings of remote places are cached for five minutes. Without places and store, returns the sample runs.
     """
     places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
     are_samples = not places and settings.store is None
@@ -56,7 +56,7 @@ def rescan() -> None:
 
 
 def opened(typed: str) -> str:
-    """How to name a place from now on; raises `NoSuchPlace` for one that is not there or cannot be opened now."""
+    """The normalized name of a place; raises `NoSuchPlace` if it does not exist or cannot be opened now."""
     (place,) = open_places([typed])
     if place.remote is not None:
         _listed.clear(place.address)
@@ -65,7 +65,7 @@ def opened(typed: str) -> str:
 
 
 def look(places: Sequence[str | Path], look: Look = listing.look, store: str | None = None) -> Search:
-    """The runs below those places that can be opened, and in the store; the others are among the problems."""
+    """The runs below those places and in the store; places that cannot be opened are among the problems."""
     open_ones, problems = [], []
     for place in places:
         try:
@@ -80,7 +80,7 @@ def look(places: Sequence[str | Path], look: Look = listing.look, store: str | N
 
 
 def _hidden(stored: Sequence[UnnamedRun], found: Sequence[FoundRun]) -> list[str]:
-    """What to tell of runs of the store that go by the ids of other runs."""
+    """Messages about runs in the store whose ids belong to other runs."""
     paths = {run.id: str(run.path) for run in found}
     hidden = [find.run.id for find in stored if paths[find.run.id] != str(find.run.path)]
     if not hidden:
@@ -89,7 +89,7 @@ def _hidden(stored: Sequence[UnnamedRun], found: Sequence[FoundRun]) -> list[str
 
 
 def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
-    """The runs in a store, if there is one, and what to tell of it."""
+    """The runs in a store, if there is one, and messages about it."""
     if address is None:
         return [], ()
     try:
@@ -113,7 +113,7 @@ def _cached_listing(place: RemotePlace) -> Listing:
 
 @st.cache_data(ttl=_FRESH_ELSEWHERE_FOR_S, max_entries=16, show_spinner=False)
 def _listed(address: str) -> Listing | str:
-    """The listing of a remote place, or why there is none: a server that is down is not asked at every click."""
+    """The listing of a remote place, or why there is none; an unreachable server is not retried each click."""
     try:
         return listing.look(parse(address))
     except NoSuchPlace as error:

@@ -1,4 +1,4 @@
-"""What is being compared: read from the address of the page or the session, and settled against the runs there are."""
+"""The selection of runs: read from the URL or the session, then resolved against the available runs."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from tfcompare.text import is_url
 
 PER: tuple[Per, ...] = ("step", "run")
 Repeat = tuple[str, str]
-"""The id of a compared run, and that of another recording of its program."""
+"""The id of a compared run, and the id of another capture of the same program."""
 
 SAMPLE_PAIR = ("filters_512_128", "filters_16_8")
-"""Folders of the guiding example: what is compared first where only the sample runs are shown."""
+"""Folders of the guide's example: the default comparison if only the sample runs are available."""
 
 
 SAMPLE_GPU_PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
-"""The same two on a simulated GPU."""
+"""The same example on a simulated GPU."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The choice that all pages share. `places` are those typed into the page, beside those given at the start.
+    """The selection that all pages share. `places` were entered in the page, in addition to those given at startup.
 
-    `repeats`: pairs of a compared run and another recording of its program; the former is as it stood in the address
-    where that names no compared run. `by_hand`: manual pairs of names; `is_by_hand_lost` where the address
-    tells of more than it holds. `step_marker`: the host event that begins each step of all these runs, if one is named;
-    `step_range`: the steps that count, such as `5:25`, None for all.
+    `repeats`: pairs of a compared run and one of its replicates; if the URL refers to a run that is not compared, the
+    first is the reference as written. `by_hand`: manual pairs of names; `is_by_hand_lost`: the URL refers to pairs that
+    it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
+    `step_range`: the steps to include, such as `5:25`; None for all.
     """
 
     baseline: str | None = None
@@ -51,25 +51,25 @@ class Selection:
 
     @property
     def steps(self) -> StepChoice:
-        """Which steps of all runs count. Raises `TfcompareError` where the range is none."""
+        """Which steps of all runs to include. Raises `TfcompareError` if the range is invalid."""
         return step_choice(self.step_marker, self.step_range)
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The baseline, where there is one, and the candidates."""
+        """The baseline, if there is one, and the candidates."""
         return tuple(dict.fromkeys(filter(None, (self.baseline, *self.candidates))))
 
     @property
     def recordings(self) -> tuple[str, ...]:
-        """What is compared, and the repeats."""
+        """All compared runs and their replicates."""
         return (*self.compared, *(repeat for _, repeat in self.repeats))
 
     def repeats_of(self, run: str) -> tuple[str, ...]:
-        """The other recordings of the same program as a compared run."""
+        """The replicates of a compared run."""
         return tuple(repeat for primary, repeat in self.repeats if primary == run)
 
     def as_query(self) -> dict[str, list[str]]:
-        """The query parameters that say this; what is as usual is left out."""
+        """The selection as query parameters; default values are left out."""
         return {
             "dir": list(self.places),
             "baseline": [self.baseline] if self.baseline else [],
@@ -83,50 +83,50 @@ class Selection:
         }
 
     def _position(self, primary: str) -> str:
-        """How the address names a compared run: 0 the baseline, from 1 on the candidates."""
+        """The position of a compared run in the URL: 0 for the baseline, from 1 for the candidates."""
         if primary == self.baseline:
             return "0"
         return str(self.candidates.index(primary) + 1) if primary in self.candidates else primary
 
     def swapped(self) -> Selection:
-        """Baseline and first candidate in each other's place."""
+        """Swap the baseline and the first candidate."""
         if self.baseline is None or not self.candidates:
             return self
         return replace(self, baseline=self.candidates[0], candidates=(self.baseline, *self.candidates[1:]))
 
     def with_repeats(self, primary: str, repeats: Sequence[str]) -> Selection:
-        """`repeats`, and no other runs, as more recordings of a compared run: they are no candidates any more."""
+        """Set the replicates of a compared run; they are removed from the candidates."""
         others = [pair for pair in self.repeats if pair[0] != primary and pair[1] not in repeats]
         mine = [(primary, run) for run in repeats if run not in (primary, self.baseline)]
         candidates = tuple(c for c in self.candidates if c == primary or c not in repeats)
         return replace(self, candidates=candidates, repeats=(*others, *mine))._tidied()
 
     def with_candidates(self, candidates: Sequence[str]) -> Selection:
-        """These candidates instead; those that were repeats are none any more."""
+        """Set the candidates; they are removed from the replicates."""
         return replace(self, candidates=tuple(candidates))._tidied()
 
     def without(self, run: str) -> Selection:
-        """The rest of it, for a run that is no more."""
+        """Remove a run that no longer exists."""
         baseline = None if run == self.baseline else self.baseline
         candidates = tuple(c for c in self.candidates if c != run)
         repeats = tuple(pair for pair in self.repeats if run not in pair)
         return replace(self, baseline=baseline, candidates=candidates, repeats=repeats)
 
     def _tidied(self) -> Selection:
-        """Without repeats of what is not compared, and of repeats that are."""
+        """Remove replicates of runs that are not compared, and replicates that are themselves compared."""
         return replace(
             self, repeats=tuple((p, r) for p, r in self.repeats if p in self.compared and r not in self.compared)
         )
 
     def with_baseline(self, run: str | None) -> Selection:
-        """`run` as the baseline and no candidate any more; the old baseline becomes one where else none were left."""
+        """Set the baseline; it is no candidate any more. If no candidate is left, the old baseline becomes one."""
         candidates = tuple(c for c in self.candidates if c != run)
         if self.candidates and not candidates and self.baseline is not None and self.baseline != run:
             candidates = (self.baseline,)
         return replace(self, baseline=run, candidates=candidates)._tidied()
 
     def with_toggled(self, run: str) -> Selection:
-        """`run` added to the candidates, or taken from them; the baseline is never one."""
+        """Add `run` to the candidates, or remove it from them; the baseline is never a candidate."""
         if run in self.candidates:
             return self.with_candidates([c for c in self.candidates if c != run])
         baseline = None if run == self.baseline else self.baseline
@@ -134,9 +134,9 @@ class Selection:
 
 
 def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Selection:
-    """What the address says, and where it is silent, what the session remembers.
+    """The selection in the URL; whatever the URL leaves open comes from the session.
 
-    An address that names runs is a link to a comparison: it says everything, so that it shows everybody the same.
+    A URL that names runs is a link to a comparison. It is used alone, so that everybody sees the same.
     """
     named = {name: tuple(dict.fromkeys(v for v in query.get(name, ()) if v)) for name in remembered.as_query()}
     in_session = remembered.by_hand
@@ -163,7 +163,7 @@ def _last(values: tuple[str, ...]) -> str | None:
 
 
 def _repeats(values: tuple[str, ...], selection: Selection) -> tuple[Repeat, ...]:
-    """What `repeat=<position>:<run id>` says of a selection; a position that is none stays as it is written."""
+    """Parse the parameters `repeat=<position>:<run id>`; an invalid position is returned as written."""
     runs = {"0": selection.baseline} | {str(i): run for i, run in enumerate(selection.candidates, start=1)}
     found = []
     for value in values:
@@ -174,9 +174,9 @@ def _repeats(values: tuple[str, ...], selection: Selection) -> tuple[Repeat, ...
 
 @dataclass(frozen=True)
 class Settled:
-    """A selection of runs that are there, and what of the wish could not be had.
+    """A selection of available runs, and what could not be selected.
 
-    That is ids of no run, bad runs, and of repeats that stand elsewhere already, or beside no run, what is wrong.
+    The latter are ids of unknown runs, unreadable runs, and replicates that are already used or belong to no run.
     """
 
     selection: Selection
@@ -187,14 +187,14 @@ class Settled:
 
 @dataclass(frozen=True)
 class Misplaced:
-    """A repeat that is none: its id, and in words why, to follow `is not counted as a repeat`."""
+    """An invalid replicate: its id, and the reason, phrased to follow `is not counted as a repeat`."""
 
     run: str
     why: str
 
 
 def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], tuple[str, str] | None]) -> Settled:
-    """`wish` without the runs that cannot be had. Only where nothing was wished for, `default` is asked for a pair."""
+    """Resolve `wish` to the available runs. Only if it is empty, `default` is called for a pair of runs."""
     if wish.baseline is None and not wish.candidates:
         pair = default()
         if pair is None:
@@ -221,7 +221,7 @@ def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], tup
 def _settled_repeats(
     wanted: Sequence[Repeat], selection: Selection
 ) -> tuple[tuple[Repeat, ...], tuple[Misplaced, ...]]:
-    """(the repeats of runs that are compared, each run once; the others)."""
+    """(the replicates of compared runs, each run once; the invalid ones)."""
     primaries: dict[str, str] = {}
     misplaced = []
     for primary, run in wanted:
@@ -235,10 +235,10 @@ def _settled_repeats(
 
 
 def default_pair(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tuple[str, str] | None:
-    """What to compare while nobody has chosen: baseline and candidate, or None where there are not two runs.
+    """The default baseline and candidate, or None if there are fewer than two runs.
 
-    The samples' guiding example; of two places, the newest run of each, in the order in which they were named, as with
-    `tfcompare diff BEFORE AFTER`; else the newest run beside the one recorded before it.
+    These are the samples' guide example, or with two places the newest run of each, in the given order, as for
+    `tfcompare diff BEFORE AFTER`; otherwise the newest run as candidate and the one before it as baseline.
     """
     readable = [run for run in found if run.is_readable]
     if len(readable) < 2:
@@ -253,7 +253,7 @@ def default_pair(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tup
 
 
 def sample_pair(found: Sequence[FoundRun], names: tuple[str, str]) -> tuple[str, str] | None:
-    """The ids of two sample runs by the names of their folders, None where they are not among those found."""
+    """The ids of two sample runs by their folder names; None if they were not found."""
     before, after = (next((run.id for run in found if name in run.path.parts), None) for name in names)
     return (before, after) if before and after else None
 
@@ -261,18 +261,18 @@ def sample_pair(found: Sequence[FoundRun], names: tuple[str, str]) -> tuple[str,
 def _lies_in(run: FoundRun, place: str | Path) -> bool:
     try:
         return lies_in(run.path, parse(str(place)).path if is_url(place) else Path(place))
-    except NoSuchPlace:  # a URL of a kind that is not opened
+    except NoSuchPlace:  # a URL scheme that is not supported
         return False
 
 
 MOST_AT_ONCE = 10
-"""More captures of a run are grouped only where that is asked for: all of them have to be read."""
+"""Replicates of a run are grouped only on request, since all of them have to be read."""
 
 
 def with_replicates(selection: Selection, before: Selection, found: Sequence[FoundRun]) -> Selection:
-    """The selection with the replicates, by their names, of each run that was not compared before.
+    """Add the replicates, found by name, of each run that was not compared before.
 
-    What is chosen itself stays as it is.
+    Runs that are themselves selected stay as they are.
     """
     for run, runs in ungrouped(selection, suggest(found, selection.baseline, selection.candidates)).items():
         more = [one for one in runs if one not in selection.compared]
@@ -282,7 +282,7 @@ def with_replicates(selection: Selection, before: Selection, found: Sequence[Fou
 
 
 def ungrouped(selection: Selection, suggested: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """Of what is suggested, what is no repeat yet."""
+    """The suggested replicates that are not grouped yet."""
     grouped = {repeat for _, repeat in selection.repeats}
     more = {run: tuple(r for r in runs if r not in grouped) for run, runs in suggested.items()}
     return {run: runs for run, runs in more.items() if runs}

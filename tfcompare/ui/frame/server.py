@@ -1,7 +1,7 @@
-"""The server: Streamlit on the app, and what the pages are made with imported before the first visitor comes.
+"""The server: runs Streamlit on the app, and imports what the pages need before the first visitor comes.
 
-Run by its path, as `tfcompare serve` does; the arguments are those of `streamlit`. `streamlit run app.py` serves the
-same, with a first page that takes a second or two longer.
+Run as a script by `tfcompare serve`; the arguments are those of `streamlit`. `streamlit run app.py` serves the same
+pages, but the first one takes a second or two longer.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pkgutil import walk_packages
 from threading import Thread
 
 _ALSO = ("pyarrow.parquet", "scipy.special")
-"""What is imported when it is first needed, which is soon."""
+"""Modules that are only imported on first use, which comes soon."""
 
 
 def import_all() -> None:
-    """Import what all pages need. What cannot be imported is reported by the page that needs it."""
+    """Import what all pages need. Import errors are reported by the page that needs the module."""
     import tfcompare.ui
 
     pages = (module.name for module in walk_packages(tfcompare.ui.__path__, "tfcompare.ui."))
@@ -28,7 +28,7 @@ def import_all() -> None:
 
 
 def load_all() -> None:
-    """Import what all pages need, and load what reads profiles: it is compiled if this is the first time."""
+    """Import what all pages need, and load the profile reader, which is compiled on first use."""
     import_all()
     with suppress(Exception):
         from tfcompare.frames import load_loops
@@ -37,8 +37,8 @@ def load_all() -> None:
 
 
 def main() -> None:
-    """Become the server."""
-    sys.path.append(str(Path(__file__).parents[3]))  # a checkout that is not installed
+    """Replace this process with the server."""
+    sys.path.append(str(Path(__file__).parents[3]))  # for a checkout that is not installed
     Thread(target=load_all, name="tfcompare-imports", daemon=True).start()
     from streamlit.web.cli import main as streamlit
 

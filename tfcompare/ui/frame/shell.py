@@ -1,4 +1,4 @@
-"""What every page begins with: the runs there are, which of them are compared, and the widgets to change that."""
+"""The start of every page: finds the available runs, and shows the widgets that choose what to compare."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ICON = (
     '<rect x="3" y="3" width="11" height="26" rx="2.5" fill="#DD6B00"/>'
     '<rect x="18" y="15" width="11" height="14" rx="2.5" fill="#2B7BD6"/></svg>'
 )
-"""Before and after: a tall bar beside a short one."""
+"""Before and after: a tall bar next to a short one."""
 
 LOGO = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="150" height="32">'
@@ -43,13 +43,13 @@ LOGO = (
     '<text x="35" y="24" font-family="sans-serif" font-size="22" font-weight="600" fill="#7A8798">tfcompare</text>'
     "</svg>"
 )
-"""Its grey is one that reads on a light and on a dark page."""
+"""A grey that is readable on light and dark pages."""
 
 OF_ALL_RECORDINGS = (
     "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
 )
 _BEFORE_AND_AFTER = 2
-"""Where so many places are named, the newest run of each is compared, with its replicates."""
+"""If this many places are given, the newest run of each is compared, with its replicates."""
 _MOST_NAMED = 12
 _MARKER_LENGTH = 100
 
@@ -58,7 +58,7 @@ Needs = Literal["runs", "pair"]
 
 @dataclass(frozen=True)
 class View:
-    """What a page shows. With `needs="pair"`, `baseline`, `candidates` and `comparison` are there."""
+    """What a page shows. With `needs="pair"`, `baseline`, `candidates` and `comparison` are set."""
 
     settings: Settings
     search: Search
@@ -71,25 +71,25 @@ class View:
 
     @property
     def found(self) -> tuple[FoundRun, ...]:
-        """All runs there are, readable or not, in the order in which they were recorded."""
+        """All runs, readable or not, in the order of their capture."""
         return self.search.found
 
     @property
     def per(self) -> Per:
-        """What sums are given for; a comparison falls back to `run` where a run has no steps."""
+        """The unit that sums refer to; a comparison falls back to `run` if a run has no steps."""
         return self.comparison.per if self.comparison else self.selection.per
 
     @property
     def host(self) -> str | None:
-        """The host that was chosen, None for all."""
+        """The chosen host, None for all."""
         return self.comparison.host if self.comparison else self.selection.host
 
 
 def setup(title: str, *, needs: Needs) -> View:
     """Begin a page: its title, the shared sidebar, and with `needs="pair"` the loaded runs and their comparison.
 
-    What is compared comes from the address, else from the session, and is written to both. Where a page cannot be
-    shown, this says why and what to do, and ends the page.
+    The selection comes from the URL, or else from the session, and is written to both. If the page cannot be shown,
+    this shows why and what to do, and stops the page.
     """
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
     side_by_side.style()
@@ -124,7 +124,7 @@ def setup(title: str, *, needs: Needs) -> View:
 
 
 def _begin() -> tuple[View, Selection, list[str]]:
-    """The view as far as nothing has to be loaded for it; what was wished for, and why not all of it could be had."""
+    """The view before anything is loaded, the requested selection, and why parts of it are unavailable."""
     settings = settings_module.current()
     may_type = access.may_type(settings, st.context.headers.to_dict())
     wish, complaints = state.wished(), []
@@ -149,7 +149,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
 
 
 def _with_usable_steps(wish: Selection, complaints: list[str]) -> tuple[Selection, list[str]]:
-    """The wish without a range of steps that is none, and with why among the complaints."""
+    """Remove an invalid step range from the selection and add the reason to the complaints."""
     try:
         _ = wish.steps
     except TfcompareError as error:
@@ -185,14 +185,14 @@ def _stop_without_pair(view: View) -> None:
 
 
 def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
-    """End a page that has nothing to show with the reason (Markdown), a way out, and a link to the home page."""
+    """Stop a page that has nothing to show, with the reason (Markdown), what to do, and a link to the home page."""
     st.info(f"{why} {what_to_do}")
     sidebar.link(sidebar.HOME, "Home", selection, icon=":material/home:")
     st.stop()
 
 
 def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
-    """The loaded baseline, candidates and repeats; the last two are reported and left out where they cannot be read."""
+    """The loaded baseline, candidates and replicates; unreadable candidates and replicates are reported."""
     runs = {run.id: run for run in view.found}
     selection = view.selection
     outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.steps)
@@ -215,7 +215,7 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
 
 
 def choose_steps(view: View, runs: Sequence[Run]) -> None:
-    """The choices of which steps of these runs count and what begins them, and which runs have no such steps."""
+    """Show the choices of the step range and step event, and which runs have no such steps."""
     if view.marker_slot is not None:
         sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
         sidebar.step_range_choice(view.marker_slot, view.selection, runs)
@@ -230,7 +230,7 @@ def choose_steps(view: View, runs: Sequence[Run]) -> None:
 
 
 def chosen_steps(runs: Iterable[Run]) -> str:
-    """`; steps 5:25`, to end a sentence on these runs; empty where all of them have all their own steps."""
+    """`; steps 5:25`, to end a sentence about these runs; empty if all of them use all their own steps."""
     steps = next((run.choice for run in runs if not run.choice.is_default), None)
     return f"; {_steps_text(steps)}" if steps is not None else ""
 
@@ -253,7 +253,7 @@ def _marker_text(marker: str) -> str:
 
 
 def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mapping[str, Run]) -> Vetted:
-    """The repeats of the compared runs that were loaded and can be counted, and why others cannot."""
+    """The loaded replicates of the compared runs that are comparable, and why others are not."""
     wanted = {run.id: [loaded[r] for r in selection.repeats_of(run.id) if r in loaded] for run in compared}
     return vetted(compared, wanted)
 
@@ -261,7 +261,7 @@ def usable_repeats(selection: Selection, compared: Sequence[Run], loaded: Mappin
 def _compare(
     selection: Selection, baseline: Run, candidates: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
 ) -> Comparison:
-    """The comparison of the chosen host, or of all where that host is not to be had."""
+    """The comparison of the chosen host, or of all hosts if that host is not available."""
     try:
         return compared(
             baseline, candidates, selection.per, selection.host, repeats, _manual_pairs(selection, candidates)

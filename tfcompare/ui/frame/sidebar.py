@@ -1,4 +1,4 @@
-"""The sidebar of every page: links that keep the choice of runs, and the choice itself."""
+"""The sidebar of every page: links that preserve the selection of runs, and the widgets that change it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOME = "app.py"
 WIDTH = 320
 MOST_NAMED = 6
 MOST_AT_ONCE = 3
-"""Of more compared runs than this, the repeats of one are shown at a time."""
+"""With more compared runs than this, the replicates of only one are shown at a time."""
 _FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 27, 20, 16
 _ICONS = {
     "Overview": ":material/speed:",
@@ -38,7 +38,7 @@ _ICONS = {
     "Query": ":material/database_search:",
 }
 _SPELLED = {"tf data": "tf.data"}
-"""Titles that a file's name cannot spell."""
+"""Page titles that cannot be derived from a file name."""
 
 _BASELINE = "tfcompare.baseline"
 _CANDIDATES = "tfcompare.candidates"
@@ -53,7 +53,7 @@ _STEPS = "tfcompare.steps"
 
 
 def page_files() -> list[Path]:
-    """The pages beside the home page, in the order of the numbers that their names begin with."""
+    """The pages other than the home page, ordered by the numbers that their names begin with."""
     return sorted((app_folder() / "pages").glob("[0-9]*_*.py"), key=lambda path: int(path.name.partition("_")[0]))
 
 
@@ -64,7 +64,7 @@ def page_title(path: Path) -> str:
 
 
 def links(selection: Selection) -> None:
-    """A link to each page that takes the selection along."""
+    """Show a link to each page that preserves the selection."""
     with st.sidebar.container(gap="xxsmall"):
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
@@ -73,16 +73,16 @@ def links(selection: Selection) -> None:
 
 
 def link(page: str, label: str, selection: Selection, *, icon: str | None = None) -> None:
-    """A link to a page, with the selection in its address."""
+    """Show a link to a page, with the selection in its URL."""
     query = {name: values for name, values in selection.as_query().items() if values}
     try:
         st.page_link(page, label=label, icon=icon, query_params=query)
-    except StreamlitAPIException:  # a page that was started by itself, as tests do, knows no other
+    except StreamlitAPIException:  # a page that is run on its own, as in tests, does not know the others
         st.markdown(label)
 
 
 def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
-    """The widgets that change baseline, candidates, and what sums are given for."""
+    """Show the widgets that choose baseline, candidates, and the unit that sums refer to."""
     full_names = {run.id: run.name for run in found if run.is_readable}
     names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
     st.session_state[_BASELINE] = selection.baseline
@@ -111,7 +111,7 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
 
 
 def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, str]) -> None:
-    """Replicates of the compared runs: chosen one by one, or grouped by the runs' names."""
+    """Choose replicates of the compared runs: one by one, or grouped by the runs' names."""
     if not selection.compared:
         return
     count = len(selection.repeats)
@@ -129,11 +129,11 @@ def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, s
         number = sum(map(len, more.values()))
         st.button(
             f"Group {number} capture{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
-            help=_what_would_be_grouped(more, names), on_click=_group, args=(more,), width="stretch",
+            help=_grouping_help(more, names), on_click=_group, args=(more,), width="stretch",
         )  # fmt: skip
 
 
-def _what_would_be_grouped(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
+def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:
     groups = []
     for run, runs in more.items():
         rest = len(runs) - MOST_NAMED
@@ -156,14 +156,14 @@ def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
 
 
 def short_names(names: dict[str, str], width: int) -> dict[str, str]:
-    """The names cut in their middle to fit into a widget, but for those that would then read alike."""
+    """Shorten names in the middle to fit into a widget, except names that would become identical."""
     short = {run_id: middle_ellipsis(name, width) for run_id, name in names.items()}
     count = Counter(short.values())
     return {run_id: name if count[name] == 1 else names[run_id] for run_id, name in short.items()}
 
 
 def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candidates: Sequence[Run]) -> None:
-    """The host selector, where any of the runs has several hosts."""
+    """The host selector, shown if any of the runs has several hosts."""
     if all(len(run.host_names) < 2 for run in (baseline, *candidates)):
         return
     st.session_state[_HOST] = selection.host or _EVERY_HOST
@@ -174,7 +174,7 @@ def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candi
 
 
 def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
-    """Which host event begins each step, where a run marks none or one was named."""
+    """The selector of the host event that begins each step, shown if a run marks no steps or an event was chosen."""
     if selection.step_marker is None and all(run.info.has_steps for run in runs):
         return
     st.session_state[_STEP_MARKER] = selection.step_marker
@@ -187,7 +187,7 @@ def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequenc
 
 
 def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
-    """Which steps count, where any run has steps."""
+    """The input for the range of steps to include, shown if any run has steps."""
     if selection.step_range is None and not any(run.info.has_steps for run in runs):
         return
     st.session_state[_STEPS] = selection.step_range or ""
@@ -199,10 +199,10 @@ def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence
 
 
 def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
-    """What can be chosen: events that all of the runs without steps have before those of some."""
+    """The available step events: events that all runs without steps have come first."""
     of_each = [run.likely_markers for run in runs if run.likely_markers]
     found_in = Counter(name for names in of_each for name in names)
-    names = sorted(found_in, key=lambda name: -found_in[name])  # of as many runs, in the order in which they were met
+    names = sorted(found_in, key=lambda name: -found_in[name])  # stable: ties stay in the order found
     return [*([chosen] if chosen and chosen not in found_in else []), *names]
 
 

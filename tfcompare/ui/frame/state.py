@@ -1,4 +1,4 @@
-"""The selection in the session and in the address of the page: read from either, always written to both."""
+"""The selection in the session and in the page's URL: read from either, always written to both."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ _SELECTION = "tfcompare.selection"
 
 
 def wished() -> Selection:
-    """What the address of the page asks for, else what this session chose last."""
+    """The selection in the page's URL, or else the session's last one."""
     query = {name: st.query_params.get_all(name) for name in st.query_params}
     return from_query(query, st.session_state.get(_SELECTION, Selection()))
 
 
 def choose(selection: Selection) -> None:
-    """Make `selection` the one that all pages show, and put it into the address, beside what pages keep there."""
+    """Make `selection` the one that all pages show, and write it to the URL, next to the page's own parameters."""
     st.session_state[_SELECTION] = selection
     before = {name: st.query_params.get_all(name) for name in st.query_params}
     changed = {name: values for name, values in selection.as_query().items() if values != before.get(name, [])}
-    if changed:  # in one go: each write is a place of its own that the browser's Back leads to
-        st.query_params.update(changed)  # and not the others, which may be bound to widgets
+    if changed:  # in one update: each write adds an entry to the browser's history
+        st.query_params.update(changed)  # leave out the others, which may be bound to widgets
 
 
 def chosen() -> Selection:
-    """The selection as `choose` left it."""
+    """The selection that `choose` stored."""
     selection: Selection = st.session_state[_SELECTION]
     return selection

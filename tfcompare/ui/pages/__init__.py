@@ -1,1 +1,1 @@
-"""One module or more a page."""
+"""The contents of the pages: one or more modules per page."""

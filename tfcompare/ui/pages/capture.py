@@ -1,4 +1,4 @@
-"""The page that records a run from programs that are running, and hands it over to be compared."""
+"""The page that captures a run from running programs, and offers to compare it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WIDTH = 200
 
 
 def show(view: View) -> None:
-    """The page below its title."""
+    """Show the page below its title."""
     if not capture_runs.this_browser_may_record(view.settings):
         _refuse()
         return
@@ -90,7 +90,7 @@ def _form(view: View, *, is_busy: bool) -> None:
 
 
 def _details(defaults: Request, *, is_busy: bool) -> Request:
-    """The request with what the widgets in the expander say."""
+    """The request, updated with the widgets in the expander."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         host = st.selectbox(
             "Host tracer", HOST_LEVELS, defaults.host_level, format_func=_HOST_TRACER.__getitem__, disabled=is_busy,
@@ -121,7 +121,7 @@ def _details(defaults: Request, *, is_busy: bool) -> Request:
 
 
 def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None:
-    """Begin to record, if that is still allowed to who asks for it."""
+    """Start the capture, if the user is still allowed to."""
     if not capture_runs.this_browser_may_record(settings):
         st.rerun()
     try:
@@ -135,7 +135,7 @@ def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None
 
 
 def _follow(recording: BackgroundRecording) -> None:
-    """Shows how far it is until it is done, then draws the page again with the new run among the others."""
+    """Show progress until the capture is done, then redraw the page with the new run among the others."""
     with st.container(horizontal=True, vertical_alignment="center"):
         slot = st.empty()
         st.button("Stop", icon=":material/stop:", on_click=recording.stop)
@@ -171,7 +171,7 @@ def _outcome(view: View, recording: BackgroundRecording) -> None:
 
 
 def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
-    """What was recorded, and what to do with it."""
+    """Show what was captured, and what to do with it."""
     run = fetch([found], view.settings)[found.id]
     if isinstance(run, TfcompareError):
         st.error(as_markdown(run))
@@ -206,7 +206,7 @@ def _summary(run: Run) -> str:
 
 
 def _list_captures(view: View) -> None:
-    """The runs that were recorded here before, each with a way to delete it."""
+    """The runs that were captured here before, each with a delete button."""
     runs = {run.id: run for run in view.found if capture_runs.is_captured(view.settings, run.path)}
     if not runs:
         return
@@ -227,7 +227,7 @@ def _clear_problem() -> None:
 
 
 def _delete(settings: Settings, run: FoundRun) -> None:
-    """Delete a run, if that is still allowed to who asks for it; nothing on any page names it then."""
+    """Delete a run, if the user is still allowed to, and remove it from the selection."""
     _clear_problem()
     try:
         if not capture_runs.delete(settings, run.path):

@@ -1,4 +1,4 @@
-"""Who may record from a page, and where captures are stored."""
+"""Who may capture a profile from a page, and where captures are stored."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tfcompare.ui.frame import access
 
 
 def may_record(settings: Settings, headers: Mapping[str, str]) -> bool:
-    """Whether a request with these headers may record: from this machine, or as the settings allow."""
+    """Whether a request with these headers may capture: from this machine, or as the settings allow."""
     return settings.allow_capture or access.is_same_machine(headers)
 
 
 def this_browser_may_record(settings: Settings) -> bool:
-    """Whether the browser that is asking now may."""
+    """Whether the current browser may capture."""
     return may_record(settings, st.context.headers.to_dict())
 
 
 def folder(settings: Settings) -> Path:
-    """Where runs are recorded into: `<name>/plugins/profile/<stamp>` below it."""
+    """The log directory for captures, which are stored in its `<name>/plugins/profile/<stamp>`."""
     return settings.data_folder.absolute() / "captures"
 
 
 def places(settings: Settings) -> tuple[Path, ...]:
-    """The folder that captured runs lie in, where there are any that this browser may see."""
+    """The folder with captured runs, if it exists and this browser may see it."""
     captures = folder(settings)
     if not this_browser_may_record(settings) or next(captures.glob("[!.]*/plugins/profile/*"), None) is None:
         return ()
@@ -37,20 +37,20 @@ def places(settings: Settings) -> tuple[Path, ...]:
 
 
 def is_captured(settings: Settings, path: PurePath) -> bool:
-    """Whether that is the folder of a run that was recorded from a page."""
+    """Whether the path is the folder of a run that was captured from a page."""
     own = folder(settings)
     return isinstance(path, Path) and path.parent.match("plugins/profile") and path.parents[3:4] == (own,)
 
 
 def delete(settings: Settings, path: PurePath) -> bool:
-    """Remove a captured run for good, and the folders that hold nothing then; False where the browser may not.
+    """Permanently delete a captured run, and parent folders that become empty; False if the browser may not.
 
-    Raises OSError where the disk does not let it go.
+    Raises OSError if deleting fails.
     """
     if not this_browser_may_record(settings) or not is_captured(settings, path):
         return False
     leftovers.delete(Path(path), folder(settings))
-    with suppress(OSError):  # of one that holds another run
+    with suppress(OSError):  # it contains another run
         for parent in Path(path).parents[:3]:
             parent.rmdir()
     return True

@@ -1,4 +1,4 @@
-"""The parts of the home page: the headline of what is chosen, the runs, and the places they come from."""
+"""The parts of the home page: the headline of the selected runs, the runs, and the places they come from."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Outcomes = Mapping[str, Run | TfcompareError]
 
 
 def show(view: View) -> None:
-    """The page below its title. Draws what is there, then itself again as more runs have been read."""
+    """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
     st.markdown("Choose a baseline and what to hold against it: what changed, by how much, and where.")
     headline_slot = st.container()
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -54,14 +54,14 @@ def show(view: View) -> None:
     requests = _request(view, page)
     with_steps = _request_with_steps(view, requests)
     outcomes, drawn = _done(requests), _done(with_steps)
-    asked_anew = {run.id for run in with_steps}
+    requested_again = {run.id for run in with_steps}
     with headline_slot:
-        headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in asked_anew} | dict(drawn))
+        headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in requested_again} | dict(drawn))
     with table_slot:
         if page.runs:
             home_runs.show(page.runs, outcomes, view.selection)
-            elsewhere = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
-            _tell_what_is_elsewhere(elsewhere)
+            not_fetched = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
+            _explain_remote_runs(not_fetched)
         elif view.found:
             st.info("No run matches what the filter says. Clear it to see all of them.")
     keep_reading(requests, outcomes, progress_slot)
@@ -72,7 +72,7 @@ def _done(requests: Requests) -> Outcomes:
     return {run.id: outcome(request) for run, request in requests.items() if request.done()}
 
 
-def _tell_what_is_elsewhere(runs: Sequence[FoundRun]) -> None:
+def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
     if runs:
         which = "This run lies" if len(runs) == 1 else f"{len(runs)} of these runs lie"
         size = format_bytes(sum(run.size_bytes for run in runs))
@@ -88,9 +88,9 @@ def _count(page: home_runs.Page, view: View) -> str:
 
 
 def _request(view: View, page: home_runs.Page) -> Requests:
-    """Ask for the chosen runs first, then for those in view, and give quick ones the time to arrive.
+    """Request the selected runs first, then those in view, and wait briefly for those that are quick to read.
 
-    Of remote runs that nobody has chosen, only those that were fetched before are read; of those in a store none.
+    Unselected remote runs are only read if they were fetched before, and unselected runs in a store are not read.
     """
     cache = run_cache(view.settings)
     chosen = [run for run_id in view.selection.recordings for run in view.found if run.id == run_id]
@@ -102,7 +102,7 @@ def _request(view: View, page: home_runs.Page) -> Requests:
 
 
 def _request_with_steps(view: View, requests: Requests) -> Requests:
-    """Of these, the chosen runs with the steps that were chosen; none where that is how they are anyway."""
+    """The selected runs, requested with the selected steps; none if these are the default."""
     steps = view.selection.steps
     if steps.is_default:
         return {}
@@ -113,8 +113,8 @@ def _request_with_steps(view: View, requests: Requests) -> Requests:
 
 
 def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> None:
-    """Show how far reading is, and draw the page again when there is more to show than was drawn."""
-    pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was drawn
+    """Show the progress of reading, and redraw the page when there is more to show."""
+    pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was being drawn
     if not pending:
         return
     sentence = compiling_sentence() or reading_sentence(pending, len(requests))
@@ -126,7 +126,7 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
 
 
 def headline(view: View, outcomes: Outcomes) -> None:
-    """What the chosen runs amount to, in a sentence for each candidate, and the way to more."""
+    """A sentence about each candidate of the selected runs, and links to more."""
     selection = view.selection
     if not view.found:
         return
@@ -169,7 +169,7 @@ def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outco
 
 
 def places(view: View) -> None:
-    """Where runs are looked for, and, for a browser on this machine, a field to name another place."""
+    """The places that are searched for runs and, for a browser on this machine, a field to add another one."""
     st.subheader("Places")
     for given in view.settings.places:
         st.markdown(as_code(shown(given)))
@@ -189,13 +189,13 @@ def places(view: View) -> None:
             key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", on_change=_add,
             args=(view.search.are_samples,),
         )  # fmt: skip
-        st.button("Add", icon=":material/add:")  # leaving the field adds what it holds
+        st.button("Add", icon=":material/add:")  # leaving the field adds its content
     if problem := st.session_state.pop(_PATH_PROBLEM, None):
         st.error(as_markdown(problem))
 
 
 def _add(is_first: bool) -> None:
-    """Take the typed place; the first one takes the samples' place, and what was chosen of them goes with them."""
+    """Add the typed place; the first one replaces the samples, along with their selection."""
     typed = st.session_state[_PATH].strip()
     if not typed:
         return

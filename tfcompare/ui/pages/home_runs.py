@@ -1,4 +1,4 @@
-"""The home page's table of runs: what one chooses by, and two columns of buttons to choose with."""
+"""The home page's table of runs: their main figures, and two columns of buttons that select runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAGE = "tfcompare.page"
 _BASELINE = "tfcompare.pick_baseline"
 _CANDIDATE = "tfcompare.pick_candidate"
 
-# The spaces make the target wider: the button of a lone icon is hard to hit.
+# The spaces enlarge the target: a button with only an icon is hard to hit.
 BASELINE_ON, BASELINE_OFF, CANDIDATE_ON, CANDIDATE_OFF = (
     f":material/{icon}:\u2003\u2003"
     for icon in ("radio_button_checked", "radio_button_unchecked", "check_box", "check_box_outline_blank")
@@ -56,19 +56,19 @@ COLUMNS = (
 )
 _FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_median")
 NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
-"""What stands in view where the page is narrow: the step times before everything else."""
+"""The columns in view on a narrow page: the step times come first."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """The runs in view, and of how many they are a part."""
+    """The runs in view, and the number of runs they are part of."""
 
     runs: tuple[FoundRun, ...]
     matching: int
 
 
 def controls(found: Sequence[FoundRun]) -> Page:
-    """The filter and, where there are many runs, the page numbers; returns the runs in view, newest first."""
+    """The filter and, if there are many runs, the page selector; returns the runs in view, newest first."""
     typed = st.text_input(
         "Filter", key=_FILTER, type="search", live=True, placeholder="Filter by name, path or host",
         label_visibility="collapsed", persist_state="session", width=320,
@@ -82,7 +82,7 @@ def controls(found: Sequence[FoundRun]) -> Page:
 
 
 def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
-    """The runs in whose name, path or hosts every word of `text` occurs, in whatever case."""
+    """The runs whose name, path or hosts contain every word of `text`, ignoring case."""
     words = text.casefold().split()
     return [run for run in found if all(word in _searchable(run) for word in words)]
 
@@ -92,7 +92,7 @@ def _searchable(run: FoundRun) -> str:
 
 
 def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], selection: Selection) -> None:
-    """The table. A click on a button changes the selection."""
+    """Show the table. A click on a button changes the selection."""
     zone = browser_zone()
     runs = newest_first(runs, outcomes)
     listed = listing(runs, outcomes)
@@ -117,7 +117,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
 
 
 def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError]) -> list[FoundRun]:
-    """The runs by when they were recorded. Of one that was read, the profile tells that better than its folder."""
+    """The runs by capture time: that in the profile if it was read, since it is more exact than that of the folder."""
 
     def recorded(run: FoundRun) -> datetime:
         outcome = outcomes.get(run.id)
@@ -127,7 +127,7 @@ def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | Tfcompar
 
 
 def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: int = _NAME_LENGTH) -> pd.DataFrame:
-    """What the table shows of a listing, one row a run in the same order."""
+    """The rows of the table, one per run of the listing, in the same order."""
     readable = listed["state"] != UNREADABLE
     baseline = [BASELINE_ON if run == selection.baseline else BASELINE_OFF for run in listed["run"]]
     candidate = [CANDIDATE_ON if run in selection.candidates else CANDIDATE_OFF for run in listed["run"]]
@@ -146,17 +146,17 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: 
 
 
 def name_text(name: str, *, is_readable: bool, length: int = _NAME_LENGTH) -> str:
-    """A run's name as it fits into its column, with a sign where the run cannot be read."""
+    """A run's name shortened to fit into its column, with a mark if the run cannot be read."""
     return middle_ellipsis(name, length) if is_readable else f"⚠ {middle_ellipsis(name, length - 3)}"
 
 
 def recorded_text(when: datetime, zone: tzinfo, *, is_sure: bool) -> str:
-    """When a run was recorded, on the browser's clock; a star where its folder or file has to tell."""
+    """When a run was captured, in the browser's time zone; with a star if the time comes from its folder or file."""
     return f"{when.astimezone(zone):%Y-%m-%d %H:%M:%S}{'' if is_sure else ' *'}"
 
 
 def browser_zone() -> tzinfo:
-    """The browser's time zone, UTC where it tells none."""
+    """The browser's time zone, UTC if it is unknown."""
     try:
         return ZoneInfo(st.context.timezone or "UTC")
     except (ZoneInfoNotFoundError, ValueError):
@@ -164,9 +164,9 @@ def browser_zone() -> tzinfo:
 
 
 def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
-    """`values` as at most `most` bars: where there are more, each bar is the largest of its neighbours.
+    """`values` as at most `most` bars: if there are more, each bar is the largest of several adjacent values.
 
-    A single value has none: it would fill the cell.
+    A single value has no bar, which would fill the cell.
     """
     if len(values) == 1:
         return []

@@ -1,7 +1,7 @@
-"""Uploads on the home page: a folder, an archive or profiles from the browser's machine, stored and listed as runs.
+"""Uploads on the home page: folders, archives or profiles from the user's machine, stored and listed as runs.
 
-Whose they are: of a browser on this machine the user's; with a login the account's; else of this browser session alone,
-and then they go with it.
+Uploads from a browser on this machine belong to the user, with a login to the account. All others belong to the
+browser session alone, and are deleted when it ends.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def mine(settings: Settings) -> Uploads:
 
 
 def section(settings: Settings) -> None:
-    """The part of the home page that takes uploads, reports on the last one, and lists those stored."""
+    """The part of the home page that accepts uploads, reports on the last one, and lists the stored ones."""
     store = mine(settings)
     st.subheader("Upload")
     if message := st.session_state.get(_MESSAGE):
@@ -91,7 +91,7 @@ def _arrival(file: Any, folder: str = "") -> Arrival:
 
 
 def _receive(store: Uploads, arrivals: Sequence[Arrival]) -> None:
-    """Store what has arrived, and rerun the page with the new runs."""
+    """Store the uploaded files, and rerun the page with the new runs."""
     total = sum(arrival.size_bytes for arrival in arrivals) or 1
     bar = st.progress(0.0, text="Looking through the upload …")
     done = 0
@@ -112,7 +112,7 @@ def _receive(store: Uploads, arrivals: Sequence[Arrival]) -> None:
             f"The upload could not be kept ({reason}): make room on the server's disk, or ask who runs it.", False
         )
     st.session_state[_MESSAGE] = message
-    st.session_state[_ROUND] += 1  # empties the fields
+    st.session_state[_ROUND] += 1  # clears the fields
     rescan()
     st.rerun()
 
@@ -165,5 +165,5 @@ def _session_uploads(data: Path, limits: Limits) -> Uploads:
 
 @st.cache_resource(show_spinner=False)
 def _clean(data: Path) -> None:
-    """Once a server: what processes that were killed have left."""
+    """Remove what killed processes left behind; runs once per server."""
     clean(data)

@@ -1,4 +1,4 @@
-"""The parts of the input pipeline page: TensorBoard's Input Pipeline Analyzer for both sides, and what changed."""
+"""The parts of the input pipeline page: TensorBoard's Input Pipeline Analyzer for both runs, and the changes."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_percent, format_time_us
 
 Waits = tuple[InputWait, InputWait]
-"""How long the baseline and the candidate wait for input."""
+"""The input wait of the baseline and of the candidate."""
 
 InputVerdicts = tuple[Verdict, CallVerdict | None]
-"""On the waiting of the steps, and on the mean call to the slowest pipeline where both runs have one."""
+"""The verdicts on the input wait of the steps, and on the mean call to the slowest pipeline if both runs have one."""
 
 ROLES = ("baseline", "candidate")
 TF_DATA_PAGE = "pages/6_tf_data.py"
@@ -48,7 +48,7 @@ HOW_TO_RECORD_INPUT = (
 
 
 def waits_of(pair: Pair) -> Waits:
-    """How long either run waits for its input, on the host that is shown or on the slowest one of each step."""
+    """How long each run waits for input, on the host that is shown or on the slowest host of each step."""
     ours, theirs = (input_bound.wait_of(run, pair.host_of(run)) for run in pair.runs)
     return ours, theirs
 
@@ -58,7 +58,7 @@ def _steps(pair: Pair, run: Run) -> pd.DataFrame:
 
 
 def headline(pair: Pair, waits: Waits) -> None:
-    """How long either run waits for input, and whether it is input bound."""
+    """Show how long each run waits for input, and whether it is input-bound."""
     identical = pair.baseline.content_id == pair.candidate.content_id
     st.markdown(f"### {input_bound.headline(*waits, identical=identical)}")
     if (in_time := input_bound.in_time(*waits)) and not identical:
@@ -81,7 +81,7 @@ def _verdicts(key: tuple[Any, ...], _pair: Pair) -> InputVerdicts:
 
 
 def how_sure(pair: Pair) -> None:
-    """The intervals of the change of the waiting and of the mean call to tf.data, and what they rest on."""
+    """The confidence intervals of the change in input wait and in the mean call to tf.data, and their basis."""
     if pair.baseline.content_id == pair.candidate.content_id:
         return
     waiting, calls = input_verdicts(pair)
@@ -92,7 +92,7 @@ def how_sure(pair: Pair) -> None:
 
 
 def figures(pair: Pair, waits: Waits) -> None:
-    """The key figures of the input: waiting, its share, step time, what the host did, the mean call to tf.data."""
+    """The key figures of the input: wait and its share, step time, host activity, and the mean call to tf.data."""
     per = pair.comparison.per
     ours, theirs = waits
     categories = input_ops.category_times(pair.diff("input_pipeline"))
@@ -126,7 +126,7 @@ def figures(pair: Pair, waits: Waits) -> None:
 
 
 def _mean_call(pair: Pair) -> KeyFigure:
-    """Where only one run calls tf.data, so that there is no verdict."""
+    """The mean call if only one run calls tf.data, so that there is no verdict."""
     tables = (run.table("tf_data_pipelines", host=pair.host_of(run)) for run in pair.runs)
     ours, theirs = (input_bound.calls_of(table).mean_us for table in tables)
     meaning = "How long the program waited for an element on average, all pipelines together."
@@ -138,7 +138,7 @@ def _figure(label: str, baseline: float, candidate: float, better: Better, meani
 
 
 def on_device(pair: Pair, waits: Waits) -> None:
-    """Every step with the part that it spends waiting for input, and the spread of both."""
+    """Each step with its input wait, and the distribution of both."""
     st.subheader("What the steps wait for")
     if not any(wait.is_known for wait in waits):
         infos = [run.info for run in pair.runs]
@@ -155,7 +155,7 @@ def on_device(pair: Pair, waits: Waits) -> None:
 
 
 def _series(pair: Pair, waits: Waits) -> list[tuple[style.Side, pd.DataFrame]]:
-    """The steps to be drawn of both sides, with the share of each that is spent waiting."""
+    """The steps to draw for both sides, each with its share of input wait."""
     return [
         (side, frame.assign(input_share=input_bound.share_by_step(frame)))
         for side, frame in zip(pair.sides, _frames(pair, waits), strict=True)
@@ -174,13 +174,13 @@ def _show_spreads(waits: Waits) -> None:
 
 
 def _frames(pair: Pair, waits: Waits) -> list[pd.DataFrame]:
-    """The steps to be drawn: none of a run that does not tell how long it waits."""
+    """The steps to draw; none for a run whose input wait is unknown."""
     frames = [_steps(pair, run) for run in pair.runs]
     return [frame if wait.is_known else frame.iloc[:0] for frame, wait in zip(frames, waits, strict=True)]
 
 
 def _spreads(waits: Waits) -> pd.DataFrame:
-    """Average, deviation and range of step time and waiting, a row for each run."""
+    """Average, deviation and range of step time and input wait, one row per run."""
     rows = []
     for label, field, text in (
         ("Step time", "step_time_us", format_time_us),
@@ -203,7 +203,7 @@ def _spreads(waits: Waits) -> pd.DataFrame:
 
 
 def on_host(pair: Pair) -> None:
-    """What the host does to make the input, by category."""
+    """What the host does to prepare the input, by category."""
     st.subheader("What the host does")
     diff = pair.diff("input_pipeline")
     if diff.empty:
@@ -222,14 +222,14 @@ def on_host(pair: Pair) -> None:
 
 
 def every_op(pair: Pair) -> None:
-    """What changed among the input ops, and the table of all."""
+    """The largest changes among the input ops, and the table of all of them."""
     if not pair.diff("input_pipeline").empty:
         st.subheader("What changed in the input ops")
         input_pipeline_ops.TABLE.show(pair)
 
 
 def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
-    """The guide's advice for what the candidate's input spends most time on, and a link to the tf.data page."""
+    """The guide's advice for the largest part of the candidate's input time, and a link to the tf.data page."""
     st.subheader("What to look at next")
     candidate = waits[1]
     diff = pair.diff("input_pipeline")

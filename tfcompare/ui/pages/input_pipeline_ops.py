@@ -1,4 +1,4 @@
-"""The input ops of both runs on the input pipeline page: what changed, the table, and the one that is chosen."""
+"""The input ops of both runs on the input pipeline page: the largest changes, the table, and the selected op."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS_IN = ["op_name", "category", "op_name_candidate", "category_candidate"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets above the table choose."""
+    """The values of the widgets above the table."""
 
     text: str
     category: str | None
@@ -50,7 +50,7 @@ def controls(pair: Pair) -> Choice:
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
-    """The rows that the table shows, with their shares of all input ops."""
+    """The rows of the table, with their shares of all input ops."""
     rows = with_words(_every_row(pair), choice.text, WORDS_IN)
     if choice.category is None:
         return rows
@@ -77,7 +77,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
 
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
-    """The table's columns, the most telling first."""
+    """The table's columns, most important first."""
     del choice
     suffix = "_per_step" if pair.comparison.per == "step" else ""
     host = ["host"] if every or rows["host"].nunique() > 1 else []
@@ -101,13 +101,13 @@ def everything(pair: Pair) -> pd.DataFrame:
 
 
 def row_key(rows: pd.DataFrame) -> pd.Series:
-    """A name for each row that no other has: an added op may be called as one that has another partner."""
+    """A unique key for each row: an added op may have the same name as an op with another match."""
     added = rows["status"].map({"added": ":added"}).fillna("")
     return rows["host"] + ":" + rows["category"] + ":" + rows["op_name"] + added
 
 
 def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The chosen op under its whole name, and in every step of both runs."""
+    """The selected op with its full name, and in every step of both runs."""
     del choice
     rows = _every_row(pair)
     rows = rows[row_key(rows) == chosen]
@@ -128,7 +128,7 @@ def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
-    """The op of that row in each step of one side, on the row's host; no steps where the side does not have the op."""
+    """The row's op in each step of one side, on the row's host; no steps if that side does not have the op."""
     run = pair.runs[BOTH.index(role)]
     if row["status"] == {"baseline": "added", "candidate": "removed"}[role] or not has_steps(run):
         return run.table("steps").iloc[:0].assign(self_time_us=0.0)
@@ -139,7 +139,7 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
 
 
 def _host_in(pair: Pair, run: Run, host: str) -> str:
-    """The run's own name of a host that a diff names."""
+    """The run's own name for a host in a diff."""
     if run is pair.baseline:
         return host
     return host_counterparts(pair.baseline.host_names, run.host_names).get(host, host)

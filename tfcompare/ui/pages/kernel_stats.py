@@ -1,4 +1,4 @@
-"""The parts of the kernel stats page: TensorBoard's GPU kernel stats for both sides, and what changed."""
+"""The parts of the kernel stats page: TensorBoard's GPU kernel stats for both sides, and the changes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUANTITIES: dict[str, tuple[str, Quantity]] = {
 MOVERS = 15
 HALF_A_LABEL = 23
 NO_OP = "(no op named)"
-"""Stands for the op of kernels for which the profile names none."""
+"""The op of kernels for which the profile names none."""
 
 CARDS_IN_A_ROW = 4
 OP_STATS_PAGE, KERNEL_STATS_PAGE = "pages/2_Op_stats.py", "pages/3_Kernel_stats.py"
@@ -58,16 +58,16 @@ To record kernels, profile on a machine with a GPU whose profiler may be used:
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets above table and chart choose."""
+    """The values of the widgets above table and chart."""
 
     by: By
     text: str
 
 
 def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun]) -> None:
-    """Explain which runs have no kernels and why; end the page where neither has any.
+    """Explain which runs have no kernels and why; stop the page if neither has any.
 
-    Where the sample runs are among those found, the two on a simulated GPU are offered.
+    If the sample runs were found, the two on a simulated GPU are suggested.
     """
     without = [run for run, rows in zip(pair.runs, pair.tables("kernel_stats"), strict=True) if rows.empty]
     if not without:
@@ -96,7 +96,7 @@ def _why_missing(run: Run) -> str:
 
 
 def headline(pair: Pair) -> None:
-    """How the kernel time changed, in a sentence and in key figures."""
+    """The change in kernel time, as a sentence and as key figures."""
     diff = pair.diff("kernel_stats")
     if pair.baseline.content_id == pair.candidate.content_id:
         st.markdown("### Both are the same recording, byte for byte: no kernel differs.")
@@ -123,14 +123,14 @@ def controls(pair: Pair) -> Choice:
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
-    """The rows that chart and table show: groups of kernels or single launches, with the words of the filter."""
+    """The rows of chart and table: groups of kernels or single launches that contain the words of the filter."""
     rows = every_row(pair, choice.by)
     names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
     return with_words(rows, choice.text, [name for name in names if name in rows])
 
 
 def every_row(pair: Pair, by: By) -> pd.DataFrame:
-    """The diff of the pair's kernels, added up, with ranks and shares; cached for the next rerun."""
+    """The diff of the pair's kernels, aggregated, with ranks and shares; cached for the next rerun."""
     return _rows(pair.key, by, pair)
 
 
@@ -144,7 +144,7 @@ def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
 
 
 def readings_of(pair: Pair) -> dict[str, str]:
-    """What the page writes for each kernel of the pair, and for no op at all; cached for the next rerun."""
+    """The short name of each kernel of the pair, and the text for no op; cached for the next rerun."""
     return _readings(pair.key, pair)
 
 
@@ -156,7 +156,7 @@ def _readings(key: tuple[Any, ...], _pair: Pair) -> dict[str, str]:
 
 
 def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:
-    """The rows of the diff that a row of the table was added up from."""
+    """The rows of the diff that a row of the table aggregates."""
     rows = every_row(pair, "launch")
     if by == "launch":
         return rows.loc[[row.name]] if row.name in rows.index else rows.iloc[:0]
@@ -166,7 +166,7 @@ def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:
 
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
-    """The largest changes among the rows, of time or of launches."""
+    """The largest changes among the rows, in time or launches."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("What changed", width="content")
         of = st.segmented_control(
@@ -189,7 +189,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
 
 
 def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:
-    """The rows with `name` (whole), `label` (to be read) and `detail` (what else tells them apart)."""
+    """The rows with `name` (in full), `label` (short) and `detail` (what else distinguishes them)."""
     op = rows["op_name"].replace("", NO_OP) if "op_name" in rows else pd.Series("", rows.index, dtype="str")
     if by == "op_name":
         return rows.assign(name=op, label=style.shorten_distinct(op.tolist(), ops.MOVER_LENGTH), detail="")
@@ -203,13 +203,13 @@ def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame
 
 
 def _numbered(labels: pd.Series) -> pd.Series:
-    """The labels, numbered where they repeat."""
+    """The labels, with a number added to duplicates."""
     place = labels.groupby(labels).cumcount()
     return labels.where(place == 0, labels + " #" + (place + 1).astype("str"))
 
 
 def _both_sides(rows: pd.DataFrame, metric: str) -> pd.Series:
-    """A metric of both sides in words."""
+    """The text for a metric of both sides."""
     name = metric_in(rows, metric)
     unit, what = ("", " launches") if metric == kernel_figures.COUNT else ("µs", "")
     ours, theirs = (rows[f"{name}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES)
@@ -217,7 +217,7 @@ def _both_sides(rows: pd.DataFrame, metric: str) -> pd.Series:
 
 
 def distributions(pair: Pair) -> None:
-    """Where the kernel time of both sides goes: by kernel, by op, and by use of tensor cores."""
+    """How the kernel time of both sides is distributed: by kernel, by op, and by use of tensor cores."""
     st.subheader("Where the time goes")
     groupings: tuple[KernelGrouping, ...] = ("kernel_name", "op_name")
     with two_charts("shares"):
@@ -244,7 +244,7 @@ def _shares(pair: Pair, key: KernelGrouping) -> Any:
 
 
 def coverage(pair: Pair) -> None:
-    """How much of the time stands beside its counterpart, launch by launch."""
+    """Show the share of the time that is matched, launch by launch."""
     shares = pair.comparison.coverage("kernel_stats")
     row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
     if row["matched_share"] == row["matched_share"]:

@@ -1,4 +1,4 @@
-"""The copies on the kernel stats page: their number, bytes, time and bandwidth on both sides."""
+"""The copies on the kernel stats page: their count, bytes, time and bandwidth on both sides."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def copies(pair: Pair) -> None:
 
 
 def columns(rows: pd.DataFrame, *, by_device: bool) -> list[tables.Shown]:
-    """Kind and place, then time, number, bytes and bandwidth of both sides."""
+    """Kind and place, then time, count, bytes and bandwidth of both sides."""
     time, count, size = (metric_in(rows, name) for name in ("duration_us", "occurrences", "size_bytes"))
     names = ["kind", *(["host", "device"] if by_device else [])]
     names += [f"{time}_{role}" for role in (*BOTH, "delta")]

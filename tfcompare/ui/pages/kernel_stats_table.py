@@ -1,4 +1,4 @@
-"""The table of the kernel stats page, its CSVs, and the kernel that is chosen in it."""
+"""The table of the kernel stats page, its CSV downloads, and the selected kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TIMES = ["avg_duration_us", "min_duration_us", "max_duration_us"]
 
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
-    """The table's columns, the most telling first; with `every`, all of TensorBoard's GPU kernel stats."""
+    """The table's columns, most important first; with `every`, all of TensorBoard's GPU kernel stats."""
     del pair
     by = choice.by
     time, count = (metric_in(rows, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
@@ -64,7 +64,7 @@ def everything(pair: Pair) -> pd.DataFrame:
 
 
 def row_key(rows: pd.DataFrame) -> pd.Series:
-    """A name for each row that no other has and that is short enough for an address."""
+    """A key for each row that is unique and short enough for a URL."""
     keys = [name for name in ("host", "kernel_name", "op_name", *LAUNCH, "status") if name in rows]
     names = zip(*(rows[name].astype("str").fillna("") for name in keys), strict=True)
     digests = [blake2b("\n".join(cells).encode(), digest_size=6).hexdigest() for cells in names]
@@ -72,7 +72,7 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
 
 
 def chosen_kernel(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The chosen row's whole names, and the launches that it was added up from."""
+    """The full names in the selected row, and the launches that it aggregates."""
     picked = rows[row_key(rows) == chosen] if chosen else rows.iloc[:0]
     if picked.empty:
         if not rows.empty:
@@ -98,7 +98,7 @@ def chosen_kernel(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | 
 
 
 def _pair_manually(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
-    """Pair or part the chosen op, or the chosen kernel of an op; not a kernel of many ops."""
+    """Match or separate the selected op, or the selected kernel of an op; not a kernel of many ops."""
     if by == "kernel_name":
         st.caption("Group by op, or by kernel and op, to say what is to be paired.")
         return
@@ -119,18 +119,18 @@ def _pair_manually(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> No
 
 
 def _address(name: Name, columns: tuple[str, ...], status: str) -> str:
-    """The name of the row that adds up what is called so."""
+    """The key of the row that aggregates this name."""
     return str(row_key(pd.DataFrame([{**dict(zip(columns, name, strict=True)), "status": status}])).iloc[0])
 
 
 def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[Name]:
-    """What the launches of one side are called there."""
+    """The names of the launches on one side."""
     own = "_candidate" if side == "candidate" else ""
     return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
 
 
 def _launch_columns(launches: pd.DataFrame) -> list[tables.Shown]:
-    """What tells these launches apart first, then their figures."""
+    """The columns of the launches: first those that differ between them, then their figures."""
     time, count = (metric_in(launches, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
     keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
     differ = [key for key in LAUNCH if not _is_same(launches, key)]
@@ -143,7 +143,7 @@ def _launch_columns(launches: pd.DataFrame) -> list[tables.Shown]:
 
 
 def _is_same(launches: pd.DataFrame, key: str) -> bool:
-    """Whether no launch has another value on the candidate's side."""
+    """Whether all launches have the same value on both sides."""
     there = launches[launches["status"] == "matched"]
     return there[key].astype("str").tolist() == there[f"{key}_candidate"].astype("str").tolist()
 

@@ -1,4 +1,4 @@
-"""The upper parts of the memory page: which memory, its key figures, and both runs over time."""
+"""The upper parts of the memory page: choice of memory, key figures, and both runs over time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ALIGNMENTS: dict[Align, str] = {"step": "step by step", "time": "by time"}
 
 ONE_OF_EACH = "another one for each run …"
 GZIP_FROM_ROWS = 200_000
-"""A CSV of more rows is sent compressed: it would be as large as the profile itself."""
+"""A longer CSV is sent compressed: it would be as large as the profile itself."""
 
 HOW_TO_RECORD = (
     "TensorFlow records allocations with `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)` or a higher "
@@ -52,7 +52,7 @@ HOW_TO_RECORD = (
 
 @dataclass(frozen=True)
 class Chosen:
-    """The pair of runs, and of the memories of either the ones that are shown."""
+    """The pair of runs, and the chosen memory of each."""
 
     pair: Pair
     memories: MemoryPair
@@ -60,12 +60,12 @@ class Chosen:
 
     @property
     def is_identical(self) -> bool:
-        """Whether both sides are the same memory of one recording."""
+        """Whether both sides are the same memory of one capture."""
         return self.pair.baseline.content_id == self.pair.candidate.content_id and self.memories.has_one_name
 
     @property
     def figures(self) -> Figures:
-        """What `memory_summary` says of both."""
+        """The `memory_summary` of both sides."""
         return cached(
             self.pair,
             ("figures", self.memories),
@@ -74,7 +74,7 @@ class Chosen:
 
 
 def stop_without_events(pair: Pair, selection: Selection) -> None:
-    """End the page where neither run has memory events; say so where one has none."""
+    """Stop the page if neither run has memory events; show a message if only one has."""
     silent = [run for run, table in zip(pair.runs, pair.tables("memory_summary"), strict=True) if table.empty]
     if len(silent) == len(pair.runs):
         stop("Neither run holds memory events, so there is nothing to show.", HOW_TO_RECORD, selection)
@@ -83,7 +83,7 @@ def stop_without_events(pair: Pair, selection: Selection) -> None:
 
 
 def choose_memories(pair: Pair) -> Chosen:
-    """The memory to look at, by its name on both sides, or one for each side."""
+    """A widget that chooses the memory: by its name on both sides, or separately for each side."""
     ours, theirs = pair.tables("memory_summary")
     hosts = pair_hosts(ours["host"].unique(), theirs["host"].unique())
     pairs = memory_sides.memory_pairs(ours, theirs, hosts)
@@ -127,7 +127,7 @@ def _label(memory: Memory, several_hosts: bool) -> str:
 
 
 def headline(chosen: Chosen) -> None:
-    """A sentence on the two peaks."""
+    """A sentence about the two peaks."""
     names = [as_code(run.name) for run in chosen.pair.runs]
     if not chosen.memories.has_one_name:
         ids = (as_code(memory.memory_id) for memory in chosen.memories.memories if memory)
@@ -178,7 +178,7 @@ def _size(label: str, sides: tuple[float, float], meaning: str) -> KeyFigure:
 
 
 def timeline(chosen: Chosen) -> None:
-    """Both memories over time on the same axes, as the widgets above say, and the whole timelines as CSV."""
+    """Both memories over time on the same axes, with their widgets, and the full timelines as CSV."""
     level, align, parts = _timeline_controls(chosen)
     lines, on = _lines(chosen, level, align), (chosen.memories, level, align)
     if not any(len(frame) for _, frame in lines):
@@ -232,7 +232,7 @@ def _timeline_controls(chosen: Chosen) -> tuple[Level, Align, bool]:
 
 
 def _lines(chosen: Chosen, level: Level, align: Align) -> list[tuple[Side, pd.DataFrame]]:
-    """Each side that has the memory, with the events that draw its line."""
+    """Each side that has the memory, with the events to draw."""
     every = zip(chosen.pair.sides, chosen.pair.runs, chosen.memories.memories, strict=True)
     return [
         (side, _drawn((run.content_id, run.id), memory, level, align, run)) for side, run, memory in every if memory
@@ -246,7 +246,7 @@ def _drawn(key: tuple[str, str], memory: Memory, level: Level, align: Align, _ru
 
 
 def _explain_sampling(chosen: Chosen) -> None:
-    """How many events were left out of the lines."""
+    """Show how many events were left out of the lines."""
     events = [
         memory_series.event_count(run, memory.host, memory.memory_id)
         for run, memory in zip(chosen.pair.runs, chosen.memories.memories, strict=True)
@@ -260,7 +260,7 @@ def _explain_sampling(chosen: Chosen) -> None:
 
 
 def _timeline_csvs(chosen: Chosen) -> None:
-    """A button for each run: every event of all its memories, made when it is asked for."""
+    """A button per run: every event of all its memories, as a file made on request."""
     with st.container(horizontal=True):
         for side, run in zip(chosen.pair.sides, chosen.pair.runs, strict=True):
             host = chosen.pair.host_of(run)

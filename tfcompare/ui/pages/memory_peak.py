@@ -1,4 +1,4 @@
-"""The lower parts of the memory page: what is held at the peaks, and the summary of every memory."""
+"""The lower parts of the memory page: allocations live at the peaks, and the summary of each memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHANGES = (*BOTH, "delta", "ratio")
 
 
 def breakdown(chosen: Chosen) -> None:
-    """What is live at the peak of one run and not of the other: the largest changes, a table, a treemap."""
+    """Allocations that are live at the peak of only one run: the largest changes, a table, a treemap."""
     rows = _peak_rows(chosen.pair, chosen)
     _remarks(chosen, rows)
     if rows.empty:
@@ -68,7 +68,7 @@ def _rows(chosen: Chosen) -> pd.DataFrame:
 
 
 def _remarks(chosen: Chosen, rows: pd.DataFrame) -> None:
-    """Why there is less to see than one might expect."""
+    """Explain why the breakdown may be shorter than expected."""
     figures = chosen.figures
     allocations = figures.get("allocations_per_step") or figures["allocations"]
     for run, peak, allocated in zip(chosen.pair.runs, figures["peak_bytes"], allocations, strict=True):
@@ -96,14 +96,14 @@ def _columns(pair: Pair, rows: pd.DataFrame, chosen: Chosen, every: bool) -> lis
     return names
 
 
-def _with_gaps(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with nothing where a text says nothing."""
+def _with_missing_texts(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with missing values in place of empty texts."""
     texts = ["op_name", "region_type", "data_type", "shape", "op_name_candidate", "shape_candidate"]
-    gaps = {name: rows[name].mask(rows[name].isin(_SAYS_NOTHING)) for name in texts}
-    return rows.assign(**gaps)
+    masked = {name: rows[name].mask(rows[name].isin(_NO_INFORMATION)) for name in texts}
+    return rows.assign(**masked)
 
 
-_SAYS_NOTHING = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
+_NO_INFORMATION = (*memory_sides.NOT_NAMED, "INVALID", "unknown")
 
 
 def _peak_rows(pair: Pair, chosen: Chosen) -> pd.DataFrame:
@@ -115,13 +115,13 @@ PEAK_TABLE = TablePage(
     title=lambda _chosen: "Every allocation at the peak",
     rows=_peak_rows,
     columns=_columns,
-    cells=_with_gaps,
+    cells=_with_missing_texts,
     is_section=False,
 )
 
 
 def fields(chosen: Chosen) -> None:
-    """The six fields that the TensorFlow guide lists for a memory, of both sides."""
+    """The six fields that the TensorFlow guide lists for a memory, for both sides."""
     sides = [f"{side.role}: {side.name}" for side in chosen.pair.sides]
     rows = guide_fields(chosen.figures, chosen.memories)
     to_the_right = {name: st.column_config.TextColumn(alignment="right") for name in (*sides, "Change")}
@@ -136,7 +136,7 @@ def fields(chosen: Chosen) -> None:
 
 _SUB = "\u2003"
 _PEAK_TIME = f"{_SUB}time since the profile's start"
-"""A point in time: how far apart those of two captures are says nothing."""
+"""A point in time: its difference between two captures has no meaning."""
 _FIELDS = {
     "capacity_bytes": "Memory capacity",
     "peak_heap_bytes": "Peak heap usage since the program began",
@@ -150,13 +150,13 @@ _FIELDS = {
 
 
 def guide_fields(figures: Figures, memories: MemoryPair) -> list[tuple[str, str, str, str]]:
-    """The fields in the guide's order: (its name, the baseline's, the candidate's, the change), all as they are read.
+    """The fields in the guide's order, as texts: (name, baseline's value, candidate's value, change).
 
-    `figures` as `memory_sides.figures` gives them.
+    `figures` comes from `memory_sides.figures`.
     """
     ids = [memory.memory_id if memory else MISSING for memory in memories.memories]
     rows = [("Memory ID", ids[0], ids[1], "")]
-    for name in list(figures)[:2]:  # allocations and deallocations, per step where figures are
+    for name in list(figures)[:2]:  # allocations and deallocations: per step if the figures are
         label = name.removesuffix("_per_step").capitalize() + (" per step" if name.endswith("_per_step") else "")
         rows.append(_field(figures[name], label, ""))
     units = {name: "share" if name == "fragmentation" else name.rpartition("_")[2] for name in _FIELDS}

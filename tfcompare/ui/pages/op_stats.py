@@ -1,4 +1,4 @@
-"""The parts of the op stats page: TensorBoard's TensorFlow Stats for both sides, and what changed."""
+"""The parts of the op stats page: TensorBoard's TensorFlow Stats for both sides, and the changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BOTH = ("baseline", "candidate")
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets on top of the page choose."""
+    """The values of the widgets at the top of the page."""
 
     where: Where
     idle: bool
@@ -50,7 +50,7 @@ class Choice:
 
 
 def controls(pair: Pair) -> Choice:
-    """The widgets that say which ops are shown, and how."""
+    """The widgets that choose which ops are shown, and how."""
     ran_on = set(without_idle(pair.diff())["host_or_device"])
     present = [place for place in (DEVICE, HOST) if place in ran_on]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -75,7 +75,7 @@ def controls(pair: Pair) -> Choice:
 
 
 def coverage(pair: Pair) -> None:
-    """How much of the time stands beside its counterpart."""
+    """Show the share of the time that is matched."""
     shares = pair.comparison.coverage()
     row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
     if row["matched_share"] == row["matched_share"]:
@@ -86,7 +86,7 @@ def coverage(pair: Pair) -> None:
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
-    """The rows that the table shows: ops or groups of them, on the chosen side, with the words of the filter."""
+    """The rows of the table: ops or groups of them, on the chosen side, that contain the words of the filter."""
     if choice.by == "op_name":
         rows, columns = pair.ops(idle=choice.idle), ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
     else:
@@ -105,7 +105,7 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
 
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
-    """The table's columns, the most telling first."""
+    """The table's columns, most important first."""
     del rows
     per = "_per_step" if pair.comparison.per == "step" else ""
     side = ["host_or_device"] if choice.where == "both" or every else []
@@ -135,13 +135,13 @@ def everything(pair: Pair) -> pd.DataFrame:
 
 
 def row_key(rows: pd.DataFrame) -> pd.Series:
-    """A name for each op that no other op has; an added one may be called like one that was removed."""
+    """A unique key for each op; an added op may have the same name as a removed one."""
     names: pd.Series = rows["host_or_device"] + ":" + rows["op_type"] + ":" + rows["op_name"]
     return names.mask(rows["status"] == "added", "+" + names)
 
 
 def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The chosen op in every step of both runs."""
+    """The selected op in every step of both runs."""
     del rows
     every = pair.ops(idle=True)
     found = every[row_key(every) == chosen]
@@ -163,7 +163,7 @@ def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None
 
 
 def _pair_manually(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
-    """Part the chosen op from its partner, or give it one."""
+    """Match the selected op manually, or separate it from its match."""
     here = every[every["host_or_device"] == row["host_or_device"]]
     side = "candidate" if row["status"] == "added" else "baseline"
     subject = manual.Subject(
@@ -181,7 +181,7 @@ def _pair_manually(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
-    """The op of that row in each step of one side; no steps where the side does not have the op."""
+    """The row's op in each step of one side; no steps if that side does not have the op."""
     run = pair.runs[BOTH.index(role)]
     steps_of_run = steps_of(pair.comparison, run)
     if row["status"] == {"baseline": "added", "candidate": "removed"}[role] or not has_steps(run):
@@ -217,7 +217,7 @@ def distributions(pair: Pair, choice: Choice) -> None:
     st.subheader("Where the time goes")
     groupings: tuple[Grouping, ...] = ("op_name", "op_type")
     for place in choice.places:
-        groups = {by: _that_took_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
+        groups = {by: _with_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
         if groups["op_type"].empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
@@ -231,7 +231,7 @@ def _shares(pair: Pair, rows: pd.DataFrame, by: Grouping, place: str) -> Any:
     return ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
 
 
-def _that_took_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
+def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
     metric = metric_in(rows, "self_time_us")
     took_time = rows[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
     return rows[took_time & (rows["host_or_device"] == place)]

@@ -1,4 +1,4 @@
-"""The parts of the overview page, from the top to the bottom."""
+"""The parts of the overview page, from top to bottom."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
 DRAWN = 4
-"""Candidates that one chart can tell apart."""
+"""The number of candidates that can be distinguished in one chart."""
 
 UNFOLDED = 2
-"""Pieces of advice that are open at first: the first ones could save most."""
+"""The number of pieces of advice that are expanded at first: those that could save most come first."""
 
 MOST_HEADLINES = 2
-"""More candidates are ranked in a table instead."""
+"""If there are more candidates, they are ranked in a table instead."""
 
 OUTLYING = (
     "More than 2.5 robust standard deviations from the median of the run's steps. For the verdict they were moved to "
@@ -55,11 +55,11 @@ OUTLYING = (
 )
 
 FEWEST_STEPS = 3
-"""Fewer have no distribution."""
+"""With fewer steps, no distribution is drawn."""
 
 
 def headlines(comparison: Comparison) -> None:
-    """A sentence on each candidate, and below it what to know before trusting that."""
+    """A sentence about each candidate, followed by what to know before trusting it."""
     sentences = [first_sentence(comparison.headline(run.id)) for run in comparison.candidates]
     doubts = [comparison.doubt(run.id) for run in comparison.candidates]
     meaning = None if math.isnan(comparison.typical_step_us(comparison.baseline)) else TYPICAL
@@ -75,22 +75,22 @@ def headlines(comparison: Comparison) -> None:
 
 
 def step_sentences(comparison: Comparison, candidate: Run) -> list[str]:
-    """What the step time alone does not tell: time between steps, and dispatch where the device is not waited for."""
+    """What the step time excludes: time between steps, and dispatch if the host does not wait for the device."""
     make = (between_steps_sentence, dispatch_sentence)
     return cached(comparison, ("step_sentences", candidate.id), lambda: [of(comparison, candidate) for of in make])
 
 
 def first_sentence(text: str) -> tuple[str, str]:
-    """(the first sentence of some Markdown, the others); a full stop within backticks ends none."""
+    """(the first sentence of some Markdown, the rest); a full stop within backticks does not end a sentence."""
     found = re.match(r"((?:`[^`]*`|[^`])*?\.)(?:\s+|$)(.*)", text, re.DOTALL)
     return (found[1], found[2]) if found else (text, "")
 
 
 def verdicts(comparison: Comparison) -> Callable[[], None]:
-    """The verdict on each candidate's step time, its interval and its basis.
+    """Show the verdict on each candidate's step time, its confidence interval and its basis.
 
-    Returns what draws the intervals, in their place at the top. To be called once all that is to be read first is
-    there: a browser stands still for a second or two while it loads what draws its first chart.
+    Returns a function that draws the intervals at their place at the top. Call it after everything that should be
+    readable first: the browser freezes for a second or two while it loads the chart library.
     """
     found = list(zip(sides(comparison)[1:], comparison.verdict.values(), strict=True))
     if len(found) > MOST_HEADLINES:
@@ -114,7 +114,7 @@ def verdicts(comparison: Comparison) -> Callable[[], None]:
 
 
 def _outlying(comparison: Comparison) -> None:
-    """Which steps are outliers, and what made them long."""
+    """Show which steps are outliers, and why they were long."""
     runs = (comparison.baseline, *comparison.candidates)
     timed = [(side, run) for side, run in zip(sides(comparison), runs, strict=True) if has_steps(run)]
     sentences = cached(comparison, "outlying", lambda: [
@@ -130,7 +130,7 @@ def _role(side: Side) -> str:
 
 
 def attribution(pair: Pair) -> None:
-    """What made the average step longer or shorter: its parts, and what happened within one of them."""
+    """What made the average step longer or shorter: its parts, and the changes within one of them."""
     st.subheader("What made the difference")
     found = _attribution(pair.key, pair)
     st.markdown(" ".join(filter(None, [found.host_sentence, found.sentence])))
@@ -166,7 +166,7 @@ def attribution(pair: Pair) -> None:
 
 
 def advice(pair: Pair) -> None:
-    """What to try next in the candidate, and what got better, got worse and stayed as it was since the baseline."""
+    """What to try next in the candidate, and what improved, regressed or stayed the same since the baseline."""
     facts = (_facts(run.content_id, pair.host_of(run), run) for run in pair.runs)
     recorded = map(pair.comparison.captures, pair.runs)
     found = cached(pair, "advice", lambda: advise_on(*map(with_repeats, facts, recorded)))
@@ -223,7 +223,7 @@ def _within(key: tuple[Any, ...], part: str, _pair: Pair) -> step_attribution.Wi
 
 
 def figures(pair: Pair) -> None:
-    """The key figures of the pair, with what changed."""
+    """The key figures of the pair, with their changes."""
     numbers = cached(pair, "key_figures", lambda: _key_figures(pair))
     if not numbers:
         st.info("Neither run has steps or ops: the profiles hold nothing to compare. Record them again.")
@@ -252,7 +252,7 @@ def _eager(pair: Pair, run: Run) -> float:
 
 
 def step_times(pair: Pair) -> None:
-    """The step time of every step of all runs, and how they are distributed."""
+    """The time of every step of all runs, and the distribution of step times."""
     st.subheader("Step times")
     runs = (pair.baseline, *pair.comparison.candidates)
     if not any(has_steps(run) for run in runs):
@@ -283,7 +283,7 @@ def _parts_of_steps(pair: Pair, side: Side) -> Any:
 
 
 def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
-    """The steps of a run that is drawn; none of one that is not, so that the others keep their colours."""
+    """The steps of a run to draw; none if it is not drawn, so that the others keep their colours."""
     frame = steps_of(pair.comparison, run)
     is_drawn = position <= DRAWN or run is pair.candidate
     return frame if is_drawn and has_steps(run) else frame.iloc[:0]
@@ -302,7 +302,7 @@ def top_ops(pair: Pair) -> None:
 
 
 def _ranked(pair: Pair, run: Run) -> tuple[str, pd.DataFrame]:
-    """Where the run spends most of its time, and its ops there with their shares."""
+    """Where the run spends most of its time (host or device), and its ops there with their shares."""
     stats = run.table("op_stats", host=pair.host_of(run))
     place = main_side(stats)
     ranked = own_side_shares(op_table(stats, idle=False))
@@ -310,7 +310,7 @@ def _ranked(pair: Pair, run: Run) -> tuple[str, pd.DataFrame]:
 
 
 def movers(pair: Pair) -> None:
-    """The ten ops that changed the most."""
+    """The ten ops with the largest changes."""
     st.subheader("What changed the most")
     changes = cached(pair, "movers", lambda: largest_changes(pair.diff(), n=ops.TOP))
     if changes.empty:
@@ -320,7 +320,7 @@ def movers(pair: Pair) -> None:
 
 
 def environments(comparison: Comparison) -> None:
-    """What the runs were recorded on and how, side by side."""
+    """The environment and settings of each capture, side by side."""
     st.subheader("How they were recorded")
     runs = (comparison.baseline, *comparison.candidates)
     facts = environment([run.info for run in runs], st.context.timezone)

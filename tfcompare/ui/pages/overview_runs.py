@@ -1,4 +1,4 @@
-"""The section on all runs at once: ranked, in the order of time, and op by op."""
+"""The section on all runs: ranked, over time, and op by op."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
 REFERENCE = "● baseline"
-"""What stands in place of a verdict on the baseline."""
+"""Shown for the baseline in place of a verdict."""
 _RATIO = "Of the typical steps, as is the interval; no interval where it was not tested."
 _ASCII_UNITS: dict[str, Literal["s", "ms", "us"]] = {"s": "s", "ms": "ms", "µs": "us"}
 
 
 def all_runs(comparison: Comparison) -> None:
-    """All runs beside each other; nothing where there is only one candidate."""
+    """Compare all runs; nothing is shown if there is only one candidate."""
     if len(comparison.candidates) < many_runs.FEWEST_CANDIDATES:
         return
     st.subheader("All runs")
@@ -44,7 +44,7 @@ def all_runs(comparison: Comparison) -> None:
 
 
 def _ranking(comparison: Comparison, runs: pd.DataFrame) -> None:
-    """The table of runs, the fastest first, and its CSVs."""
+    """The table of runs, fastest first, and its CSV downloads."""
     scale = style.time_scale(runs["step_time_us_typical"])
     step_time = f"step_time_{_ASCII_UNITS[scale.unit]}"
     zone = browser_zone()
@@ -81,7 +81,7 @@ def _caveats(candidates: pd.DataFrame) -> None:
 
 
 def _verdict_text(role: str, verdict: str, evidence: str, caveat: str) -> str:
-    """The verdict with its sign; no text may begin with `=`, which a spreadsheet would run."""
+    """The verdict with its symbol; no text may begin with `=`, which a spreadsheet would execute."""
     if role == BASELINE:
         return REFERENCE
     text = text_of(verdict, evidence).replace("=", "\u2009=")
@@ -115,7 +115,7 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
 
 
 def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
-    """The step time of the runs in the order of time."""
+    """The step time of the runs in chronological order."""
     timed = runs["step_time_us_typical"].notna()
     if not timed.any():
         infos = [run.info for run in (comparison.baseline, *comparison.candidates)]
@@ -131,7 +131,7 @@ def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
 
 
 def _changes(comparison: Comparison, runs: pd.DataFrame) -> None:
-    """The ops that changed most in any run, in all of them."""
+    """The ops with the largest change in any run, shown for all runs."""
     by = st.segmented_control(
         "Change by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
         key="changes_by", bind="query-params",

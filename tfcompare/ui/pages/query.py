@@ -1,7 +1,7 @@
-"""The page that asks the tables of the chosen runs in SQL.
+"""The page that runs SQL queries on the tables of the selected runs.
 
-A query in the address is run without asking: it sees the chosen runs' tables alone, can write nothing, and is bounded
-in time, memory and size (`tfcompare.query.process`), so that the worst a link can do is to keep its page waiting.
+A query in the URL is run without confirmation: it reads only the selected runs' tables, cannot write anything, and is
+limited in time, memory and size (`tfcompare.query.process`). The worst a link can do is keep its page waiting.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_ROWS = 10_000
 MOST_RESULT_BYTES = 16 * 2**20
 MOST_SECONDS = 30
 LONGEST_LINK = 4_000
-"""Characters of a query that the address keeps: with more, browsers and proxies cut it off."""
+"""The longest query, in characters, that is stored in the URL: browsers and proxies truncate longer URLs."""
 
 _ADDRESS = "sql"
 _EDITOR = "tfcompare.query.editor"
@@ -41,7 +41,7 @@ _MONOSPACE = "<style>.st-key-tfcompare-query-editor textarea {font-family: monos
 
 
 def show(view: View) -> None:
-    """The page below its title."""
+    """Show the page below its title."""
     tables = _tables(view)
     st.html(_MONOSPACE)
     st.selectbox(
@@ -70,7 +70,7 @@ def _limits() -> Limits:
 
 
 def _tables(view: View) -> RunTables:
-    """The tables of baseline, candidates and repeats; of the one run there is where nothing can be compared."""
+    """The tables of baseline, candidates and replicates; of the only run if there is nothing to compare."""
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
@@ -102,7 +102,7 @@ def _role(run_id: str, first: str, repeats: Sequence[str], selection: Selection)
 
 
 def _follow_address(tables: RunTables) -> None:
-    """Take the query that a link brings, else the one of this session, else the first of those that are ready."""
+    """Take the query from the URL, else this session's query, else the first ready one."""
     linked = st.query_params.get(_ADDRESS)
     asked = st.session_state.get(_ASKED)
     if linked and linked != asked:
@@ -110,8 +110,8 @@ def _follow_address(tables: RunTables) -> None:
     elif asked is None:
         _ask(next(ready.sql for ready in READY if len(tables.runs) > 1 or not ready.is_of_two))
     elif linked is None:
-        _put_into_address(asked)
-    if _EDITOR not in st.session_state:  # the page was left, and the widget's text with it
+        _write_to_url(asked)
+    if _EDITOR not in st.session_state:  # the user left the page, which removed the widget's text
         st.session_state[_EDITOR] = st.session_state[_ASKED]
 
 
@@ -126,17 +126,17 @@ def _editor() -> None:
 
 def _take_ready() -> None:
     if st.session_state[_READY] is not None:
-        _ask_anew(READY[st.session_state[_READY]].sql)
+        _ask_new(READY[st.session_state[_READY]].sql)
 
 
 def _take_editor() -> None:
     st.session_state[_READY] = None
-    st.session_state.pop(_OUTCOME, None)  # whoever asks again wants to wait again
-    _ask_anew(st.session_state[_EDITOR] or "")
+    st.session_state.pop(_OUTCOME, None)  # a user who asks again is willing to wait again
+    _ask_new(st.session_state[_EDITOR] or "")
 
 
-def _ask_anew(sql: str) -> None:
-    """Ask what comes from the page: its rows come in their own order, whatever those before were sorted by."""
+def _ask_new(sql: str) -> None:
+    """Run a new query from the page: its rows come in their own order, however the previous ones were sorted."""
     st.query_params.pop("sort", None)
     _ask(sql)
 
@@ -144,10 +144,10 @@ def _ask_anew(sql: str) -> None:
 def _ask(sql: str) -> None:
     st.session_state[_ASKED] = sql
     st.session_state[_EDITOR] = sql
-    _put_into_address(sql)
+    _write_to_url(sql)
 
 
-def _put_into_address(sql: str) -> None:
+def _write_to_url(sql: str) -> None:
     if len(sql) <= LONGEST_LINK:
         st.query_params[_ADDRESS] = sql
     else:
@@ -155,7 +155,7 @@ def _put_into_address(sql: str) -> None:
 
 
 def _outcome(sql: str, tables: RunTables) -> Answer | str:
-    """What the query gives, or why it gives nothing. Whoever leaves the page, or asks anew, ends it."""
+    """The result of the query, or why there is none. Leaving the page, or running another query, stops it."""
     asked = Asked(sql, tables, _limits())
     with ThreadPoolExecutor(1, thread_name_prefix="tfcompare-query") as pool:
         future = pool.submit(asked.answer)

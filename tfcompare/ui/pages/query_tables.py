@@ -1,4 +1,4 @@
-"""The tables on the query page: the result, and the catalogue of what can be asked."""
+"""The tables on the query page: the result, and the catalogue of available tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 
 LONGEST_CELL = 1_000
-"""Characters of a text that are sent to the browser; the CSV has all."""
+"""The most characters of a text that are sent to the browser; the CSV contains the full text."""
 
 LONGEST_LABEL = 200
 MOST_COLUMNS = 100
 LARGEST, SMALLEST = 1e15, 1e-3
-"""Numbers beyond are written as text: digits that a browser drops, or that decimals do not show."""
+"""Numbers outside this range are written as text: the browser or the decimals shown would drop digits."""
 
 _FINE = 1
 _TEXT_LETTERS = 38
@@ -26,7 +26,7 @@ _ROW = "row"
 
 
 def show(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits) -> None:
-    """The rows in the order of the query until a header is clicked; `nothing` is said in place of no rows."""
+    """Show the rows in the order of the query until a header is clicked; `nothing` is shown if there are none."""
     st.caption(size_of(answer, limits))
     frame = answer.named()
     if answer.is_plan:
@@ -53,7 +53,7 @@ def show(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits) -> No
 
 
 def size_of(answer: Answer, limits: Limits) -> str:
-    """How many rows there are, in what time, and whether there would be more."""
+    """The number of rows, the time taken, and whether rows were cut off."""
     count = len(answer.frame)
     took = f"in {format_time_us(answer.seconds * 1e6)}"
     if answer.cut == "rows":
@@ -65,7 +65,7 @@ def size_of(answer: Answer, limits: Limits) -> str:
 
 
 def for_screen(frame: pd.DataFrame) -> pd.DataFrame:
-    """The cells as they are sent to the browser: no endless texts, and no numbers that it would falsify."""
+    """The cells to send to the browser: long texts truncated, and numbers as text if it would change them."""
     out = {}
     for name in frame.columns:
         values = frame[name]
@@ -88,7 +88,7 @@ def _written(number: float) -> str:
 
 
 def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
-    """A column by the query's own name; what the schema says of a column of that name is its help."""
+    """A column under the query's own name; if the schema describes a column of that name, that is its help."""
     label = middle_ellipsis(label, LONGEST_LABEL)
     if cells.dtype == "boolean":
         return tables.Shown(name, "", label, _meaning(label), "flag")
@@ -99,7 +99,7 @@ def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
 
 
 def _meaning(label: str) -> str:
-    """What columns of that name mean, where all tables that have one agree."""
+    """The meaning of columns of that name, if all tables that have one agree."""
     meanings = {c.meaning for table in every_table().values() for c in table.columns if c.name == label}
     return meanings.pop() if len(meanings) == 1 else ""
 
@@ -108,7 +108,7 @@ _TABLE = "tfcompare.query.table"
 
 
 def catalogue() -> None:
-    """An expander with a table's columns; which table is chosen within."""
+    """An expander with a table selector and the columns of the selected table."""
     with st.expander("Tables and columns", icon=":material/table_rows:"):
         known = every_table()
         name = st.selectbox(
@@ -127,7 +127,7 @@ def catalogue() -> None:
 
 
 def columns_of(name: str) -> pd.DataFrame:
-    """A row for each column of a table: its name, type, unit and meaning."""
+    """One row per column of a table: its name, type, unit and meaning."""
     rows = [
         (c.name, type_of(c).replace("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ"), c.unit, c.meaning.replace("`", ""))
         for c in every_table()[name].columns

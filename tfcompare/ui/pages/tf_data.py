@@ -1,4 +1,4 @@
-"""The parts of the tf.data page: which step of the input holds each run up, and what changed about that."""
+"""The parts of the tf.data page: the input bottleneck of each run, and what changed about it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tfcompare.units import format_count, format_time_us
 
 SUFFIXES = ("baseline", "candidate")
 MOST_DRAWN = 4
-"""Pipelines whose intervals are drawn: those with the longest mean call."""
+"""The number of pipelines whose confidence intervals are drawn: those with the longest mean call."""
 
 HOW_TO_RECORD = (
     "TensorFlow 2.4 and newer record it on the host, for data that the program takes from a `tf.data.Dataset` while it "
@@ -39,13 +39,13 @@ HOW_TO_RECORD = (
 
 @dataclass(frozen=True)
 class Choice:
-    """What the widgets choose: a row of the pipelines' diff, and the rank of the execution (0 the slowest)."""
+    """The widgets' values: a row of the pipelines' diff, and the rank of the execution (0 is the slowest)."""
 
     row: pd.Series
     rank: int
 
     def pipeline(self, role: int) -> str:
-        """The name of the pipeline on one side, empty where that does not have it."""
+        """The name of the pipeline on one side, empty if that side does not have it."""
         alone = ("added", "removed")[role]
         if self.row["status"] == alone:
             return ""
@@ -53,7 +53,7 @@ class Choice:
 
 
 def headline(pair: Pair) -> bool:
-    """What the runs wait for in a sentence, and of each whether it is input bound; whether there is more to show."""
+    """Show the bottlenecks, and whether each run is input-bound; returns whether there is more to show."""
     sides = _analysis_of(pair, 0), _analysis_of(pair, 1)
     waits = waits_of(pair)
     identical = pair.baseline.content_id == pair.candidate.content_id
@@ -77,7 +77,7 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
 
 
 def _calls(side: Analysis | None) -> str:
-    """The calls to the pipeline with the longest one, in Markdown."""
+    """The number of calls to the pipeline with the longest one, in Markdown."""
     if side is None:
         return f"Its profile holds **no tf.data**. {HOW_TO_RECORD}"
     text = (
@@ -90,7 +90,7 @@ def _calls(side: Analysis | None) -> str:
 
 
 def latencies(pair: Pair) -> None:
-    """The interval of the change of the mean call to each pipeline, and what it rests on."""
+    """The confidence interval of the change in the mean call to each pipeline, and its basis."""
     if pair.baseline.content_id == pair.candidate.content_id:
         return
     calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
@@ -158,7 +158,7 @@ PIPELINES = TablePage(
 
 
 def controls(rows: pd.DataFrame) -> Choice:
-    """The widgets that say which execution of which pipeline is looked at; by default the longest call there is."""
+    """The widgets that choose the pipeline and its execution; by default the longest call of all."""
     st.subheader("One execution in both runs")
     longest = rows[["max_latency_us_baseline", "max_latency_us_candidate"]].max(axis=1)
     feeds = rows[["feeds_device_baseline", "feeds_device_candidate"]].fillna(False).any(axis=1)
@@ -203,7 +203,7 @@ def _pipeline_name(row: dict[str, object]) -> str:
 
 
 def chosen_analyses(pair: Pair, choice: Choice) -> Sides:
-    """The five steps of both runs for the chosen execution; None where a run does not have the pipeline."""
+    """The five steps of the analysis of both runs for the chosen execution; None if a run lacks the pipeline."""
     hosts = _own_hosts(pair)
     ours, theirs = (
         _analysis_of(pair, role, host=own[str(choice.row["host"])], pipeline=choice.pipeline(role), rank=choice.rank)
@@ -215,14 +215,14 @@ def chosen_analyses(pair: Pair, choice: Choice) -> Sides:
 
 
 def _own_hosts(pair: Pair) -> tuple[dict[str, str], dict[str, str]]:
-    """For both sides, its own name for each host as the diff names it."""
+    """For both sides, a mapping from each host name in the diff to the run's own name for it."""
     ours, theirs = pair.tables("tf_data_pipelines")
     as_ours = with_hosts_of(ours, theirs)["host"]
     return {str(host): str(host) for host in ours["host"]}, dict(zip(as_ours, theirs["host"], strict=True))
 
 
 def node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
-    """The diff of the chosen execution, iterator by iterator, with one column `iterator` and `long_name` for both."""
+    """The diff of the chosen execution by iterator, with one column `iterator` and `long_name` for both sides."""
     execution = (str(choice.row["host"]), choice.pipeline(0), choice.pipeline(1), choice.rank)
     return cached(pair, ("nodes", *execution), lambda: _node_rows(pair, choice, sides))
 
@@ -247,7 +247,7 @@ def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
 
 
 def _distinct(iterator: pd.Series, rows: pd.DataFrame) -> pd.Series:
-    """Of several `TFRecord` each as `TFRecord (FlatMap[1])`, or `TFRecord (FlatMap[1] → FlatMap[0])`."""
+    """Labels for iterators of the same name, as `TFRecord (FlatMap[1])` or `TFRecord (FlatMap[1] → FlatMap[0])`."""
     sides = (rows[f"long_name_{role}"].fillna("") for role in SUFFIXES)
     ours, theirs = (names.map(whereabouts(names.unique())) for names in sides)
     arrow = pd.Series(" → ", index=rows.index).where((ours != "") & (theirs != ""), "")
@@ -276,4 +276,4 @@ ITERATORS = TablePage(
     columns=_node_columns,
     nothing=lambda _shown: "Neither run has this execution.",
 )
-"""Of a choice and its analyses."""
+"""The table of a choice and its analyses."""

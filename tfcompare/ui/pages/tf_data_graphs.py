@@ -1,4 +1,4 @@
-"""The graphs of one execution of tf.data in both runs."""
+"""The iterator graphs of one tf.data execution in both runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tfcompare.units import format_count, format_time_us
 
 
 def both_graphs(pair: Pair, sides: Sides) -> None:
-    """The graph of either run beside the other's, paired iterators at the same height."""
+    """The graphs of both runs side by side, with matched iterators at the same height."""
     st.caption(
         "Elements go up, to Root. Bold: the execution waited for it (critical path). Orange inner outline: the "
         "bottleneck. Dashed: not waited for. Start is since the begin of the call. Narrow nodes tell their self time "

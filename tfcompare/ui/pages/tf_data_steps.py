@@ -1,4 +1,4 @@
-"""What holds up one execution of tf.data in both runs, step by step, and what to do about it."""
+"""The bottleneck of one tf.data execution in both runs, step by step, and what to do about it."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tfcompare.units import format_count, format_time_us
 
 ROLES = ("Baseline", "Candidate")
 MOST_NAMED = 10
-"""Steps of a longer way are left out in its middle."""
+"""Longer paths are abbreviated in the middle."""
 
 Sides = tuple[Analysis | None, Analysis | None]
-"""The analyses of baseline and candidate; None where a run does not have the pipeline."""
+"""The analyses of baseline and candidate; None if a run does not have the pipeline."""
 
 
 Waits = tuple[InputWait, InputWait]
-"""How long baseline and candidate wait for input."""
+"""The input wait of baseline and candidate."""
 
 
 def five_steps(pair: Pair, sides: Sides, waits: Waits) -> None:
-    """The bottleneck analysis of the guide, in words, for both runs."""
+    """The guide's bottleneck analysis, in words, for both runs."""
     with st.grid(2, min_column_width=CHART_PIXELS):
         for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
             with st.container(border=True, height="stretch"):
@@ -59,28 +59,28 @@ def _steps(side: Analysis, wait: InputWait) -> str:
         calls = f"{format_count(bottleneck['calls'])} call{'s' if bottleneck['calls'] != 1 else ''}"
         slowest = f"bottleneck, is {name}" if wait.is_bound else f"{name}"
         steps.append(
-            f"The slowest on it{', the' if wait.is_bound else ' is'} **{slowest}**{_way_down(side)}: "
+            f"The slowest on it{', the' if wait.is_bound else ' is'} **{slowest}**{_bottleneck_path(side)}: "
             f"{format_time_us(bottleneck['self_time_us'])} of self time in {calls}."
         )
     return "\n".join(f"{n}. {text}" for n, text in enumerate(steps, 1))
 
 
-def _way_down(side: Analysis) -> str:
-    """` (Root › Batch › Map)`, from the top of the critical path, which may go on and branch, to the bottleneck."""
+def _bottleneck_path(side: Analysis) -> str:
+    """` (Root › Batch › Map)`: the path from the root to the bottleneck; the critical path may continue below it."""
     parents = dict(zip(side.iterators["iterator_id"], side.iterators["parent_id"], strict=True))
     names = dict(zip(side.iterators["iterator_id"], side.iterators["iterator"], strict=True))
-    way: list[str] = []
+    path: list[str] = []
     at = "" if side.bottleneck is None else str(side.bottleneck["iterator_id"])
-    while at in names and len(way) < len(names):
-        way.insert(0, as_markdown(display_name(str(names[at]))))
+    while at in names and len(path) < len(names):
+        path.insert(0, as_markdown(display_name(str(names[at]))))
         at = str(parents[at])
-    if len(way) > MOST_NAMED:
-        way = [*way[: MOST_NAMED // 2], "…", *way[-MOST_NAMED // 2 :]]
-    return f" ({' › '.join(way)})" if len(way) > 1 else ""
+    if len(path) > MOST_NAMED:
+        path = [*path[: MOST_NAMED // 2], "…", *path[-MOST_NAMED // 2 :]]
+    return f" ({' › '.join(path)})" if len(path) > 1 else ""
 
 
 def overlapping(sides: Sides) -> None:
-    """Why times within an execution can be longer than the execution."""
+    """Explain why times of single steps can exceed the execution."""
     if any(side is not None and side.exceeds_call for side in sides):
         st.caption(
             "Times of single steps exceed the execution here. That is no error: the calls of a step add up, also those "
@@ -89,7 +89,7 @@ def overlapping(sides: Sides) -> None:
 
 
 def what_to_do(pair: Pair, sides: Sides, waits: Waits) -> None:
-    """The guide's advice for the bottleneck of either run."""
+    """The guide's advice for the bottleneck of each run."""
     st.subheader("What to do about it")
     advised: dict[str, list[str]] = {}
     for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):

@@ -1,1 +1,1 @@
-"""Parts that pages are made of: tables, cards, charts, text."""
+"""Building blocks of pages: tables, cards, charts, text."""

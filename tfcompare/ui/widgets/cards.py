@@ -1,4 +1,4 @@
-"""Key figures as cards: the candidate's number, what changed, and what it was."""
+"""Cards for key figures: the candidate's value, the change, and the baseline's value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfcompare.units import MINUS, format_percent, format_percent_change, format
 
 CARDS_IN_A_ROW = 3
 
-# In a narrow card, what it was stands below what changed: Streamlit would cut it.
+# In a narrow card, the baseline's value goes below the change, since Streamlit would truncate it.
 _STYLE = """<style>
 [data-testid="stMetric"] :has(> [data-testid="stMetricDeltaDescription"]) { flex-wrap: wrap }
 </style>"""
@@ -27,7 +27,7 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
 
 
 def cards(figures: Sequence[KeyFigure], in_a_row: int = CARDS_IN_A_ROW) -> None:
-    """The figures, each with what changed."""
+    """Show the key figures, each with its change."""
     st.html(_STYLE)
     with st.grid(in_a_row):
         for figure in figures:
@@ -50,7 +50,7 @@ def _card(figure: KeyFigure) -> None:
 
 
 def _change(figure: KeyFigure) -> str | None:
-    """Of times by how many percent, of shares by how many points they changed."""
+    """The change: in percent for times, in percentage points for shares."""
     if not figure.has_baseline or math.isnan(figure.candidate):
         return None
     if figure.candidate == figure.baseline:
@@ -61,7 +61,7 @@ def _change(figure: KeyFigure) -> str | None:
 
 
 def _points(change: float) -> str:
-    """`+1.2 points`, with more digits for a change that would read as none; below a thousandth it is none."""
+    """`+1.2 points`, with more digits for small changes; a change below a thousandth is shown as none."""
     digits = next((digits for digits in (1, 2, 3) if round(abs(change), digits) > 0), None)
     return "unchanged" if digits is None else f"{change:+.{digits}f} points".replace("-", MINUS)
 

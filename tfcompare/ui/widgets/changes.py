@@ -1,4 +1,4 @@
-"""What changed the most, and the verdicts on it, as several pages show them."""
+"""The largest changes, and the verdicts on them, as shown on several pages."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def largest(
     key: str = "movers",
     on: Hashable = None,
 ) -> None:
-    """The rows of `largest_changes` as bars, and beside them as ratios with their intervals, where any was tested.
+    """The rows of `largest_changes` as bars, next to their ratios with confidence intervals if any row was tested.
 
-    `on` is what these rows depend on beside the pair.
+    `on` is what these rows depend on, apart from the pair.
     """
     name = metric_in(changes, metric)
     per = pair.comparison.per
@@ -55,7 +55,7 @@ def largest(
 
 
 def verdicts(pair: Pair, rows: Sequence[Judged], title: str, axis: str, *, key: str) -> None:
-    """The intervals of all rows in one chart, where there are any, and below it a line on each."""
+    """All confidence intervals in one chart, if there are any, followed by a line for each row."""
     if any(is_drawn(row.verdict) for row in rows):
         draw(pair, key, lambda: verdict_intervals(rows, title, axis))
     lines = [

@@ -1,4 +1,4 @@
-"""How columns of tables are named and formatted, and how rows are marked that were not paired by name."""
+"""How table columns are labelled and formatted, and how rows that were not matched by name are marked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfcompare import schema
 from tfcompare.schema import Column
 
 ROLES = {"baseline": "Baseline", "candidate": "Candidate", "delta": "Change", "ratio": "Ratio"}
-"""What the last part of a diff's column name says, as a label."""
+"""The label for the last part of a diff's column name."""
 
 SHORT_LABELS = {"host_or_device": "Where", "data_type": "Type"}
 
@@ -96,7 +96,7 @@ OF_A_DIFF = {
         ),
     )
 }
-"""Columns that a diff, or TensorBoard's order, adds to those of a table."""
+"""Columns that a diff, or TensorBoard's order, adds to the columns of a table."""
 
 TEXT_LETTERS = 20
 NAME_LETTERS = 28
@@ -107,9 +107,9 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 
 @dataclass(frozen=True)
 class Shown:
-    """How a column is shown: `heading` stands above neighbours that share it, `label` above the column itself.
+    """How a column is shown: `heading` is above adjacent columns that share it, `label` above the column itself.
 
-    `is_judged`: the row's verdict is on its metric; `letters`: how many of a text are shown.
+    `is_judged`: the row's verdict is about the column's metric; `letters`: how many letters of a text are shown.
     """
 
     name: str
@@ -123,17 +123,17 @@ class Shown:
 
     @property
     def is_time(self) -> bool:
-        """Whether it is shown in a unit of time."""
+        """Whether it is shown in a time unit."""
         return self.unit == "µs"
 
     @property
     def is_cost(self) -> bool:
-        """Whether less of it is better."""
+        """Whether lower values are better."""
         return self.unit in ("µs", "bytes")
 
 
 def shown(name: str, table: schema.Table) -> Shown:
-    """How the column `name` of a diff of `table`, or of the table itself, is shown; raises `Unknown`."""
+    """How the column `name` of a diff of `table`, or of `table` itself, is shown; raises `Unknown`."""
     base, per, role = _parts(name, table)
     column = OF_A_DIFF.get(base) or table.column(base)
     unit = "" if column.unit == "share" else column.unit
@@ -154,7 +154,7 @@ def shown(name: str, table: schema.Table) -> Shown:
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:
-    """(the column's own name, whether it is per step, `baseline`, `candidate`, `delta`, `ratio` or nothing)."""
+    """(the base column's name, whether it is per step, and `baseline`, `candidate`, `delta`, `ratio` or nothing)."""
     known = {*OF_A_DIFF, *table.column_names}
     if name in known:
         return name, False, ""
@@ -182,7 +182,7 @@ MATCH_WORDS = {
     "probable": "guess",
     "position": "same position",
 }
-"""What is written for how a row was paired."""
+"""The text for how a row was matched."""
 
 MATCH_MEANINGS = {
     "by hand": "you said so",
@@ -194,14 +194,14 @@ MATCH_MEANINGS = {
 }
 
 MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
-"""What stands before the name of a row that was paired so."""
+"""The mark before the name of a row that was matched this way."""
 
 MARK_LETTERS = 3
-"""How many letters a mark takes the room of."""
+"""The width of a mark, in letters."""
 
 
 def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
-    """The rows that are marked before their names, by how they were paired."""
+    """The marked rows, by how they were matched."""
     if "match" not in page:
         return {}
     rows = {match: page.index[page["match"] == match] for match in MATCH_MARKS}
@@ -209,7 +209,7 @@ def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
 
 
 def with_marks(styler: Styler, page: pd.DataFrame, column: Hashable, texts: Mapping[str, str]) -> Styler:
-    """The styled page with marks in `column`, whose cells are shown as `texts` has them."""
+    """The styled page with marks in `column`, whose cells are shown as in `texts`."""
     for match, rows in marked_rows(page).items():
         styler = styler.format(partial(_with_mark, MATCH_MARKS[match], texts), subset=cast(Any, (rows, [column])))
     return styler

@@ -1,4 +1,4 @@
-"""Lists of what is stored on the server, each thing with a way to delete it that asks first."""
+"""Lists of items stored on the server, each with a delete button that asks for confirmation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _ASKED = "tfcompare.deleting"
 
 @dataclass(frozen=True)
 class Thing:
-    """What can be deleted: `key` tells it from all others, `text` (Markdown) says what it is."""
+    """An item that can be deleted, with a unique `key` and a description `text` (Markdown)."""
 
     key: str
     text: str
 
 
 def show(things: Sequence[Thing], delete: Callable[[str], None], on_ask: Callable[[], None] = lambda: None) -> None:
-    """A row for each thing. `delete` is called with the key of what is to go; `on_ask` at every other click."""
+    """A row for each item. `delete` is called with the key of the item to delete, `on_ask` at every other click."""
 
     def ask(key: str | None) -> None:
         st.session_state[_ASKED] = key

@@ -1,4 +1,4 @@
-"""CSV downloads: what is shown, and everything."""
+"""CSV downloads: of the rows shown, and of all rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tfcompare.export.csv import spreadsheet_csv
 
 
 def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, name: str, key: str) -> None:
-    """Two buttons: the rows and columns that the table above shows, in its order, and all there are.
+    """Two buttons: one for the rows and columns of the table above, in its order, and one for all of them.
 
-    Columns keep their machine names, which tell the unit. The files are made when they are asked for.
+    Columns keep their machine names, which include the unit. Each file is made on request.
     """
     with st.container(horizontal=True):
         st.download_button(
@@ -40,5 +40,5 @@ def csv_buttons(shown: pd.DataFrame, everything: Callable[[], pd.DataFrame], *, 
 
 
 def file_stem(name: str) -> str:
-    """`name` as the beginning of a file's name, on any system."""
+    """`name` as the beginning of a file name that is valid on any system."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:120] or "tfcompare"

@@ -1,4 +1,4 @@
-"""Figures and the data they show: made once for a comparison, and cached for the next rerun of a page."""
+"""Shows figures, and caches them and their data per comparison for the next rerun of a page."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from tfcompare.ui.frame.pair import Pair
 
 TEXT_FIRST_S = 0.4
-"""What a browser takes to show what it was sent, with what it loads for that."""
+"""How long a browser takes to show what it was sent, including what it loads for that."""
 
 _HAS_DRAWN = "tfcompare.figures.has_drawn"
 
 MAX_CACHED = 64
-"""Of one comparison: about two of every figure there is."""
+"""Per comparison: about twice the number of figures."""
 
 T = TypeVar("T")
 
@@ -33,36 +33,36 @@ _caches: WeakKeyDictionary[Comparison, OrderedDict[Hashable, Any]] = WeakKeyDict
 
 
 def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable) -> None:
-    """Show the figure that `make` returns; it is cached while `of`, `key` and `on` are the same.
+    """Show the figure that `make` returns; it is cached as long as `of`, `key` and `on` are the same.
 
-    `on` is all that the figure depends on beside the comparison, or the pair.
+    `on` is everything that the figure depends on, apart from the comparison or pair.
     """
     show(_cached(of, (_origin(make), key, *on), make), key)
 
 
 def show(figure: Any, key: str) -> None:
-    """A figure in the page's own theme."""
-    _let_text_come_first()
+    """Show a figure in the page's theme."""
+    _wait_before_first_chart()
     st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 
-def _let_text_come_first() -> None:
-    """Before the first chart of a session. The browser loads Plotly for it, and shows nothing more meanwhile."""
+def _wait_before_first_chart() -> None:
+    """Wait before the first chart of a session: the browser loads Plotly for it, which blocks everything else."""
     if _HAS_DRAWN not in st.session_state:
         st.session_state[_HAS_DRAWN] = True
         sleep(TEXT_FIRST_S)
 
 
 def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` returns, made once for the comparison or pair and `key`. Nobody may change it.
+    """The result of `make`, cached for the comparison or pair and `key`. Callers must not modify it.
 
-    Other functions have a cache of their own, even under the same key.
+    Each function has a separate cache, even for the same key.
     """
     return _cached(of, (_origin(make), key), make)
 
 
 def _origin(make: Any) -> tuple[str, str]:
-    """Which function it is, wherever it was made."""
+    """The module and qualified name of a function, also of a partial one."""
     function = make.func if isinstance(make, partial) else make
     return function.__module__, function.__qualname__
 

@@ -1,4 +1,4 @@
-"""Manual pairing: buttons that pair or part two names, and the list of such choices, each with an undo."""
+"""Manual matching: buttons that match or separate two names, and the list of these choices, each with an undo."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Readable = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Subject:
-    """The row of a table that is looked at: its names on either side, None where a side has no such row.
+    """The row of a table to match: its name on each side, None if that side has no such row.
 
-    `kind` is the op's type where the table knows one, `time_us` that of the side that has the row.
+    `kind` is the op's type if the table has one, `time_us` the time of the side that has the row.
     """
 
     baseline: Name | None
@@ -51,9 +51,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class Rows:
-    """Where partners are looked for: the rows of a diff, the columns that hold names, and the metric of their time.
+    """Where to look for candidates for a match: a diff's rows, its name columns, and the metric of their time.
 
-    `address` gives the name of the table's row for a name of the baseline, its kind and status.
+    `address` maps a name in the baseline, its kind and its status to the key of the table's row.
     """
 
     diff: pd.DataFrame
@@ -64,9 +64,9 @@ class Rows:
 
 
 def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
-    """Widgets that part a row, or give it a partner where there is one."""
+    """Widgets that separate a matched row, or match an unmatched one."""
     if subject.baseline is not None and subject.candidate is not None:
-        _part_button(pair, subject, subject.baseline, subject.candidate, rows)
+        _separate_button(pair, subject, subject.baseline, subject.candidate, rows)
         return
     name = subject.baseline or subject.candidate
     side = "candidate" if subject.baseline is not None else "baseline"
@@ -78,7 +78,7 @@ def of_row(pair: Pair, subject: Subject, rows: Rows) -> None:
         _partner_choice(pair, subject, side, alike, rows)
 
 
-def _part_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
+def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, rows: Rows) -> None:
     match, kind = subject.match, subject.kind
     if not all(ours + theirs):
         return
@@ -121,12 +121,12 @@ def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame
 
 
 def _label(name: Name, readable: Readable) -> str:
-    """A kernel before its op."""
+    """The label of a name: kernels come before their op."""
     return " · ".join(middle_ellipsis(readable(part), _NAME_LENGTH // len(name)) for part in reversed(name))
 
 
 def choices(pair: Pair, readable: Readable = str) -> None:
-    """The list of manual choices, each with an undo, and the file to save or load them."""
+    """The list of manual choices, each with an undo, and the buttons that save or load them as a file."""
     selection = state.chosen()
     if selection.is_by_hand_lost:
         st.warning(
@@ -206,7 +206,7 @@ def _upload(pair: Pair) -> None:
 
 
 def _apply(pair: Pair, choice: Choice, row: str) -> None:
-    """Add a choice, and have the table's row chosen that the baseline's name is in from now on."""
+    """Add a choice, and select the table row that will contain the baseline's name."""
     if st.query_params.get("row") != row:
         st.query_params["row"] = row
     _add(pair, [choice])
@@ -218,7 +218,7 @@ def _add(pair: Pair, choices: Sequence[Choice]) -> None:
 
 
 def _set_choices(pair: Pair, choices: Sequence[Choice]) -> None:
-    """Make these the choices for the pair."""
+    """Set the choices for the pair."""
     selection = state.chosen()
     by_hand = with_choices(selection.by_hand, pair.baseline.id, pair.candidate.id, choices)
     state.choose(replace(selection, by_hand=by_hand))

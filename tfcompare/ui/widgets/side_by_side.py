@@ -1,7 +1,7 @@
-"""Charts side by side where the window is wide enough for two, else below one another.
+"""Charts side by side if the window is wide enough for two, otherwise stacked.
 
-The browser's own grid lays them out. Streamlit's `st.grid` takes one column until it has measured itself, and charts
-that were measured meanwhile are drawn in that width, then once more in the right one.
+The browser's CSS grid does the layout. Streamlit's `st.grid` uses one column until it has been measured, so charts
+would be drawn twice: first in that width, then in the right one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 CHART_PIXELS = 420
-"""A chart that is narrower cannot be read."""
+"""A narrower chart is not readable."""
 
 _CLASS = "tfcompare_two_charts"
 _STYLE = f"""<style>
@@ -24,10 +24,10 @@ _STYLE = f"""<style>
 
 
 def style() -> None:
-    """What `two_charts` needs, once a page."""
+    """Add the CSS that `two_charts` needs; called once per page."""
     st.html(_STYLE)
 
 
 def two_charts(key: str) -> DeltaGenerator:
-    """What is put into this stands side by side; `key` is the page's own for it."""
+    """A container that shows its two charts side by side; `key` must be unique on the page."""
     return st.container(key=f"{_CLASS}_{key}")

@@ -1,4 +1,4 @@
-"""The widths of table columns, the digits of their numbers, and the unit in which sizes are shown."""
+"""The widths of table columns, the decimals of their numbers, and the unit of byte sizes."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from tfcompare.ui.widgets.columns import Shown
 from tfcompare.units import Scale, scale
 
 PAGE_PIXELS = 950
-"""The width of a table in a window of 1440."""
+"""The width of a table in a window of 1440 px."""
 
 NARROW_PAGE_PIXELS = 410
-"""The width of a table in a window of 900 beside the sidebar."""
+"""The width of a table in a window of 900 px, next to the sidebar."""
 
 FIGURES_IN_VIEW = 3
-"""Of a narrow table: baseline, candidate and change of its first metric."""
+"""The figures of a narrow table: baseline, candidate and change of its first metric."""
 
 NAME_PIXELS = (180, 420)
 NARROW_NAME_PIXELS = (110, 210)
 LETTER_PIXELS = 7.2
-"""A digit, and the average letter, of Streamlit's font."""
+"""The width of a digit, and of an average letter, in Streamlit's font."""
 
 PADDING_PIXELS = 16
 MARKER_PIXELS = 40
-"""The column with which a row is selected."""
+"""The width of the column that selects a row."""
 
 MOST_DIGITS = 4
 MOST_DIGITS_OF_COUNTS = 2
 
 SORTED = {True: " ▼", False: " ▲"}
 LONGEST_WORDS = {"verdict": "likely slower", "match": "same position"}
-"""What stands in columns whose words are written in other ones."""
+"""The longest cell text of columns whose cells are written from several columns."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The width of each column, the digits of its numbers after the point, and the unit of those in bytes.
+    """The width of each column, the decimals of its numbers, and the unit of byte columns.
 
-    `pinned` columns stay when the others are scrolled.
+    `pinned` columns stay visible when the others are scrolled.
     """
 
     pixels: dict[str, int]
@@ -53,30 +53,30 @@ class Layout:
     pinned: tuple[str, ...] = ()
 
     def factor(self, column: Shown) -> float:
-        """What the column's values are divided by."""
+        """The divisor of the column's values."""
         return self.scales[column.name].size if column.name in self.scales else 1.0
 
     def letters(self, column: Shown) -> int:
-        """How many letters a cell of the column has room for."""
+        """How many letters fit into a cell of the column."""
         return int((self.pixels[column.name] - PADDING_PIXELS) / LETTER_PIXELS)
 
     def with_unit(self, column: Shown, text: str) -> str:
-        """The heading or label of a column in the unit that its values are shown in."""
+        """The heading or label of a column, with the unit of its values."""
         if column.name not in self.scales:
             return text
         return text.replace(f"({column.unit}", f"({self.scales[column.name].unit}{column.unit.removeprefix('bytes')}")
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The columns for a narrow page: the first, then the figures of both sides, then all others."""
+    """The column order on a narrow page: the first column, then the figures of both sides, then all others."""
     first, *others = columns
     return [first, *sorted(others, key=lambda column: not column.heading)]
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
-    """Columns under one heading have the same digits; the first column takes the width that is left.
+    """The layout: columns under one heading have the same decimals, and the first column gets the remaining width.
 
-    Where too little is left the table is scrolled sideways anyway, and the first column is as wide as it likes.
+    If too little width is left, the table scrolls horizontally anyway, and the first column is as wide as it needs.
     """
     formats = _formats(frame, columns)
     first, *others = columns
@@ -88,7 +88,7 @@ def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None 
 
 
 def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
-    """As `layout`, for a narrow page: names leave room for the first figures, and are pinned."""
+    """As `layout`, for a narrow page: names leave room for the first figures, and stay visible when scrolling."""
     wide = layout(frame, columns, sorted_by)
     first, *others = columns
     figures = [wide.pixels[column.name] for column in others if column.heading][:FIGURES_IN_VIEW]
@@ -101,7 +101,7 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
 
 
 def decimals(values: pd.DataFrame) -> int:
-    """Digits after the point, the same for all of some numbers: the largest has about six significant ones."""
+    """Common number of decimals for some numbers: the largest gets about six significant digits."""
     numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size or bool((numbers == np.round(numbers)).all()):
@@ -110,7 +110,7 @@ def decimals(values: pd.DataFrame) -> int:
 
 
 def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
-    """The digits and units of the columns, which have no widths yet."""
+    """The decimals and units of the columns, without widths."""
     of_heading: dict[str, list[str]] = {}
     for column in columns:
         if column.format in ("number", "change"):
@@ -126,21 +126,21 @@ def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
             values = values / shown.size
         most = MOST_DIGITS if units[names[0]] == "µs" else MOST_DIGITS_OF_COUNTS
         digits |= dict.fromkeys(names, min(decimals(values), most))
-    for column in columns:  # stands under the same heading, in which the unit is named
+    for column in columns:  # is under the same heading, which contains the unit
         if column.format == "ratio" and (beside := of_heading.get(column.heading)) and beside[0] in scales:
             scales[column.name] = Scale(scales[beside[0]].unit, 1.0)
     return Layout({}, digits, scales)
 
 
 def _largest(values: pd.DataFrame) -> float:
-    """The largest absolute number; 0 where there is none."""
+    """The largest absolute value; 0 if there is none."""
     numbers = np.abs(values.to_numpy(dtype=np.float64, na_value=np.nan))
     numbers = numbers[np.isfinite(numbers)]
     return float(numbers.max()) if numbers.size else 0.0
 
 
 def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str | None) -> int:
-    """The width that the longest cell and the label need; of texts at most that of `column.letters`."""
+    """The width needed by the longest cell and the label; for texts at most that of `column.letters`."""
     letters: float = len(formats.with_unit(column, column.label)) + 2 * (column.name == sorted_by)
     if column.format == "text":
         cells = frame[column.name].dropna().astype("str").str.len()
@@ -149,14 +149,14 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
     elif column.format != "flag":
         largest = _largest(frame[[column.name]]) / formats.factor(column)
         number = f"{largest:,.{formats.digits.get(column.name, 3)}f}"
-        ends = {"change": "+", "ratio": "×", "share": "0 %"}  # shares are shown times 100
+        ends = {"change": "+", "ratio": "×", "share": "0 %"}  # shares are shown multiplied by 100
         commas = number.count(",") + number.count(".")  # half as wide as a digit
         letters = max(letters, len(number + ends.get(column.format, "")) - commas / 2)
     return ceil(letters * LETTER_PIXELS) + PADDING_PIXELS
 
 
 def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
-    """Streamlit's column configuration; `sorted_by`: whether the table is sorted by it, falling (True) or rising."""
+    """Streamlit's column configuration; `sorted_by`: None if not sorted by this column, True if descending."""
     label = laid_out.with_unit(column, column.label) + ("" if sorted_by is None else SORTED[sorted_by])
     width = laid_out.pixels[column.name]
     pinned = column.name in laid_out.pinned or None

@@ -1,4 +1,4 @@
-"""A table of a page with all that belongs to it: controls, what changed, the rows, CSV files and the chosen row."""
+"""A table with everything that belongs to it: controls, largest changes, rows, CSV files and the selected row."""
 
 from __future__ import annotations
 
@@ -25,56 +25,56 @@ def _no_controls(pair: Pair) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class TablePage(Generic[C]):
-    """A diff with its widgets. `C` is what its controls, or the page, choose: which rows, and how they are grouped."""
+    """A diff with its widgets. `C` is the type of the choice that the controls or the page make: rows and grouping."""
 
     table: schema.Table
-    """Names the CSV files and says what the columns mean."""
+    """Determines the names of the CSV files and the meanings of the columns."""
 
     title: Callable[[C], str]
     rows: Callable[[Pair, C], pd.DataFrame]
     columns: Callable[[Pair, pd.DataFrame, C, bool], Sequence[str]]
-    """The names of the columns shown; the flag says whether `All columns` is on."""
+    """The names of the columns to show; the flag says whether `All columns` is on."""
 
     controls: Callable[[Pair], C] = _no_controls
     changes: Callable[[Pair, pd.DataFrame, C], None] | None = None
     """Draws what changed among the rows, above the table."""
 
     details: Callable[[Pair, pd.DataFrame, C, str | None], None] | None = None
-    """Shows the chosen row, below the table."""
+    """Shows the selected row, below the table."""
 
     row_key: Callable[[pd.DataFrame], pd.Series] | None = None
-    """A unique name of each row for the address; None where no row can be chosen."""
+    """A unique key of each row for the URL; None if no row can be selected."""
 
     has_row_key: Callable[[C], bool] = lambda _choice: True
 
     everything: Callable[[Pair], pd.DataFrame] | None = None
-    """The rows of the second CSV file; by default the whole diff, of all candidates."""
+    """The rows of the second CSV file; by default the full diff, of all candidates."""
 
     cells: Callable[[pd.DataFrame], pd.DataFrame] = lambda rows: rows
-    """The rows as they are shown, one for one; the CSV files have them as they are."""
+    """The rows as shown on screen, in the same order; the CSV files contain the original ones."""
 
     readings: Callable[[Pair], Mapping[str, str]] | None = None
-    """What is shown in place of texts that are too long to be read."""
+    """What is shown in place of texts that are too long to read."""
 
     nothing: Callable[[C], str] = lambda _choice: "There are no rows."
-    """What is shown in place of no rows, in Markdown."""
+    """What is shown if there are no rows, in Markdown."""
 
     is_section: bool = True
-    """Whether the title is a heading of the page, or one below another heading."""
+    """Whether the title is a heading of the page, or of a section below another heading."""
 
     switch: str = "all_columns"
-    """The key of `All columns` in the address; `address` begins the other keys there."""
+    """The URL key of `All columns`; `address` is the prefix of the other URL keys."""
 
     address: str = ""
 
     def show(self, pair: Pair) -> C:
-        """Everything, beginning with the controls; returns what they choose."""
+        """Show everything, beginning with the controls; returns what was chosen there."""
         choice = self.controls(pair)
         self.show_rows(pair, choice)
         return choice
 
     def show_rows(self, pair: Pair, choice: C) -> pd.DataFrame:
-        """Everything but the controls; returns the rows."""
+        """Show everything except the controls; returns the rows."""
         rows = self.rows(pair, choice)
         if self.changes is not None:
             self.changes(pair, rows, choice)
@@ -84,7 +84,7 @@ class TablePage(Generic[C]):
         return rows
 
     def _show_table(self, pair: Pair, rows: pd.DataFrame, choice: C) -> str | None:
-        """The table and its CSV files; returns the key of the chosen row."""
+        """Show the table and its CSV files; returns the key of the selected row."""
         title = self.title(choice)
         with st.container(horizontal=True, vertical_alignment="center"):
             if self.is_section:

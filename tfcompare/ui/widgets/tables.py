@@ -1,7 +1,7 @@
-"""Long tables: sorted by a click on a header.
+"""Tables of any length, sorted by clicking a header.
 
-A click sorts here and not in the browser, so that the order is known: the CSV has it, the address keeps it, and it goes
-over all rows where the browser only has those of one page.
+The server sorts, not the browser. So the order is known here: it is used for the CSV, is part of the URL, and covers
+all rows, while the browser has only those of one page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 PAGE_ROWS = 500
 FEWEST_PAGE_ROWS = 50
 PAGE_LETTERS = 400_000
-"""A page has fewer rows where its texts might be longer together: each is sent whole."""
+"""Tables with long texts have fewer rows per page, since each text is sent in full."""
 
 ROW_PIXELS = 35
 VISIBLE_ROWS = 15
@@ -38,29 +38,29 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Order:
-    """What a table is sorted by; no column: as the rows come."""
+    """The column and direction that a table is sorted by; without a column, the rows keep their original order."""
 
     column: str | None = None
     falling: bool = True
 
     @classmethod
     def from_text(cls, text: str, columns: Sequence[str]) -> Order:
-        """The order that an address names: a column, or `-` and a column; the rows' own for any other text."""
+        """The order in a URL: a column, or `-` and a column; the original order for any other text."""
         column = text.removeprefix("-")
         return cls(column, text.startswith("-")) if column in columns else cls()
 
     def to_text(self) -> str:
-        """As `from_text` reads it."""
+        """The text that `from_text` parses."""
         return f"{'-' if self.falling else ''}{self.column}" if self.column else ""
 
     def after_click(self, column: str, first_falling: bool) -> Order:
-        """A click sorts, a second one the other way round, a third one goes back to the rows' own order."""
+        """The order after a click: sorted, then sorted the other way, then the original order again."""
         if column != self.column:
             return Order(column, first_falling)
         return Order(column, not first_falling) if self.falling == first_falling else Order()
 
     def of(self, frame: pd.DataFrame, readings: Mapping[str, str] | None = None) -> pd.DataFrame:
-        """The rows in this order, texts by their readings where they have one, what is missing last."""
+        """The sorted rows; texts are sorted by their readings if they have one, missing values last."""
         if self.column is None:
             return frame.reset_index(drop=True)
         return frame.sort_values(
@@ -82,12 +82,12 @@ def sortable(
     address: str = "",
     readings: Mapping[str, str] | None = None,
 ) -> tuple[pd.DataFrame, str | None]:
-    """Show `frame`; returns its rows in the order shown, and the name of the row that is chosen.
+    """Show `frame`; returns its rows in the order shown, and the key of the selected row.
 
-    `row_key` gives each row a name that does not depend on the order; without it no row can be chosen. Order and
-    choice are in the page's address as `sort` and `row`, behind `address` where a page has several tables.
-    `readings` are what texts are shown as, and sorted by, that are too long to be read. Where the page is narrow, the
-    figures of both sides come first.
+    `row_key` gives each row a key that does not depend on the order; without it no row can be selected. Order and
+    selection are in the page's URL as `sort` and `row`, prefixed with `address` if a page has several tables.
+    `readings` maps texts that are too long to read to what is shown, and sorted by, instead. On a narrow page, the
+    numbers of both sides come first.
     """
     narrow = is_narrow()
     columns = figures_first(columns) if narrow else columns
@@ -99,7 +99,7 @@ def sortable(
     row_keys = row_key(page).tolist() if row_key else []
     chosen = st.query_params.get(f"{address}row")
     position = [row_keys.index(chosen)] if chosen in row_keys else []
-    # A grid of its own for each order: in the browser, a clicked header stays chosen for as long as its grid lives.
+    # Each order has its own grid: in the browser, a clicked header stays selected as long as its grid exists.
     grid = f"{key} {order.to_text()}{' narrow' if narrow else ''}"
     st.session_state[grid] = {"selection": {"rows": position, "columns": []}}
     st.dataframe(
@@ -108,7 +108,7 @@ def sortable(
         hide_index=True,
         height=(min(len(page), VISIBLE_ROWS) + (2 if _has_headings(columns) else 1)) * ROW_PIXELS + 2,
         placeholder=MISSING,
-        column_config=cast(Any, _configs(columns, laid_out, order)),  # by position: the annotation knows names only
+        column_config=cast(Any, _configs(columns, laid_out, order)),  # by position, which the annotation does not allow
         on_select=partial(_on_select, grid, columns, order, row_keys, address),
         selection_mode=["single-row", "single-column"] if row_key else "single-column",
     )
@@ -123,7 +123,7 @@ def _rows_on_page(rows: pd.DataFrame, columns: Sequence[Shown]) -> int:
 
 
 def _page(rows: pd.DataFrame, key: str, most: int) -> pd.DataFrame:
-    """The rows to send to the browser: all of a short table, one page of a long one, of `most` rows."""
+    """The rows to send to the browser: all of a short table, or one page of up to `most` rows of a long one."""
     if len(rows) <= most:
         return rows
     pages = -(-len(rows) // most)
@@ -139,14 +139,14 @@ def _page(rows: pd.DataFrame, key: str, most: int) -> pd.DataFrame:
 def styled(
     page: pd.DataFrame, columns: Sequence[Shown], laid_out: Layout, readings: Mapping[str, str] | None = None
 ) -> pd.DataFrame | Styler:
-    """The page with two levels of headers where there are headings, and changes coloured where a verdict judges them.
+    """The page with two levels of headers if there are headings, and with changes coloured by their verdict.
 
-    Changes of bytes are exact and need no verdict. Texts are cut to what fits for the eye alone: a double click on a
-    cell shows the whole.
+    Changes of bytes are exact and need no verdict. Long texts are only shortened on screen: a double click on a cell
+    shows the full text.
     """
     cells = for_spreadsheet(page[[column.name for column in columns]])
     shares = [column.name for column in columns if column.format == "share"]
-    cells[shares] *= 100  # the format `percent` drops zeros at the end, so that the points would not stand in line
+    cells[shares] *= 100  # Streamlit's format `percent` drops trailing zeros, so that decimals would not align
     short: dict[str, dict[str, str]] = {}
     for column in columns:
         if column.name in laid_out.scales:
@@ -178,7 +178,7 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
 
 
 def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
-    """What is shown in place of each text that does not fit as it is."""
+    """The shortened form of each text that does not fit."""
     whole = texts.dropna().astype("str").drop_duplicates()
     short = style.shorten_distinct([readings.get(text, text) for text in whole], letters)
     return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
@@ -189,13 +189,13 @@ def _look_up(texts: Mapping[str, str], text: str) -> str:
 
 
 def _verdict_texts(page: pd.DataFrame) -> dict[str, str]:
-    """How each verdict is written: the tested rows of a pair all have the same evidence."""
+    """The text of each verdict: the tested rows of a pair all have the same evidence."""
     evidence = SINGLE if (page["evidence"] == SINGLE).any() else ""
     return {str(word): wording(str(word), evidence) for word in page["verdict"].dropna().unique()}
 
 
 def _change_colours(page: pd.DataFrame, column: Shown) -> list[str]:
-    """For each cell of changes its colour: none where no verdict says that it is better or worse."""
+    """The colour of each cell of changes; none unless the verdict is better or worse."""
     changes = page[column.name].astype("float64")
     better, worse = changes < 0, changes > 0
     if not column.is_time:
@@ -211,7 +211,7 @@ def _change_colours(page: pd.DataFrame, column: Shown) -> list[str]:
 
 
 def _configs(columns: Sequence[Shown], laid_out: Layout, order: Order) -> dict[int, Any]:
-    """By position, counted from 1 since the hidden index is 0: with two levels of headers names are not unique."""
+    """Configurations by position, from 1 (0 is the hidden index): with two header levels, names are not unique."""
     return {
         position: config(column, laid_out, order.falling if order.column == column.name else None)
         for position, column in enumerate(columns, 1)

@@ -1,4 +1,4 @@
-"""Text that comes from files, made safe to stand in Markdown."""
+"""Escapes text from files so that it is safe in Markdown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _STEERING = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 
 
 def as_markdown(text: object) -> str:
-    """`text` as Markdown that reads exactly like it: no emphasis, links, HTML, formulas or icons come of it."""
+    """`text` escaped to be shown literally: without emphasis, links, HTML, formulas or icons."""
     return _STEERING.sub(r"\\\1", " ".join(str(text).split()))
 
 
 def as_code(text: str) -> str:
-    """`text` as inline code, on one line: an empty one within would end it."""
+    """`text` as inline code on one line, since an empty line would end it."""
     return f"`{' '.join(text.replace('`', chr(39)).split()) or ' '}`"
