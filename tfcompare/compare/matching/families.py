@@ -184,7 +184,7 @@ def _run_before(first: Pair, second: Pair, side: int) -> bool:
 
 
 def _pair_in_order(ours: list[Node], theirs: list[Node]) -> Pairs:
-    """The pairs that all optimal alignments share; they are doubtful if shared only when equal names add to the score."""
+    """The pairs common to all optimal alignments; doubtful if common only when equal names add to the score."""
     if not ours or not theirs or len(ours) * len(theirs) > MOST_ALIGNED:
         return Pairs([], [])
     below = {id(node): (shapes_below(node), paths_below(node), _gradients(node)) for node in ours + theirs}

@@ -53,7 +53,7 @@ def with_choices(kept: Kept, baseline: str, candidate: str, choices: Iterable[Ch
 
 
 def to_address(kept: Kept) -> list[str]:
-    """The values of the query parameter, one per pair of runs; just `ELSEWHERE` if the choices exceed a URL's limits."""
+    """The values of the query parameter, one per pair of runs; just `ELSEWHERE` if the choices exceed the limits."""
     values = [
         json.dumps([baseline, candidate, *map(_as_list, choices)], ensure_ascii=False, separators=(",", ":"))
         for baseline, candidate, choices in kept
