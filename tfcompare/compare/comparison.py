@@ -179,8 +179,8 @@ class Comparison:
     def group_verdicts(self, groups: Groups) -> pd.DataFrame:
         """The verdicts on groups of ops or kernels; can be passed as `judge` to functions such as `group_diff`.
 
-        Columns: `verdict`, `evidence`, `interval_low`, `interval_high`; one row per group. The groups of a candidate are
-        tested as one family.
+        Columns: `verdict`, `evidence`, `interval_low`, `interval_high`; one row per group. The groups of a candidate
+        are tested as one family.
         """
         run = self._candidate(groups.candidate)
         sides = self.captures(self.baseline), self.captures(run)

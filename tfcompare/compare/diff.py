@@ -145,7 +145,7 @@ def _labels(pairing: Pairing) -> dict[str, pd.Series]:
 
 
 def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bool) -> pd.Series:
-    """The verdict of each row: bytes are exact and compared directly, times are untested because a sum is not enough."""
+    """The verdict of each row: bytes are exact and compared directly; times are untested, since sums do not suffice."""
     rows = cells["status"].index
     if table.headline is None:
         return pd.Series(None, index=rows, dtype="str")

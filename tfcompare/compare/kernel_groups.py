@@ -117,7 +117,7 @@ def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
 def _kernels(rows: pd.DataFrame) -> dict[str, str]:
     """Maps each kernel of the candidate that has exactly one different name in the baseline to that name.
 
-    Kernel names correspond if rows were matched, or if they differ only in return type, arguments and compiler suffixes.
+    Names correspond if rows were matched, or if they differ only in return type, arguments and compiler suffixes.
     """
     ours = set(of_side(rows, "baseline")["kernel_name"])
     theirs = set(of_side(rows, "candidate")["kernel_name_candidate"])
