@@ -103,7 +103,7 @@ def batch_size(run: Run, host: str | None = None) -> float:
 
 
 def _batch_size_of(executions: pd.DataFrame, pipelines: pd.DataFrame, steps: int) -> float:
-    """The batch size of the only pipeline of a host that is called once per step, by its outermost batching iterator."""
+    """The batch size of a host's only pipeline with one call per step, from its outermost batching iterator."""
     asked = pipelines[~pipelines["feeds_device"].astype(bool)]
     low, high = (steps * share for share in _ONCE_A_STEP)
     names = asked.loc[asked["calls"].between(low, high), "pipeline"]
