@@ -1,4 +1,4 @@
-"""Compare runs: pair their rows, lay them side by side, say how much was paired, and what to make of it."""
+"""Compares runs: matches their rows, computes diffs, reports how much was matched, and gives verdicts."""
 
 import sys
 from types import ModuleType
@@ -9,7 +9,7 @@ __all__ = ["Comparison", "compare"]
 
 
 class _CallableModule(ModuleType):
-    """Importing this package puts it in the place of the function `tfcompare.compare`, which must still be callable."""
+    """Keeps `tfcompare.compare` callable although importing this package replaces the function of that name."""
 
     __call__ = staticmethod(compare)
 

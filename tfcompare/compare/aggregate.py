@@ -1,6 +1,7 @@
-"""`aggregate`: rows of a diff summed over groups, each side by itself, and the groups' verdicts; by op and by copy.
+"""Sums the rows of a diff over groups, separately for each side, with a verdict per group.
 
-Groups of kernels are in `kernel_groups`, the tree of name scopes in `scope_tree`.
+`aggregate` is the general function; this module also groups ops and copies. `kernel_groups` groups kernels, and
+`scope_tree` builds the tree of name scopes.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ NO_SCOPE = "(no scope)"
 """The scope of an op whose name has no `/`."""
 
 ADDITIVE = ("occurrences", "self_time_us")
-"""Metrics that may be added up over ops; `total_time_us` may not, since it holds that of the ops within."""
+"""Metrics that can be summed over ops; `total_time_us` cannot, since it includes nested ops."""
 
 Part = Literal["sum", "whole_sum", "min", "max", "any"]
-"""How the cells of a group become one: a `whole_sum` is missing as soon as one of them is; `any` is for flags."""
+"""How the cells of a group are aggregated: a `whole_sum` is missing if any cell is missing; `any` is for flags."""
 
 SIDES = ("baseline", "candidate")
 
@@ -37,10 +38,10 @@ _BANDWIDTH = "bandwidth_bytes_per_s"
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of one candidate's rows in the diff of `table`, by their numbers from 0.
+    """Groups of one candidate's rows in the diff of `table`, numbered from 0.
 
-    `number_of`: for each side the group that each row of it counts under, under the index of `rows`; `ratios`:
-    candidate ÷ baseline of each group's headline metric as it is displayed.
+    `number_of`: for each side, the group number of each row, indexed as `rows`; `ratios`: the displayed ratio
+    (candidate ÷ baseline) of each group's headline metric.
     """
 
     table: str
@@ -51,12 +52,15 @@ class Groups:
 
 
 GroupJudge = Callable[[Groups], pd.DataFrame]
-"""Gives each group `verdict`, `evidence`, `interval_low` and `interval_high`, such as `Comparison.group_verdicts`."""
+"""A function that returns `verdict`, `evidence`, `interval_low` and `interval_high` of each group.
+
+`Comparison.group_verdicts` is one.
+"""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """How groups come by their verdicts: the table they are of, its headline metric as the diff names it, the judge."""
+    """How groups get their verdicts: their table, its headline metric as named in the diff, and the judge."""
 
     table: str
     metric: str
@@ -70,13 +74,15 @@ def aggregate(
     is_renamed: pd.Series,
     judged: Judged | None = None,
 ) -> pd.DataFrame:
-    """The groups of a diff, those of each candidate apart.
+    """Aggregates a diff into groups, separately for each candidate.
 
-    `keys` are what each row of the diff counts under on the `baseline` and on the `candidate` side, `parts` the metrics
-    by their names in the diff, `is_renamed` the rows whose pairing makes a group `canonical`. Columns: `candidate`, the
-    keys; of each metric `_baseline`, `_candidate` and, but for flags, `_delta` and `_ratio`; `status` (whether the
-    group is on both sides), `match`, `interval_low` and `interval_high` where groups are judged, `verdict` (where they
-    are not: `same` where that of every row is, else `untested`), `evidence`. Rows are in no particular order.
+    `keys` are the group keys of each row for the `baseline` and the `candidate` side; `parts` are the metrics, by their
+    names in the diff; `is_renamed` marks the rows whose match makes a group `canonical`.
+
+    Columns: `candidate`, the keys; for each metric `_baseline`, `_candidate` and, except for flags, `_delta` and
+    `_ratio`; `status` (whether the group is on both sides), `match`, `verdict`, `evidence`; with `judged` also
+    `interval_low` and `interval_high`. Without `judged`, `verdict` is `same` if it is for every row, else `untested`.
+    Rows are in no particular order.
     """
     diff = diff.assign(is_renamed=is_renamed)
     sides = [_side(diff, side, keys[side], list(parts)) for side in SIDES]
@@ -96,11 +102,10 @@ def aggregate(
 def with_verdicts(
     groups: pd.DataFrame, diff: pd.DataFrame, number_of: Mapping[str, pd.Series], judged: Judged
 ) -> pd.DataFrame:
-    """`groups` with `interval_low`, `interval_high`, `verdict` and `evidence`, those of each candidate judged as one
-    family.
+    """Adds `interval_low`, `interval_high`, `verdict` and `evidence` to `groups`, testing each candidate as one family.
 
-    They have the columns `candidate`, `status` and the metric's; `number_of` gives for each side, under the index of
-    the diff's rows, the position in `groups` of what a row counts under.
+    `groups` has the columns `candidate`, `status` and the metric's. `number_of` maps, for each side, the index of the
+    diff's rows to the position of their group in `groups`.
     """
     place = np.zeros(len(groups), np.int64)
     found = []
@@ -120,35 +125,35 @@ def with_verdicts(
 
 
 def compared(metric: str, baseline: pd.Series, candidate: pd.Series) -> dict[str, pd.Series]:
-    """The four columns that a diff has of a number."""
+    """The four columns of a numeric metric in a diff."""
     change = {f"{metric}_delta": candidate - baseline, f"{metric}_ratio": ratio(baseline, candidate)}
     return both_sides(metric, baseline, candidate) | change
 
 
 def both_sides(metric: str, baseline: pd.Series, candidate: pd.Series) -> dict[str, pd.Series]:
-    """The two columns that a diff has of what is no number."""
+    """The two columns of a non-numeric metric in a diff."""
     return {f"{metric}_baseline": baseline, f"{metric}_candidate": candidate}
 
 
 def of_side(diff: pd.DataFrame, side: str) -> pd.DataFrame:
-    """The rows of a diff that one side has."""
+    """The rows of a diff that exist on one side."""
     return diff[diff["status"] != (ADDED if side == "baseline" else REMOVED)]
 
 
 def in_order(groups: pd.DataFrame, diff: pd.DataFrame, metric: str, keys: list[str]) -> pd.DataFrame:
-    """The largest change of the metric first, candidates in the order of the diff."""
+    """Sorts by the change of the metric, largest first, with candidates in the order of the diff."""
     return candidates_in_order(largest_change_first(groups, metric, ["candidate", *keys]), diff)
 
 
 def candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:
-    """The rows with their candidates in the order that the diff has them, else in the order they come in."""
+    """The rows with candidates sorted as in the diff, otherwise in their original order."""
     place = {candidate: i for i, candidate in enumerate(diff["candidate"].unique())}
     order = rows["candidate"].map(place).sort_values(kind="stable").index
     return rows.loc[order].reset_index(drop=True)
 
 
 def metric_in(diff: pd.DataFrame, metric: str) -> str:
-    """The metric's name in a diff: `<metric>_per_step` or `_per_device` where figures are; raises `Unknown`."""
+    """The metric's name in a diff, with the suffix `_per_step` or `_per_device` if it has one; raises `Unknown`."""
     for name in (metric, f"{metric}_per_step", f"{metric}_per_device"):
         if f"{name}_delta" in diff.columns:
             return name
@@ -157,15 +162,15 @@ def metric_in(diff: pd.DataFrame, metric: str) -> str:
 
 
 def without_idle(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a table or diff in which something ran; all of them where there is no column `op_type`."""
+    """The rows of a table or diff without IDLE; all rows if there is no column `op_type`."""
     return rows[rows["op_type"] != IDLE] if "op_type" in rows.columns else rows
 
 
 def largest_changes(diff: pd.DataFrame, n: int = 10, metric: str = "self_time_us") -> pd.DataFrame:
-    """The `n` rows of each candidate in which the metric changed most, either way, without IDLE.
+    """The `n` rows of each candidate with the largest absolute change of the metric, without IDLE.
 
-    The diff's columns, and `<metric>_change`: candidate − baseline, where an absent side counts as 0. Rows that did not
-    change are left out. Raises `Unknown` for a metric that the diff does not have.
+    Returns the diff's columns and `<metric>_change`: candidate − baseline, where an absent side counts as 0. Rows
+    without a change are left out. Raises `Unknown` if the diff does not have the metric.
     """
     name = metric_in(diff, metric)
     busy = without_idle(diff)
@@ -177,15 +182,16 @@ def largest_changes(diff: pd.DataFrame, n: int = 10, metric: str = "self_time_us
 
 
 def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None) -> pd.DataFrame:
-    """A diff of ops added up over `op_type`, `op_name` or `scope` (the name without its last component).
+    """A diff of ops grouped by `op_type`, `op_name` or `scope` (the name without its last component).
 
-    Each side is added up first, then the sums are compared; host and device are kept apart, since their times overlap.
-    An op that was paired under two names counts under the baseline's; one that changed its type counts under the type
-    it has on either side. Columns: `candidate`, `host_or_device`, `<by>`; of each metric in `ADDITIVE` (per step as in
-    the diff) `_baseline`, `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match`
-    (`canonical` where a row of the group was not paired by its exact name), `verdict`. With a `judge`, such as
-    `Comparison.group_verdicts`, verdicts are the groups' own, and there are `interval_low` and `interval_high`. The
-    largest change of self time comes first.
+    Each side is summed first, then the sums are compared. Host and device are separate groups, since their times
+    overlap. An op matched under two names counts under the baseline's; an op whose type changed counts on each side
+    under its type there.
+
+    Columns: `candidate`, `host_or_device`, `<by>`; for each metric in `ADDITIVE` (per step as in the diff) `_baseline`,
+    `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match` (`canonical` if any row of
+    the group was not matched by its exact name), `verdict`. With a `judge`, such as `Comparison.group_verdicts`, each
+    group is tested, and there are `interval_low` and `interval_high`. The largest change of self time comes first.
 
     Raises `Unknown` for another `by`.
     """
@@ -200,16 +206,16 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
 
 
 def scope_of(names: pd.Series) -> pd.Series:
-    """The names without their last component; `NO_SCOPE` for a name of one, and IDLE for IDLE."""
+    """The names without their last component; `NO_SCOPE` for names with one component, and IDLE for IDLE."""
     scopes = [IDLE if name == IDLE else name.rpartition("/")[0] or NO_SCOPE for name in names]
     return pd.Series(scopes, index=names.index, dtype="str")
 
 
 def group_copies(diff: pd.DataFrame) -> pd.DataFrame:
-    """A diff of `copies` summed by `kind`: columns `candidate`, `kind` and those of the diff that are no keys.
+    """A diff of `copies` summed by `kind`: columns `candidate`, `kind` and the non-key columns of the diff.
 
-    Counts, bytes and times are sums, bytes missing where a row has none; bandwidth is the mean over the time
-    of the rows that have one, which is bytes ÷ time. The largest change of time comes first.
+    Counts, bytes and times are sums; bytes are missing if any row lacks them. Bandwidth is the time-weighted mean of
+    the rows that have one, which is bytes ÷ time. The largest change of time comes first.
     """
     time = metric_in(diff, "duration_us")
     names = {metric: metric_in(diff, metric) for metric in ("occurrences", "size_bytes", "duration_us")}
@@ -242,7 +248,7 @@ def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
 
 
 def _side(diff: pd.DataFrame, side: str, keys: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """The rows that one side has, with its metrics and what its groups are to be labelled by."""
+    """The rows that exist on one side, with that side's metrics and the columns for the groups' labels."""
     rows = of_side(diff, side)[["candidate", "verdict", "is_renamed", *(f"{metric}_{side}" for metric in metrics)]]
     return rows.join(keys).assign(
         in_baseline=side == "baseline",
@@ -262,13 +268,13 @@ def _combined(groups: Any, metric: str, side: str, part: Part) -> pd.Series:
 
 
 def _renumbered(of_row: pd.Series, rows: pd.Index, place: npt.NDArray[np.int64]) -> pd.Series:
-    """The numbers of those of these rows that a side has, by their place among one candidate's groups."""
+    """The group numbers of the given rows that exist on a side, renumbered within one candidate."""
     there = of_row[of_row.index.isin(rows)]
     return pd.Series(place[there.to_numpy(np.int64)], there.index)
 
 
 def _numbers(groups: Any, sides: list[pd.DataFrame]) -> dict[str, pd.Series]:
-    """For each side, under the index of the diff's rows, the position of the group that each row counts under."""
+    """The group position of each row of each side, indexed as the diff's rows."""
     numbers = groups.ngroup().to_numpy()
     ours, theirs = (side.index for side in sides)
     return {"baseline": pd.Series(numbers[: len(ours)], ours), "candidate": pd.Series(numbers[len(ours) :], theirs)}

@@ -1,7 +1,7 @@
-"""Which parts of a step made it longer or shorter, and which ops did that to a part: waterfalls that add up.
+"""Waterfalls that attribute the change of the step time to parts of the step, and the change of a part to ops.
 
-All figures are means over the included steps, since means add up and medians do not: the step of a waterfall is the
-mean step, and not the median that stands elsewhere as the run's step time.
+All figures are means over the included steps, since means add up and medians do not. The step time of a waterfall is
+therefore the mean, unlike the run's step time elsewhere.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN_OPS = 8
 WORTH_A_MOVE = 0.01
-"""Of the largest move: ops that changed by less are told together."""
+"""Share of the largest move below which ops are aggregated."""
 
 
 PART = "part"
@@ -31,23 +31,23 @@ OTHERS = "others"
 FACTOR = "factor"
 NO_OP = "no op running"
 NEGLIGIBLE_US = 1e-6
-"""A picosecond, in which profiles count: less than that is rounding."""
+"""One picosecond, the unit of time in profiles: anything less is rounding."""
 
 SIDES = ("baseline", "candidate")
 OP = ("host_or_device", "op_type", "op_name")
-"""What tells ops apart."""
+"""The columns that identify an op."""
 
 MOVE_COLUMNS = ["name", "detail", "kind", "baseline_us", "candidate_us", "delta_us"]
 
 
 @dataclass(frozen=True)
 class Waterfall:
-    """From the baseline's average time to the candidate's, move by move.
+    """The change from the baseline's mean time to the candidate's, as a sequence of moves.
 
-    `moves` are in the order in which they lead from one to the other: `name`; `detail`, what there is to say beside
-    it; `kind` (`part` of a step; `matched`, `added` or `removed` for an op; `others`, several ops as one;
-    `factor` of a product; `no op running`); `baseline_us` and `candidate_us`, missing where a side has none or the
-    move is no time of either; `delta_us`. The deltas add up to the whole change.
+    `moves` has one row per move, in order: `name`; `detail`, an annotation; `kind` (`part` of a step; `matched`,
+    `added` or `removed` for an op; `others` for several ops aggregated; `factor` of a product; `no op running`);
+    `baseline_us` and `candidate_us`, missing if a side has none or the move is not a time of either; `delta_us`. The
+    deltas add up to the total change.
     """
 
     baseline_us: float
@@ -56,26 +56,26 @@ class Waterfall:
 
     @property
     def delta_us(self) -> float:
-        """The whole change, candidate − baseline."""
+        """The total change, candidate − baseline."""
         return self.candidate_us - self.baseline_us
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing moved."""
+        """Whether there are no moves."""
         return bool((self.moves["delta_us"].abs() < NEGLIGIBLE_US).all())
 
     @property
     def levels_us(self) -> npt.NDArray[np.float64]:
-        """What is reached before the first move and after each of them."""
+        """The cumulative time before the first move and after each move."""
         return self.baseline_us + np.append(0.0, np.cumsum(self.moves["delta_us"].to_numpy(np.float64)))
 
 
 def part_means(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
-    """The parts of the average step of both sides, one row for each of `schema.STEP_PARTS`, in that order.
+    """The parts of the mean step of both sides, one row for each of `schema.STEP_PARTS`, in that order.
 
-    Both frames have one row a step and the columns of `schema.STEPS`; only included steps count. Columns: `part`,
-    `label`; `mean_us_<side>` and `std_us_<side>` (of a sample) for `baseline` and `candidate`, missing for a side
-    without steps, the deviation also for one of a single step; `delta_us`, `ratio`.
+    Both frames have one row per step and the columns of `schema.STEPS`; only included steps count. Columns: `part`,
+    `label`; `mean_us_<side>` and `std_us_<side>` (sample standard deviation) for `baseline` and `candidate`, missing
+    for a side without steps, the deviation also for a single step; `delta_us`, `ratio`.
     """
     columns: dict[str, pd.Series] = {}
     for side, steps in (("baseline", baseline), ("candidate", candidate)):
@@ -89,14 +89,14 @@ def part_means(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
 
 
 def has_both(parts: pd.DataFrame) -> bool:
-    """Whether both sides have steps; `parts` as `part_means` gives them."""
+    """Whether both sides have steps; `parts` is the result of `part_means`."""
     return bool(parts["delta_us"].notna().all())
 
 
 def step_waterfall(parts: pd.DataFrame) -> Waterfall:
-    """From the baseline's average step to the candidate's through the parts that either of them has.
+    """The waterfall from the baseline's mean step to the candidate's, with one move for each part of the step.
 
-    `parts` as `part_means` gives them, both sides with steps. The kind of every move is `part`.
+    `parts` is the result of `part_means`; both sides must have steps. The kind of every move is `part`.
     """
     ours, theirs = parts["mean_us_baseline"], parts["mean_us_candidate"]
     moves = pd.DataFrame(
@@ -114,17 +114,17 @@ def step_waterfall(parts: pd.DataFrame) -> Waterfall:
 
 
 def moved_most(parts: pd.DataFrame) -> str | None:
-    """The part whose mean changed the most, either way; None where none did. Of equals the first."""
+    """The part whose mean has the largest absolute change; the first among equals, None if none changed."""
     size = parts["delta_us"].abs()
     return None if (size < NEGLIGIBLE_US).all() else str(parts["part"].iloc[int(size.argmax())])
 
 
 def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
-    """How much the time of each op changed, the largest change first; `Waterfall` tells the columns.
+    """The change of each op's time, the largest first, with the columns of `Waterfall.moves`.
 
-    `pairs` are rows of a diff: the columns `OP`, the last two of them with `_candidate` as well, and `status`. The two
-    sides have the columns `OP` and `time_us` for the ops that count; a pair of which neither does is left out. Of a
-    matched pair the side that does not count an op took 0 for it; of the others the absent side is missing.
+    `pairs` are rows of a diff with the columns `OP`, the last two of them also with `_candidate`, and `status`. The two
+    sides have the columns `OP` and `time_us` for the relevant ops; pairs without a relevant op are left out. In a
+    matched pair, a side without the op counts as 0; in other pairs, the absent side is missing.
     """
     ours = _times(baseline, pairs, "").where(pairs["status"] != ADDED)
     theirs = _times(candidate, pairs, "_candidate").where(pairs["status"] != REMOVED)
@@ -141,7 +141,7 @@ def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFram
     )[counts]
     moves["delta_us"] = change(moves["baseline_us"], moves["candidate_us"])
     names = zip(moves["name"], pairs.loc[counts, "op_name_candidate"].fillna(moves["name"]), strict=True)
-    either_way = [" ".join(sorted(set(pair))) for pair in names]  # of equals the same one first from either side
+    either_way = [" ".join(sorted(set(pair))) for pair in names]  # a tie-breaker that does not depend on the side
     ranks = pd.DataFrame({"size": -moves["delta_us"].abs(), "names": either_way}, index=moves.index)
     return moves.loc[ranks.sort_values(["size", "names"], kind="stable").index, MOVE_COLUMNS].reset_index(drop=True)
 
@@ -153,11 +153,11 @@ def _times(side: pd.DataFrame, pairs: pd.DataFrame, suffix: str) -> pd.Series:
 
 
 def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS) -> Waterfall:
-    """From the baseline's average time of a part to the candidate's, through what moved within it.
+    """The waterfall from the baseline's mean time of a part to the candidate's, with one move per op.
 
-    `part` is a row of `part_means`, `moves` what `op_moves` gives. The `shown` largest stand for themselves, but none
-    that changed by less than `WORTH_A_MOVE` of the largest; the rest is one move of kind `others`. What the ops leave
-    of the part on both sides is time in which no op was running: the last move.
+    `part` is a row of `part_means`, `moves` the result of `op_moves`. The `shown` largest moves are separate unless
+    they are below `WORTH_A_MOVE` of the largest; the rest is one move of kind `others`. The last move is the remaining
+    time of the part, in which no op was running.
     """
     moved = moves[moves["delta_us"].abs() >= NEGLIGIBLE_US]
     worth = int((moved["delta_us"].abs() >= WORTH_A_MOVE * moved["delta_us"].abs().max()).sum())
@@ -178,10 +178,11 @@ def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS)
 
 
 def factor_moves(counts: Sequence[float], times_us: Sequence[float], names: tuple[str, str]) -> pd.DataFrame:
-    """How much of the change of a product, count times average time, is owed to the count and how much to the time.
+    """Attributes the change of a product, count × mean time, to the count and to the time.
 
-    Both give the baseline's figure and the candidate's; `names` are what the two moves are called. Each factor's change
-    is weighed by the mean of the other one, so the two add up exactly and swapped sides are the mirror image.
+    `counts` and `times_us` hold the values of baseline and candidate; `names` are the names of the two moves. Each
+    factor's change is weighted by the mean of the other factor, so that the two moves add up exactly and swapping the
+    sides negates them.
     """
     (few, many), (before, after) = counts, times_us
     moves = [

@@ -1,4 +1,4 @@
-"""What a waterfall says, in words: which part of the step explains its change, and what within that part."""
+"""Describes waterfalls in sentences: which part of the step explains its change, and which ops within that part."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ PART_WORDS = {
     "device_compute_us": "device compute",
     "other_us": "time that nothing explains",
 }
-"""What a sentence calls each part of a step."""
+"""The name of each part of a step in sentences."""
 
 NAME_LENGTH = 80
 _WORTH_SAYING = 0.1
-"""Of the largest move: smaller ones are not in the sentence."""
+"""Share of the largest move below which moves are not mentioned."""
 _CANCELS = 0.2
-"""Of the largest move: where the whole change is smaller, the moves cancel out rather than make it. One of the eight
-others is then worth saying."""
+"""If the total change is below this share of the largest move, the moves mostly cancel each other out. One of the other
+eight is then worth mentioning."""
 _WHOLE = 0.02
 
 
 def step_sentence(parts: pd.DataFrame) -> str:
-    """Which part of the step explains how much of its change; `parts` as `part_means` gives them for two sides."""
+    """A sentence on the part that explains most of the step's change; `parts` is the result of `part_means`."""
     deltas = parts.set_index("part")["delta_us"]
     moved = deltas[deltas.abs() >= NEGLIGIBLE_US]
     if moved.empty:
@@ -62,7 +62,7 @@ def _fell_or_grew(delta_us: float) -> str:
 
 
 def _share(share: float, whole_us: float) -> str:
-    """`share` of the change: at least a fifth of it, or this would be no explanation."""
+    """A phrase for `share` of the change, which is at least a fifth."""
     change = f"change of {format_delta(whole_us, 'µs')} in the average step"
     if share < 1 - _WHOLE:
         return f"{format_percent(share)} of the {change}"
@@ -82,9 +82,9 @@ def _together(clauses: list[str]) -> str:
 
 
 def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
-    """What moved the most within a part of the step, in Markdown: the ops of a type together, or a single op.
+    """A Markdown sentence on the largest move within a part of the step: all ops of a type, or a single op.
 
-    `part` is one of `schema.STEP_PARTS`, `waterfall` that of its ops, `moves` all of these.
+    `part` is one of `schema.STEP_PARTS`, `waterfall` the waterfall of its ops, `moves` all of their moves.
     """
     named = waterfall.moves[~waterfall.moves["kind"].isin([NO_OP, OTHERS])]
     if waterfall.is_empty:
@@ -101,7 +101,7 @@ def part_sentence(part: str, waterfall: Waterfall, moves: pd.DataFrame) -> str:
 
 
 def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
-    """The op type, or the op, whose time moved the most. `kind`: the type of each; `totals`: what each type moved."""
+    """The op type or op with the largest change. `kind`: the type of each op; `totals`: the change of each type."""
     main = str(totals.abs().idxmax())
     of_type = moves[(kind == main) & (moves["delta_us"].abs() >= NEGLIGIBLE_US)]
     first = of_type.iloc[0]
@@ -114,12 +114,12 @@ def _most_moved(moves: pd.DataFrame, kind: pd.Series, totals: pd.Series) -> str:
 
 
 def inner_op_sentence(op_name: str, delta_us: float) -> str:
-    """Which op within a function of tf.data made the function's change, to follow the sentence on that."""
+    """A sentence on the op that caused the change of a tf.data function, to follow the sentence on the function."""
     return f" In its function, most of that is {_code(op_name)} ({format_delta(delta_us, 'µs')})."
 
 
 def _stage(long_name: str) -> str:
-    """`Map` of `Iterator::Root::Prefetch::Map`."""
+    """The last component of an iterator's long name: `Map` of `Iterator::Root::Prefetch::Map`."""
     return long_name.rpartition("::")[2]
 
 

@@ -1,4 +1,4 @@
-"""Time between steps: what lies from the first to the last step of a profile and is in no step."""
+"""Time between steps: the time from the first to the last step of a profile that is in no step."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 WORTH_SAYING = 0.1
-"""Of the window: where more of it lies between steps, that is mentioned whether or not it changed."""
+"""The share of the window above which time between steps is mentioned even if it did not change."""
 
 _US_PER_S = 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """From the start of the first step to the end of the last: all steps of one host, those that do not count included.
+    """The time from the start of the first step to the end of the last, for all steps of one host, excluded ones too.
 
-    `gaps_us`: the time in no step between each step and the next, an element for each step but the last; steps may
-    overlap, so it is the time in none of them.
+    `gaps_us`: the time between each step and the next that is in no step, since steps may overlap; one element for each
+    step except the last.
     """
 
     length_us: float
@@ -44,17 +44,17 @@ class Window:
 
     @property
     def share(self) -> float:
-        """The part of the window that is in no step."""
+        """The share of the window that is in no step."""
         return float(self.gaps_us.sum()) / self.length_us if self.length_us > 0 else math.nan
 
     @property
     def series_us(self) -> Floats:
-        """The single gaps, scaled so that their mean is the time between steps per step: n steps have n − 1 gaps."""
+        """The gaps, scaled so that their mean is the time between steps per step (n steps have n − 1 gaps)."""
         return self.gaps_us * (len(self.gaps_us) / self.steps)
 
     @property
     def steps_per_s(self) -> float:
-        """Throughput: steps in each second of the window."""
+        """The throughput in the window, in steps per second."""
         return self.steps / self.length_us * _US_PER_S if self.length_us > 0 else math.nan
 
 
@@ -70,15 +70,12 @@ def window(steps: pd.DataFrame) -> Window | None:
 
 
 def window_of(run: Run, host: str | None = None) -> Window | None:
-    """The window of a run, on one host or, of several, on the one that holds the others up."""
+    """The window of a run on one host; by default, on the straggler."""
     return window(steps_of_straggler(run.table("steps", host=host))) if run.info.has_steps else None
 
 
 def in_words(baseline: Window | None, candidate: Window | None, *, has_changed: bool) -> str:
-    """A sentence on the time between steps: where it is more than `WORTH_SAYING` of either window, or `has_changed`.
-
-    Empty where there is nothing to mention.
-    """
+    """A sentence on the time between steps if it `has_changed` or exceeds `WORTH_SAYING`, else empty."""
     known = [found for found in (baseline, candidate) if found is not None]
     if not (has_changed or any(found.share > WORTH_SAYING for found in known)):
         return ""

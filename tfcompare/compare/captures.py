@@ -1,4 +1,4 @@
-"""All captures of each compared program, how far they are apart, and their series of step times."""
+"""The captures of each compared program, the variation between them, and their series of step times."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
 
 @dataclass(frozen=True)
 class Captures:
-    """One side's captures: the run that is shown, and more of the same program, with the host of each that counts."""
+    """One side's captures: the displayed run and its replicates, with the compared host of each."""
 
     runs: tuple[Run, ...]
     hosts: tuple[str | None, ...]
 
     @property
     def positions(self) -> range:
-        """Of the captures."""
+        """The positions of the captures."""
         return range(len(self.runs))
 
     def steps(self, position: int) -> pd.DataFrame:
-        """`step` and `duration_us` of the steps of one capture that count."""
+        """`step` and `duration_us` of the included steps of one capture."""
         run, host = self.runs[position], self.hosts[position]
         steps = run.steps if host is None else run.table("steps", host=host)
         return steps[steps["included"].astype(bool)]
 
     @property
     def has_steps(self) -> bool:
-        """Whether the steps of all captures were marked."""
+        """Whether all captures have step markers."""
         return all(run.info.has_steps for run in self.runs)
 
     @property
     def step_times_us(self) -> list[Floats]:
-        """A series of step times for each capture, empty ones where steps are not marked."""
+        """A series of step times for each capture, empty if it has no step markers."""
         if not self.has_steps:
             return [np.zeros(0) for _ in self.runs]
         return [self.steps(i)["duration_us"].to_numpy(np.float64) for i in self.positions]
@@ -59,9 +59,9 @@ class Captures:
 
 @dataclass(frozen=True)
 class Replicates:
-    """More captures of the programs of runs, by the run's id, and what is assumed of how far captures are apart.
+    """Further captures of the programs of runs, by the run's id, and the assumed variation between captures.
 
-    `spread`: the standard deviation between captures of one program, in place of what is declared for the device.
+    `spread`: the standard deviation between captures of one program, which overrides the default of the device.
     """
 
     of_run: Mapping[str, Sequence[Run]] = field(default_factory=dict)
@@ -71,9 +71,9 @@ class Replicates:
     )
 
     def captures(self, run: Run, host: str | None) -> Captures:
-        """The run and its replicates, each capture once, in an order that does not depend on how they were given.
+        """The run and its replicates, without duplicates, in an order independent of that of the arguments.
 
-        With `host`, each replicate on the counterpart of that host; one that has none is left out.
+        With `host`, each replicate is restricted to its counterpart of that host; those without one are left out.
         """
         once = {r.content_id: r for r in self.of_run.get(run.id, ()) if r.content_id != run.content_id}
         runs = [run, *(once[content] for content in sorted(once))]
@@ -84,7 +84,7 @@ class Replicates:
         return Captures(tuple(r for r, _ in there), tuple(h for _, h in there))
 
     def spread_between(self, baseline: Run, candidate: Run, *, on_host: bool = False) -> Spread:
-        """The assumed spread between captures of these two programs: of their steps, or of what the host does."""
+        """The assumed spread between captures of these two programs, for step times or, with `on_host`, host times."""
         if self.spread is not None:
             return Spread(self.spread, "as set")
         types = baseline.info.device_type, candidate.info.device_type
@@ -96,7 +96,7 @@ class Replicates:
         return any(one.is_under_load for one in (run, *self.of_run.get(run.id, ())))
 
     def cells(self, captures: Captures, position: int, table: str) -> StepCells:
-        """The step cells of one capture, of a replicate under the names of the run that is shown."""
+        """The step cells of one capture; those of a replicate have the names of the displayed run."""
         (shown, its_host), (run, host) = ((captures.runs[i], captures.hosts[i]) for i in (0, position))
         if not position:
             return shown.step_cells(table, host=its_host)
@@ -109,7 +109,7 @@ class Replicates:
 def counterparts_of_host(
     baseline: Run, candidates: tuple[Run, ...], host: str | None
 ) -> tuple[dict[str, str | None], list[str]]:
-    """Each candidate's counterpart of the baseline's host, and a note for each that has another name."""
+    """Each candidate's counterpart of the baseline's host, and a note for each with a different name."""
     if host is None:
         return {run.id: None for run in candidates}, []
     if host not in baseline.host_names:
@@ -140,7 +140,7 @@ def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Repli
 def time_verdict(
     sides: tuple[Captures, Captures], series: tuple[Sequence[Floats], Sequence[Floats]], test: ChangeTest
 ) -> Verdict:
-    """The test's verdict on single times of two runs, one series for each capture of baseline and candidate."""
+    """The test's verdict on individual times of two runs, one series for each capture of baseline and candidate."""
     if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
         return SAME_CAPTURE
     if test.of == "steps" and not all(side.has_steps for side in sides):
@@ -149,9 +149,9 @@ def time_verdict(
 
 
 def typical_step_us(captures: Captures) -> float:
-    """The typical step of a run, in microseconds; with more captures of its program the geometric mean of theirs all.
+    """The typical step of a run in microseconds; with replicates, the geometric mean over all captures.
 
-    The ratio of two sides is that of their verdict. NaN where steps are not marked, or none counts.
+    The ratio of two sides equals the ratio in their verdict. NaN without step markers or included steps.
     """
     series = captures.step_times_us
     if not all(len(steps) and (steps > 0).any() for steps in series):
@@ -161,7 +161,7 @@ def typical_step_us(captures: Captures) -> float:
 
 
 def caveat(baseline: Run, candidate: Run) -> str:
-    """What keeps any verdict on the two runs' times from being one on the program; empty where nothing does."""
+    """Why verdicts on the two runs' times do not apply to the program itself; empty if they do."""
     hard = [m.label.lower() for m in mismatches(baseline, candidate) if m.is_hard]
     if not hard:
         return ""

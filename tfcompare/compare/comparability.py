@@ -1,4 +1,4 @@
-"""What keeps two runs from telling of the program alone: other machines, other steps, another batch."""
+"""Differences that make two runs hard to compare: other devices, step markers or batch sizes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Something in which the runs differ: what it is in each, and what that means for the comparison.
+    """A property in which the runs differ: its value in each run, and the consequence for the comparison.
 
-    `is_hard`: times differ by it alone, so that no verdict on a time is one on the program.
+    `is_hard`: the property alone changes times, so that verdicts on times do not apply to the program itself.
     """
 
     label: str
@@ -33,7 +33,7 @@ _SHAPE = re.compile(r"\[[^\]]*\]")
 
 
 def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
-    """All of them, the hard ones first."""
+    """All mismatches between two runs, the hard ones first."""
     found = [
         Mismatch(fact.label, ours, theirs, fact.meaning, fact.is_hard)
         for fact in _FACTS
@@ -45,9 +45,9 @@ def mismatches(baseline: Run, candidate: Run) -> list[Mismatch]:
 
 
 def batch_size(run: Run) -> int | None:
-    """The first dimension of what the program's first input pipeline hands out, where all its components share it.
+    """The first dimension of the elements of the program's first input pipeline, if all components share it.
 
-    None where the profile does not tell, and where the elements have no such dimension.
+    None if the profile does not show it, or if the elements have no common first dimension.
     """
     rows = run.table("tf_data")
     roots = rows[(rows["execution"] == 0) & (rows["parent_id"] == "") & rows["pipeline"].str.startswith("Host:")]
@@ -61,7 +61,7 @@ def batch_size(run: Run) -> int | None:
 @dataclass(frozen=True)
 class _Fact:
     label: str
-    of: Callable[[Run], str]  # empty where the profile does not tell
+    of: Callable[[Run], str]  # empty if unknown
     meaning: str
     is_hard: bool
 
@@ -71,7 +71,7 @@ def _count(number: int | None) -> str:
 
 
 def _device_ops(run: Run) -> str:
-    """Whether the device told what it did; nothing of a run without one."""
+    """Whether the device reported its ops; empty for a run without a device."""
     if run.info.device_type == "CPU":
         return ""
     ops = run.table("op_stats")

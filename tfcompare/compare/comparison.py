@@ -1,4 +1,4 @@
-"""compare: one baseline beside one or more candidates, as diffs, coverage and a sentence on each."""
+"""`compare` and `Comparison`: the diffs, coverage and verdicts of one baseline and its candidates."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ def compare(
     spread: float | None = None,
     by_hand: ByHand | None = None,
 ) -> Comparison:
-    """Compare each candidate with the baseline.
+    """Compares each candidate with the baseline.
 
-    Sums (times and counts added up over the profile) are put per step, which needs step markers in every run; where a
-    run has none, the comparison is per run and `Comparison.notes` says so. Per `device` they are divided by the number
-    of devices that computed. `host` keeps to one of the baseline's hosts,
-    and to its counterpart in each candidate: the host of that name, else the one at the same place where both runs have
-    equally many hosts.
+    Sums (times and counts over the whole profile) are given per step, which requires step markers in every run. If a
+    run has none, the comparison is per run and `Comparison.notes` reports it. Per `device`, sums are divided by the
+    number of devices that computed. `host` restricts the comparison to one of the baseline's hosts and its counterpart
+    in each candidate: the host of that name, else the one at the same position if both runs have the same number of
+    hosts.
 
-    `repeats` gives, for the id of any of these runs, more recordings of the same program: verdicts then rest on all of
-    them. `spread` is the standard deviation between recordings of one program, as a share, in place of what is declared
-    for the device (`docs/verdicts.md`).
+    `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well.
+    `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
+    device (`docs/verdicts.md`).
 
-    `by_hand` gives, for the id of a candidate, what is said by hand of names: which of its ops, or kernels of an op, is
-    which of the baseline's, and which is not (`by_hand.Choice`). It goes before all that is found; of choices that
-    contradict each other the last one counts, and those of names that a run does not have are told in `notes`.
+    `by_hand` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match or do
+    not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the last one
+    wins; choices about names that a run lacks are reported in `notes`.
 
-    Raises `TfcompareError` without a candidate or with one given twice, `Unknown` for a `per`, `host` or candidate
-    there is not.
+    Raises `TfcompareError` without candidates or with duplicate ones, `Unknown` for an unknown `per`, `host` or
+    candidate.
     """
     if not candidates:
         raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
@@ -114,37 +114,42 @@ class Comparison:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that a reader of the figures has to know, on what they are per and how names were normalised."""
+        """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
         names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
         return (*self._notes, *dict.fromkeys(names))
 
     def per_occurrence(self, name: str) -> pd.DataFrame:
-        """The diff of a table that counts occurrences, its other sums divided by them (`<metric>_per_occurrence`).
+        """The diff of a table with sums divided by occurrences (`<metric>_per_occurrence`).
 
-        Raises as `table` does, and `TfcompareError` for a table that counts none.
+        Raises the errors of `table`, and `TfcompareError` for a table without occurrences.
         """
         return per_occurrence(self.table(name), schema.table(name))
 
     def table(self, name: str) -> pd.DataFrame:
-        """The diff of a table, all candidates below one another.
+        """The diff of a table, with the rows of all candidates concatenated.
 
-        Columns: `candidate`; the table's keys, and `<key>_candidate` for keys that may differ between paired rows (an
-        added row has the candidate's keys, under the baseline's name for the host); for each metric
-        `<metric>_baseline` and `<metric>_candidate`, for numbers also `<metric>_delta` (candidate − baseline) and
-        `<metric>_ratio` (candidate ÷ baseline; 1 where both are 0, infinite where only the baseline is); `status`
-        (`matched`, `added`, `removed`); `match` (`by hand`, `exact`, `canonical`, `structural`, `probable`, `position`;
-        empty without a pair);
-        in `op_stats` and `kernel_stats` `interval_low` and `interval_high` (of the headline metric's ratio, missing
-        where it was not tested); `verdict` (`faster`, `slower`, `same`, `unclear`, `untested`, of bytes `less`, `more`;
-        empty without a pair, and in tables without a headline metric); `evidence` (`single`, `replicates`: whether
-        there are enough captures for a plain claim; empty where nothing was tested). Of `tf_data` the slowest execution
-        of each pipeline is compared.
+        Columns:
 
-        Per step, a sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it
-        holds what ran between steps too. Cells of an absent side are missing. Of `steps`, those set aside are left out.
-        Rows come in the order of the candidates, the largest change of the headline metric first.
+        - `candidate`;
+        - the table's keys, and `<key>_candidate` for keys that may differ between matched rows (an added row has the
+          candidate's keys, but the baseline's name for the host);
+        - `<metric>_baseline` and `<metric>_candidate` for each metric; for numbers also `<metric>_delta` (candidate −
+          baseline) and `<metric>_ratio` (candidate ÷ baseline; 1 if both are 0, infinite if only the baseline is);
+        - `status`: `matched`, `added`, `removed`;
+        - `match`: `by hand`, `exact`, `canonical`, `structural`, `probable`, `position`; empty for unmatched rows;
+        - in `op_stats` and `kernel_stats`, `interval_low` and `interval_high`: the confidence interval of the headline
+          metric's ratio, missing if it was not tested;
+        - `verdict`: `faster`, `slower`, `same`, `unclear`, `untested`, or `less` and `more` for bytes; empty for
+          unmatched rows and in tables without a headline metric;
+        - `evidence`: `single` or `replicates`, depending on whether there are enough captures for a definite claim;
+          empty if nothing was tested.
 
-        Raises `Unknown` for a table there is not, `TfcompareError` for one that has no diff.
+        For `tf_data`, the slowest execution of each pipeline is compared. Excluded `steps` are left out. Per step, a
+        sum is named `<metric>_per_step` and is the total over the run ÷ the number of all its steps, so it includes the
+        time between steps. Cells of an absent side are missing. Rows are sorted by candidate, then by the change of the
+        headline metric, largest first.
+
+        Raises `Unknown` for an unknown table, `TfcompareError` for one without a diff.
         """
         table = schema.table(name)
         if not table.has_diff:
@@ -167,25 +172,25 @@ class Comparison:
 
     @cached_property
     def verdict(self) -> dict[str, Verdict]:
-        """For each candidate's id, whether its step time differs from the baseline's."""
+        """The verdict on the step time of each candidate, by its id."""
         ours = self.captures(self.baseline)
         return {run.id: step_time_verdict(ours, self.captures(run), self._replicates) for run in self.candidates}
 
     def group_verdicts(self, groups: Groups) -> pd.DataFrame:
-        """Verdicts on groups of ops or kernels: the judge that `movers.group_diff` and its like take.
+        """The verdicts on groups of ops or kernels; can be passed as `judge` to functions such as `group_diff`.
 
-        Columns `verdict`, `evidence`, `interval_low`, `interval_high`, a row a group. The groups of a candidate are one
-        family.
+        Columns: `verdict`, `evidence`, `interval_low`, `interval_high`; one row per group. The groups of a candidate
+        are tested as one family.
         """
         run = self._candidate(groups.candidate)
         sides = self.captures(self.baseline), self.captures(run)
         return group_verdicts(groups, sides, self._replicates, self.per_step(groups.ratios, run))
 
     def time_verdict(self, candidate: Run, series: tuple[list[Floats], list[Floats]], of: str) -> Verdict:
-        """A verdict on the mean of single times that the host takes, such as of calls to an input pipeline.
+        """A verdict on the mean of individual host times, such as calls to an input pipeline.
 
-        Each side of `series` holds those of one capture or more, in the order of time; `of` says what they are of
-        (`steps`, `calls`).
+        Each side of `series` holds one series per capture, in chronological order; `of` names what is timed (`steps`,
+        `calls`).
         """
         sides = self.captures(self.baseline), self.captures(candidate)
         spread = self._replicates.spread_between(self.baseline, candidate, on_host=True)
@@ -193,18 +198,18 @@ class Comparison:
         return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
 
     def captures(self, run: Run) -> Captures:
-        """One of the runs and its replicates, with the host of each that is compared."""
+        """One of the runs and its replicates, with the compared host of each."""
         return self._replicates.captures(run, self.host_of(run))
 
     def per_step(self, ratios: pd.Series, candidate: Run) -> pd.Series:
-        """Ratios of sums as the diffs have them, as ratios of the time per step: that is what verdicts are about."""
+        """Converts ratios of sums, as in diffs, to ratios of the time per step, which verdicts refer to."""
         if self.per == "step":
             return ratios
         divisors = self._divisor(candidate) / self._divisor(self.baseline)
         return ratios * divisors * (self._step_count(self.baseline) / self._step_count(candidate))
 
     def _divisor(self, run: Run) -> int:
-        """What sums of a run are divided by."""
+        """The number by which sums of a run are divided."""
         if self.per == "step":
             return self._step_count(run)
         return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
@@ -214,7 +219,7 @@ class Comparison:
         return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
 
     def repeats_of(self, run: Run) -> tuple[Run, ...]:
-        """The other captures of the same program that count beside one of the runs, each once."""
+        """The accepted replicates of one of the runs, without duplicates."""
         return self.captures(run).runs[1:]
 
     def host_of(self, run: Run) -> str | None:
@@ -222,13 +227,13 @@ class Comparison:
         return self.host if run.id == self.baseline.id else self._hosts[run.id]
 
     def mismatches(self, candidate: Run) -> list[Mismatch]:
-        """What keeps the two runs from telling of the program alone, the gravest first."""
+        """Differences that make the two runs hard to compare, the most serious first."""
         return mismatches(self.baseline, candidate)
 
     def headline(self, candidate: str | None = None) -> str:
-        """A sentence in Markdown on the candidate of that id (the first one when none is named).
+        """A Markdown sentence on the candidate with that id, by default the first one.
 
-        Raises `Unknown` for a run that is no candidate here.
+        Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         names = (self.baseline.name, run.name)
@@ -238,17 +243,17 @@ class Comparison:
         return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
 
     def doubt(self, candidate: str | None = None) -> str:
-        """Why the headline of that candidate is no verdict, in Markdown, to follow it; empty where it is one.
+        """Why the candidate's headline is not a verdict on the program, in Markdown, to follow it; empty if it is one.
 
-        Raises `Unknown` for a run that is no candidate here.
+        Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         return doubt(self.verdict[run.id], has_steps=has_steps(self.baseline.info) and has_steps(run.info))
 
     def typical_step_us(self, run: Run) -> float:
-        """The typical step of one of the runs, of the host that is compared; the verdict's ratio is that of two.
+        """The typical step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these.
 
-        See `estimates.TYPICAL_STEP`. NaN where no steps are marked.
+        See `estimates.TYPICAL_STEP`. NaN without step markers.
         """
         return typical_step_us(self.captures(run))
 
@@ -286,7 +291,7 @@ class Comparison:
         return self._judged(diff, table.name, candidate) if table.name in schema.STEP_TABLES else diff
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
-        """The diff with the verdicts that its rows' single steps allow: each row is tested as a group of its own."""
+        """The diff with verdicts from per-step data; each row is tested as a separate group."""
         metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
         rows = diff[diff["status"] == MATCHED]
         number = pd.Series(np.arange(len(rows)), rows.index)
@@ -297,7 +302,7 @@ class Comparison:
         return diff.assign(**columns)
 
     def pipelines(self, candidate: Run) -> dict[HostPipeline, str]:
-        """For each of the candidate's pipelines of tf.data, by (the baseline's host, name), the baseline's, if any."""
+        """Maps each matched tf.data pipeline of the candidate, (the baseline's host, name), to the baseline's."""
         ours = slowest_executions(self.baseline.table("tf_data", host=self.host))
         theirs = slowest_executions(candidate.table("tf_data", host=self._hosts[candidate.id]))
         return pair_pipelines(ours, with_hosts_of(ours, theirs))
@@ -315,7 +320,7 @@ class Comparison:
 def _applicable_choices(
     baseline: Run, candidates: tuple[Run, ...], by_hand: ByHand
 ) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
-    """The choices that can hold for each candidate, and a note on those that cannot."""
+    """The applicable choices for each candidate, and notes on those that do not apply."""
     runs = {run.id: run for run in candidates}
     if unknown := [run_id for run_id in by_hand if run_id not in runs]:
         raise Unknown("candidate", unknown[0], list(runs))

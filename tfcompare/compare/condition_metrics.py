@@ -1,4 +1,4 @@
-"""The metrics that a condition can be about: what each is in both runs, and how sure that is."""
+"""The metrics available in conditions, with their values in both runs and confidence intervals."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _MOST_LISTED = 8
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric of both runs in `unit` (`µs`, `bytes`, or empty for a count), NaN where it is not known.
+    """A metric of both runs in `unit` (`µs`, `bytes`, or empty for a count), NaN if unknown.
 
-    `verdict`: the change from baseline to candidate, its interval of no width where it is known exactly; `level`: the
-    candidate by itself. `is_missing`: neither run has what the metric is about, which the reasons tell.
+    `verdict`: the change from baseline to candidate, with an interval of width 0 if it is exact; `level`: the value of
+    the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain.
     """
 
     unit: str
@@ -50,7 +50,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Pair:
-    """The two runs that are compared, on one host each or on all."""
+    """The two compared runs, on one host each or on all hosts."""
 
     baseline: Captures
     candidate: Captures
@@ -63,7 +63,7 @@ class Pair:
 
     @property
     def sides(self) -> tuple[Captures, Captures]:
-        """Baseline and candidate, with the host of each."""
+        """The captures of baseline and candidate, with the host of each."""
         return self.baseline, self.candidate
 
     @property
@@ -74,7 +74,10 @@ class Pair:
 
 @dataclass(frozen=True)
 class Metric:
-    """`form`: how it is written; `unit`: of its values; `measure`: finds it, with what stands behind the colon."""
+    """A metric: its syntax (`form`), the `unit` of its values, and the function that computes it.
+
+    `measure` takes the two runs and the pattern after the colon.
+    """
 
     form: str
     unit: str
@@ -82,13 +85,13 @@ class Metric:
 
 
 def _step_time(pair: Pair, _: str) -> Measured:
-    """The typical step: the mean after outliers were clipped."""
+    """The typical step: the mean after outliers are clipped."""
     ours, theirs = (side.step_times_us for side in pair.sides)
     return _timed(pair, ours, theirs, robust_sides, "steps")
 
 
 def _time_between_steps(pair: Pair, _: str) -> Measured:
-    """Time per step that is in no step, from the first step to the last; of several hosts, on the straggler."""
+    """The time between steps, per step; on the straggler if there are several hosts."""
     ours, theirs = ([_gaps(side, i) for i in side.positions] for side in pair.sides)
     if not all(side.has_steps for side in pair.sides):
         return _untested(TIME, NO_STEPS.reason)
@@ -105,7 +108,7 @@ def _input_latency(pair: Pair, _: str) -> Measured:
     ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
     if not len(ours[0]) and not len(theirs[0]):
         return _missing(TIME, "neither run has calls of an input pipeline of tf.data")
-    # Calls that wait for an element are often few and long: it is their share that counts, so none is moved.
+    # Calls that wait for an element are often few and long, and matter for the mean, so outliers are not clipped.
     return _timed(pair, ours, theirs, plain_sides, "calls", on_host=True)
 
 
@@ -116,7 +119,7 @@ def _slowest_calls(side: Captures, position: int) -> Floats:
 
 
 def _peak_memory(pair: Pair, pattern: str) -> Measured:
-    """The largest peak of the memories that both runs have, or of all where they share none."""
+    """The largest peak among the memories that both runs have, or among all if they have none in common."""
     every = [_peaks(side) for side in pair.sides]
     ours, theirs = (peaks[[fnmatchcase(name, pattern or "*") for name in peaks.index]] for peaks in every)
     known = sorted({*every[0].index, *every[1].index})
@@ -136,7 +139,7 @@ def _peak_memory(pair: Pair, pattern: str) -> Measured:
 
 
 def _peaks(side: Captures) -> pd.Series:
-    """The peak of each memory, of those of one name on several hosts the largest."""
+    """The peak of each memory; the largest if several hosts have a memory of that name."""
     memories = side.runs[0].table("memory_summary", host=side.hosts[0])
     return memories.groupby("memory_id")["peak_bytes"].max()
 
@@ -146,7 +149,7 @@ def _largest(peaks: pd.Series) -> float:
 
 
 def _kernel_launches(pair: Pair, _: str) -> Measured:
-    """Launches per step, of all steps: a profile's sum says nothing where it is not known how many steps it holds."""
+    """Launches per step, over all steps; a profile's sum is not comparable if its number of steps is unknown."""
     kernels = [side.runs[0].table("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
     before, after = (
         counts.sum() / _all_steps(side) if len(counts) and side.has_steps else math.nan
@@ -168,12 +171,12 @@ def _all_steps(side: Captures) -> int:
 
 
 def _op_time(pair: Pair, pattern: str) -> Measured:
-    """Self time per step of the ops whose name or type matches, on host and devices."""
+    """The self time per step of the ops whose name or type matches, on host and devices."""
     return _rows_time(pair, "op_stats", ("op_name", "op_type"), pattern, "an op whose name or type")
 
 
 def _kernel_time(pair: Pair, pattern: str) -> Measured:
-    """Time per step of the kernels whose name matches."""
+    """The time per step of the kernels whose name matches."""
     return _rows_time(pair, "kernel_stats", ("kernel_name",), pattern, "a kernel whose name")
 
 
@@ -203,7 +206,7 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
     )
     on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
     measured = _timed(pair, ours, theirs, plain_sides, "steps", on_host=on_host)
-    # What one run has no op for is missing there, not 0, though its absence is a change like any other.
+    # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
     before, after = (
         value if m.any() else math.nan
         for m, value in zip(matching, (measured.baseline, measured.candidate), strict=True)
@@ -220,7 +223,7 @@ def _matching(keys: pd.DataFrame, names: tuple[str, ...], pattern: str) -> npt.N
 
 
 def _summed(cells: StepCells, chosen: npt.NDArray[np.bool_], steps: npt.NDArray[np.int64]) -> Floats:
-    """The time of the chosen rows together in each of these steps."""
+    """The total time of the chosen rows in each step."""
     marked = StepCells(cells.keys.assign(is_chosen=chosen), cells.cells)
     series: Floats = step_series(pd.DataFrame({"is_chosen": [True]}), marked, steps)[0]
     return series
@@ -246,7 +249,7 @@ def _timed(
 
 
 def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
-    """What is known exactly: no interval, or rather one of no width."""
+    """An exactly known metric, with an interval of width 0."""
     of_candidate = after if of_candidate is None else of_candidate
     known = Level(of_candidate, of_candidate, of_candidate, reason)
     if math.isnan(before) or math.isnan(after):
@@ -266,7 +269,7 @@ def _missing(unit: str, reason: str) -> Measured:
 
 
 def _nothing_like(pattern: str, what: str, kind: str, known: Iterable[str]) -> str:
-    """That nothing matches, and which of the `known` names may be meant, or else some of them."""
+    """A sentence that nothing matches, with similar names from `known` as suggestions, or else a few of them."""
     known = [name for name in known if name]
     if not pattern or not known:
         return f"neither run has a record of {kind}"
@@ -294,4 +297,4 @@ METRICS = {
     "op:": Metric("op:PATTERN", TIME, _op_time),
     "kernel:": Metric("kernel:PATTERN", TIME, _kernel_time),
 }
-"""By name, with a colon where a pattern follows."""
+"""All metrics by name; the name ends with a colon if a pattern follows."""

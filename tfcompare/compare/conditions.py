@@ -1,8 +1,8 @@
-"""Conditions on two runs, such as `step_time>+5%`: parsed, and checked.
+"""Parses and checks conditions on two runs, such as `step_time>+5%`.
 
 A percentage is compared with the change, candidate ÷ baseline − 1; any other value with the candidate alone. A
-condition says what must not be, so one that is met has `failed`. What has an interval fails only where all of it meets
-the condition.
+condition describes a failure: if it is met, the check has `failed`. A metric with a confidence interval fails only if
+the whole interval meets the condition.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FAILED = "failed"
 MISSING = "missing"
 
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
-"""What is reported where no condition is given."""
+"""The metrics that are reported if no condition is given."""
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -42,7 +42,7 @@ UNITS = {
     BYTES: {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     COUNT: {"": 1.0},
 }
-"""What a value can be given in, by the metric's unit, and how much of that it is."""
+"""The units accepted in conditions, by the metric's unit, with their factors."""
 
 _CONDITION = re.compile(
     r"(?P<metric>.+?)\s*(?P<operator>>=|<=|>|<)\s*"
@@ -53,9 +53,9 @@ _CHARACTERS = str.maketrans({"\N{GREEK SMALL LETTER MU}": "µ", "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class Condition:
-    """`text` as it was written; `metric` a key of `METRICS`, with its `pattern` where it takes one.
+    """A parsed condition: `text` is its original form, `metric` a key of `METRICS`, `pattern` the metric's pattern.
 
-    `threshold`: candidate ÷ baseline where `is_change`, else a value in the metric's unit.
+    `threshold`: candidate ÷ baseline if `is_change`, else a value in the metric's unit.
     """
 
     text: str
@@ -68,8 +68,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`, `reason` what it
-    rests on.
+    """The result of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`.
 
     Without a condition, `outcome` is the verdict on the change.
     """
@@ -81,28 +80,28 @@ class Finding:
 
     @property
     def candidate(self) -> float:
-        """The candidate's value that was judged."""
+        """The candidate's value that was checked."""
         return self.measured.candidate if self.is_change else self.measured.level.value
 
     @property
     def is_change(self) -> bool:
-        """Whether the change was judged, and not the candidate alone."""
+        """Whether the change was checked instead of the candidate's value alone."""
         return self.condition is None or self.condition.is_change
 
     @property
     def reason(self) -> str:
-        """What the outcome rests on, in one line."""
+        """The basis of the outcome, in one line."""
         return self.measured.verdict.reason if self.is_change else self.measured.level.reason
 
     @property
     def margin(self) -> float:
-        """The change in question, as a share: the condition's, else a usual one."""
+        """The change to detect, as a share: the condition's threshold, else `USUAL_MARGIN`."""
         size = abs(self.condition.threshold - 1) if self.condition is not None and self.condition.is_change else 0.0
         return round(size, 12) or USUAL_MARGIN
 
     @property
     def basis(self) -> str:
-        """The reason, how many captures there were, what they could detect and, if unclear, how many could tell."""
+        """The reason, the captures and their sensitivity and, if unclear, how many captures would be needed."""
         found = self.measured.verdict.sensitivity
         if found is None or not self.is_change:
             return self.reason
@@ -112,26 +111,26 @@ class Finding:
 
 @dataclass(frozen=True)
 class Findings:
-    """All findings on two runs; `notes` are sentences that a reader of them has to know."""
+    """All findings on two runs; `notes` are sentences that help to read them."""
 
     found: tuple[Finding, ...]
     notes: tuple[str, ...]
 
     def passed(self, *, strict: bool) -> bool:
-        """Whether no condition failed and none is missing; if `strict`, all of them have to be known not to fail."""
+        """Whether no condition is failed or missing; if `strict`, whether all conditions passed."""
         bad = {FAILED, MISSING, UNCLEAR, UNTESTED} if strict else {FAILED, MISSING}
         return not any(f.outcome in bad for f in self.found if f.condition is not None)
 
     @property
     def missing(self) -> tuple[Finding, ...]:
-        """Conditions on what neither run has, so that they cannot be what was meant."""
+        """Conditions on metrics that neither run has, which are probably mistakes."""
         return tuple(f for f in self.found if f.outcome == MISSING)
 
 
 def parse_condition(text: str) -> Condition:
-    """The condition that `text` writes out: `METRIC OP PERCENT%` or `METRIC OP VALUE`.
+    """Parses a condition: `METRIC OP PERCENT%` or `METRIC OP VALUE`.
 
-    Raises `Unknown` for a metric there is not, `TfcompareError` for what is no condition.
+    Raises `Unknown` for an unknown metric, `TfcompareError` for an invalid condition.
     """
     match = _CONDITION.fullmatch(text.translate(_CHARACTERS).strip())
     if match is None:
@@ -148,7 +147,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def forms() -> list[str]:
-    """How the metrics that a condition can be about are written."""
+    """The syntax of all metrics."""
     return [metric.form for metric in METRICS.values()]
 
 
@@ -169,12 +168,12 @@ def check(
     spread: float | None = None,
     repeats: Mapping[str, Sequence[Run]] | None = None,
 ) -> Findings:
-    """Check the conditions, in their order, on two runs; without any, give the verdicts on `WITHOUT_CONDITIONS`.
+    """Checks the conditions on two runs, in order; without conditions, returns verdicts on `WITHOUT_CONDITIONS`.
 
-    `host` keeps to one of the baseline's hosts and to its counterpart; `spread` is the standard deviation between
-    captures of one program, as a share, in place of what is declared for the device; `repeats` gives, for the id of
-    either run, more captures of its program, on which verdicts on times then rest too. Raises `Unknown` for a host that
-    a run does not have.
+    `host` restricts the check to one of the baseline's hosts and its counterpart; `spread` is the standard deviation
+    between captures of one program, as a share, which overrides the default of the device; `repeats` maps the id of
+    either run to further captures of its program, which verdicts on times then use as well. Raises `Unknown` for a host
+    that a run does not have.
     """
     theirs = _counterpart(baseline, candidate, host)
     replicates = Replicates(dict(repeats or {}), spread)
@@ -212,8 +211,11 @@ def _verdict_on(name: str, pair: Pair) -> Finding:
 
 
 def outcome(condition: Condition, measured: Measured) -> str:
-    """`failed` where the whole interval meets the condition, `unclear` where only the estimate does, else `passed`;
-    `untested` without an interval, `missing` where neither run has what it is about."""
+    """The outcome of a condition.
+
+    `failed` if the whole interval meets the condition, `unclear` if only the estimate does, else `passed`; `untested`
+    without an interval, `missing` if neither run has the metric.
+    """
     if measured.is_missing:
         return MISSING
     change, level = measured.verdict, measured.level

@@ -1,4 +1,4 @@
-"""The diff of one table: baseline and candidate side by side, in the columns of DESIGN section 2."""
+"""Computes the diff of one table for a baseline and a candidate."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tfcompare.schema import STEP_TABLES, Column, Table
 MATCHED = "matched"
 ADDED = "added"
 INTERVAL = ("interval_low", "interval_high")
-"""The interval of the headline metric's ratio, missing where it was not tested."""
+"""The columns of the confidence interval of the headline metric's ratio, missing if it was not tested."""
 VERDICT = ("verdict", "evidence", *INTERVAL)
-"""What is known of a row's change; `evidence` is missing where nothing was tested."""
+"""The columns of a row's verdict; `evidence` is missing if nothing was tested."""
 REMOVED = "removed"
 
 _TWO_SIDED_KEYS = {
@@ -30,15 +30,15 @@ _TWO_SIDED_KEYS = {
     "tf_data_pipelines": ("pipeline",),
     "tf_data": ("pipeline", "iterator_id"),
 } | {table: naming.two_sided for table, naming in NAMINGS.items()}
-"""Keys that may differ between paired rows: `<key>` is then the baseline's, and `<key>_candidate` stands beside it."""
+"""Keys that may differ between matched rows: `<key>` holds the baseline's value, `<key>_candidate` the candidate's."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One run's rows of a table, and what its sums are divided by: its steps or devices, or 1 for figures per run.
+    """One run's rows of a table, and the divisor of its sums: its number of steps or devices, or 1 for sums per run.
 
-    `pipelines`, of a candidate whose table has pipelines, are their counterparts; those without one are added.
-    `evidence` tells ops apart beside their names.
+    `pipelines` are the matched pipelines of a candidate whose table has pipelines; unmatched ones are added.
+    `evidence` helps to identify ops beyond their names.
     """
 
     frame: pd.DataFrame
@@ -48,7 +48,7 @@ class Side:
 
 
 def metric_name(column: Column, per: str) -> str:
-    """The metric's name in a diff, before `_baseline` and its like: sums are per step or device unless per run."""
+    """The metric's name in a diff, without suffixes such as `_baseline`: sums are per step or device unless per run."""
     return f"{column.name}_per_{per}" if column.kind == "sum" and per != "run" else column.name
 
 
@@ -73,9 +73,9 @@ def diff_table(
     identical: bool,
     by_hand: Sequence[Choice] = (),
 ) -> pd.DataFrame:
-    """The diff of one pair of runs, sorted by the headline metric's change, then its size, then the keys.
+    """The diff of two runs, sorted by the headline metric's change, then its size, then the keys.
 
-    `by_hand` is what is said of names, as `pair_rows` takes it.
+    `by_hand` are the manual choices for `pair_rows`.
     """
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
@@ -98,7 +98,7 @@ def diff_table(
 
 
 def ratio(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
-    """candidate ÷ baseline: 1 where both are 0, infinite where only the baseline is, NaN where one is absent."""
+    """candidate ÷ baseline: 1 if both are 0, infinite if only the baseline is, NaN if one is absent."""
     ours, theirs = (side.to_numpy(np.float64, na_value=np.nan) for side in (baseline, candidate))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         quotient = theirs / ours
@@ -106,12 +106,12 @@ def ratio(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
 
 
 def change(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
-    """candidate − baseline as float64, an absent side counting as 0: a measure to rank by, not a finding."""
+    """candidate − baseline as float64, with an absent side as 0: for ranking only, not a result."""
     return candidate.astype("float64").fillna(0.0) - baseline.astype("float64").fillna(0.0)
 
 
 def largest_change_first(diff: pd.DataFrame, metric: str, keys: list[str]) -> pd.DataFrame:
-    """The rows by how much the metric changed, then by its larger side, then by the keys."""
+    """The rows sorted by the metric's change, then by its larger side (both descending), then by the keys."""
     ours, theirs = diff[f"{metric}_baseline"], diff[f"{metric}_candidate"]
     size = pd.concat([ours, theirs], axis=1).astype("float64").max(axis=1)
     ranks = diff[keys].assign(change=-change(ours, theirs).abs(), size=-size)
@@ -131,7 +131,7 @@ def _metric_cells(metric: Column, baseline: Side, candidate: Side, pairing: Pair
 
 
 def _take(column: pd.Series, positions: npt.NDArray[np.intp]) -> pd.Series:
-    """The cells at these positions, missing at -1; integers and flags become nullable so that nothing is rounded."""
+    """The cells at these positions, missing at -1; integers and flags become nullable dtypes to avoid rounding."""
     if column.dtype.kind in "iu":
         column = column.astype("Int64")
     elif column.dtype.kind == "b":
@@ -145,7 +145,7 @@ def _labels(pairing: Pairing) -> dict[str, pd.Series]:
 
 
 def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bool) -> pd.Series:
-    """A word on each row. Bytes are exact, so they are compared; a time is not judged by a sum alone."""
+    """The verdict of each row: bytes are exact and compared directly; times are untested, since sums do not suffice."""
     rows = cells["status"].index
     if table.headline is None:
         return pd.Series(None, index=rows, dtype="str")
@@ -158,7 +158,7 @@ def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bo
 
 def _in_order(table: Table, diff: pd.DataFrame, per: str) -> pd.DataFrame:
     if table.name == "steps":
-        return diff  # in the order of their places, which the steps' numbers need not follow
+        return diff  # in order of position, which may differ from the order of step numbers
     keys = [c for c in diff.columns if c in table.keys or c.removesuffix("_candidate") in table.keys]
     if table.headline is None:
         return diff.sort_values(keys, ignore_index=True)

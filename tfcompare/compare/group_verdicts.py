@@ -1,4 +1,4 @@
-"""Verdicts on the rows of a diff, or on groups of them, by what they took in each step."""
+"""Verdicts on the rows of a diff, or on groups of rows, from their times in each step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfcompare.compare.stats.step_series import step_series
 from tfcompare.frames.steps.step_cells import StepCells
 
 _KEYS = {"op_stats": ["host_or_device", "op_type", "op_name"], "kernel_stats": list(schema.KERNEL_STATS.keys)}
-"""Tables that are known step by step, by the keys that tell their rows apart."""
+"""The tables with per-step data, with the keys that identify their rows."""
 
 
 def group_verdicts(
@@ -24,8 +24,8 @@ def group_verdicts(
 ) -> pd.DataFrame:
     """`verdict`, `evidence`, `interval_low` and `interval_high` of each group, tested as one family.
 
-    What a group took in a step is the sum over all its rows on that side. `displayed`: candidate ÷ baseline of each
-    group's time per step, as it is displayed. A group on one side only is untested.
+    A group's time in a step is the sum over all its rows on that side. `displayed`: the displayed ratio (candidate ÷
+    baseline) of each group's time per step. A group on one side only is untested.
     """
     baseline, candidate = (side.runs[0] for side in sides)
     if baseline.content_id == candidate.content_id:
@@ -48,8 +48,7 @@ def group_verdicts(
 
 
 def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Spread]:
-    """For each group the widest spread that counts for any of its rows; those with a `host_or_device` may run on the
-    host."""
+    """The widest spread among the rows of each group; rows with a `host_or_device` may run on the host."""
     rows = groups.rows
     hosts_rows = set(rows.index[rows["host_or_device"] == "Host"]) if "host_or_device" in rows else set()
     widest: dict[int, Spread] = {}
@@ -61,7 +60,7 @@ def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Sp
 
 
 def _series(groups: Groups, name: str, captures: Captures, replicates: Replicates) -> list[Floats]:
-    """What each group took in each step, (groups, steps) for each of the side's captures."""
+    """The time of each group in each step, as an array (groups, steps) for each capture of the side."""
     number = groups.number_of[name]
     rows = groups.rows.loc[number.index]
     keys = _KEYS[groups.table]

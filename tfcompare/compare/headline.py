@@ -1,4 +1,4 @@
-"""One sentence on what a change did to the step time."""
+"""The headline sentence on the change of the step time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 def step_time_headline(
     infos: tuple[RunInfo, RunInfo], times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict
 ) -> str:
-    """A sentence or two in Markdown: the typical step of both runs, and the change between them where there is one.
+    """One or two Markdown sentences on the typical steps of both runs and the change between them.
 
-    Of both, baseline first: `times_us`, their typical steps; `names`, what to call them. `verdict` is that on their
-    step times. Only a claim is worded as one.
+    `times_us` are the typical steps and `names` the displayed names, baseline first; `verdict` is the verdict on the
+    step times. A change is stated only if the verdict is a claim.
     """
     ours, theirs = (f"`{' '.join(name.replace('`', chr(39)).split())}`" for name in names)
     if verdict == IDENTICAL:
@@ -57,7 +57,7 @@ def _how_to_tell(verdict: Verdict) -> str:
 
 
 def doubt(verdict: Verdict, *, has_steps: bool) -> str:
-    """Why the headline is no verdict on the program; empty where it is one, or says so itself."""
+    """Why the headline is not a verdict on the program; empty if it is one, or if it already explains this."""
     if not has_steps:
         return ""
     sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
@@ -67,7 +67,7 @@ def doubt(verdict: Verdict, *, has_steps: bool) -> str:
 
 
 def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str]) -> list[str]:
-    """What besides the program may explain the difference."""
+    """Possible causes of the difference other than the program."""
     out = []
     for what, ours, theirs in (
         ("devices", baseline.device_type, candidate.device_type),
@@ -82,14 +82,14 @@ def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str])
 
 
 def has_steps(info: RunInfo) -> bool:
-    """Whether the run's steps were marked, so that a time per step can be told."""
+    """Whether the run has step markers, so that a time per step is known."""
     return info.has_steps and info.step_count > 0 and info.step_time_ms_median > 0
 
 
 def faster_or_slower(before: float, after: float, likely: str = "") -> str:
     """`is 14× faster than`, `is 2.3× slower than`, `takes 12 % less time per step than`, for two step times.
 
-    `likely` is empty, or `likely ` with its blank.
+    `likely` is empty, or `likely ` with a trailing space.
     """
     if before / after >= _IN_MULTIPLES_FROM:
         return f"is {likely}{_two_digits(before / after)}× faster than"
@@ -100,7 +100,7 @@ def faster_or_slower(before: float, after: float, likely: str = "") -> str:
 
 
 def step_marker_call(runs: Iterable[RunInfo]) -> str:
-    """The call that marks a step when it is recorded again: JAX's where any of the runs is JAX's, else TensorFlow's."""
+    """The API call that marks steps in a new capture: JAX's if any of the runs uses JAX, else TensorFlow's."""
     return _JAX_STEP if any(info.framework == "JAX" for info in runs) else _TENSORFLOW_STEP
 
 

@@ -1,4 +1,4 @@
-"""A diff of kernels added up over hosts and launches: by kernel, by op, or by both."""
+"""Sums a diff of kernels over hosts and launches: by kernel, by op, or by both."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ _PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "an
 def group_kernels(
     diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, by_hand: Sequence[Choice] = ()
 ) -> pd.DataFrame:
-    """A diff of `kernel_stats` added up over `kernel_name`, `op_name`, or both (`kernel_and_op`).
+    """A diff of `kernel_stats` grouped by `kernel_name`, `op_name`, or both (`kernel_and_op`).
 
-    Each side is added up first, then the sums are compared: counts and total times are sums (per step as in the diff),
-    the average is total ÷ count, shortest and longest are those of all rows, a flag is true where a row's is. What was
-    paired under two names counts under the baseline's, and so does what else has the candidate's name. `by_hand` is
-    the choices that the diff, of one candidate, was made with. Columns:
-    `candidate`, the keys (an empty `op_name` stands for kernels without one); of each metric `_baseline`, `_candidate`
-    and, but for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` where names differ), `verdict`,
-    `evidence`; with a `judge`, such as `Comparison.group_verdicts`, that is the group's own, with `interval_low` and
-    `interval_high`. The largest change of total time comes first.
+    Each side is summed first, then the sums are compared. Counts and total times are sums (per step as in the diff),
+    the average is total ÷ count, shortest and longest are taken over all rows, and a flag is true if any row's is. Rows
+    matched under two names count under the baseline's name, and so do all other rows with the candidate's name.
+    `by_hand` are the manual choices with which the diff (of one candidate) was made.
+
+    Columns: `candidate`, the keys (`op_name` is empty for kernels without an op); for each metric `_baseline`,
+    `_candidate` and, except for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` if names differ),
+    `verdict`, `evidence`. With a `judge`, such as `Comparison.group_verdicts`, each group is tested, and there are
+    `interval_low` and `interval_high`. The largest change of total time comes first.
 
     Raises `Unknown` for another `by`.
     """
@@ -70,7 +71,7 @@ def group_kernels(
 
 
 def counted_under(diff: pd.DataFrame, by: KernelGrouping = "op_name", by_hand: Sequence[Choice] = ()) -> pd.DataFrame:
-    """The `kernel_name` and `op_name` that each row of a diff of `kernel_stats` counts under, where grouped `by`."""
+    """The `kernel_name` and `op_name` under which each row of a diff of `kernel_stats` counts if grouped `by`."""
     names = with_distinct_names(diff, by_hand)[["kernel_name", "op_name"]].copy()
     for _, rows in diff.groupby("candidate", sort=False):
         added = rows.index[rows["status"] == ADDED]
@@ -83,7 +84,7 @@ def counted_under(diff: pd.DataFrame, by: KernelGrouping = "op_name", by_hand: S
 
 
 def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, by_hand: Sequence[Choice]) -> None:
-    """Write into `names` what added kernels count under that are paired or parted by hand."""
+    """Sets in `names` the names under which manually paired or separated kernels among the added rows count."""
     pairs, apart = counterparts(by_hand, 2), parted(by_hand, 2)
     taken = set(pairs.values())
     for row, op, kernel in zip(added.index, added["op_name"], added["kernel_name"], strict=True):
@@ -99,8 +100,7 @@ def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
 
 
 def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
-    """The baseline's name for each of the candidate's ops that has a counterpart: that of its paired kernels, else the
-    one that their names give."""
+    """Maps each matched op of the candidate to the baseline's name: by its matched kernels, else by op names."""
     time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
     sides = (
         pd.DataFrame({"op_name": ours["op_name"], _TOTAL: ours[f"{time}_baseline"]}),
@@ -115,9 +115,9 @@ def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
 
 
 def _kernels(rows: pd.DataFrame) -> dict[str, str]:
-    """The baseline's name for each kernel of the candidate that the baseline has under one other name.
+    """Maps each kernel of the candidate that has exactly one different name in the baseline to that name.
 
-    It has where rows were paired so, or where names are the same but for return type, arguments and compiler suffixes.
+    Names correspond if rows were matched, or if they differ only in return type, arguments and compiler suffixes.
     """
     ours = set(of_side(rows, "baseline")["kernel_name"])
     theirs = set(of_side(rows, "candidate")["kernel_name_candidate"])

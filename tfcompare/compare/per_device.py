@@ -1,4 +1,4 @@
-"""Figures of runs without steps: per device that computed, or per occurrence of an op."""
+"""Normalises sums of runs without steps: per computing device, or per occurrence of an op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PER_OCCURRENCE = "_per_occurrence"
 
 
 def computing_devices(run: Run, host: str | None = None) -> int:
-    """How many devices of a run have ops that are more than copies; of a run without such devices all, at least 1."""
+    """The number of devices with ops other than copies; if there are none, the number of all devices, at least 1."""
     busy = [device for device in run.devices if not _only_copies(run.table("op_stats", host=host, device=device))]
     return max(len(busy or run.devices), 1)
 
@@ -30,7 +30,7 @@ def _only_copies(ops: pd.DataFrame) -> bool:
 
 
 def devices_note(baseline: Run, candidates: tuple[Run, ...], host: str | None, per: str) -> str:
-    """A sentence on how many devices each run computed on, empty where that is the same number for all."""
+    """A sentence on the number of devices that each run computed on, empty if it is equal for all runs."""
     counts = {run.name: computing_devices(run, host if run is baseline else None) for run in (baseline, *candidates)}
     if len(set(counts.values())) < 2:
         return ""
@@ -43,7 +43,7 @@ def devices_note(baseline: Run, candidates: tuple[Run, ...], host: str | None, p
 
 
 def per_occurrence(diff: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """A diff whose sums are divided by the row's occurrences: they are named `<metric>_per_occurrence`.
+    """The diff with sums divided by the row's occurrences and named `<metric>_per_occurrence`.
 
     The largest change of the headline metric comes first. Raises `TfcompareError` for a table without occurrences.
     """

@@ -1,4 +1,4 @@
-"""More recordings of a compared run's program: which of them can be counted, and which side's names their rows have."""
+"""Replicates of the compared runs: checks which are usable, and renames their rows to match the compared run."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 _NO_COUNTERPART = " has no counterpart\0"
-"""Ends no name of an op."""
+"""A suffix that no op name has."""
 
 
 @dataclass(frozen=True)
 class Vetted:
-    """The repeats that count, by the id of the run that they repeat, and a sentence on each that does not."""
+    """The accepted replicates, by the id of their run, and a sentence on each rejected one."""
 
     repeats: dict[str, tuple[Run, ...]]
     refused: tuple[str, ...]
 
 
 def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vetted:
-    """The `repeats` of the compared runs less those that add nothing, or that were recorded otherwise.
+    """Checks the `repeats` of the compared runs and rejects unusable ones.
 
-    A copy of a recording at hand adds nothing; on another device or with another batch size it is no repeat
-    (`Mismatch.is_hard`); and with too few steps it would leave the verdict without a test.
+    Rejected are copies of a capture already in use, captures on another device or with another batch size
+    (`Mismatch.is_hard`), and captures with too few steps for a test.
     """
     called = _called([*compared, *(run for runs in repeats.values() for run in runs)])
     taken = {run.content_id: run for run in reversed(compared)}
@@ -67,17 +67,17 @@ def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[P
 
 
 def _called(runs: Sequence[Run]) -> dict[PurePath, str]:
-    """For each run's path its name, the one of the first run there; the path where another run has that name."""
+    """The display name of each run's path: the first run's name, or the path if another run has the same name."""
     named = {run.path: run.name for run in reversed(runs)}
     count = Counter(named.values())
     return {path: name if count[name] == 1 else str(path) for path, name in named.items()}
 
 
 def with_names_of(primary: Run, host: str | None, repeat: Run, host_of_repeat: str | None, table: str) -> StepCells:
-    """The step cells of a repeat, `op_stats` or `kernel_stats`, under the keys of the run that it repeats.
+    """The step cells of a replicate, `op_stats` or `kernel_stats`, with the keys of the run that it replicates.
 
-    A framework may number the ops of one program otherwise in each process (`conv2d_1`), so rows are paired as in a
-    diff; but for guesses, since nobody would see a wrong one. A row without a partner gets a name that none has.
+    A framework may number the ops of one program differently in each process (`conv2d_1`), so rows are matched as in a
+    diff, except for guesses, since a wrong one would go unnoticed. An unmatched row gets a unique name.
     """
     cells = repeat.step_cells(table, host=host_of_repeat)
     declared = schema.table(table)

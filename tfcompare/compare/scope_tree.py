@@ -1,4 +1,4 @@
-"""A diff of ops as a tree of name scopes, for icicles and treemaps."""
+"""Converts a diff of ops to a tree of name scopes, for icicle charts and treemaps."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from tfcompare.compare.matching.name_tree import MAX_DEPTH
 from tfcompare.schema import OP_STATS
 
 OWN_TIME = "(self)"
-"""The label of the leaf that holds the own time of an op whose name is a scope as well."""
+"""The label of the leaf with the self time of an op whose name is also a scope."""
 
 _IDS = ["candidate", "node", "parent", "label", "depth"]
 _PRESENCE = ["in_baseline", "in_candidate"]
 
 
 def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJudge | None = None) -> pd.DataFrame:
-    """One row for each scope and op of each candidate; IDLE is left out.
+    """One row for each scope and op of each candidate; IDLE is excluded.
 
     Columns: `candidate`; `node` (`Host/model/dense`), `parent` (empty for the roots `Host` and `Device`), `label` (the
-    last component), `depth` (0 for roots); `<metric>_baseline`, `_candidate` and `_delta`, 0 where nothing ran;
-    `status` (`added` and `removed` where all below is). A scope's figures are the sum of its children's, so an op that
-    is a scope too has its own time in a child labelled `OWN_TIME`. Paired ops stand under the baseline's name.
+    last component), `depth` (0 for roots); `<metric>_baseline`, `_candidate` and `_delta`, 0 if nothing ran; `status`
+    (`added` or `removed` if everything below is). A scope's figures are the sums over its children. An op whose name is
+    also a scope therefore has its self time in a child labelled `OWN_TIME`. Matched ops have the baseline's name.
 
     With a `judge`, such as `Comparison.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
-    of the self time. The family of a level are its scopes and ops and the ops that end above it: together they take all
-    the time.
+    of the self time. Each level is tested as one family, consisting of its scopes and ops and the leaf ops of the
+    levels above, which together make up the total time.
     """
     name = metric_in(diff, metric)
     metrics = [f"{name}_baseline", f"{name}_candidate"]
@@ -47,7 +47,7 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
 
 
 def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFrame:
-    """The tree with verdicts, each level judged as a family."""
+    """The tree with verdicts; each level is tested as one family."""
     paths = _paths(diff)
     position = {key: i for i, key in enumerate(zip(tree["candidate"], tree["node"], strict=True))}
     levels = []
@@ -63,7 +63,7 @@ def _judged(tree: pd.DataFrame, diff: pd.DataFrame, judged: Judged) -> pd.DataFr
 
 
 def _paths(diff: pd.DataFrame) -> list[list[str]]:
-    """For each row the nodes that it counts under, from the root to its own."""
+    """The path of each row: its nodes from the root to the leaf."""
     nodes, parents, _ = _nodes(diff)
     return [[*_scopes(parent), parent, node] for node, parent in zip(nodes, parents, strict=True)]
 
@@ -79,7 +79,7 @@ def _nodes(diff: pd.DataFrame) -> tuple[list[str], list[str], list[int]]:
 
 
 def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """The ops as nodes, each with its place in the tree; ops of one name are one node."""
+    """The ops as nodes with their position in the tree; ops with equal names are merged."""
     nodes, parents, depths = _nodes(diff)
     leaves = pd.DataFrame(
         {
@@ -96,7 +96,7 @@ def _leaves(diff: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 
 
 def _scopes(node: str) -> list[str]:
-    """The scopes that a node lies in, outermost first."""
+    """The scopes that contain a node, outermost first."""
     parts = node.split("/", MAX_DEPTH)
     return ["/".join(parts[:i]) for i in range(1, len(parts))]
 
@@ -110,7 +110,9 @@ def _parents(children: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 def _added_up(nodes: pd.DataFrame, ids: list[str], metrics: list[str]) -> pd.DataFrame:
     groups = nodes.groupby(ids, as_index=False)
     added = groups[_PRESENCE].any()
-    for metric in metrics:  # one after the other, so that a chart that adds up a node's children gets the same number
+    for (
+        metric
+    ) in metrics:  # summed in sequence, so that a chart that sums a node's children gets exactly the same number
         sums = np.bincount(groups.ngroup(), weights=nodes[metric], minlength=len(added))
         added[metric] = sums.astype(np.float64)
     return added.assign(label=_rpartition(added["node"], 2))

@@ -1,7 +1,7 @@
-"""Which host of a run holds the others up: its steps are the longest without what they wait for other hosts.
+"""Detects the straggler of a run: the host with the longest steps, not counting the time waiting for other hosts.
 
-In synchronous training every host's step ends when the slowest host is done, the others wait for it in a collective. So
-step times tell nothing of who is slow; step times less the waiting do.
+In synchronous training, every host's step ends when the slowest host is done, because the others wait for it in a
+collective. Step times therefore do not show which host is slow; step times without collectives do.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLLECTIVE_PARTS = ("host_collectives_us", "device_collectives_us")
-"""Parts of a step in which a host waits for the others, besides the exchange itself."""
+"""The parts of a step in which a host exchanges data with other hosts or waits for them."""
 
 CONSISTENT = 0.75
-"""A straggler is the slowest host in this share of the steps, or more."""
+"""A straggler is consistent if it is the slowest host in at least this share of the steps."""
 
 
 @dataclass(frozen=True)
 class Straggler:
-    """The host with the longest mean step without collectives, over the steps that count.
+    """The host with the longest mean step without collectives, over the included steps.
 
-    `excess_us`: how much longer than the median of the other hosts; `slowest_share`: in how many of the steps it was
-    the slowest. Both are of steps without collectives.
+    `excess_us`: the excess over the median of the other hosts; `slowest_share`: the share of steps in which it was the
+    slowest. Both refer to steps without collectives.
     """
 
     host: str
@@ -36,17 +36,17 @@ class Straggler:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether it is the same host that is the slowest in most steps."""
+        """Whether this host is the slowest in at least `CONSISTENT` of the steps."""
         return self.slowest_share >= CONSISTENT and self.excess_us > 0
 
 
 def own_time_us(steps: pd.DataFrame) -> pd.Series:
-    """How long each step of `schema.STEPS` takes without waiting in collectives."""
+    """The duration of each step of `schema.STEPS` without the time in collectives."""
     return steps["duration_us"] - steps[list(COLLECTIVE_PARTS)].sum(axis=1)
 
 
 def straggler(steps: pd.DataFrame) -> Straggler | None:
-    """The host that holds the others up; None for fewer than two hosts with steps that count.
+    """The straggler of a run; None for fewer than two hosts with included steps.
 
     `steps` is the table of all hosts.
     """
@@ -68,15 +68,17 @@ def straggler(steps: pd.DataFrame) -> Straggler | None:
 
 
 def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
-    """The steps of one host, in order: of the one that holds the others up, or the first. `steps` is the table of all
-    hosts, or of one."""
+    """The steps of the straggler, in order, or of the first host if there is none.
+
+    `steps` is the table of all hosts, or of one.
+    """
     found = straggler(steps)
     host = steps["host"].min() if found is None else found.host
     return steps.loc[steps["host"] == host].reset_index(drop=True)
 
 
 def in_words(candidate: Straggler, baseline: Straggler | None) -> str:
-    """A sentence, in Markdown, on the candidate's slowest host and whether it was the baseline's as well."""
+    """A Markdown sentence on the candidate's slowest host and whether it was also the baseline's."""
     if not candidate.is_consistent:
         return f"No host is the slowest in most steps; parts and ops below are those of {_code(candidate.host)}."
     sentence = f"Slowest host: {_code(candidate.host)}, {_more(candidate)} per step"

@@ -1,1 +1,1 @@
-"""What one page or command shows, as plain frames."""
+"""The data shown by pages and commands, as plain frames."""

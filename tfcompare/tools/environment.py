@@ -1,4 +1,4 @@
-"""What two runs were recorded on and how, side by side, with what differs."""
+"""The environments in which runs were captured, and the differences between them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ SHOWN = (
     "duration_ms",
     "size_bytes",
 )
-"""The columns of `run_info` that tell a reader about a recording, in the order to be read."""
+"""The columns of `run_info` that describe a capture, in display order."""
 
 MUST_AGREE = ("framework", "device_type", "device_name", "device_count", "hosts", "step_source")
-"""Where these differ, times differ for reasons that are not in the program."""
+"""If any of these differ, times differ for reasons other than the program."""
 
 
 _NO_STEPS = {"step_count": None, "steps_included": None}
-"""`run_info` counts a profile that marks no steps as one."""
+"""`run_info` counts a profile without step markers as one step."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A column of `run_info`, and what it is in each run, as text."""
+    """A column of `run_info` with its value in each run, as text."""
 
     name: str
     label: str
@@ -49,9 +49,10 @@ class Fact:
 
 
 def environment(infos: list[RunInfo], time_zone: str | None = None) -> list[Fact]:
-    """What is known of the runs. `differs` is told only of what two recordings of one program should have in common:
-    not of when, how long and how large they are. What no run knows is left out. Times of day are shown in `time_zone`,
-    else in UTC.
+    """The known facts about the runs' environments; facts that are unknown for all runs are left out.
+
+    `differs` is set only for properties that two captures of one program should share, which excludes date, duration
+    and size. Times of day are shown in `time_zone`, else in UTC.
     """
     rows = [asdict(info) | ({} if info.has_steps else _NO_STEPS) for info in infos]
     return [

@@ -1,8 +1,8 @@
-"""Whether a run is input bound: how much of its steps it spends waiting for input, in numbers and in words.
+"""Classifies runs as input-bound by the share of step time spent waiting for input, in numbers and in words.
 
-Decided here for every page and for advice, in the classes of TensorBoard: of the step time, 20 % waiting for input is
-highly, 5 % moderately input bound. Where steps tell nothing, the same shares hold for the profile and its calls to
-tf.data. However slow a call is, it only counts by its share.
+All pages and advice use this classification. It has TensorBoard's classes: 20 % of the step time is highly, 5 %
+moderately input-bound. If steps do not show the waiting time, the same shares apply to the profile and its tf.data
+calls. Slow calls matter only by their share.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BOUND: tuple[Level, ...] = ("highly", "moderately")
 
 @dataclass(frozen=True)
 class Spread:
-    """Average, standard deviation (of a sample; NaN for a single value), smallest and largest of one number a step."""
+    """Mean, sample standard deviation (NaN for a single value), minimum and maximum of a per-step value."""
 
     average: float
     deviation: float
@@ -43,12 +43,12 @@ NOTHING = Spread(math.nan, math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True)
 class InputWait:
-    """How long a run's included steps wait for input, copies of it to the device included.
+    """The time that a run's included steps wait for input, including copies of the input to the device.
 
-    Times are microseconds, shares fractions of 1. The average share is that of all step time together, as is
-    `unexplained`, the share of the time that nothing in the profile explains. Where steps tell nothing, `why_unknown`
-    is a clause that says why, and these numbers are NaN; `of_profile` is then the share of the profile that calls to
-    tf.data took, NaN without any. `level` is `unknown` where neither share is known.
+    Times are microseconds, shares are fractions of 1. The average share refers to the total step time, and so does
+    `unexplained`, the share of time that nothing in the profile explains. If steps do not show the waiting time,
+    `why_unknown` is a clause with the reason, these numbers are NaN, and `of_profile` is the share of the profile spent
+    in tf.data calls, NaN without calls. `level` is `unknown` if neither share is known.
     """
 
     level: Level
@@ -62,17 +62,17 @@ class InputWait:
 
     @property
     def is_known(self) -> bool:
-        """Whether the steps tell how long they wait."""
+        """Whether the steps show how long they wait."""
         return not self.why_unknown
 
     @property
     def is_bound(self) -> bool:
-        """Whether the run is input bound, highly or moderately."""
+        """Whether the run is highly or moderately input-bound."""
         return self.level in BOUND
 
 
 def wait_of(run: Run, host: str | None = None) -> InputWait:
-    """How long a run waits for input, on one host or, of several, on the one that holds the others up."""
+    """The time that a run waits for input on one host; by default, on the straggler."""
     found = input_wait(steps_of_straggler(run.table("steps", host=host)), run.info)
     if found.is_known:
         return found
@@ -80,9 +80,9 @@ def wait_of(run: Run, host: str | None = None) -> InputWait:
 
 
 def wait_by_calls(pipelines: pd.DataFrame, duration_us: float, why_unknown: str) -> InputWait:
-    """The same of a run whose steps tell nothing, by its calls to tf.data; of several hosts, the one that waits most.
+    """The time that a run waits for input, from its tf.data calls; on the host that waits longest.
 
-    `pipelines` are rows of `tf_data_pipelines`.
+    For runs whose steps do not show the waiting time. `pipelines` are rows of `tf_data_pipelines`.
     """
     asked = _asked(pipelines)
     if asked.empty or not duration_us > 0:
@@ -93,10 +93,10 @@ def wait_by_calls(pipelines: pd.DataFrame, duration_us: float, why_unknown: str)
 
 
 def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
-    """How long a run waits for input, by its steps.
+    """The time that a run waits for input, from its steps.
 
-    `steps` has one row a step with the columns of `schema.STEPS`, of one host or of the slowest of each step; `info`
-    says what marked them.
+    `steps` has one row per step with the columns of `schema.STEPS`, for one host or the slowest host of each step;
+    `info` contains the source of the step markers.
     """
     if why := why_unknown(info):
         return unknown(why)
@@ -118,18 +118,18 @@ def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
 
 
 def share_by_step(steps: pd.DataFrame) -> pd.Series:
-    """The share of each step that is spent waiting for input; 0 for a step that takes no time."""
+    """The share of each step spent waiting for input; 0 for a step of duration 0."""
     duration = steps["duration_us"].astype("float64")
     return (steps["input_us"] / duration).where(duration > 0, 0.0)
 
 
 def unknown(why: str) -> InputWait:
-    """What is known of a run that does not tell how long it waits, for the reason that the clause gives."""
+    """The result for a run with unknown waiting time; `why` is a clause with the reason."""
     return InputWait("unknown", 0, NOTHING, NOTHING, NOTHING, math.nan, why)
 
 
 def why_unknown(info: RunInfo) -> str:
-    """A clause on why the steps of a run of this kind do not tell how long they wait; empty where they do."""
+    """A clause on why the steps of such a run do not show how long they wait; empty if they do."""
     if not info.has_steps:
         return "it has no step markers"
     if info.step_source.startswith(XLA_MODULE):
@@ -138,7 +138,7 @@ def why_unknown(info: RunInfo) -> str:
 
 
 def level_of(input_share: float) -> Level:
-    """The class of a run that waits for input for this share of its time."""
+    """The class of a run that spends this share of its time waiting for input."""
     if input_share >= HIGHLY_SHARE:
         return "highly"
     return "moderately" if input_share >= MODERATELY_SHARE else "not"
@@ -151,8 +151,9 @@ def _spread(values: pd.Series, average: float | None = None) -> Spread:
 
 @dataclass(frozen=True)
 class Calls:
-    """The calls to tf.data in which a program asked for an element: the mean and the longest, in µs, and the share of
-    slow ones. All are NaN where there is no call.
+    """The tf.data calls in which a program requested an element: mean and maximum in µs, and the share of slow calls.
+
+    All are NaN if there are no calls.
     """
 
     mean_us: float
@@ -161,7 +162,7 @@ class Calls:
 
 
 def calls_of(pipelines: pd.DataFrame) -> Calls:
-    """The calls to all pipelines, rows of `tf_data_pipelines`, but for those that only take elements to a device."""
+    """The calls to all pipelines (rows of `tf_data_pipelines`) except those that only transfer elements to a device."""
     asked = _asked(pipelines)
     calls = int(asked["calls"].sum())
     if not calls:
@@ -175,7 +176,7 @@ def _asked(pipelines: pd.DataFrame) -> pd.DataFrame:
 
 
 def words(wait: InputWait) -> str:
-    """Whether one run is input bound, as the end of a sentence that begins with its name."""
+    """Whether a run is input-bound, as the end of a sentence that begins with its name."""
     if wait.level == "unknown":
         return f"does not tell how long it waits for input, since {wait.why_unknown}."
     is_bound = f"is {wait.level} input bound"
@@ -191,9 +192,9 @@ def words(wait: InputWait) -> str:
 
 
 def headline(baseline: InputWait, candidate: InputWait, *, identical: bool = False) -> str:
-    """Whether two runs are input bound, in a sentence or two; `identical`: both are one recording.
+    """One or two sentences on whether two runs are input-bound; `identical`: both are the same capture.
 
-    It says what is true of each run, and claims no change: that takes a verdict.
+    They describe each run without claiming a change, which would require a verdict.
     """
     if identical:
         return f"Both runs are the same recording, which {words(baseline)}"
@@ -206,7 +207,7 @@ def headline(baseline: InputWait, candidate: InputWait, *, identical: bool = Fal
 
 
 def in_time(baseline: InputWait, candidate: InputWait) -> str:
-    """What the shares alone hide: how long a step of either run waits, and how long it is."""
+    """A sentence on the waiting time and the step time of both runs, which shares alone do not show."""
     if not (baseline.is_known and candidate.is_known):
         return ""
     ours, theirs = (

@@ -1,4 +1,4 @@
-"""The input pipeline on the host: where its time goes by what its ops do, in both runs."""
+"""The time of the input pipeline on the host, by op category, for both runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ ROLES = ("baseline", "candidate")
 
 
 def with_shares(diff: pd.DataFrame) -> pd.DataFrame:
-    """A diff of `input_pipeline` with shares of each side's self time of all input ops.
+    """A diff of `input_pipeline` with shares of each side's total self time of input ops.
 
-    Adds `input_self_share_<role>`, which add up to 1 over the rows of a side, and `input_total_share_<role>`, which
-    need not: an op's total time holds that of the ops within.
+    Adds `input_self_share_<role>`, which add up to 1 over the rows of a side, and `input_total_share_<role>`, which may
+    exceed 1 in total because an op's total time includes nested ops.
     """
     columns = {}
     for role in ROLES:
@@ -31,10 +31,10 @@ def with_shares(diff: pd.DataFrame) -> pd.DataFrame:
 
 
 def category_times(diff: pd.DataFrame) -> pd.DataFrame:
-    """The self time of the input ops by what they do, a row for each of `INPUT_CATEGORIES` in their order.
+    """The self time of input ops by category, one row for each of `INPUT_CATEGORIES`, in that order.
 
-    Columns: `category`; `self_time_us_<role>` (per step where the diff is; missing on a side without any input op) and
-    `share_<role>`, which add up to 1. `OTHER_INPUT` is left out where neither side has any.
+    Columns: `category`; `self_time_us_<role>` (per step if the diff is; missing on a side without input ops) and
+    `share_<role>`, which add up to 1. `OTHER_INPUT` is left out if neither side has any.
     """
     metric = metric_in(diff, "self_time_us")
     times = pd.DataFrame({"category": pd.Series(INPUT_CATEGORIES, dtype="str")})
@@ -50,12 +50,12 @@ def category_times(diff: pd.DataFrame) -> pd.DataFrame:
 
 
 def host_input_time_us(categories: pd.DataFrame, role: str) -> float:
-    """The self time of all input ops of one side of `category_times`; NaN where it has none."""
+    """The self time of all input ops of one side of `category_times`; NaN if it has none."""
     return float(categories[f"self_time_us_{role}"].sum(min_count=1))
 
 
 def dominant(categories: pd.DataFrame, role: str) -> tuple[str, float] | None:
-    """(the category that most of a side's input time goes to, its share); None where it took no time."""
+    """(the category with the most input time of a side, its share); None if the input took no time."""
     shares = categories.set_index("category")[f"share_{role}"].dropna()
     if shares.empty or shares.max() <= 0:
         return None
@@ -63,7 +63,7 @@ def dominant(categories: pd.DataFrame, role: str) -> tuple[str, float] | None:
 
 
 def longest_op(diff: pd.DataFrame, role: str, category: str) -> str:
-    """The name, on that side, of the op of that category with the largest self time there; it has such an op."""
+    """The name of the op with the largest self time in a category of a side, which must have such an op."""
     key = "_candidate" if role == "candidate" else ""
     rows = diff[diff["status"] != (REMOVED if role == "candidate" else ADDED)]
     rows = rows[rows[f"category{key}"] == category]

@@ -1,4 +1,4 @@
-"""A verdict on how long the steps of two runs wait for their input."""
+"""The verdict on the time that the steps of two runs wait for input."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 
 def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
-    """Whether the candidate's steps wait longer or shorter for their input: `input_us` of the steps that count.
+    """The verdict on whether the candidate's steps wait longer or shorter for input: `input_us` of included steps.
 
-    Of several hosts the one that holds the others up counts, as in `input_bound.input_wait`, so the ratio is that of
-    the means there.
+    With several hosts, the straggler is used, as in `input_bound.input_wait`, so the ratio is that of the means there.
     """
     for role, run in (("baseline", comparison.baseline), ("candidate", candidate)):
         if why := input_bound.why_unknown(run.info):

@@ -1,4 +1,4 @@
-"""What to say of the kernels of two runs in a few numbers: key figures, a sentence, ranks and shares, tensor cores."""
+"""Summaries of the kernels of two runs: key figures, a sentence, ranks and shares, and use of tensor cores."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TIME, COUNT = "total_duration_us", "occurrences"
 USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
 
 USES = ("on tensor cores", "eligible, but not on tensor cores", "not eligible")
-"""What kernels do with tensor cores, in the order of `tensor_core_use`."""
+"""How kernels use tensor cores, in the order of `tensor_core_use`."""
 
 
 def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
-    """Kernel time, launches, average time, shares matched, on tensor cores and eligible; time and bytes of copies.
+    """Key figures: kernel time, launches, mean time, matched share, tensor core shares, time and bytes of copies.
 
-    `diff` and `copies` are a pair's diffs of `kernel_stats` and of `copies`; sums are per step or per run as they are
-    there. Figures that neither side has are left out.
+    `diff` and `copies` are diffs of `kernel_stats` and `copies` of one candidate; sums are per step or per run as in
+    the diffs. Figures that neither side has are left out.
     """
     time, count = _totals(diff, TIME), _totals(diff, COUNT)
     per = "step" if metric_in(diff, TIME) != TIME else "run"
@@ -69,7 +69,7 @@ def _copy_figures(copies: pd.DataFrame, per: str) -> list[KeyFigure]:
 def kernel_sentence(diff: pd.DataFrame) -> str:
     """`Kernel time per step fell from 8.14 to 1.09 ms (−86.7 %), launches stayed at 285.`; empty without kernels.
 
-    `diff` is a pair's diff of `kernel_stats`.
+    `diff` is a diff of `kernel_stats` of one candidate.
     """
     time, count = _totals(diff, TIME), _totals(diff, COUNT)
     if any(math.isnan(value) for value in time):
@@ -89,10 +89,10 @@ def _moved(values: tuple[float, float], texts: list[str]) -> str:
 
 
 def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:
-    """Rows of a pair's diff of kernels, or groups of them, with each side's place and share by total time.
+    """Rows of a diff of kernels, or groups of them, with each side's rank and share by total time.
 
-    Adds `time_rank_<role>` (1 is the longest; of equals the first), `time_share_<role>` and
-    `cumulative_time_share_<role>` (of this row and those that rank before it), missing where a side has no such row.
+    Adds `time_rank_<role>` (1 is the longest; the first among equals), `time_share_<role>` and
+    `cumulative_time_share_<role>` (of this row and all rows ranked before it), missing if a side has no such row.
     """
     columns: dict[str, pd.Series] = {}
     metric = metric_in(rows, TIME)
@@ -110,10 +110,10 @@ def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def tensor_core_use(diff: pd.DataFrame) -> pd.DataFrame:
-    """How much of each side's kernel time is on tensor cores, could be, or could not; a row for each of `USES`.
+    """The kernel time of each side on tensor cores, eligible for them, and not eligible; one row for each of `USES`.
 
-    Columns as `tf_stats.time_shares` has them: `group`, `total_duration_us_<role>`, `share_<role>` (each side's add up
-    to 1), `is_absent_<role>` (the side has no kernels), `others` (0).
+    Columns as in `op_stats.time_shares`: `group`, `total_duration_us_<role>`, `share_<role>` (adding up to 1 per side),
+    `is_absent_<role>` (the side has no kernels), `others` (0).
     """
     metric = metric_in(diff, TIME)
     shares = pd.DataFrame({"group": pd.Series(USES, dtype="str"), "others": 0})

@@ -1,4 +1,4 @@
-"""The few numbers that tell most about a pair of runs, for the top of the overview."""
+"""The most important figures of two runs, for the top of the overview."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ STEP_TIME = "Step time (typical)"
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """One number of both sides. A `share` is a fraction of 1; a side that does not have the figure is NaN, as is the
-    `baseline` of a figure of the pair.
+    """One figure of both sides. A `share` is a fraction of 1.
 
-    Shares are not judged: the share of what stays the same grows when the rest gets faster.
+    A side without the figure is NaN; so is the `baseline` of a figure that describes both runs together. Shares are not
+    judged, because the share of an unchanged part grows when the rest gets faster.
     """
 
     label: str
@@ -44,7 +44,7 @@ class KeyFigure:
 
     @property
     def judgement(self) -> Literal["better", "worse", "same", "neither"]:
-        """What the candidate is beside the baseline; `neither` where neither direction is better."""
+        """How the candidate compares with the baseline; `neither` if neither direction is better."""
         if self.better == "neither" or math.isnan(self.baseline) or math.isnan(self.candidate):
             return "neither"
         if self.candidate == self.baseline:
@@ -53,7 +53,7 @@ class KeyFigure:
 
 
 def better_by(verdict: Verdict) -> Better:
-    """Only what a verdict claims counts as better or worse."""
+    """The direction that counts as better, if the verdict claims a change; else `neither`."""
     return "lower" if verdict.is_claim else "neither"
 
 
@@ -64,13 +64,12 @@ def key_figures(
     eager: tuple[float, float] = NEITHER_TOLD,
     step_time: Better = "neither",
 ) -> list[KeyFigure]:
-    """Step time, op time on host and device, shares of IDLE, 16-bit computing and eager ops, and of the time matched.
+    """Step time, op time on host and device, and shares of IDLE, 16-bit computing, eager ops and matched time.
 
-    `diff` is the pair's diff of `op_stats`; its times are per step or per run, and so are the figures. Of baseline and
-    candidate, NaN where not known: `step_us`, their typical steps; `sixteen_bit`, the shares of their devices'
-    computing; and `eager`, the shares of eager ops. `step_time` is what a verdict says of the step time; sums of times
-    are not judged. Figures that a pair
-    does not have (a step time without steps, device time without a device) are left out.
+    `diff` is a diff of `op_stats` of one candidate; the figures are per step or per run, as in the diff. For baseline
+    and candidate, NaN if unknown: `step_us`, the typical steps; `sixteen_bit`, the shares of 16-bit computing on the
+    device; `eager`, the shares of eager ops. `step_time` is how the verdict judges the step time; sums of times are not
+    judged. Figures that neither run has (step time without steps, device time without a device) are left out.
     """
     metric = metric_in(diff, "self_time_us")
     per = metric.partition("_per_")[2] or "run"

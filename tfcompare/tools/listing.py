@@ -1,4 +1,4 @@
-"""The table of contents: one row a run with what one chooses by, as far as it has been read."""
+"""The list of runs, one row per run, with details of the runs that have been read."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ COLUMNS = {
     "remarks": "str",
     "path": "str",
 }
-"""The listing's columns and their dtypes. What only a run that was read can tell is absent in the other rows."""
+"""The listing's columns and their dtypes. Columns that require reading a run are missing for unread runs."""
 
 
 def listing(found: Iterable[FoundRun], read: Mapping[str, Run | TfcompareError]) -> pd.DataFrame:
-    """One row for each found run, in the order given; `read` holds by run id what reading it gave, where it was tried.
+    """One row for each found run, in the order given; `read` maps run ids to the run or to the error of reading it.
 
-    `state` is `read`, `not read yet` or `unreadable`; `remarks` holds what is wrong or remarkable, separated by `; `.
+    `state` is `read`, `not read yet` or `unreadable`; `remarks` holds problems and remarks, separated by `; `.
     """
     import pandas as pd
 
@@ -69,7 +69,7 @@ def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, obj
 
 
 def told_of(run: Run) -> Told:
-    """What a listing tells of a run that was read."""
+    """The details that the listing shows of a run that was read."""
     row = _told_by(run)
     return Told(**{field.name: row[field.name] for field in fields(Told)})
 
@@ -91,10 +91,10 @@ def _told_by(run: Run) -> dict[str, Any]:
 
 
 def device_text(device_type: str, device_count: int) -> str:
-    """`CPU`, `8 × GPU`: what a run computed on, in few words."""
+    """A short description of a run's devices: `CPU`, `8 × GPU`."""
     return f"{device_count} × {device_type}" if device_count > 1 else device_type
 
 
 def step_times_ms(run: Run) -> list[float]:
-    """The lengths of the included steps, in their order, each with the time of its slowest host."""
+    """The durations of the included steps, in order, each on its slowest host."""
     return [float(us) / 1e3 for us in run.steps.loc[run.steps["included"], "duration_us"]]

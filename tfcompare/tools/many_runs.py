@@ -1,4 +1,4 @@
-"""One baseline against many candidates: a row for each run, and what the ops that moved most did in each of them."""
+"""Compares one baseline with many candidates: a row per run, and the ops with the largest changes in all runs."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 By = Literal["op_name", "op_type"]
 
 FEWEST_CANDIDATES = 2
-"""With fewer there are not many runs to look over."""
+"""The minimum number of candidates for the overview of many runs."""
 ROWS = 20
-"""Ops, or op types, whose change is shown for all runs."""
+"""The number of ops or op types whose change is shown for all runs."""
 
 BASELINE = "baseline"
 CANDIDATE = "candidate"
 NEITHER = "neither"
-"""Status of an op that is on neither side of a pair: another candidate has it."""
+"""Status of an op that neither the baseline nor this candidate has: another candidate has it."""
 
 COLUMNS = (
     "run",
@@ -101,7 +101,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
 
 
 def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what is told from two of them: the ratio of their step times, and the change of the peak."""
+    """The rows with the columns relative to the baseline: the ratio of step times and the change of the memory peak."""
     is_candidate = runs["role"] == CANDIDATE
     ratio = (runs["step_time_us_typical"] / runs["step_time_us_typical"].iloc[0]).where(is_candidate)
     peak = runs["peak_bytes"].astype("Int64")
@@ -110,24 +110,24 @@ def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `runs_table` by their typical step, those without one last."""
+    """The rows of `runs_table` sorted by typical step, those without one last."""
     return runs.sort_values(["step_time_us_typical", "start_time", "run"], na_position="last", ignore_index=True)
 
 
 def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `runs_table` by when the runs were recorded."""
+    """The rows of `runs_table` sorted by capture time."""
     return runs.sort_values(["start_time", "run"], ignore_index=True)
 
 
 def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.DataFrame:
-    """What the self time of the `n` ops, or op types, that changed most in any candidate did in all of them.
+    """The self time, in all candidates, of the `n` ops or op types with the largest change in any candidate.
 
-    `diff` is that of `op_stats`, all candidates below one another. Returns a row for each of the ops and each
-    candidate, the op with the largest change first, candidates in the diff's order: `row` (0 for the first op),
-    `host_or_device`, `op_type`, with `by="op_name"` also `op_name`; `candidate`; `baseline_us` and `candidate_us`, per
-    step as in the diff, missing on a side that does not have the op; `ratio` (candidate ÷ baseline); `status`
-    (`matched`, `added`, `removed`, `neither`); `verdict` and `evidence` (empty without a pair). An op goes by the
-    baseline's name, one that was added by its own. IDLE is none, and ops that changed nowhere are left out.
+    `diff` is the diff of `op_stats` with all candidates. Returns one row for each op and candidate, the op with the
+    largest change first, candidates in the diff's order: `row` (0 for the first op), `host_or_device`, `op_type`, with
+    `by="op_name"` also `op_name`; `candidate`; `baseline_us` and `candidate_us`, per step as in the diff, missing on a
+    side without the op; `ratio` (candidate ÷ baseline); `status` (`matched`, `added`, `removed`, `neither`); `verdict`
+    and `evidence` (empty for unmatched ops). Ops have the baseline's name, added ops their own. IDLE and unchanged ops
+    are excluded.
 
     Raises `Unknown` for another `by`.
     """
@@ -153,7 +153,7 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
 
 
 def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:
-    """`neither` where a candidate has nothing to do with an op."""
+    """The cells with status `neither` for ops that neither the baseline nor the candidate has."""
     return cells.assign(
         status=cells["status"].fillna(NEITHER).astype("str"),
         verdict=cells["verdict"].fillna("").astype("str"),

@@ -1,4 +1,4 @@
-"""The memories of two runs beside each other: which pair up, what to say of them, what they hold at their peaks."""
+"""Compares the memories of two runs: matches them and compares their peaks and what these contain."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tfcompare.units import format_bytes, format_percent_change
 Role = Literal["baseline", "candidate"]
 Part = Literal["scope", "region"]
 Hosts = Mapping[str, str]
-"""The baseline's host for each of the candidate's that has a counterpart."""
+"""Maps each matched host of the candidate to the baseline's host."""
 Figures = Mapping[str, tuple[float, float]]
 """Metrics of `memory_summary`, each of baseline and candidate; NaN for a side without the memory."""
 
 ROLES: tuple[Role, ...] = ("baseline", "candidate")
 SMALLEST_SHARE = 0.004
-"""Parts below this share of what both peaks hold are drawn as one: they would be hairlines."""
+"""Parts below this share of both peaks are merged, because they would be invisible."""
 
 NO_OP = "(no op named)"
 NO_REGION = "(no region)"
@@ -39,7 +39,7 @@ BOTH = "both runs"
 
 @dataclass(frozen=True)
 class MemoryPair:
-    """A memory of the baseline and the one of the candidate to lay beside it; None where a side has none."""
+    """Matched memories of baseline and candidate; None if a side has none."""
 
     baseline: Memory | None
     candidate: Memory | None
@@ -51,20 +51,20 @@ class MemoryPair:
 
     @property
     def memory_id(self) -> str:
-        """What the memory is called: the baseline's id, else the candidate's."""
+        """The memory's id in the baseline, else in the candidate."""
         memory = self.baseline or self.candidate
         return memory.memory_id if memory else ""
 
     @property
     def has_one_name(self) -> bool:
-        """Whether both sides call it the same, or only one has it."""
+        """Whether the memory has the same id on both sides, or exists on one side only."""
         return len({memory.memory_id for memory in self.memories if memory}) < 2
 
 
 def memory_pairs(baseline: pd.DataFrame, candidate: pd.DataFrame, hosts: Hosts) -> list[MemoryPair]:
-    """The memories of two `memory_summary` tables: of one name on hosts that pair up, the largest peak first.
+    """Matches the memories of two `memory_summary` tables by name on matched hosts, the largest peak first.
 
-    What has no counterpart stands alone, behind the pairs.
+    Unmatched memories follow the pairs.
     """
     ours = {memory: (memory, peak) for memory, peak in _peaks(baseline)}
     theirs = {_renamed(memory, hosts): (memory, peak) for memory, peak in _peaks(candidate)}
@@ -88,7 +88,7 @@ def _peaks(summary: pd.DataFrame) -> list[tuple[Memory, int]]:
 
 
 def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figures:
-    """What the diff of `memory_summary` says of a pair. Sums are per step where the diff's are, and named so."""
+    """The metrics of a pair in the diff of `memory_summary`, named and per step as in the diff."""
     counts = [metric_in(summary_diff, name) for name in ("allocations", "deallocations")]
     metrics = [*counts, *(column.name for column in schema.MEMORY_SUMMARY.metrics if column.kind != "sum")]
     sides = []
@@ -99,7 +99,7 @@ def figures(summary_diff: pd.DataFrame, pair: MemoryPair, hosts: Hosts) -> Figur
 
 
 def _renamed(memory: Memory, hosts: Hosts) -> Memory:
-    """The candidate's memory under the baseline's name for its host, as it stands in a diff."""
+    """The candidate's memory with the baseline's name for its host, as in a diff."""
     return Memory(hosts.get(memory.host, memory.host), memory.memory_id)
 
 
@@ -115,9 +115,9 @@ def peak_diff(
 ) -> pd.DataFrame:
     """The diff of `memory_peak` of one pair of memories.
 
-    `whole` is the diff of the two runs, in which only memories of one name meet. Two names are compared here, from
-    `tables`, the `memory_peak` of the runs, with what is said of names `by_hand` and what else tells their ops apart
-    (`evidence`); the rows then go by the names of the baseline.
+    `whole` is the diff of the two runs, in which only memories with equal names are compared. Memories with different
+    names are compared here, from `tables`, the `memory_peak` of the runs, with the manual choices `by_hand` and the
+    `evidence` of their ops; the rows then have the baseline's names.
     """
     if pair.has_one_name:
         there = pair.baseline or (pair.candidate and _renamed(pair.candidate, hosts))
@@ -163,7 +163,7 @@ def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str
 
 
 def named(diff: pd.DataFrame) -> pd.DataFrame:
-    """The diff of `memory_peak` with what charts say of each row: `what` (op and shape) and `detail` (the rest)."""
+    """The diff of `memory_peak` with labels for charts: `what` (op and shape) and `detail` (the rest)."""
     op = diff["op_name"].mask(diff["op_name"].isin(NOT_NAMED), NO_OP)
     shape = diff["shape"].where(~diff["shape"].isin(["", "unknown"]), "")
     facts = zip(diff["region_type"], diff["data_type"], _counts(diff), strict=True)
@@ -172,7 +172,7 @@ def named(diff: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(diff: pd.DataFrame) -> list[str]:
-    """`2 → 3 allocations`, or the count of the one side that has any."""
+    """`2 → 3 allocations`, or the count of the only side that has any."""
     texts = []
     for ours, theirs in zip(diff["occurrences_baseline"], diff["occurrences_candidate"], strict=True):
         there = list(dict.fromkeys(f"{count:,}" for count in (ours, theirs) if not pd.isna(count)))
@@ -181,11 +181,11 @@ def _counts(diff: pd.DataFrame) -> list[str]:
 
 
 def peak_tree(diff: pd.DataFrame, by: Part) -> pd.DataFrame:
-    """What both sides hold at their peaks, as a tree: both, a side, its scopes or regions, the allocations.
+    """The contents of both sides' peaks as a tree: root, side, scopes or regions, allocations.
 
-    Columns: `node`, `parent` (empty for both), `label`, `what` (the whole name), `detail`, `bytes`, of
-    the same thing on both sides `baseline_bytes` and `candidate_bytes` (0 where a side has none). Each node's `bytes`
-    are the sum of its children's: small ones are added up as one. The baseline comes first, then the largest.
+    Columns: `node`, `parent` (empty for the root), `label`, `what` (the full name), `detail`, `bytes`; for the same
+    allocation on both sides `baseline_bytes` and `candidate_bytes` (0 if a side has none). Each node's `bytes` are the
+    sum over its children; small children are merged. The baseline comes first, then the largest nodes.
     """
     rows = named(diff)
     region = rows["region_type"].mask(rows["region_type"].isin(NOT_NAMED), NO_REGION)
@@ -217,7 +217,7 @@ def _side_of_tree(leaves: pd.DataFrame, role: Role) -> pd.DataFrame:
 
 
 def _with_small_ones_added_up(tiles: pd.DataFrame, own: str, smallest: float) -> pd.DataFrame:
-    """The tiles with those below `smallest` bytes as one in each group."""
+    """The tiles with those below `smallest` bytes merged in each group."""
     small = tiles[tiles[own] < smallest].groupby("group")
     merged = small[_SIZES].sum().assign(label=small.size().map("{:,} smaller".format)).reset_index()
     return pd.concat([tiles[tiles[own] >= smallest], merged], ignore_index=True)

@@ -1,4 +1,4 @@
-"""One memory over time: thinned for the screen, laid over the run's steps, and whole for a file."""
+"""A memory over time: downsampled for charts, aligned to the run's steps, or complete for export."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Align = Literal["time", "step"]
 Level = Literal["in_use_bytes", "heap_bytes", "stack_bytes", "free_bytes", "fragmentation"]
 
 POINTS = 2000
-"""Of a longer line so many are drawn: more than a screen is wide."""
+"""The approximate number of points to which longer lines are downsampled: more than a screen is wide."""
 
 PART_ROWS = 50_000
 
 
 @dataclass(frozen=True)
 class Memory:
-    """One allocator of a run: the host it is on, and its id there."""
+    """One allocator of a run: its host and its id there."""
 
     host: str
     memory_id: str
@@ -57,22 +57,22 @@ def drawn(run: Run, memory: Memory, level: Level, align: Align, points: int = PO
 
 
 def peak_of(values: Floats, level: Level) -> int:
-    """The place of the value to mark: of free memory the least, of all else the largest; the first of several."""
+    """The index of the value to mark: the minimum of free memory, the maximum otherwise; the first among equals."""
     return int(np.argmin(values) if level == "free_bytes" else np.argmax(values))
 
 
 def thinned(position: Floats, values: Floats, peak: int, points: int = POINTS) -> Int64:
-    """Places, in order, of the events that draw the same line on a screen: at most `points` and three more.
+    """The sorted indices of events that draw the same line on a screen: at most `points` plus three.
 
-    The line is cut into stretches, short in time and of few events, and of each the first, the last, the smallest and
-    the largest value stay. So no peak is lost, nor what is held through a pause. Of `peak` and of the ends, the
-    neighbours stay too: between these, the line is as wide as it was.
+    The line is cut into segments, limited in time and number of events. The first, last, minimum and maximum value of
+    each are selected, so that no peak is lost, nor a level held through a pause. The neighbours of `peak` and of the
+    ends are selected as well, so that peaks are not widened.
     """
     count = len(values)
     if count <= points:
         return np.arange(count)
     span = float(position[-1] - position[0]) or 1.0
-    # Time and count in equal shares: a burst of events keeps its shape, and a pause takes no more than its width.
+    # Time and event count are weighted equally, so that bursts of events keep their shape and pauses their width.
     place = (position - position[0]) / span + np.arange(count) / count
     thin = M4Downsampler()  # type: ignore[no-untyped-call]
     kept = thin.downsample(place, values, n_out=points - points % 4).astype(np.int64)
@@ -104,7 +104,7 @@ def _interpolated(times: Floats, edges: Floats) -> Floats:
 
 
 def timeline_parts(run: Run, host: str | None = None) -> Iterator[pd.DataFrame]:
-    """The table `memory_timeline` of one host or all, a part of its rows after the other, so that it is never whole."""
+    """Yields the table `memory_timeline` of one host or all in parts, so that it is never in memory as a whole."""
     for frames in run.hosts:
         if host in (None, frames.host):
             for first in range(0, len(frames.memory), PART_ROWS):
@@ -113,7 +113,7 @@ def timeline_parts(run: Run, host: str | None = None) -> Iterator[pd.DataFrame]:
 
 
 def event_count(run: Run, host: str | None = None, memory_id: str | None = None) -> int:
-    """How many events one host or all recorded, of one memory or all."""
+    """The number of events on one host or all, of one memory or all."""
     counts = [
         np.diff(frames.memory.first)[[memory_id in (None, name) for name in frames.memory.memory_ids]].sum()
         for frames in run.hosts

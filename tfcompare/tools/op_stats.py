@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIDES = {DEVICE: "device", HOST: "host"}
-"""`host_or_device` and how the names of its share columns begin."""
+"""Maps `host_or_device` to the prefix of its share columns."""
 
 RANKING_COLUMNS = (
     "rank",
@@ -81,7 +81,7 @@ def side_by_side(diff: pd.DataFrame, *, idle: bool) -> pd.DataFrame:
 
 
 def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
-    """The rows that one side of a diff has, in the columns of `op_stats`, with their position in `row`."""
+    """The rows of one side of a diff with the columns of `op_stats` and their position in `row`."""
     here = diff[diff["status"] != (ADDED if role == "baseline" else REMOVED)]
     key = "_candidate" if role == "candidate" else ""
     columns = {
@@ -94,7 +94,7 @@ def _one_side(diff: pd.DataFrame, role: str) -> pd.DataFrame:
 
 
 def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", count: int = 9) -> pd.DataFrame:
-    """Where both sides' time goes: a row for each of the `count` largest groups, and one for all the others.
+    """The time of both sides by group: one row for each of the `count` largest groups, and one for all others.
 
     `groups` are rows of `aggregate.group_diff`, of one of host and device, so that the times add up; `by` is the
     column that names them. Returns `group`, `<metric>_<role>` (per step where the diff is), `share_<role>` (each side's
@@ -130,7 +130,7 @@ def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_words(rows: pd.DataFrame, text: str, columns: list[str]) -> pd.DataFrame:
-    """The rows that hold every word of `text` somewhere in `columns`, in whatever case; all rows for no word."""
+    """The rows that contain every word of `text` in any of `columns`, ignoring case; all rows if `text` is empty."""
     words = text.casefold().split()
     if not words:
         return rows
@@ -150,17 +150,17 @@ def own_side_shares(ranked: pd.DataFrame) -> pd.DataFrame:
 
 
 def main_side(op_stats: pd.DataFrame) -> str:
-    """`Device` where any op but IDLE ran there, else `Host`: the side that a reader wants to see first."""
+    """The side to show first: `Device` if any op except IDLE ran there, else `Host`."""
     ops = without_idle(op_stats)
     return DEVICE if bool((ops["host_or_device"] == DEVICE).any()) else HOST
 
 
 def share_of_whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each value as a fraction of their sum; all 0 where the sum is."""
+    """Each value as a fraction of the sum; all 0 if the sum is 0."""
     whole = float(values.sum())
     return values / whole if whole > 0 else np.zeros_like(values)
 
 
 def _divide(dividend: NDArray[np.float64], divisor: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Element by element, 0 where the divisor is."""
+    """Element-wise division; 0 where the divisor is 0."""
     return np.divide(dividend, divisor, out=np.zeros_like(dividend), where=divisor > 0)

@@ -1,4 +1,4 @@
-"""Steps of a run that are far from its usual ones: which, and what made them long."""
+"""Finds the outliers among a run's steps and explains what made them long."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 6
 _WORTH_NAMING = 0.3
-"""Of what the long steps take more: a part with less did not make them long."""
+"""The minimum share of the long steps' excess time for a part to be named as its cause."""
 
 
 @dataclass(frozen=True)
 class Outlying:
-    """Of `counted` steps those whose numbers are `steps`, at these `positions` among all, as charts count them from 1.
+    """The outliers among `counted` included steps: their step numbers (`steps`) and `positions` in charts, from 1.
 
-    `longer` of them take longer than a usual step, on average by `extra_us`, the share `part_share` of it in `part`
-    (empty where no part stands out). The counted steps take `average_us` on average; their typical step is
-    `typical_us`.
+    `longer` of them are longer than a usual step, by `extra_us` on average. `part_share` of that excess is in `part`,
+    which is empty if no part explains it. `average_us` is the mean of the included steps, `typical_us` their typical
+    step.
     """
 
     steps: tuple[int, ...]
@@ -45,12 +45,12 @@ class Outlying:
 
 
 def outlying(run: Run, host: str | None = None) -> Outlying:
-    """The outlying ones of the steps that count, on one host or, of each step, on the slowest."""
+    """The outliers among the included steps, on one host or on the slowest host of each step."""
     return outlying_of(on_slowest_host(run.table("steps", host=host)))
 
 
 def outlying_of(steps: pd.DataFrame) -> Outlying:
-    """`steps` has one row a step, with the columns of `schema.STEPS`."""
+    """The outliers among `steps`, which has one row per step and the columns of `schema.STEPS`."""
     counted = steps["included"].astype(bool)
     is_outlying = pd.Series(outlying_steps(steps), index=steps.index)
     columns = ["duration_us", *STEP_PARTS]
@@ -91,9 +91,9 @@ def in_words(found: Outlying, whose: str) -> str:
 
 
 def average_in_words(sides: Sequence[tuple[str, Outlying]]) -> str:
-    """How the average steps, which count outlying ones in full, differ from the typical ones; empty where they do not.
+    """A sentence on how mean steps, which include outliers in full, differ from typical ones; empty if they do not.
 
-    Each side comes with what to call it.
+    Each side is given with its display name.
     """
     told = [(whose, format_time_us(one.average_us), format_time_us(one.typical_us)) for whose, one in sides]
     said = [f"{average} against {typical_step} in the {whose}" for whose, average, typical_step in told

@@ -1,6 +1,6 @@
-"""What the parts of a host's average step are made of: ops with their wall times, launches, and ops run eagerly.
+"""The contents of the parts of a host's mean step: ops with their wall times, launches, and eager ops.
 
-Wall times of the ops of a part add up to the part, but for the time in which no op was running (`frames.wall_times`).
+The wall times of a part's ops add up to the part, except for the time in which no op was running (`frames.wall_times`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostSteps:
-    """The average step of one host of a run.
+    """The mean step of one host of a run.
 
-    `steps`: the included steps with their parts, one row each; `shares`: as `Run.op_shares` gives them, of these steps;
-    `launches`: kernels and copies per step, of all steps.
+    `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
+    steps; `launches`: kernels and copies per step, over all steps.
     """
 
     steps: pd.DataFrame
@@ -38,7 +38,7 @@ class HostSteps:
         return float(self.steps[part].mean())
 
     def times_us(self, op_names: Collection[str], *, of_input: bool = False) -> pd.Series:
-        """What host ops of these names have of each step, by step: of its waiting for input, or of all else."""
+        """The time of host ops with these names in each step, within or outside the waiting for input."""
         own = self.shares[self.shares["host_or_device"] == HOST]
         own = own[(own["step_part"] == "input_us") == of_input]
         times = own[own["op_name"].isin(op_names)].groupby("step")["wall_time_us"].sum()
@@ -50,9 +50,9 @@ class HostSteps:
         return float(pd.Series(times / self.steps["duration_us"].to_numpy()).median())
 
     def ops(self, part: str) -> pd.DataFrame:
-        """The ops that the part is made of: the columns `compare.attribution.OP` and `time_us`, the mean of a step.
+        """The ops of a part: the columns `compare.attribution.OP` and `time_us`, the mean per step.
 
-        What ran in a function of tf.data is its iterator's.
+        Ops in a tf.data function are attributed to its iterator.
         """
         inside = self.shares[self.shares["step_part"] == part]
         of_stage = inside["stage"] != ""
@@ -64,7 +64,7 @@ class HostSteps:
         return self._per_step(named, list(OP))
 
     def function_ops(self, stage: str) -> pd.Series:
-        """The mean time of a step, by op name, of what ran in the functions of an iterator of tf.data."""
+        """The mean time per step of the ops in the functions of a tf.data iterator, by op name."""
         inside = self.shares[self.shares["stage"] == stage]
         return self._per_step(inside, ["op_name"]).set_index("op_name")["time_us"]
 
@@ -74,11 +74,10 @@ class HostSteps:
 
 
 def eager_share(run: Run, host: str | None = None) -> float:
-    """The share of the typical (median) step in which ops that Python calls one by one keep the host; NaN without any
-    host op.
+    """The share of the typical (median) step in which the host is busy with eager ops; NaN without host ops.
 
-    Of several hosts, on the one that holds the others up. Time in which a device is busy, and waiting for input, do
-    not count. Without steps it is the ops' self time as a share of the profile.
+    With several hosts, on the straggler. Time in which a device is busy and time waiting for input are excluded.
+    Without steps, it is the ops' self time as a share of the profile.
     """
     ops = run.table("op_stats", host=host)
     ops = ops[(ops["host_or_device"] == HOST) & (ops["op_type"] != IDLE)]

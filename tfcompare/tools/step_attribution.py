@@ -1,4 +1,4 @@
-"""What made a candidate's steps longer or shorter: its parts beside the baseline's, and what happened within a part."""
+"""Attributes the change of a candidate's step time to parts of the step, and the change of a part to its ops."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Attribution:
 
     @property
     def moved_most(self) -> str | None:
-        """The part to look into first."""
+        """The part with the largest change, to examine first."""
         return None if self.waterfall is None else moved_most(self.parts)
 
 
 @dataclass(frozen=True)
 class Within:
-    """What happened within one part of the step; without a `waterfall`, `sentence` says why there is none."""
+    """The changes within one part of the step; without a `waterfall`, `sentence` explains why there is none."""
 
     part: str
     waterfall: Waterfall | None
@@ -82,7 +82,7 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
 
 
 def caution(comparison: Comparison, candidate: Run) -> str:
-    """What stands before a sentence on differences when the step time has no significant one; else empty."""
+    """A prefix for sentences on differences if the step time has no significant change; else empty."""
     verdict = comparison.verdict[candidate.id]
     if verdict.is_claim or comparison.baseline.content_id == candidate.content_id:
         return ""
@@ -91,7 +91,7 @@ def caution(comparison: Comparison, candidate: Run) -> str:
 
 
 def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
-    """The hosts of baseline and candidate whose steps are taken apart."""
+    """The hosts of baseline and candidate whose steps are attributed."""
     if comparison.host is not None:
         return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
     baseline = comparison.baseline
@@ -111,22 +111,19 @@ def _first_with_steps(run: Run) -> str:
 
 
 def host_sentence(comparison: Comparison, candidate: Run) -> str:
-    """Who is the slowest of the candidate's hosts, and of the baseline's; empty for one host."""
+    """A sentence on the slowest hosts of candidate and baseline; empty for a single host."""
     found = straggler(candidate.table("steps")) if comparison.host is None else None
     return in_words(found, straggler(comparison.baseline.table("steps"))) if found is not None else ""
 
 
 def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The steps of baseline and candidate with their parts, one row a step, on the hosts that are compared."""
+    """The steps of baseline and candidate with their parts, one row per step, on the compared hosts."""
     ours, theirs = attributed_hosts(comparison, candidate)
     return comparison.baseline.table("steps", host=ours), candidate.table("steps", host=theirs)
 
 
 def within(comparison: Comparison, candidate: Run, part: str) -> Within:
-    """What happened within one of `schema.STEP_PARTS`, from the ops that it is made of, or the launches.
-
-    Both runs must have steps.
-    """
+    """The changes within one of `schema.STEP_PARTS`, by its ops or launches. Both runs must have steps."""
     runs, hosts = (comparison.baseline, candidate), attributed_hosts(comparison, candidate)
     ours, theirs = (host_steps(run, host) for run, host in zip(runs, hosts, strict=True))
     means = part_means(ours.steps, theirs.steps)
@@ -153,7 +150,7 @@ def _launch_moves(ours: HostSteps, theirs: HostSteps) -> pd.DataFrame | None:
 
 
 def _function_sentence(moves: pd.DataFrame, ours: HostSteps, theirs: HostSteps) -> str:
-    """Which op within the function of the iterator that moved the most made that move; empty where none did."""
+    """A sentence on the op that caused the largest change of an iterator's function; empty if there is none."""
     first = moves.iloc[0]
     before, after = (side.function_ops(str(first["name"])) for side in (ours, theirs))
     delta = after.sub(before, fill_value=0.0)

@@ -1,4 +1,4 @@
-"""A run's steps as one series: the host of each step, what its time is made of, and one op in each of them."""
+"""A run's steps as one series: the slowest host of each step, its parts, and the time of a single op."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LEAST_TOLD = 0.5
-"""Of the device's computing: where the profile tells of less how wide its numbers are, no share is given."""
+"""The minimum share of device computing with known precision for which a 16-bit share is given."""
 
 
 def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
@@ -46,9 +46,9 @@ def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
 
 
 def sixteen_bit_share(steps: pd.DataFrame) -> float:
-    """The share of 16 bits in the device's computing of all these steps, of that whose width the profile tells.
+    """The share of 16-bit computing in the device computing with known precision, over all these steps.
 
-    `steps` has the columns of `schema.STEPS`. NaN where it tells that of less than `LEAST_TOLD` of the computing.
+    `steps` has the columns of `schema.STEPS`. NaN if the precision of less than `LEAST_TOLD` of the computing is known.
     """
     sixteen, thirty_two = (float(steps[column].sum()) for column in STEP_PRECISIONS)
     told = sixteen + thirty_two

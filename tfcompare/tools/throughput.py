@@ -1,4 +1,4 @@
-"""Throughput of a pair of runs, what lies between their steps, and how long the host takes to dispatch a step."""
+"""Throughput, time between steps and dispatch time of two runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 LEAST_CHANGE = 0.01
-"""Of the window: a change of the time between steps that is smaller is not mentioned, however certain."""
+"""The share of the window below which a change of the time between steps is not mentioned, even if significant."""
 
 BETWEEN = "Between steps, per step"
 _FIGURES: dict[str, tuple[Unit, str]] = {
@@ -44,11 +44,11 @@ _FIGURES: dict[str, tuple[Unit, str]] = {
 }
 _BATCH_SIZE = re.compile(r"\bbatch_size=(\d{1,9})\b")
 _ONCE_A_STEP = (0.5, 1.5)
-"""A pipeline that is asked this often per step gives each step its batch."""
+"""A pipeline with this many calls per step provides each step's batch."""
 
 
 def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
-    """Whether the time between steps differs, by the single gaps."""
+    """The verdict on the time between steps, from the individual gaps."""
     sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
     windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
     ours, theirs = ([found.series_us for found in side if found is not None] for side in windows)
@@ -58,7 +58,7 @@ def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
 
 
 def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:
-    """How much time lies between steps, where it is a large part of either run or has changed; else empty."""
+    """A sentence on the time between steps if it is a large part of either run or has changed; else empty."""
     ours, theirs = (window_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
     has_changed = (
         ours is not None
@@ -70,7 +70,7 @@ def between_steps_sentence(comparison: Comparison, candidate: Run) -> str:
 
 
 def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
-    """Where steps are timed on the device, how long the host takes to dispatch one; else empty."""
+    """A sentence on the host's dispatch time per step if steps are timed on the device; else empty."""
     ours, theirs = (dispatch_us(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
     if math.isnan(theirs):
         return ""
@@ -82,8 +82,7 @@ def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
 
 
 def dispatch_us(run: Run, host: str | None = None) -> float:
-    """The mean time that the host takes for a step's marker, in a run most of whose steps are timed on the device; NaN
-    for others."""
+    """The mean host time of a step marker if most steps of the run are timed on the device; else NaN."""
     steps = steps_of_straggler(run.table("steps", host=host))
     counted = steps[steps["included"].astype(bool)]
     on_device = counted["host_span_us"].notna() & (counted["duration_us"] == counted["device_span_us"])
@@ -91,7 +90,7 @@ def dispatch_us(run: Run, host: str | None = None) -> float:
 
 
 def batch_size(run: Run, host: str | None = None) -> float:
-    """Examples per step as the input pipelines tell it, over all hosts or on one; NaN where any of them does not."""
+    """Examples per step according to the input pipelines, over all hosts or on one; NaN if unknown for any of them."""
     total = 0.0
     hosts = run.host_names if host is None else (host,)
     for name in hosts:
@@ -104,7 +103,7 @@ def batch_size(run: Run, host: str | None = None) -> float:
 
 
 def _batch_size_of(executions: pd.DataFrame, pipelines: pd.DataFrame, steps: int) -> float:
-    """That of the one pipeline of a host which is asked once a step: its outermost iterator that batches."""
+    """The batch size of a host's only pipeline with one call per step, from its outermost batching iterator."""
     asked = pipelines[~pipelines["feeds_device"].astype(bool)]
     low, high = (steps * share for share in _ONCE_A_STEP)
     names = asked.loc[asked["calls"].between(low, high), "pipeline"]
@@ -117,7 +116,7 @@ def _batch_size_of(executions: pd.DataFrame, pipelines: pd.DataFrame, steps: int
 
 
 def window_figures(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
-    """Key figures of both runs over their windows: time between steps, throughput, and dispatch where it is known."""
+    """Key figures of both runs over their windows: time between steps, throughput and, if known, dispatch time."""
     ours, theirs = (_figures_of(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
     figures = [
         KeyFigure(

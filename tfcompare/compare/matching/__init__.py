@@ -1,1 +1,1 @@
-"""Which row of the candidate is which row of the baseline, and how sure that is."""
+"""Matches rows of the candidate to rows of the baseline, and grades how certain each match is."""

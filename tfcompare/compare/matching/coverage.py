@@ -1,4 +1,4 @@
-"""How much of two runs' time a diff has paired up."""
+"""The share of two runs' time that a diff matches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ COLUMNS = ["candidate", *SHARES, *(f"{share}_{side}" for side in ("baseline", "c
 
 
 def coverage(diff: pd.DataFrame, metric: str, candidates: list[str]) -> pd.DataFrame:
-    """Shares (0 to 1) of a metric that stand in matched rows, and in rows matched exactly; one row a candidate.
+    """The shares (0 to 1) of a metric's total in matched rows and in exactly matched rows, one row per candidate.
 
-    Columns: `candidate`; `matched_share` and `exact_share` of what both sides hold together; the same two of either
-    side alone (`…_baseline`, `…_candidate`). IDLE rows are left out. A share of nothing is NaN.
+    Columns: `candidate`; `matched_share` and `exact_share` of the total of both sides; the same two shares of each
+    side alone (`…_baseline`, `…_candidate`). IDLE rows are excluded. A share is NaN where the total is 0.
     """
     busy = without_idle(diff)
     rows = [

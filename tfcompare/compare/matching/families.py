@@ -1,15 +1,15 @@
-"""Which member of a family is which, where siblings differ only by the numbers at their end: `dense`, `dense_1`.
+"""Matches the members of families: siblings whose names differ only by a trailing number (`dense`, `dense_1`).
 
-A framework hands out such numbers as it goes, so a layer that is put in moves those after it on by one. Shapes, where
-profiles have them, say what moved: members of the same shapes are the same, in order. Without shapes, what lies below
-the members may say it.
+Frameworks assign these numbers in order of creation, so an inserted layer increments the numbers of all later layers.
+Shapes, where the profiles have them, reveal such a shift: members with equal shapes match, in order. Without shapes,
+the ops below the members may reveal it.
 
-A name that is the same on both sides is believed, but for four cases, in which the pair is `doubtful`:
+Equal names normally match. In four cases the match is `doubtful`:
 
-- the sides have different numbers of members, numbered without gaps, and nothing says which of them is new;
-- shapes say of other members of the family that they have other names than before;
-- they say so of another family of ops in the scope, and of this pair they say nothing;
-- two members that look alike always run in the other order.
+- the sides have different numbers of members, numbered without gaps, and nothing shows which members are new;
+- shapes show that other members of the family were renumbered;
+- shapes show that another family of ops in the scope was renumbered, and they neither confirm nor refute this pair;
+- two members that look alike always run in opposite order on the two sides.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from tfcompare.compare.matching.name_tree import NameAndType, Node, Pair, famili
 from tfcompare.compare.matching.sequences import agreed_alignment
 
 MOST_ALIGNED = 2_500
-"""Families of unequal size are laid beside each other up to so many members of one times members of the other."""
+"""Families of unequal size are aligned only if the product of their sizes is at most this."""
 
 _MOST_COUNTED = 10_000
 
 
 class Pairs(NamedTuple):
-    """Pairs that are sure, and namesakes that are probable at most."""
+    """Certain pairs, and pairs of equal names that are at most probable."""
 
     sure: list[Pair]
     doubtful: list[Pair]
 
 
 def pair_families(ours: dict[str, Node], theirs: dict[str, Node]) -> Pairs:
-    """The pairs among the children of two scopes that are paired, family by family."""
+    """Pairs the children of two matched scopes, family by family."""
     their_families = families(theirs.values())
     found = [_pair_family(members, their_families.get(base, [])) for base, members in families(ours.values()).items()]
     sure, doubtful = ([pair for pairs in found for pair in pairs[k]] for k in (0, 1))
@@ -52,13 +52,13 @@ def pair_families(ours: dict[str, Node], theirs: dict[str, Node]) -> Pairs:
 
 
 def _moved_by_shape(pairs: list[Pair]) -> bool:
-    """Whether shapes pair two single ops of names that both sides have, but for each other."""
+    """Whether shapes pair two ops with different names although both names occur on both sides."""
     labels = {b.label for b, _ in pairs} & {c.label for _, c in pairs}
     return any(b.shape and b.label != c.label and {b.label, c.label} <= labels for b, c in pairs)
 
 
 def _not_shown_by_shapes(pairs: list[Pair]) -> list[Pair]:
-    """Numbered ops of equal names that do not alone have the shapes that they have on both sides."""
+    """Pairs of numbered ops with equal names that shapes do not confirm: differing, or shared by several members."""
     count = Counter(node.shape for pair in pairs for node in pair)
     is_of_ops = len(pairs) > 1 and any(b.types for b, _ in pairs)
     return [
@@ -69,7 +69,7 @@ def _not_shown_by_shapes(pairs: list[Pair]) -> list[Pair]:
 
 
 def _pair_family(ours: list[Node], theirs: list[Node]) -> Pairs:
-    """Both lists are in the order of their numbers."""
+    """Pairs the members of one family; both lists are sorted by number."""
     by_label = {node.label: node for node in theirs}
     same = [(node, by_label[node.label]) for node in ours if node.label in by_label]
     if not ours or not theirs:
@@ -89,7 +89,7 @@ def _pair_family(ours: list[Node], theirs: list[Node]) -> Pairs:
 
 
 def _pair_as_many(ours: list[Node], theirs: list[Node], same: list[Pair], is_ordered: bool) -> list[Pair]:
-    """Equally many members, by their names."""
+    """Pairs the members of two families of equal size by name."""
     if len(same) == len(ours):
         return same
     if not is_ordered:
@@ -103,7 +103,7 @@ def _pair_as_many(ours: list[Node], theirs: list[Node], same: list[Pair], is_ord
 
 
 def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[Pair]) -> list[Pair]:
-    """The one member on either side that has no namesake, where there is just one."""
+    """Pairs the members without an equal name, if there is exactly one per side."""
     if len(same) != len(ours) - 1:
         return []
     labels = {b.label for b, _ in same}
@@ -111,7 +111,7 @@ def _pair_the_odd_ones(ours: list[Node], theirs: list[Node], same: list[Pair]) -
 
 
 def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Pair]) -> Pairs:
-    """By shapes, then in order around what one side has more, where what lies below says its place."""
+    """Pairs families of unequal size: by shapes, then in order, skipping added members that their contents reveal."""
     if not (_are_numbered(ours) and _are_numbered(theirs)):
         return Pairs(same, [])
     sure = _pair_by_shapes(ours, theirs)
@@ -125,15 +125,15 @@ def _pair_around_the_added(ours: list[Node], theirs: list[Node], same: list[Pair
 
 
 def _left(same: list[Pair], sure: list[Pair]) -> list[Pair]:
-    """The namesakes of which neither is in a sure pair."""
+    """The pairs of equal names with neither member in a certain pair."""
     paired = {id(node) for pair in sure for node in pair}
     return [(b, c) for b, c in same if id(b) not in paired and id(c) not in paired]
 
 
 def _pair_by_shapes(ours: list[Node], theirs: list[Node]) -> list[Pair]:
-    """Members of the same shapes, where both sides have equally many of them, in order.
+    """Pairs members with equal shapes, in order, if both sides have the same number of them.
 
-    Where that order is another one than that of the rest, only those that alone have their shapes.
+    If the pairs found this way are not in the same order on both sides, only members with unique shapes are paired.
     """
     groups, their_groups = _by_shapes(ours), _by_shapes(theirs)
     found = [
@@ -158,13 +158,13 @@ def _by_shapes(members: list[Node]) -> dict[Hashable, list[Node]]:
 
 
 def _differ(b: Node, c: Node) -> bool:
-    """Whether both have shapes, and not the same."""
+    """Whether both have shapes and these are not equal."""
     ours, theirs = shapes_below(b), shapes_below(c)
     return bool(ours and theirs and ours != theirs)
 
 
 def _run_in_another_order(pairs: list[Pair]) -> list[Pair]:
-    """Layers that look alike and are next to each other on a side, and always run in the other order on the other."""
+    """Pairs of adjacent layers that look alike but always run in opposite order on the two sides."""
     if any(node.types or node.place is None for pair in pairs for node in pair):
         return []
     turned: dict[int, Pair] = {}
@@ -178,14 +178,13 @@ def _run_in_another_order(pairs: list[Pair]) -> list[Pair]:
 
 
 def _run_before(first: Pair, second: Pair, side: int) -> bool:
-    """Whether the one always ends before the other does, on this side."""
+    """Whether the first always ends before the second on this side."""
     one, other = first[side].place, second[side].place
     return one is not None and other is not None and one[1] < other[0]
 
 
 def _pair_in_order(ours: list[Node], theirs: list[Node]) -> Pairs:
-    """The pairs that all best ways to lay the members beside each other have in common; doubtful are those on which
-    they agree only if namesakes count."""
+    """The pairs common to all optimal alignments; doubtful if common only when equal names add to the score."""
     if not ours or not theirs or len(ours) * len(theirs) > MOST_ALIGNED:
         return Pairs([], [])
     below = {id(node): (shapes_below(node), paths_below(node), _gradients(node)) for node in ours + theirs}
@@ -197,7 +196,7 @@ def _pair_in_order(ours: list[Node], theirs: list[Node]) -> Pairs:
 
 
 def _gain(ours: Sequence[Counter[Any]], theirs: Sequence[Counter[Any]]) -> int:
-    """What a pair is worth: the shapes that both have, then the ops, then those of their gradients."""
+    """The score of a pair: common shapes first, then common ops, then common ops of the gradients."""
     shapes, ops, gradients = (min((b & c).total(), _MOST_COUNTED) for b, c in zip(ours, theirs, strict=True))
     return (shapes * _MOST_COUNTED + ops) * _MOST_COUNTED + gradients if ops else 0
 
@@ -207,7 +206,7 @@ def _gradients(node: Node) -> Counter[NameAndType]:
 
 
 def _are_numbered(members: list[Node]) -> bool:
-    """Whether a framework handed out the numbers: those of ops, and of scopes if there are no gaps."""
+    """Whether a framework assigned the numbers, which is assumed of ops, and of scopes numbered without gaps."""
     return any(node.types for node in members) or _is_gapless(members)
 
 
@@ -218,7 +217,7 @@ def _is_gapless(members: list[Node]) -> bool:
 
 
 def _likeness(pairs: list[Pair]) -> tuple[int, int]:
-    """How many shapes, and how many ops of the same type, the members of the pairs have at the same place."""
+    """The number of equal shapes and of equal op types at equal paths, summed over the pairs."""
     return (
         sum((shapes_below(b) & shapes_below(c)).total() for b, c in pairs),
         sum((paths_below(b) & paths_below(c)).total() for b, c in pairs),

@@ -1,7 +1,7 @@
-"""Counterparts of ops beyond their names: by what their scopes hold and, where that decides nothing, by likeness.
+"""Matches ops that their names leave unmatched: by the contents of their scopes, then by similarity.
 
 Siblings below a pair of scopes, and then single ops of one type, are assigned so that the sum of their differences is
-least. A pair counts if its own difference is small and no other assignment of its two members is nearly as good.
+minimal. A pair is accepted if its difference is small and no alternative assignment of its members is nearly as good.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tfcompare.compare.matching.names import SiblingRule, walk, with_plain_paths
 from tfcompare.compare.matching.renamed_scopes import UNTYPED, Siblings, pair_alike, without
 
 MOST_ASSIGNED = 300
-"""Of more candidates for a pair on a side than this, none is guessed."""
+"""Nothing is guessed if a side has more nodes or ops to assign than this."""
 
 MARGIN = 0.05
-"""By so much the next best assignment must be worse."""
+"""The next best assignment must be worse by at least this much."""
 
 LEAST_IN_COMMON = 0.8
-"""The share of its ops, by type, that a scope must have in common with its counterpart."""
+"""The minimum share of ops, by type, that two paired scopes must have in common."""
 
 MOST_APART_SCOPES = 0.5
 MOST_APART_OPS = 0.35
@@ -43,10 +43,10 @@ Differences = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Figures:
-    """What is looked at of ops of one type: their names, how often they ran, and how long each time.
+    """The figures by which ops of one type are compared: names, occurrences and time per occurrence.
 
-    Counts and times are relative to the run's, so that a longer run or a slower machine makes no difference. `scopes`
-    are the innermost ones that have a counterpart, by the baseline's name, empty where none has.
+    Counts and times are relative to the run's totals, so that the run's length and the machine's speed do not matter.
+    `scopes` holds each op's innermost matched scope, under its name in the baseline; empty if none is matched.
     """
 
     names: Sequence[str]
@@ -56,7 +56,7 @@ class Figures:
 
 
 def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float]) -> list[Pair]:
-    """Likely pairs among scopes that are siblings; `totals` are the weights of either run."""
+    """Likely pairs among sibling scopes; `totals` are the total weights of the two runs."""
     scopes, others = ([node for node in side if node.children] for side in (ours, theirs))
     if not scopes or not others or max(len(scopes), len(others)) > MOST_ASSIGNED:
         return []
@@ -72,8 +72,10 @@ def pair_likely(ours: list[Node], theirs: list[Node], totals: tuple[float, float
 
 
 def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
-    """Likely pairs of ops of one type, by their places; no two have one in common, and none is across two scopes that
-    are paired, but not with each other."""
+    """Likely pairs of ops of one type, as positions.
+
+    No op is in two pairs. Two ops whose scopes are matched, but not with each other, never pair.
+    """
     if not ours.names or not theirs.names or max(len(ours.names), len(theirs.names)) > MOST_ASSIGNED:
         return []
     apart = (
@@ -87,7 +89,7 @@ def likely_ops(ours: Figures, theirs: Figures) -> list[tuple[int, int]]:
 
 
 def assign(apart: Differences, names: tuple[Sequence[str], Sequence[str]], most_apart: float) -> list[tuple[int, int]]:
-    """The pairs of the assignment of least difference that are sure enough, the same whichever side is the first."""
+    """The sufficiently certain pairs of the assignment with the least difference, independent of the order of sides."""
     from scipy.optimize import linear_sum_assignment
 
     if sorted(names[1]) < sorted(names[0]):
@@ -101,10 +103,10 @@ def assign(apart: Differences, names: tuple[Sequence[str], Sequence[str]], most_
 
 
 def _next_best(apart: Differences, i: npt.NDArray[np.intp], j: npt.NDArray[np.intp]) -> Differences:
-    """For each assigned pair by how much the total grows at least if its two members are parted.
+    """The least increase of the total difference, for each assigned pair, if its two members are not paired.
 
-    Members then change over in a circle: the row of one pair takes the column of the next, and so on. The last node
-    stands for the rows or columns that are left over.
+    Separating a pair shifts partners along a cycle: the row of one pair takes the column of the next, and so on. The
+    least increase is the shortest such cycle. The last node represents the unassigned rows or columns.
     """
     own, left = apart[i, j], len(i)
     growth = np.full((left + 1, left + 1), np.inf)
@@ -121,7 +123,7 @@ def _next_best(apart: Differences, i: npt.NDArray[np.intp], j: npt.NDArray[np.in
 
 
 def names_apart(ours: Sequence[str], theirs: Sequence[str]) -> Differences:
-    """For each two names how few words they share: 0 all, 1 none; numbers aside."""
+    """The word difference of each two names, ignoring numbers: 0 if all words are shared, 1 if none are."""
     return 1 - _in_common([dict.fromkeys(_words(n), 1) for n in ours], [dict.fromkeys(_words(n), 1) for n in theirs])
 
 
@@ -131,7 +133,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _in_common(ours: Sequence[Mapping[Any, int]], theirs: Sequence[Mapping[Any, int]]) -> Differences:
-    """For each two bags the share of what they hold that both do, 0 to 1."""
+    """The share of common items (0 to 1) of each two multisets."""
     things = {thing: k for k, thing in enumerate(sorted({t for side in (ours, theirs) for bag in side for t in bag}))}
     first, second = (_counts(side, things) for side in (ours, theirs))
     both = np.array([np.minimum(row, second).sum(axis=1) for row in first])
@@ -148,23 +150,24 @@ def _counts(bags: Sequence[Mapping[Any, int]], things: Mapping[Any, int]) -> Dif
 
 
 def _times_apart(ours: Differences, theirs: Differences) -> Differences:
-    """For each two positive figures how far they are from each other: 0 equal, 1 tenfold or more."""
+    """The logarithmic difference of each two positive values: 0 if equal, 1 if they differ tenfold or more."""
     first, second = (np.log(np.maximum(side, 1e-12)) for side in (ours, theirs))
     return np.asarray(np.minimum(np.abs(first[:, None] - second[None, :]) / _TENFOLD, 1.0))
 
 
 def by_place(baseline: Ops, candidate: Ops, known: Mapping[str, str]) -> dict[str, str]:
-    """Beyond `known`: the baseline's name for each of the candidate's that the scopes' contents tell.
+    """Matches further names by the contents of their scopes; maps candidate names to baseline names.
 
-    `known` is what `align_names` found. No name of either side is in both, or twice.
+    `known` holds the pairs of `align_names`. No name of `known` is matched again, and none is matched twice.
     """
     return _pairs_by(baseline, candidate, known, pair_alike)
 
 
 def by_likeness(baseline: Ops, candidate: Ops, known: Mapping[str, str]) -> dict[str, str]:
-    """Beyond `known`: the baseline's name for each of the candidate's that lies below a scope of a likely pair.
+    """Matches further names below scopes that are similar; maps candidate names to baseline names.
 
-    `known` is what `align_names` and `by_place` found. No name of either side is in both, or twice.
+    `known` holds the pairs of `align_names` and `by_place`. No name of `known` is matched again, and none is matched
+    twice.
     """
     totals = sum(baseline.weights.values()), sum(candidate.weights.values())
 
@@ -188,11 +191,11 @@ def _pairs_by(baseline: Ops, candidate: Ops, known: Mapping[str, str], rule: Sib
 def likely_rows(
     baseline: pd.DataFrame, candidate: pd.DataFrame, whole: tuple[pd.DataFrame, pd.DataFrame], pairs: pd.DataFrame
 ) -> pd.DataFrame:
-    """Likely pairs among the rows of `op_stats` that are left of both sides.
+    """Likely pairs among the unmatched rows of `op_stats`.
 
-    Columns: `baseline` and `candidate`, the rows' labels. Only ops of one side and type pair, and never across scopes
-    that are paired otherwise. `whole` are all rows of either side, which counts and times are put in relation to;
-    `pairs` are those that were found before.
+    Columns: `baseline` and `candidate`, the rows' labels. Only ops of the same host or device and type pair, and never
+    if their scopes are matched with other scopes. `whole` holds all rows of the two sides, for relative counts and
+    times; `pairs` are the pairs found before.
     """
     scopes = _paired_scopes(*(whole[k].loc[pairs[side], "op_name"] for k, side in enumerate(("baseline", "candidate"))))
     ours, theirs = (dict(iter(side[~side["op_type"].isin(UNTYPED)].groupby(_KEYS))) for side in (baseline, candidate))
@@ -205,7 +208,7 @@ def likely_rows(
 
 
 def _paired_scopes(ours: Iterable[str], theirs: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The baseline's name for each scope of baseline and candidate whose paired ops lie in one scope of the other."""
+    """The baseline names of the matched scopes of either side: those whose paired ops all lie in one scope."""
     pairs = {(_scope(b), _scope(c)) for b, c in zip(ours, theirs, strict=True)}
     counts, their_counts = (pd.Series([pair[k] for pair in pairs], dtype="str").value_counts() for k in (0, 1))
     sole = [(b, c) for b, c in pairs if b and c and counts[b] == 1 and their_counts[c] == 1]
@@ -217,7 +220,7 @@ def _scope(name: str) -> str:
 
 
 def _innermost(name: str, scopes: Mapping[str, str]) -> str:
-    """The baseline's name for the innermost scope of an op that has a counterpart; empty where none has."""
+    """The baseline name of an op's innermost matched scope; empty if none is matched."""
     scope = _scope(name)
     while scope and scope not in scopes:
         scope = _scope(scope)

@@ -1,6 +1,6 @@
-"""Names of GPU kernels as a person reads them: `void ns::f<a::b<int>, 4>(float*)` is `f<b<int>, 4>`.
+"""Short labels for GPU kernels: `void ns::f<a::b<int>, 4>(float*)` becomes `f<b<int>, 4>`.
 
-Only for the eye: rows are told apart, and paired, by whole names.
+For display only: rows are identified and matched by their full names.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import lru_cache
 from tfcompare.compare.matching.kernel_names import canonical_kernel, kernel_name, split_top_level
 
 MOST_LEVELS = 12
-"""Templates nested deeper are not looked into."""
+"""Templates nested deeper than this are abbreviated to an ellipsis."""
 
 MOST_LETTERS = 10_000
-"""Longer names are left as they are."""
+"""Names longer than this are not shortened."""
 
 MOST_SHOWN, TAIL = 48, 13
-"""How long a label may be, and how much of its end is kept."""
+"""The maximum length of a label, and how many characters at its end survive truncation."""
 
 _QUALIFIERS = re.compile(r"^(?:const|volatile|typename)\s+|\s+(?:const|volatile)(?=\s*[*&]*$)")
 _CAST = re.compile(r"^\((?:[\w: ]|<[^()]*>)+\)(?=-?[\w'])")
@@ -30,9 +30,9 @@ _COMPARISONS = ("==", "<", "<=", "unordered", "!=", ">", ">=")
 
 
 def kernel_labels(names: Iterable[str]) -> dict[str, str]:
-    """A short name for each kernel; different kernels have different ones, later ones of one reading are numbered.
+    """A unique label for each kernel; kernels that would share a label are numbered.
 
-    Two spellings of one kernel (`canonical_kernel`) are the same kernel.
+    Two spellings of one kernel (`canonical_kernel`) share a label.
     """
     labels: dict[str, str] = {}
     numbers: dict[str, dict[str, int]] = {}
@@ -47,7 +47,7 @@ def kernel_labels(names: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=20_000)
 def kernel_label(name: str) -> str:
-    """The name without return type, arguments and namespaces; of Eigen's kernels what they compute."""
+    """The name without return type, arguments and namespaces; for Eigen kernels, the expression they compute."""
     if len(name) > MOST_LETTERS:
         return name
     parts = kernel_name(name)
@@ -66,12 +66,12 @@ def kernel_label(name: str) -> str:
 
 
 def _cut(label: str) -> str:
-    """The label without its middle where it is long: names of kernels begin with what tells most."""
+    """The label with its middle removed if it is too long; the start of a kernel name is the most informative part."""
     return label if len(label) <= MOST_SHOWN else f"{label[: MOST_SHOWN - TAIL - 1]}…{label[-TAIL:]}"
 
 
 def _short(text: str, level: int = 0) -> str:
-    """A type or value without namespaces, casts and qualifiers, its own template arguments shortened likewise."""
+    """A type or value without namespaces, casts and qualifiers, recursively for its template arguments."""
     plain = _CAST.sub("", _QUALIFIERS.sub("", _QUALIFIERS.sub("", text.strip())))
     if level >= MOST_LEVELS:
         return "…"
@@ -84,7 +84,10 @@ def _in_brackets(arguments: list[str], level: int) -> str:
 
 
 def _around_template(text: str) -> tuple[str, str, str]:
-    """What stands before the last template arguments, those, and what follows: `Policy<8>::Inner*` is `Inner*`."""
+    """The last component of a name, split into what precedes its template arguments, those, and what follows them.
+
+    `Policy<8>::Inner*` has the last component `Inner*`.
+    """
     pieces = split_top_level(text, "::")
     last = pieces[-1] if pieces else text
     begin, end = last.find("<"), last.rfind(">")
@@ -104,7 +107,7 @@ def _last_name(function: str) -> str:
 
 
 def _assigned(evaluator: str) -> str:
-    """What an Eigen evaluator computes, and of which type the result is where its terms do not tell."""
+    """The expression that an Eigen evaluator computes, with the result type if the terms do not show it."""
     _, template, _ = _around_template(_plain_type(evaluator))
     arguments = _template_arguments(template)
     name, inner, _ = _around_template(_plain_type(arguments[0])) if arguments else ("", "", "")
@@ -118,7 +121,7 @@ def _assigned(evaluator: str) -> str:
 
 
 def _expression(text: str, level: int) -> str:
-    """An Eigen expression in the notation of a formula: `product(half, half)`, `float(half)`."""
+    """An Eigen expression as a formula: `product(half, half)`, `float(half)`."""
     name, template, _ = _around_template(_plain_type(text))
     arguments = _template_arguments(template)
     if name == "TensorMap" and arguments:
@@ -136,7 +139,7 @@ def _expression(text: str, level: int) -> str:
 
 
 def _applied(functor: str, terms: list[str], level: int) -> str:
-    """A functor with the terms it is applied to; `scalar_left` and `scalar_right` bind a constant to one side."""
+    """A functor applied to terms; `scalar_left` and `scalar_right` bind a constant to one side."""
     name, template, _ = _around_template(_plain_type(functor))
     arguments = _template_arguments(template)
     if name in ("scalar_left", "scalar_right") and len(arguments) >= 3 and level < MOST_LEVELS:
@@ -155,7 +158,7 @@ def _is_expression(text: str) -> bool:
 
 
 def _tensor(text: str) -> str:
-    """The element type of a tensor, with its rank where that is not 1."""
+    """The element type of a tensor, with its rank unless that is 1."""
     _, template, _ = _around_template(_plain_type(text))
     arguments = _template_arguments(template)
     if not arguments:

@@ -1,4 +1,4 @@
-"""Names of GPU kernels, reduced to what stays the same when a compiler spells one kernel another way."""
+"""Canonical names of GPU kernels, equal for all spellings that compilers produce for one kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KernelName(NamedTuple):
 def canonical_kernel(name: str) -> str:
     """The name without return type, arguments, compiler suffixes, and the number that XLA gives a fusion.
 
-    Template arguments stay: they tell variants of a kernel apart.
+    Template arguments remain because they distinguish variants of a kernel.
     """
     parts = kernel_name(name)
     if parts.template or parts.arguments or "fusion" not in parts.function:
@@ -43,7 +43,7 @@ def plain_kernel(name: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def kernel_name(name: str) -> KernelName:
-    """The parts of a name as a C++ compiler writes it; a name that is none, or damaged, is all function."""
+    """Splits a C++ kernel name into its parts; a malformed name is returned as the function part."""
     plain = _SUFFIX.sub("", name.strip())
     head = _AFTER_ARGUMENTS.sub("", plain)
     groups = _top_level_groups(head)
@@ -66,7 +66,7 @@ def kernel_name(name: str) -> KernelName:
 
 
 def split_top_level(text: str, separator: str) -> list[str]:
-    """The text split where the separator stands in no bracket; not at all where brackets do not match."""
+    """Splits the text at separators outside brackets; unmatched brackets leave it unsplit."""
     groups = _top_level_groups(text)
     if groups is None:
         return [text]
@@ -83,7 +83,7 @@ def split_top_level(text: str, separator: str) -> list[str]:
 
 
 def _top_level_groups(text: str) -> list[tuple[int, int]] | None:
-    """(begin, end) of each bracketed part that lies in no other; None where the brackets do not match."""
+    """The (begin, end) of each outermost bracketed part; None if brackets are unmatched."""
     operators = {i for match in _OPERATOR.finditer(text) for i in range(match.start() + len("operator"), match.end())}
     groups: list[tuple[int, int]] = []
     open_ones: list[tuple[str, int]] = []
@@ -102,7 +102,7 @@ def _top_level_groups(text: str) -> list[tuple[int, int]] | None:
 
 
 def _last_space(text: str, groups: list[tuple[int, int]]) -> int:
-    """The last space that lies in no bracket, −1 without one."""
+    """The position of the last space outside brackets, −1 if there is none."""
     place = len(text)
     while (place := text.rfind(" ", 0, place)) >= 0:
         if not any(begin <= place < end for begin, end in groups):

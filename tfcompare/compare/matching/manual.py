@@ -1,4 +1,4 @@
-"""What a user says of names, before all that is found: an op of the baseline is, or is not, one of the candidate."""
+"""Manual matches: a user's choices that pair, or separate, a name of the baseline and a name of the candidate."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 Name = tuple[str, ...]
-"""An op's name; or an op's name and that of a kernel that it launches."""
+"""An op's name, or the names of an op and of a kernel that it launches."""
 
 OP_TABLES = ("op_stats", "kernel_stats", "memory_peak", "input_pipeline")
-"""The tables whose rows are ops, or belong to one."""
+"""The tables whose rows are ops or belong to an op."""
 
 LEVELS = (("op_name", "kernel_name"), ("op_name",))
-"""The columns that hold names of two parts and of one; what is said of a kernel comes before what is said of its op."""
+"""The columns of two-part and of one-part names. A choice about a kernel takes precedence over one about its op."""
 
 OF_CANDIDATE = " (candidate's)"
-"""Follows the name of an op that the baseline has too, and that is said to be another."""
+"""Suffix for a candidate op whose name also exists in the baseline, for a different op."""
 
 _MOST_NAMED, _NAME_LENGTH = 3, 60
 
 
 class Choice(NamedTuple):
-    """`baseline` and `candidate` are one (`is_pair`), or they are not the same; both names have as many parts."""
+    """A manual choice: the two names match (`is_pair`), or they do not. Both have the same number of parts."""
 
     is_pair: bool
     baseline: Name
@@ -37,18 +37,19 @@ class Choice(NamedTuple):
 
     @property
     def mirrored(self) -> Choice:
-        """What this says where baseline and candidate have changed places."""
+        """The same choice with baseline and candidate swapped."""
         return Choice(self.is_pair, self.candidate, self.baseline)
 
 
 ByHand = Mapping[str, Sequence[Choice]]
-"""The choices for each candidate, by its id."""
+"""The choices for each candidate, by the candidate's id."""
 
 
 def effective(choices: Iterable[Choice]) -> tuple[Choice, ...]:
-    """The choices that hold: of those that contradict each other, the last one.
+    """The choices that apply; of contradicting choices, the last one wins.
 
-    A name has one partner, so another pair with it contradicts; so do a pair and a part of the same two names.
+    A name has one partner, so two pairs that share a name contradict each other. So do pairing and separating the same
+    two names.
     """
     valid: dict[Choice, None] = {}
     paired: dict[tuple[str, Name], Choice] = {}
@@ -66,22 +67,22 @@ def effective(choices: Iterable[Choice]) -> tuple[Choice, ...]:
 
 
 def counterparts(choices: Iterable[Choice], parts: int) -> dict[Name, Name]:
-    """The baseline's name for each of the candidate's that is paired by hand, of names with so many parts."""
+    """The manual pairs of names with `parts` parts, from the candidate's name to the baseline's."""
     return {c.candidate: c.baseline for c in choices if c.is_pair and len(c.baseline) == parts}
 
 
 def parted(choices: Iterable[Choice], parts: int) -> set[tuple[Name, Name]]:
-    """The two names of each part, of names with so many parts."""
+    """The manually separated (baseline, candidate) names with `parts` parts."""
     return {(c.baseline, c.candidate) for c in choices if not c.is_pair and len(c.baseline) == parts}
 
 
 def names_of_rows(frame: pd.DataFrame, columns: Sequence[str]) -> list[Name]:
-    """The name that each row has in these columns."""
+    """The name of each row, taken from these columns."""
     return list(zip(*(frame[column] for column in columns), strict=True))
 
 
 def of_pairs(side: pd.DataFrame, columns: Sequence[str], pairs: Mapping[Name, Name]) -> pd.DataFrame:
-    """The rows whose names are in `pairs`, with the name that stands for both sides in `by_hand`."""
+    """The rows whose names are in `pairs`; their column `by_hand` holds the name shared by both sides."""
     names = names_of_rows(side, columns)
     there = np.array([name in pairs for name in names], np.bool_)
     known = ["\0".join(pairs[name]) for name in names if name in pairs]
@@ -94,7 +95,7 @@ def without_parted(
     sides: tuple[pd.DataFrame, pd.DataFrame],
     choices: Sequence[Choice],
 ) -> pd.DataFrame:
-    """The pairs but for those of names that are parted by hand."""
+    """The pairs except those whose names are manually separated."""
     for columns in levels:
         if names := parted(choices, len(columns)):
             ours, theirs = (
@@ -106,9 +107,9 @@ def without_parted(
 
 
 def with_distinct_names(diff: pd.DataFrame, choices: Sequence[Choice]) -> pd.DataFrame:
-    """A diff of ops whose added rows count under names that are no other op's, for sums by name.
+    """A diff of ops in which added rows have unambiguous names, so that sums by name do not mix different ops.
 
-    What was parted may have one name on both sides, and what was paired leaves its old name to another op.
+    Separated ops may have the same name on both sides, and a paired op's old name may belong to another op.
     """
     if not choices:
         return diff
@@ -126,9 +127,9 @@ def _counted_as(names: pd.Series, choices: Sequence[Choice]) -> pd.Series:
 
 
 def applicable(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tuple[tuple[Choice, ...], str]:
-    """The choices that hold and whose names both runs have, and a sentence on the others; empty where there are none.
+    """The choices that apply to these runs, and a sentence on those whose names a run lacks; empty if there are none.
 
-    Raises whatever reading the runs' tables does.
+    Raises the errors of reading the runs' tables.
     """
     holding = effective(choices)
     ours, theirs = _absent({c.baseline for c in holding}, baseline), _absent({c.candidate for c in holding}, candidate)
@@ -144,7 +145,7 @@ def applicable(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tupl
 
 
 def _absent(wanted: set[Name], run: Run) -> set[Name]:
-    """Those of the names that no table of the run has; tables are looked at only as long as one is missing."""
+    """The names that no table of the run contains; tables are read only while a name is missing."""
     left = set(wanted)
     for table in OP_TABLES:
         for columns in LEVELS:

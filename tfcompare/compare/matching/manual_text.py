@@ -1,4 +1,4 @@
-"""Choices made by hand as text: in the address of a page, and in a small file."""
+"""Reads and writes manual matches as text: in a page's URL and in a JSON file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tfcompare.compare.matching.manual import LEVELS, Choice, Name, effective
 from tfcompare.errors import TfcompareError
 
 MOST_CHOICES, MOST_LETTERS = 50, 4000
-"""What an address holds: longer ones are cut by programs that pass them on."""
+"""The limits of a URL: programs that forward longer ones may truncate them."""
 
 ELSEWHERE = "kept by the session"
-"""Stands in an address for choices that it cannot hold."""
+"""Placeholder in a URL for choices that exceed its limits."""
 
 MOST_IN_A_FILE = 10_000
 _FORMAT = "tfcompare pairs"
@@ -23,7 +23,7 @@ _SIGNS = {"=": True, "!": False}
 
 
 class OfRuns(NamedTuple):
-    """The choices for two runs, by their ids. Where the two have changed places, they hold the other way round."""
+    """The choices for two runs, given by their ids. They also apply, mirrored, if the two runs are swapped."""
 
     baseline: str
     candidate: str
@@ -35,7 +35,7 @@ Kept = tuple[OfRuns, ...]
 
 
 def of_runs(kept: Kept, baseline: str | None, candidate: str) -> tuple[Choice, ...]:
-    """What is said of these two runs."""
+    """The choices for these two runs."""
     found: list[Choice] = []
     for ours, theirs, choices in kept:
         if (ours, theirs) == (baseline, candidate):
@@ -46,14 +46,14 @@ def of_runs(kept: Kept, baseline: str | None, candidate: str) -> tuple[Choice, .
 
 
 def with_choices(kept: Kept, baseline: str, candidate: str, choices: Iterable[Choice]) -> Kept:
-    """`kept`, and of these two runs just `choices`."""
+    """`kept` with the choices for these two runs replaced by `choices`."""
     others = [runs for runs in kept if {runs.baseline, runs.candidate} != {baseline, candidate}]
     holding = effective(choices)
     return (*others, OfRuns(baseline, candidate, holding)) if holding else tuple(others)
 
 
 def to_address(kept: Kept) -> list[str]:
-    """The values of the query parameter that says this, one for each two runs; `ELSEWHERE` where it is too much."""
+    """The values of the query parameter, one per pair of runs; just `ELSEWHERE` if the choices exceed the limits."""
     values = [
         json.dumps([baseline, candidate, *map(_as_list, choices)], ensure_ascii=False, separators=(",", ":"))
         for baseline, candidate, choices in kept
@@ -70,7 +70,7 @@ def fits_an_address(kept: Kept, values: Sequence[str] | None = None) -> bool:
 
 
 def from_address(values: Sequence[str]) -> Kept | None:
-    """As `to_address` has it; None where the address says that it does not hold them, or holds what is none of this."""
+    """Parses the values of `to_address`; None if they are `ELSEWHERE` or invalid."""
     if len("".join(values)) > MOST_LETTERS:
         return None
     kept: Kept = ()
@@ -89,7 +89,7 @@ def from_address(values: Sequence[str]) -> Kept | None:
 
 
 def to_file(runs: OfRuns) -> str:
-    """The choices for two runs as JSON; the runs' ids tell a reader which side is which."""
+    """The choices for two runs as JSON; the runs' ids identify the two sides."""
     choices = [
         {
             "choice": _PAIR if choice.is_pair else _PART,
@@ -103,7 +103,7 @@ def to_file(runs: OfRuns) -> str:
 
 
 def from_file(text: str, where: str) -> OfRuns:
-    """As `to_file` has it; raises `TfcompareError`, which names `where` and the choice that is none."""
+    """Parses the text of `to_file`; raises `TfcompareError` naming `where` and the invalid choice."""
     try:
         content = json.loads(text)
         json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair is no text
@@ -143,7 +143,7 @@ def _as_list(choice: Choice) -> list[str]:
 
 
 def _of_list(choice: Any) -> Choice:
-    """Raises `ValueError` for what is no choice."""
+    """Parses one choice; raises `ValueError` if it is invalid."""
     match choice:
         case [("=" | "!") as sign, *names] if all(isinstance(name, str) for name in names):
             half = len(names) // 2

@@ -1,17 +1,20 @@
-"""Which row of the candidate stands beside which row of the baseline.
+"""Matches rows of the candidate to rows of the baseline.
 
-Tiers are applied in order, each to what the ones before it left unpaired; a row is labelled with the tier that paired
-it. `exact` asks for equal keys; `canonical` for equal keys after the renaming that `names.py` and `kernel_names.py`
-find, or for one node of the graph that runs as another op type on either side; `structural` for one place in the
-program: a layer of another name that holds the same ops (`places.py`), an op's kernel launched with another grid, its
-memory in another shape, an iterator of tf.data below one that was added; `probable` is a guess (`guesses.py`) or an
-equal name that shapes, order or numbers make doubtful (`families.py`). Steps, and the one row of `run_info`, pair by
-position. Hosts pair by name, and those left over by their order where both sides
-have equally many; pipelines and iterators as `pipelines.py` and `iterators.py` have it.
+Tiers are applied in order, each to the rows that earlier tiers left unmatched. A row is labelled with its tier:
 
-Before all tiers, what the user says of names holds (`by_hand.py`): rows of names that are paired by hand stand beside
-nothing else, in as far as they agree in `Naming.by_hand`; a pair that the tiers made of two parted names is undone, and
-every other pair stays as it was.
+- `exact`: equal keys;
+- `canonical`: equal keys after undoing automatic renaming (`names.py`, `kernel_names.py`), or one node of the graph
+  that runs as different op types on the two sides;
+- `structural`: the same place in the program: a renamed layer with the same ops (`renamed_scopes.py`), an op's kernel
+  launched with another grid, its memory in another shape, a tf.data iterator below an added one;
+- `probable`: a guess (`guesses.py`), or an equal name that shapes, order or numbers make doubtful (`families.py`).
+
+Steps, and the one row of `run_info`, match by position. Hosts match by name; remaining hosts match in order if both
+sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators.
+
+Manual choices (`manual.py`) take precedence over all tiers. Rows whose names are manually paired match only each other,
+provided that they agree in the keys of `Naming.by_hand`. Matches between separated names are removed; all other matches
+are unaffected.
 """
 
 from __future__ import annotations
@@ -37,14 +40,14 @@ from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import Table
 
 Evidence = tuple[OpEvidence, OpEvidence]
-"""What tells the ops of baseline and candidate apart beside their names."""
+"""Shapes and positions of the ops of baseline and candidate, which help to identify them beyond their names."""
 
 NO_EVIDENCE: Evidence = (OpEvidence(), OpEvidence())
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Row positions side by side, -1 where a side has no such row, and the tier of each pair (None without one)."""
+    """Matched row positions (-1 if a side has no such row) and the tier of each match (None if unmatched)."""
 
     baseline: npt.NDArray[np.intp]
     candidate: npt.NDArray[np.intp]
@@ -52,9 +55,10 @@ class Pairing:
 
 
 def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
-    """The baseline's host for each of the candidate's hosts that has a counterpart.
+    """Maps each matched host of the candidate to the baseline's host.
 
-    By name; hosts left over by the order of their numbers, where both sides have equally many or share no name at all.
+    Hosts match by name. Remaining hosts match in the order of their numbers if both sides have the same number of hosts
+    or share no name at all.
     """
     ours, theirs = set(baseline), set(candidate)
     pairs = {host: host for host in ours & theirs}
@@ -65,12 +69,12 @@ def pair_hosts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, s
 
 
 def host_counterparts(baseline: Iterable[str], candidate: Iterable[str]) -> dict[str, str]:
-    """The candidate's host for each of the baseline's that has a counterpart: `pair_hosts` the other way round."""
+    """Maps each matched host of the baseline to the candidate's host: the inverse of `pair_hosts`."""
     return {ours: theirs for theirs, ours in pair_hosts(baseline, candidate).items()}
 
 
 def with_hosts_of(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
-    """The candidate's rows under the baseline's names for their hosts; a host without counterpart keeps its own."""
+    """The candidate's rows with hosts renamed as in the baseline; an unmatched host keeps its name."""
     hosts = pair_hosts(baseline["host"].unique(), candidate["host"].unique())
     return candidate.assign(host=candidate["host"].map(lambda host: hosts.get(host, host)).astype("str"))
 
@@ -82,10 +86,10 @@ def pair_rows(
     by_hand: Sequence[Choice] = (),
     evidence: Evidence = NO_EVIDENCE,
 ) -> Pairing:
-    """Pair the rows of a table's two frames, in both of which hosts have the baseline's names.
+    """Matches the rows of a table's two frames; hosts must have the baseline's names in both.
 
-    `by_hand` is what the user says of names; of choices that contradict each other the last one counts. Each row is in
-    the result once, but for steps that are set aside (`included` is False), which are in it not at all.
+    `by_hand` are the user's manual choices; of contradicting choices, the last one wins. Each row is in the result
+    once, except that excluded steps (`included` is False) are left out.
     """
     baseline, candidate = baseline.reset_index(drop=True), candidate.reset_index(drop=True)
     if table.name == "run_info":
@@ -106,7 +110,7 @@ def pair_rows(
 def _pair_named(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice], evidence: Evidence
 ) -> list[pd.DataFrame]:
-    """The pairs of rows of a table whose names a framework may change, those made by hand first."""
+    """Matches rows of a table whose names a framework may change, manual pairs first."""
     ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _ops_by_hand(choices), evidence)
     levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
     parts: list[pd.DataFrame] = []
@@ -134,7 +138,7 @@ def _in_tiers(
     *,
     guesses: tuple[pd.DataFrame, pd.DataFrame] | None = None,
 ) -> list[pd.DataFrame]:
-    """The pairs of each tier; with `guesses`, all rows of either side, what is left is paired by likeness last."""
+    """The matches of each tier; with `guesses` (all rows of the two sides), a final tier matches by similarity."""
     parts: list[pd.DataFrame] = []
     for tier in tiers:
         pairs = _pair_by_keys(baseline, candidate, list(tier.keys))
@@ -146,7 +150,7 @@ def _in_tiers(
 
 
 def _with_the_rest(parts: list[pd.DataFrame], baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
-    """The pairs of these parts, and what they left of either side without one."""
+    """The matches of `parts`, followed by the unmatched rows of each side."""
     parts = list(parts)
     parts.append(pd.DataFrame({"baseline": baseline.index, "candidate": -1, "match": None}))
     parts.append(pd.DataFrame({"baseline": -1, "candidate": candidate.index, "match": None}))
@@ -162,7 +166,7 @@ def _without(side: pd.DataFrame, paired: pd.Series) -> pd.DataFrame:
 
 
 def _pair_by_keys(baseline: pd.DataFrame, candidate: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Pairs of rows that agree in the keys, where just one row a side has them."""
+    """Pairs of rows with equal keys, if the keys are unique on each side."""
     if baseline.empty or candidate.empty:
         return pd.DataFrame({"baseline": [], "candidate": []}, dtype=np.intp)
     ours, theirs = (
@@ -179,9 +183,9 @@ def op_counterparts(
     by_hand: Sequence[Choice],
     evidence: Evidence = NO_EVIDENCE,
 ) -> Names:
-    """The baseline's name for each of the candidate's ops that has one, as the rows of `table` were paired by.
+    """Maps each matched op name of the candidate to the baseline's name, as used to match the rows of `table`.
 
-    The frames have the table's names and, where it is aligned by place, its weight. Ops that are parted have none.
+    The frames hold the table's names and, if `Naming.weight` is set, that column. Manually separated ops are left out.
     """
     found: Names = {}
     for names in _found_names(NAMINGS[table], baseline, candidate, _ops_by_hand(by_hand), evidence):
@@ -197,7 +201,7 @@ def _ops_by_hand(choices: Sequence[Choice]) -> Names:
 def _found_names(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
 ) -> list[Names]:
-    """The baseline's name for each of the candidate's that has one: by name and by hand, by place, by likeness."""
+    """Maps names of the candidate to the baseline's: by name or manually, by place in the program, by similarity."""
     there = set(baseline[naming.name]), set(candidate[naming.name])
     chosen = {c: b for c, b in by_hand.items() if b in there[0] and c in there[1]}
     if naming.weight is None:
@@ -211,7 +215,7 @@ def _found_names(
 
 
 def _beside(by_hand: Names, found: Names) -> Names:
-    """What was found of names of which nothing is said by hand."""
+    """The matches in `found` of names without a manual match."""
     partners = set(by_hand.values())
     return {c: b for c, b in found.items() if c not in by_hand and b not in partners}
 
@@ -219,7 +223,7 @@ def _beside(by_hand: Names, found: Names) -> Names:
 def _with_aligned_names(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both sides with the columns that `Tier` names; `by_hand` is the baseline's name for each that is paired so."""
+    """Both sides with the columns listed in `Tier`; `by_hand` maps manually paired names to the baseline's."""
     sides = [baseline, candidate]
     names = _found_names(naming, baseline, candidate, by_hand, evidence)
     for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
@@ -244,9 +248,9 @@ def _aligned(candidate: pd.DataFrame, name: str, column: str, counterparts: dict
 def _ops_of_sides(
     naming: Naming, sides: tuple[pd.DataFrame, pd.DataFrame], weight: str, evidence: Evidence
 ) -> tuple[Ops, Ops]:
-    """The ops of both sides, those that are in other tables only included, so that all tables pair names alike.
+    """The ops of both sides, including those in other tables only, so that all tables match names in the same way.
 
-    Their shapes are what was allocated if both sides have that, else how kernels were launched.
+    Their shapes are those of allocations if both sides have them, else the kernels' launch configurations.
     """
     have_shapes = all(of_side.shapes for of_side in evidence)
     ours, theirs = (
@@ -288,5 +292,5 @@ def _pair_steps(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
 
 
 def _by_number(host: str) -> list[tuple[str, int]]:
-    """A sort key by which `worker-10` comes after `worker-2`."""
+    """A natural sort key: `worker-10` comes after `worker-2`."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", host)]

@@ -1,4 +1,4 @@
-"""The names of a run's ops as a tree of scopes, and what lies below a scope."""
+"""A run's op names as a tree of scopes, with queries for the contents of a scope."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NameAndType = tuple[str, str]
 Place = tuple[int, int]
 
 MAX_DEPTH = 64
-"""Scopes deeper than this are not told apart from their op."""
+"""Deeper scopes are not split further: the rest of the name is one component."""
 
 GRADIENT_SCOPES = ("gradient_tape", "gradients")
 _NUMBERS_REVERSED = re.compile(r"(?:\d{1,9}[._])+")
@@ -26,10 +26,10 @@ _UNORDERED = re.compile(
 
 @dataclass(frozen=True)
 class Ops:
-    """The ops of one side, by name: their types, and what is known of them beside that.
+    """The ops of one side by name, with their types and optional further attributes.
 
-    `weights`: how much (time, bytes) lies in each; `paths`: the name to go by in place of its own; `shapes`: what it
-    allocated or launched, as text; `places`: its first and last position in the order of a step.
+    `weights`: each op's time or bytes; `paths`: the name to match by instead of its own; `shapes`: its allocations or
+    launches, as text; `places`: its first and last position in the execution order of a step.
     """
 
     types: Mapping[str, Iterable[str]]
@@ -42,9 +42,9 @@ class Ops:
 class Node:
     """One component of a name: a scope, an op, or both.
 
-    `weight` is the op's own time (or bytes), `shape` its shapes, empty where they are unknown; `place` is where it ends
-    in the order of a step; `echoes` are the scopes of its gradients. `partner` is its counterpart on the other side
-    once it has been paired, and `is_doubtful` whether that pair, or one above it, is no more than probable.
+    `weight` is the op's self time (or bytes), `shape` its shapes, empty if unknown; `place` is where it ends in the
+    execution order of a step; `echoes` are the scopes of its gradients. Once it is matched, `partner` is its
+    counterpart on the other side, and `is_doubtful` is whether that match, or one above it, is at most probable.
     """
 
     __slots__ = (
@@ -66,7 +66,7 @@ class Node:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The op's types; where no type is known, what its name says it is, as TensorFlow names ops by their type."""
+        """The op's types; an unknown type is taken from the name, because TensorFlow names ops after their type."""
         return frozenset(op_type or family(self.label)[0] for op_type in self.types)
 
 
@@ -75,7 +75,7 @@ Pair = tuple[Node, Node]
 
 @lru_cache(maxsize=100_000)
 def family(label: str) -> tuple[str, tuple[int, ...], bool]:
-    """A name component without its trailing numbers, those numbers, and whether it holds some that have no order."""
+    """A name component without trailing numbers, those numbers, and whether it contains unordered ones (hex, ids)."""
     base, replaced = _UNORDERED.subn("#", label)
     numbers = _NUMBERS_REVERSED.match(base[::-1])
     if numbers is None:
@@ -85,7 +85,7 @@ def family(label: str) -> tuple[str, tuple[int, ...], bool]:
 
 
 def families(nodes: Iterable[Node]) -> dict[str, list[Node]]:
-    """Siblings by their label without numbers, each family in the order of its numbers."""
+    """Groups siblings by their label without numbers, each group sorted by number."""
     found: dict[str, list[Node]] = {}
     for node in sorted(nodes, key=lambda n: (family(n.label)[1], n.label)):
         found.setdefault(family(node.label)[0], []).append(node)
@@ -93,7 +93,7 @@ def families(nodes: Iterable[Node]) -> dict[str, list[Node]]:
 
 
 def types_of_names(ops: Iterable[NameAndType]) -> dict[str, set[str]]:
-    """The types that come with each name."""
+    """The op types of each name."""
     types: dict[str, set[str]] = {}
     for name, op_type in ops:
         types.setdefault(name, set()).add(op_type)
@@ -101,7 +101,7 @@ def types_of_names(ops: Iterable[NameAndType]) -> dict[str, set[str]]:
 
 
 def name_tree(ops: Ops) -> Node:
-    """The root of the tree of these ops; each scope knows the scopes of its gradients."""
+    """Builds the tree of these ops and returns its root; each scope is linked to the scopes of its gradients."""
     root = Node("")
     for name in sorted(ops.types):
         node, above = root, []
@@ -129,7 +129,7 @@ def _later(one: Place, other: Place) -> Place:
 
 
 def shapes_below(node: Node) -> Counter[Hashable]:
-    """The known shapes of a node, of what lies below it and in its gradients, each with the path to it and its type."""
+    """The known shapes at and below a node and its gradients, counted with their paths and op types."""
     if node.shaped is None:
         node.shaped = Counter()
         for place, top in enumerate([node, *node.echoes]):
@@ -143,7 +143,7 @@ def shapes_below(node: Node) -> Counter[Hashable]:
 
 
 def paths_below(node: Node) -> Counter[NameAndType]:
-    """The ops below a node: (path without numbers, type) and how often there is one. Gradients are left out."""
+    """Counts the ops below a node by (path without numbers, type), without gradients."""
     below: Counter[NameAndType] = Counter()
     waiting = [("", node)]
     while waiting:
@@ -154,7 +154,7 @@ def paths_below(node: Node) -> Counter[NameAndType]:
 
 
 def kinds_below(node: Node) -> Counter[tuple[int, str]]:
-    """How many ops of each type there are below a node (0) and in its gradients (1)."""
+    """Counts the ops of each type below a node (0) and in its gradients (1)."""
     below: Counter[tuple[int, str]] = Counter()
     for place, top in enumerate([node, *node.echoes]):
         waiting = [top]
@@ -176,7 +176,7 @@ def weight_below(node: Node) -> float:
 
 
 def _link_gradients(root: Node) -> None:
-    """Give each scope the scopes of its own path below `gradient_tape`, beside it or at the top."""
+    """Links each scope to the scopes of the same path below a `gradient_tape` beside it or at the top level."""
     waiting = [root]
     while waiting:
         parent = waiting.pop()

@@ -1,25 +1,26 @@
-"""Which name of the candidate is which name of the baseline: the renaming that TensorFlow and XLA do on their own.
+"""Matches op names that TensorFlow or XLA renamed automatically.
 
-A model built a second time in one process has `dense_2/MatMul` where the first had `dense/MatMul`; XLA numbers its
-fusions anew for each program. Names are paired scope by scope, from the outermost in, so that one renaming holds for
-all that lies below a scope. Scopes that only wrap a program do not count (`plain_names.py`). Inside a pair of scopes,
-names that differ only by their trailing numbers (`dense`, `dense_1`, `fusion.12`) form a family, and a family of one
-side is laid against that of the other (`families.py`):
+A model built a second time in one process has `dense_2/MatMul` where the first one has `dense/MatMul`, and XLA numbers
+its fusions independently for each program. Names are paired scope by scope, from the outermost inwards, so that one
+renaming applies to everything below a scope. Scopes that only wrap a program are ignored (`plain_names.py`). Within a
+pair of scopes, names that differ only by trailing numbers (`dense`, `dense_1`, `fusion.12`) form a family. The families
+of the two sides are compared (`families.py`):
 
-1. The same names on both sides: each is itself.
-2. Unequal numbers of members, numbered without gaps as TensorFlow numbers: members pair by their shapes, and in order
-   where shapes and what lies below them say which one was put in or taken out. Namesakes that are left are doubtful.
-   With gaps in the numbers, only equal names pair.
-3. Equal numbers: in the order of their numbers, if every name found on both sides thereby stays itself.
-4. Otherwise a name found on both sides would pair with another one (`dense`, `dense_1` beside `dense_1`, `dense_2`).
-   That is believed only where both sides are numbered without gaps, and where no fewer ops find a partner that way.
-   Else only equal names pair.
+1. Both sides have the same names: equal names pair.
+2. The sides have different numbers of members, numbered without gaps as TensorFlow does: members pair by shape, then in
+   order if shapes and contents show which member was added or removed. Remaining pairs of equal names are doubtful. If
+   there are gaps in the numbers, only equal names pair.
+3. Both sides have the same number of members: they pair in the order of their numbers, if all names that occur on both
+   sides then pair with themselves.
+4. Otherwise, pairing in order would pair a name that occurs on both sides with a different one (`dense`, `dense_1` with
+   `dense_1`, `dense_2`). This is accepted only if both sides are numbered without gaps and at least as many ops match
+   as with equal names. If not, only equal names pair.
 
-Hex numbers, addresses and function numbers inside a name have no order, so families with such members pair by equal
-names, and beyond that only one with one. Below `gradient_tape` and `gradients`, scopes named after a forward op or
-layer take the pairing that was found there.
+Hex numbers, addresses and function numbers inside a name have no order. Families with such members pair by equal names,
+and then the last unpaired member if there is exactly one per side. Below `gradient_tape` and `gradients`, scopes named
+after a forward op or layer are paired in the same way as that op or layer.
 
-The rules know no direction: with the sides swapped, the pairs are the same.
+The rules are symmetric: swapping the sides yields the same pairs.
 """
 
 from __future__ import annotations
@@ -41,31 +42,31 @@ from tfcompare.compare.matching.name_tree import (
 from tfcompare.compare.matching.plain_names import plain_paths
 
 Names = dict[str, str]
-"""The baseline's name for names of the candidate."""
+"""Maps names of the candidate to names of the baseline."""
 
 SiblingRule = Callable[[Pair, list[Node], list[Node]], list[Pair]]
-"""Pairs some of the siblings below a pair of scopes that their names have left unpaired."""
+"""A function that pairs siblings below a pair of scopes which their names leave unpaired."""
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """The counterparts of names: those that are sure, and namesakes that are probable at most."""
+    """Matched names: certain ones, and equal names that are at most probable."""
 
     sure: Names
     doubtful: Names
 
 
 def align_names(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType]) -> Names:
-    """The baseline's name for each name of the candidate that has a counterpart; no two have the same one.
+    """Maps each matched name of the candidate to a name of the baseline, one to one.
 
-    Both sides give their ops as (name, op type); a name may come with several types.
+    Ops are given as (name, op type); a name may have several types.
     """
     found = align_ops(Ops(types_of_names(baseline)), Ops(types_of_names(candidate)))
     return found.sure | found.doubtful
 
 
 def align_ops(baseline: Ops, candidate: Ops) -> Alignment:
-    """The counterparts of the candidate's ops by their names; no two names have the same one."""
+    """Matches the candidate's ops to the baseline's by name, one to one."""
     if baseline.types.keys() == candidate.types.keys() and _agree(baseline, candidate):
         return Alignment({name: name for name in candidate.types}, {})
     sure, doubtful = Names(), Names()
@@ -77,22 +78,22 @@ def align_ops(baseline: Ops, candidate: Ops) -> Alignment:
 
 
 def _agree(baseline: Ops, candidate: Ops) -> bool:
-    """Whether no name of both sides has other shapes or another place."""
+    """Whether all names that occur on both sides have equal shapes and places."""
     return all(baseline.shapes.get(name, shape) == shape for name, shape in candidate.shapes.items()) and all(
         baseline.places.get(name, place) == place for name, place in candidate.places.items()
     )
 
 
 def with_plain_paths(baseline: Ops, candidate: Ops) -> tuple[Ops, Ops]:
-    """Both sides with the names to go by."""
+    """Both sides with `paths` set: the names to match by."""
     paths = plain_paths(baseline.types, candidate.types)
     return replace(baseline, paths=paths), replace(candidate, paths=paths)
 
 
 def walk(baseline: Node, candidate: Node, pair_rest: SiblingRule | None = None) -> Iterator[Pair]:
-    """All pairs of nodes below two roots; `pair_rest` may pair siblings that their names do not.
+    """Yields all pairs of nodes below two roots; `pair_rest` may pair siblings that their names leave unpaired.
 
-    Gradient scopes come last, when the forward scopes that they go by have their partners.
+    Gradient scopes come last because their pairs depend on those of the forward scopes.
     """
     root = (baseline, candidate)
     forward: list[tuple[Pair, list[Pair]]] = [(root, [])]
@@ -115,7 +116,7 @@ def _descend(shadows: list[Pair], b: str, c: str) -> list[Pair]:
 
 
 def _pair_children(parent: Pair, shadows: list[Pair], pair_rest: SiblingRule | None) -> list[Pair]:
-    """The pairs among the children of a pair; `shadows` are the forward scopes that it mirrors, in order of trust."""
+    """Pairs the children of a pair; `shadows` are the forward scopes that it mirrors, the most reliable first."""
     ours, theirs = parent[0].children, parent[1].children
     if shadows:
         pairs, ours, theirs = _pair_like_shadows(dict(ours), dict(theirs), shadows)
@@ -132,7 +133,7 @@ def _pair_children(parent: Pair, shadows: list[Pair], pair_rest: SiblingRule | N
 
 
 def _rest(siblings: dict[str, Node], labels: set[str]) -> list[Node]:
-    """The siblings of other labels, in order; gradients, which go by their own name alone, are left out."""
+    """The sorted siblings with other labels, without gradient scopes, which match by their own names only."""
     left = [node for label, node in sorted(siblings.items()) if label not in labels]
     return [node for node in left if family(node.label)[0] not in GRADIENT_SCOPES]
 
@@ -140,9 +141,9 @@ def _rest(siblings: dict[str, Node], labels: set[str]) -> list[Node]:
 def _pair_like_shadows(
     ours: dict[str, Node], theirs: dict[str, Node], shadows: list[Pair]
 ) -> tuple[list[Pair], dict[str, Node], dict[str, Node]]:
-    """Pair scopes as their forward scopes are paired; return the pairs, and what of either side is left to pair.
+    """Pairs scopes in the same way as their forward scopes; returns the pairs and the unpaired nodes of each side.
 
-    A scope whose forward scope has no partner pairs with its own name only: it is another layer than the rest.
+    A scope whose forward scope is unmatched pairs only with an equal name, since its layer has no other counterpart.
     """
     pairs: list[Pair] = []
     bound_ours: set[str] = set()

@@ -1,4 +1,4 @@
-"""What was left out of names so that they could be paired, in sentences."""
+"""Sentences that explain which parts of names are ignored in matching."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 60
 
 
 def normalised_names(baseline: Run, candidate: Run) -> list[str]:
-    """A sentence on ops and one on kernels whose names differ only in what pairing ignores; none where none do."""
+    """Up to two sentences, on ops and on kernels whose names differ only in parts that matching ignores."""
     found = (
         _sentence(
             "Op names without wrapping scopes and numbers of traced functions",
@@ -39,7 +39,7 @@ def _of(run: Run, table: str, column: str) -> set[str]:
 
 
 def _sentence(what: str, ours: set[str], theirs: set[str], plain: Callable[[str], str]) -> str:
-    """Names that only one side has, and that are those of the other once they are plain."""
+    """A sentence on names that differ between the sides but have the same plain form; empty if there are none."""
     sides = [{plain(name): name for name in sorted(side, reverse=True)} for side in (ours - theirs, theirs - ours)]
     both = sorted(sides[0].keys() & sides[1].keys(), key=lambda name: (len(sides[0][name]), name))
     if not both:

@@ -1,4 +1,4 @@
-"""What may be paired by hand with an op or kernel that has no partner: what has none either, most alike first."""
+"""Suggestions for manual matches: the unmatched ops or kernels of the other side, the most similar first."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.schema import IDLE
 
 MOST_COMPARED = 2000
-"""So many that took the most time are looked at."""
+"""Only this many names, those with the most time, are ranked."""
 
 _TENFOLD = np.log(10)
 
 
 def free_names(diff: pd.DataFrame, side: str, columns: Sequence[str], metric: str) -> pd.DataFrame:
-    """The names of one side of a pair's diff of which no row has a partner; `columns` are those that hold the names.
+    """The names on one side of a diff without any matched row; `columns` are the columns that hold the names.
 
-    Columns: `name`, `kind` (the op type, else empty), `time_us` (the metric's sum, per step as in the diff), the
-    longest first. IDLE and kernels without an op are left out.
+    Columns: `name`, `kind` (the op type, else empty), `time_us` (the metric's sum, per step as in the diff), sorted by
+    descending time. IDLE and kernels without an op are excluded.
     """
     own = "_candidate" if side == "candidate" else ""
     rows = of_side(diff, side)
@@ -47,7 +47,7 @@ def free_names(diff: pd.DataFrame, side: str, columns: Sequence[str], metric: st
 
 
 def most_alike_first(free: pd.DataFrame, name: Name, kind: str, time_us: float) -> pd.DataFrame:
-    """`free_names` in the order in which they resemble a name of the other side, by words, type and time."""
+    """The result of `free_names`, sorted by similarity of words, type and time to a name of the other side."""
     free = free.head(MOST_COMPARED)
     if free.empty:
         return free

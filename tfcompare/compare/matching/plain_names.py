@@ -1,4 +1,4 @@
-"""Names without what frameworks add to them: scopes that only wrap a program, and numbers of traced functions.
+"""Removes what frameworks add to names: scopes that only wrap a program, and numbers of traced functions.
 
 StatefulPartitionedCall/model/dense/MatMul      model/dense/MatMul
 jit(step)/jit(main)/dense/dot_general           dense/dot_general
@@ -31,7 +31,7 @@ def plain_type(op_type: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def plain_name(name: str) -> str:
-    """A name without wrapping scopes at its beginning, gradient scope aside, and without numbers of functions."""
+    """A name without leading wrapper scopes (the gradient scope stays) and without numbers of traced functions."""
     plain = plain_type(name)
     gradients = ""
     while True:
@@ -44,7 +44,7 @@ def plain_name(name: str) -> str:
 
 
 def plain_paths(*sides: Iterable[str]) -> dict[str, str]:
-    """The plain name of each name of both sides; names of a side that would become one stay as they are."""
+    """Maps each name of both sides to its plain name; names of one side that would collide stay unchanged."""
     names = [set(side) for side in sides]
     taken = [Counter(plain_name(name) for name in side) for side in names]
     ambiguous = {plain for counts in taken for plain, count in counts.items() if count > 1}

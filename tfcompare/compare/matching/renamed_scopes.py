@@ -1,11 +1,15 @@
-"""Siblings that hold the same ops under other names: layers that were renamed.
+"""Matches renamed layers: siblings that contain the same ops under different names.
 
-What lies below two scopes (and in the scopes of their gradients) is the same where it agrees in paths and types,
-numbers aside, or at least in types and nesting. Two siblings pair where no other sibling of either side holds the same.
-Numbered siblings (`dense`, `dense_1`) against numbered ones of another name pair in the order of their numbers, around
-what one side has more; scopes of any name in the order in which they run, where that is the same in all steps. What has
-the same shapes too goes first, and what has no shape in common does not pair. Where there are several equally good
-ways, nothing is paired.
+The contents of two scopes, including the scopes of their gradients, are equal if paths and types agree apart from
+numbers, or at least types and nesting. Siblings pair by three rules:
+
+- Numbered siblings (`dense`, `dense_1`) pair with numbered siblings of another name in the order of their numbers,
+  skipping added members.
+- Two siblings pair if their contents are equal and no other sibling of either side has the same contents.
+- Scopes pair in execution order, if that order is the same in all steps.
+
+Siblings that also have equal shapes are paired first; siblings without any common shape do not pair. If there are
+several equally good pairings, nothing is paired.
 """
 
 from __future__ import annotations
@@ -31,21 +35,21 @@ from tfcompare.compare.matching.sequences import agreed_alignment
 from tfcompare.schema import IDLE
 
 MOST_ALIGNED = 10_000
-"""Families are aligned up to so many members of one times members of the other."""
+"""Families are aligned only if the product of their sizes is at most this."""
 
 UNTYPED = frozenset({"", "Unknown", "Dataset", IDLE})
-"""Op types that do not tell what an op does: kernels without an op, and iterators, which have rules of their own."""
+"""Op types that do not identify what an op does: kernels without an op, and iterators, which have separate rules."""
 
 
 class Siblings(NamedTuple):
-    """What is left unpaired below a pair of scopes."""
+    """The unpaired children of a pair of scopes."""
 
     ours: list[Node]
     theirs: list[Node]
 
 
 def pair_alike(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]:
-    """Pairs of siblings below `parent` with the same ops, as the module's docstring tells."""
+    """Pairs of siblings below `parent` with the same ops; the module docstring has the rules."""
     rest = Siblings(*([node for node in side if _is_distinctive(node, parent)] for side in (ours, theirs)))
     pairs: list[Pair] = []
     for key_of in (_shaped, _labelled, _nested):
@@ -57,7 +61,7 @@ def pair_alike(parent: Pair, ours: list[Node], theirs: list[Node]) -> list[Pair]
 
 
 def _contradict(b: Node, c: Node) -> bool:
-    """Whether the shapes of both are known, and they have none in common."""
+    """Whether the shapes of both are known and have nothing in common."""
     ours, theirs = shapes_below(b), shapes_below(c)
     return bool(ours and theirs) and not ours & theirs
 
@@ -69,7 +73,7 @@ def without(siblings: Siblings, pairs: list[Pair]) -> Siblings:
 
 
 def _is_distinctive(node: Node, parent: Pair) -> bool:
-    """Whether what the node holds tells it apart: at the top, where anything may be, one op does not."""
+    """Whether the node's contents can identify it; at the top level, a single op cannot."""
     if not node.children and node.types <= UNTYPED:
         return False
     at_the_top = not parent[0].label
@@ -92,7 +96,7 @@ def _labelled(node: Node, _: dict[Hashable, int]) -> Hashable:
 
 
 def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
-    """A number that nodes share whose ops agree in type and nesting, whatever the names on the way are."""
+    """A key that is equal for nodes whose ops agree in type and nesting, regardless of names."""
 
     def number(of: Node) -> int:
         below = tuple(sorted(number(child) for child in of.children.values()))
@@ -102,7 +106,7 @@ def _nested(node: Node, numbers: dict[Hashable, int]) -> Hashable:
 
 
 def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
-    """Families that share their contents with one family of the other side only, in the order of their numbers."""
+    """Pairs families that share contents with exactly one family of the other side, in the order of their numbers."""
     ours, theirs = (list(families(side).values()) for side in siblings)
     related = [_related(side, other, keys) for side, other in ((ours, theirs), (theirs, ours))]
     pairs: list[Pair] = []
@@ -113,7 +117,7 @@ def _in_order(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
 
 
 def _as_they_run(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
-    """Scopes in the order in which they run."""
+    """Pairs scopes in execution order."""
     ours, theirs = (sorted((n for n in side if n.children and n.place), key=_place) for side in siblings)
     if not ours or not theirs or not (_one_by_one(ours) and _one_by_one(theirs)):
         return []
@@ -125,12 +129,12 @@ def _place(node: Node) -> Place:
 
 
 def _one_by_one(nodes: list[Node]) -> bool:
-    """Whether each of them always ends before the next one does."""
+    """Whether each node always ends before the next one."""
     return all(_place(before)[1] < _place(after)[0] for before, after in pairwise(nodes))
 
 
 def _related(side: list[list[Node]], other: list[list[Node]], keys: dict[int, Hashable]) -> list[list[int]]:
-    """For each family of a side the families of the other (two at most) with a member that holds the same."""
+    """For each family of a side, up to two families of the other side that have a member with the same contents."""
     holders: dict[Hashable, list[int]] = {}
     for j, members in enumerate(other):
         for key in {keys[id(node)] for node in members}:
@@ -147,7 +151,7 @@ def _aligned(ours: list[Node], theirs: list[Node], keys: dict[int, Hashable]) ->
 
 
 def _the_only_ones(siblings: Siblings, keys: dict[int, Hashable]) -> list[Pair]:
-    """The siblings that alone hold what they hold, on both sides."""
+    """Pairs siblings whose contents are unique on both sides."""
     ours, theirs = (_grouped(side, keys) for side in siblings)
     return [
         (nodes[0], theirs[key][0]) for key, nodes in ours.items() if len(nodes) == 1 and len(theirs.get(key, [])) == 1

@@ -1,4 +1,4 @@
-"""Two sequences side by side, where either may hold what the other lacks."""
+"""Aligns two sequences, either of which may have elements that the other lacks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 
 def agreed_alignment(gains: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
-    """The pairs that all best alignments of two sequences have in common.
+    """The pairs that all optimal alignments of two sequences have in common.
 
-    `gains[i, j]`, at least 0, is what it is worth to pair the i-th of the one with the j-th of the other; pairs keep
-    the order of both sequences, and what is left without a pair costs nothing.
+    `gains[i, j]`, at least 0, is the gain of pairing element i of the first sequence with element j of the second.
+    Pairs preserve the order of both sequences; unpaired elements cost nothing.
     """
     forward = _best_until(gains)
     backward = _best_until(gains[::-1, ::-1])[::-1, ::-1]
@@ -22,7 +22,7 @@ def agreed_alignment(gains: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def _best_until(gains: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The best that the first i of the one and the first j of the other are worth together, for each i and j."""
+    """The maximum total gain of aligning the first i elements with the first j elements, for all i and j."""
     best = np.zeros((gains.shape[0] + 1, gains.shape[1] + 1), dtype=np.int64)
     for i, row in enumerate(gains, start=1):
         best[i, 1:] = np.maximum.accumulate(np.maximum(best[i - 1, 1:], best[i - 1, :-1] + row))

@@ -1,4 +1,4 @@
-"""The ways to pair rows, from the surest to the boldest, table by table; `matching.py` applies them."""
+"""The matching tiers of each table, from the most to the least certain; `matching.py` applies them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ CANONICAL = "canonical"
 STRUCTURAL = "structural"
 PROBABLE = "probable"
 POSITION = "position"
-"""The `match` of rows that pair by their place, not by a key."""
+"""The `match` of rows that are matched by position instead of by a key."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """One way to pair rows: those that agree in `keys`, where just one row a side has them.
+    """One rule for matching rows: they agree in `keys`, which must be unique on each side.
 
-    Beside the table's own keys there are `aligned` (the baseline's name for the op, unlike any name where it has none),
-    `leaf` (the last component of the op's own name), `plain_type` (its type without the number of a traced function)
-    and `canonical` (the kernel's name as `kernel_names` has it); `placed` and `guessed` are like `aligned`, for names
-    that are left: by the contents of scopes, and by likeness or a name that is doubtful.
+    Keys are the table's own columns and these:
+
+    - `aligned`: the op's name in the baseline, by automatic renaming; a unique placeholder if it is unmatched;
+    - `placed`: as `aligned`, for further names matched by the contents of their scopes;
+    - `guessed`: as `aligned`, for further names matched by similarity, and for doubtful equal names;
+    - `leaf`: the last component of the op's name;
+    - `plain_type`: the op type without the number of a traced function;
+    - `canonical`: the kernel's canonical name (`kernel_names.py`).
     """
 
     name: str
@@ -29,13 +33,13 @@ class Tier:
 
 @dataclass(frozen=True)
 class Naming:
-    """How the rows of a table whose names a framework may change are paired.
+    """How the rows of a table are matched whose names a framework may change.
 
-    `name` is the key that holds an op's name, `op_type` the one that tells apart ops of one name; `two_sided` are the
-    keys that may differ between paired rows; `tiers` go from the surest to the boldest. `by_hand` are the keys in which
-    rows of names that are paired by hand have to agree, the best ones first, and `by_hand` among them is those names.
-    `weight` is the metric that tells how much lies in an op, where renamed layers are looked for, None where names are
-    those of iterators; `guesses` is whether single ops are paired by likeness in the end.
+    `name` is the column of op names; `op_type` is the column that distinguishes ops with equal names; `two_sided` are
+    the columns that may differ between matched rows; `tiers` go from the most to the least certain. `by_hand` are the
+    sets of keys in which rows with manually paired names must agree, tried in order; the key `by_hand` in them is the
+    paired name. `weight` is the metric that weights ops when searching for renamed layers, None if the names are those
+    of iterators; `guesses` is whether single ops are matched by similarity as a last resort.
     """
 
     name: str
@@ -52,7 +56,7 @@ _MEMORY = ("host", "memory_id", "aligned", "region_type", "data_type")
 
 
 def _of_renamed_ops(tier: str, op: str) -> list[Tier]:
-    """Kernels of renamed ops: of one name and launch, of one name but for its spelling, in another launch."""
+    """Tiers for kernels of renamed ops: by exact or canonical kernel name, first with equal launch configuration."""
     return [
         Tier(tier, ("host", kernel, op, *launch)) for launch in (_LAUNCH, ()) for kernel in ("kernel_name", "canonical")
     ]
@@ -121,7 +125,7 @@ NAMINGS = {
         by_hand=(("host", "category", "by_hand"), ("host", "by_hand")),
     ),
 }
-"""Tables that are not named here pair by equal keys."""
+"""The naming rules of each table; other tables match by equal keys."""
 
 KERNELS_BY_HAND = (("host", "by_hand", *_LAUNCH), ("host", "by_hand"))
-"""As `Naming.by_hand`, where single kernels of ops are paired."""
+"""As `Naming.by_hand`, for manual pairs of single kernels."""

@@ -1,1 +1,1 @@
-"""Is a change real: confidence intervals and verdicts."""
+"""Confidence intervals of changes, and verdicts on whether they are significant."""

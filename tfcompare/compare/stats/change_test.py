@@ -1,4 +1,4 @@
-"""`ChangeTest`: the one test of whether times changed, and the sentences on what its results rest on."""
+"""`ChangeTest`: the test of whether times changed, and the sentences that explain its results."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from tfcompare.units import format_ratio
 Int64 = npt.NDArray[np.int64]
 
 SMALLEST_SHARE = 0.005
-"""Rows that take less of the time on either side are not tested: there are many, and nobody asks about them."""
+"""Rows with a smaller share of the time on both sides are not tested: there are many, and they hardly matter."""
 
 _ROUNDING = 1e-9
 _CORRELATED, _STRONGLY_CORRELATED = 0.75, 0.25
-"""Steps whose effective number is below this share of their number are called so."""
+"""Steps are called so if their effective sample size is below this share of their number."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A typical value by itself, with the interval that it lies in: NaN without one, `reason` says why."""
+    """A single typical value with its confidence interval (NaN if there is none); `reason` explains either case."""
 
     value: float
     low: float
@@ -60,20 +60,20 @@ class Level:
 
     @property
     def has_interval(self) -> bool:
-        """Whether it is known how sure the value is."""
+        """Whether the value has a confidence interval."""
         return not math.isnan(self.low)
 
 
 @dataclass(frozen=True)
 class ChangeTest:
-    """The parameters of a test of whether times changed; calling it with the series of both sides gives the verdict.
+    """The parameters of a test of whether times changed; calling it with the series of both sides returns the verdict.
 
-    A side is a sequence of series, one for each capture of the same program; a series holds one time per step or call.
+    A side is a sequence of series, one per capture of the same program; a series holds one time per step or call.
 
-    `spread`: how far captures of one program are apart; `estimate`: what the typical value of a series is, and how sure
-    that is; `of`: what the values are of, as texts name it; `can_be_absent`: a side whose times are all 0 does not do
-    what is timed at all, a change that needs no interval; `min_steps`: shorter series are not tested; `margin`:
-    differences within it count as none.
+    `spread`: the variation between captures of one program; `estimate`: estimates the typical value of a series and its
+    uncertainty; `of`: what the values belong to, as texts name it; `can_be_absent`: times that are all 0 mean that the
+    side lacks what is timed, a change that needs no interval; `min_steps`: shorter series are not tested; `margin`: the
+    equivalence margin.
     """
 
     spread: Spread
@@ -84,7 +84,7 @@ class ChangeTest:
     margin: float = SMALLEST_EFFECT
 
     def __call__(self, baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdict:
-        """Whether the candidate's typical value differs from the baseline's."""
+        """The verdict on whether the candidate's typical value differs from the baseline's."""
         both = (*baseline, *candidate)
         few = min(map(len, both), default=0)
         if few < self.min_steps:
@@ -123,7 +123,7 @@ class ChangeTest:
         return Level(value, float(found.low[0]), float(found.high[0]), _level_basis(captures, self.spread, self.of))
 
     def typical(self, side: Sequence[Floats]) -> float:
-        """The typical value of one capture; of several the geometric mean of theirs, which the ratio is made of."""
+        """The typical value of one capture; for several, their geometric mean, as used by the ratio."""
         if not all(map(len, side)):
             return math.nan
         each = [float(self.estimate(series[np.newaxis]).location[0]) for series in side]
@@ -138,15 +138,15 @@ class ChangeTest:
         spreads: Sequence[Spread] | None = None,
         displayed: Floats | None = None,
     ) -> pd.DataFrame:
-        """Test many rows as one family, with the rate of false claims controlled over all of them.
+        """Tests many rows as one family, controlling the false discovery rate.
 
-        Each capture's series are an array (rows, steps); the first capture of a side is the one on display. `spreads`:
-        each row's own spread in place of the test's; `displayed`: candidate ÷ baseline of each row's time per step as
-        it is displayed, where that is made of more than these steps.
+        The series of each capture are an array (rows, steps); the first capture of a side is the one displayed.
+        `spreads`: the spread of each row, instead of the test's; `displayed`: the displayed ratio (candidate ÷
+        baseline) of each row's time per step, if that includes more than these steps.
 
         Columns: `verdict`, `evidence` (missing without a test), `interval_low` and `interval_high` (NaN without one).
-        Rows below `SMALLEST_SHARE`, all rows where a capture has too few steps, and rows whose displayed ratio lies
-        outside the interval are `untested`.
+        Rows are `untested` if they are below `SMALLEST_SHARE`, if their displayed ratio lies outside the interval, or
+        if any capture has too few steps.
         """
         result = untested_rows(len(baseline[0]))
         if min(series.shape[1] for series in (*baseline, *candidate)) < self.min_steps:
@@ -172,12 +172,12 @@ class ChangeTest:
 
 
 def identical_rows(rows: int) -> pd.DataFrame:
-    """As `ChangeTest.rows`, for two copies of one capture."""
+    """The result of `ChangeTest.rows` for two copies of one capture."""
     return _without_interval(rows, SAME)
 
 
 def untested_rows(rows: int) -> pd.DataFrame:
-    """As `ChangeTest.rows`, where nothing is known step by step."""
+    """The result of `ChangeTest.rows` without per-step data."""
     return _without_interval(rows, UNTESTED)
 
 
@@ -188,7 +188,7 @@ def _without_interval(rows: int, word: str) -> pd.DataFrame:
 
 
 def _only_side(baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdict | None:
-    """The verdict where only one side takes any time; None where both or neither do."""
+    """The verdict if only one side takes any time; None otherwise."""
     before, after = (any(bool((series > 0).any()) for series in side) for side in (baseline, candidate))
     if before == after:
         return None
@@ -198,18 +198,18 @@ def _only_side(baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdi
 
 
 def _is_measured(ours: Sequence[Sides], theirs: Sequence[Sides]) -> bool:
-    """Whether the spread between captures is measured on both sides."""
+    """Whether both sides have enough captures to measure the variation between them."""
     return min(len(ours), len(theirs)) >= FEWEST_REPEATS
 
 
 def _holds_displayed(
     found: Changes, shown: tuple[Sides, Sides], displayed: Floats | None, tested: Int64
 ) -> npt.NDArray[np.bool_]:
-    """Whether the ratio on display lies in the interval, for each row that is tested.
+    """Whether the displayed ratio of each tested row lies in its interval.
 
-    The displayed number also counts excluded steps and what ran between steps; where that is much, the steps say
-    nothing about it. With several captures the interval is of all of them and the displayed ratio of the one that is
-    shown, so it is compared with that one's steps.
+    The displayed figure also includes excluded steps and the time between steps. If these dominate, the tested steps do
+    not represent it. With several captures, the interval covers all of them but only one is displayed, so the displayed
+    ratio is compared with the steps of that one.
     """
     if displayed is None:
         return np.ones(len(tested), np.bool_)
@@ -221,7 +221,7 @@ def _holds_displayed(
 
 
 def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found: Changes, of: str) -> str:
-    """What the interval rests on, in one or two sentences without the last full stop."""
+    """The sample sizes and variation behind the interval, in one or two sentences without the final full stop."""
     interval = f"{format_ratio(float(found.low[0]))}–{format_ratio(float(found.high[0]))}"
     correlated = _correlation(ours, theirs, found, of)
     variation = f"run-to-run variation is {_variation(ours, theirs, spread)}"
@@ -230,7 +230,7 @@ def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found
 
 
 def _level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:
-    """What the interval of one side's typical step rests on, in one line."""
+    """The sample size and variation behind the interval of one side's typical step, in one line."""
     steps = sum(one.steps for one in side)
     captures = f" of {len(side)} captures" if len(side) > 1 else ""
     variation = f"measured: {percent(_measured_spread(side))}" if len(side) >= FEWEST_REPEATS else ""
@@ -251,7 +251,7 @@ def _counts(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
 
 
 def _correlation(ours: Sequence[Sides], theirs: Sequence[Sides], found: Changes, of: str) -> str:
-    """`Steps are strongly correlated (effective n = 2.0)`, where that matters for the interval; else empty."""
+    """`Steps are strongly correlated (effective n = 2.0)`, if that affects the interval; else empty."""
     if _is_measured(ours, theirs):
         return ""
     effective = [float(n[0]) for n in found.effective_steps]
@@ -268,7 +268,7 @@ def _count(effective: float) -> str:
 
 
 def _variation(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -> str:
-    """`assumed to be 5 % (CPU default)`, or what was measured between the captures of either side."""
+    """`assumed to be 5 % (CPU default)`, or the variation measured between the captures of either side."""
     measured = [_measured_spread(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
     if not measured:
         return spread.assumed(_typical(ours), _typical(theirs))

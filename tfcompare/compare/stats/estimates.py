@@ -1,15 +1,16 @@
-"""How large a difference between two recordings is, and how sure that is.
+"""Estimates the change between two captures, with a confidence interval.
 
-A series holds one number a step: a step time, or what an op took in each step. The change is the ratio of the two
-series' typical steps, with an interval made of both kinds of uncertainty:
+A series holds one value per step: the step time, or the time of an op in each step. The change is the ratio of the
+typical steps of two series. Its confidence interval covers two kinds of uncertainty:
 
-- *Within a recording*: the steps' variance over the number of steps that would say as much if they knew nothing of one
-  another. Neighbouring steps do; their lag-1 correlation is estimated from both sides together, its downward bias in
-  short series taken out, and what remains unsure of it counted as correlation (`_CAUTION`).
-- *Between recordings*: two recordings of one program differ by more than their steps let on, so the spread between
-  recordings goes in twice: measured where each side has `FEWEST_REPEATS` or more recordings, else declared.
+- *Within a capture*: the variance of the steps divided by the effective sample size. Neighbouring steps are correlated.
+  Their lag-1 correlation is estimated from both sides together, corrected for its downward bias in short series, and
+  increased by a multiple of its standard error (`_CAUTION`).
+- *Between captures*: two captures of one program differ by more than the variance of their steps suggests. The
+  variation between captures is therefore included for each side: measured if the side has `FEWEST_REPEATS` or more
+  captures, else assumed.
 
-`docs/verdicts.md` shows how often the intervals hold the true change.
+`docs/verdicts.md` shows how often the intervals contain the true change.
 """
 
 from __future__ import annotations
@@ -23,40 +24,40 @@ import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Declared = float | Callable[[Floats], Floats]
-"""The standard deviation of the logarithm between recordings of one program: one figure for every row, or what gives
-each row's from its typical step."""
+"""The assumed standard deviation of the logarithm between captures of one program: one value for all rows, or a
+function that computes each row's value from its typical step."""
 
 LEVEL = 0.95
 FEWEST_STEPS = 9
 FEWEST_REPEATS = 3
-"""From so many captures a side on, the variation between captures is measured."""
+"""With at least this many captures per side, the variation between captures is measured."""
 FEWEST_REPLICATES = 5
-"""From so many captures a side on, false claims stay below 5 % on a busy machine too (`docs/verdicts.md`)."""
+"""With at least this many captures per side, false claims stay below 5 % even under load (`docs/verdicts.md`)."""
 POWER = 0.8
 
 TYPICAL_STEP = (
     "The typical step: the mean of the steps that count, outlying ones moved to the edge of the usual (2.5 robust "
     "standard deviations from the median). The verdict and its interval are on the same figure."
 )
-"""What the typical step is, as pages explain it."""
+"""The definition of the typical step, as shown on pages."""
 
 _CAUTION = (0.45, 2.2)
-"""Standard errors of the correlation that are added to it: so many, and so many ÷ the number of steps."""
+"""How many standard errors are added to the correlation: the first value plus the second ÷ the number of steps."""
 _MOST_CORRELATION = 0.85
 _FEWEST_EFFECTIVE = 1.5
 _OUTLIER = 2.5
 _MAD_OF_NORMAL = 1.4826
 _ROUNDING = 1e-12
 _LEAST_OF_THE_REST = 1e-6
-"""Of a mean that one step makes up, what the others are taken to hold: none has no logarithm."""
+"""Minimum share of the mean assumed for the other steps if one step makes up all of it: log 0 is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Series of one recording, a row each: what is estimated of each row by itself.
+    """The estimates of each row of one capture, one series per row.
 
-    `location`: the typical step, of which the steps' `variance` is a share squared; `products`: the sum of products of
-    neighbouring deviations ÷ the sum of their squares, the raw lag-1 correlation.
+    `location`: the typical step; `variance`: the steps' variance relative to the squared typical step; `products`: the
+    raw lag-1 correlation, which is the sum of products of neighbouring deviations ÷ the sum of squared deviations.
     """
 
     location: Floats
@@ -67,11 +68,12 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """For each row candidate ÷ baseline: `ratio`, its interval `low` to `high` (at `LEVEL`), the two-sided `p` of no
-    change, and how many effective steps the sides have.
+    """The estimated change of each row, candidate ÷ baseline.
 
-    Of the logarithm of the ratio: `error`, its standard error, and `freedom`, that error's degrees of freedom.
-    `capture_spread`: the standard deviation of one capture's typical step, as a logarithm, on average over both sides.
+    `ratio`; `low` and `high`, its confidence interval at `LEVEL`; `p`, the two-sided p-value of no change;
+    `effective_steps`, the effective sample sizes of the two sides; `error` and `freedom`, the standard error of the
+    logarithm of the ratio and its degrees of freedom; `capture_spread`, the standard deviation of the logarithm of one
+    capture's typical step, averaged over both sides.
     """
 
     ratio: Floats
@@ -86,7 +88,7 @@ class Changes:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """For each row its typical step, `location`, and the interval `low` to `high` that it lies in (at `LEVEL`)."""
+    """The typical step of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`."""
 
     location: Floats
     low: Floats
@@ -94,54 +96,58 @@ class Levels:
 
 
 def typical(values: Floats) -> Floats:
-    """Each row's mean once values far from its median are moved to the edge of what is usual.
+    """The winsorised mean of each row: outliers are clipped to 2.5 robust standard deviations from the median.
 
-    Usual is within 2.5 robust standard deviations; a row most of whose values are alike is not touched.
+    A row whose values are mostly equal is not clipped.
     """
     means: Floats = _winsorised(values).mean(axis=1)
     return means
 
 
 def robust_sides(values: Floats) -> Sides:
-    """Estimates of rows that may hold outlying steps: step times."""
+    """Estimates for rows that may contain outliers: step times."""
     return _sides(_winsorised(values))
 
 
 def plain_sides(values: Floats) -> Sides:
-    """Estimates of rows whose mean is what is displayed, zeros and all: time of an op in each step."""
+    """Estimates for rows whose plain mean, including zeros, is displayed: the time of an op in each step."""
     return _sides(values)
 
 
 def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
-    """The change of each row, judged by itself, from the baseline's recordings to the candidate's.
+    """The change of each row from the baseline's captures to the candidate's, each row estimated independently.
 
-    `spread` is the declared standard deviation of the logarithm between recordings of one program; it is used where a
-    side has fewer than `FEWEST_REPEATS` recordings. A row that is 0 on a side has no interval (NaN).
+    `spread` is the assumed standard deviation of the logarithm between captures of one program. It is used for a side
+    with fewer than `FEWEST_REPEATS` captures. A row that is 0 on a side has no interval (NaN).
     """
-    recordings = [*baseline, *candidate]
-    return _changes((baseline, candidate), _at_most(_correlation(recordings) + _caution(recordings)), spread)
+    captures = [*baseline, *candidate]
+    return _changes(
+        (baseline, candidate), _clip_correlation(_correlation(captures) + _correlation_allowance(captures)), spread
+    )
 
 
 def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
-    """As `changes`, of rows that are judged together: the ops of a program.
+    """As `changes`, for rows that are tested together: the ops of a program.
 
-    Among many rows some correlations are estimated far too low, and just those rows would stand out; so none counts as
-    less correlated than the rows are on average.
+    Among many rows, some correlations are greatly underestimated by chance, and exactly those rows would look
+    significant. The correlation of each row is therefore at least the mean over all rows.
     """
-    recordings = [*baseline, *candidate]
-    own = _correlation(recordings)
+    captures = [*baseline, *candidate]
+    own = _correlation(captures)
     common = float(np.mean(own)) if own.size else 0.0
-    return _changes((baseline, candidate), _at_most(np.maximum(own + _caution(recordings), common)), spread)
+    return _changes(
+        (baseline, candidate), _clip_correlation(np.maximum(own + _correlation_allowance(captures), common)), spread
+    )
 
 
 def levels(side: Sequence[Sides], spread: Declared) -> Levels:
-    """Each row's typical step on one side alone, to be compared with a fixed value.
+    """The typical step of each row on one side, for comparison with a fixed value.
 
-    Of several recordings it is the geometric mean of theirs, which the ratios of `changes` are made of. `spread` is the
-    declared standard deviation of the logarithm between recordings of one program; it is used for fewer than
-    `FEWEST_REPEATS` recordings. A row that is 0 has no interval (NaN).
+    For several captures it is their geometric mean, as used by the ratios of `changes`. `spread` is the assumed
+    standard deviation of the logarithm between captures of one program; it is used for fewer than `FEWEST_REPEATS`
+    captures. A row that is 0 has no interval (NaN).
     """
-    known = _estimate(side, _at_most(_correlation(side) + _caution(side)), spread)
+    known = _estimate(side, _clip_correlation(_correlation(side) + _correlation_allowance(side)), spread)
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
         quantile, _ = _student(known.freedom, np.zeros_like(error))
@@ -168,9 +174,10 @@ def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats
 
 
 def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Floats:
-    """The logarithm of the smallest change whose interval keeps `margin` clear of no change with a chance of `POWER`.
+    """The logarithm of the smallest change that is detected with probability `POWER`.
 
-    `error` and `freedom` as `Changes` has them.
+    A change is detected if its interval is more than `margin` away from no change. `error` and `freedom` are those of
+    `Changes`.
     """
     from scipy.special import stdtrit
 
@@ -187,14 +194,15 @@ def _sides(values: Floats) -> Sides:
         squares = (deviations**2).sum(axis=1)
         squares = np.where(squares > steps * _ROUNDING**2, squares, 0.0)
         products = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1) / squares
-    variance = np.maximum(squares / max(steps - 1, 1), _without_each_step(values, location))
+    variance = np.maximum(squares / max(steps - 1, 1), _jackknife_variance(values, location))
     return Sides(location, variance, np.where(squares > 0, products, 0.0), steps)
 
 
-def _without_each_step(values: Floats, location: Floats) -> Floats:
-    """The steps' variance by how much the logarithm of each row's mean hangs on any one step (the jackknife).
+def _jackknife_variance(values: Floats, location: Floats) -> Floats:
+    """The jackknife estimate of the steps' variance: from the logarithm of each row's mean without each step in turn.
 
-    It is that of `Sides`, but where one step makes up most of the mean: then it is much larger, and nothing is claimed.
+    It is close to the sample variance unless one step makes up most of the mean. Then it is much larger, and nothing is
+    claimed.
     """
     steps = values.shape[1]
     if steps < 2:
@@ -210,28 +218,28 @@ def _without_each_step(values: Floats, location: Floats) -> Floats:
 def _winsorised(values: Floats) -> Floats:
     middle = np.median(values, axis=1, keepdims=True)
     usual = _OUTLIER * _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)
-    usual_ones: Floats = np.where(usual > 0, np.clip(values, middle - usual, middle + usual), values)
-    return usual_ones
+    clipped: Floats = np.where(usual > 0, np.clip(values, middle - usual, middle + usual), values)
+    return clipped
 
 
-def _correlation(recordings: Sequence[Sides]) -> Floats:
-    """The lag-1 correlation of all recordings together, its bias in short series taken out (Kendall 1954)."""
-    steps = np.array([r.steps for r in recordings])
-    raw = np.average([r.products for r in recordings], axis=0, weights=steps)
+def _correlation(captures: Sequence[Sides]) -> Floats:
+    """The lag-1 correlation of all captures together, corrected for its bias in short series (Kendall 1954)."""
+    steps = np.array([r.steps for r in captures])
+    raw = np.average([r.products for r in captures], axis=0, weights=steps)
     mean_steps = float(steps.mean())
     unbiased: Floats = np.clip((mean_steps * raw + 1) / max(mean_steps - 4, 1.0), -1.0, 1.0)
     return unbiased
 
 
-def _caution(recordings: Sequence[Sides]) -> Floats:
-    """What is added to the correlation since it is not known better."""
-    steps = np.array([r.steps for r in recordings])
-    error = np.sqrt(np.clip(1 - _correlation(recordings) ** 2, 0.05, 1.0) / steps.sum())
+def _correlation_allowance(captures: Sequence[Sides]) -> Floats:
+    """The allowance for the estimation error of the correlation."""
+    steps = np.array([r.steps for r in captures])
+    error = np.sqrt(np.clip(1 - _correlation(captures) ** 2, 0.05, 1.0) / steps.sum())
     caution: Floats = (_CAUTION[0] + _CAUTION[1] / float(steps.mean())) * error
     return caution
 
 
-def _at_most(correlation: Floats) -> Floats:
+def _clip_correlation(correlation: Floats) -> Floats:
     return np.clip(correlation, 0.0, _MOST_CORRELATION)
 
 
@@ -241,7 +249,7 @@ def _effective(steps: int, correlation: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Estimate:
-    """What is known of each row on one side: the logarithm of its typical step, and how sure that is."""
+    """The estimates of each row on one side: the logarithm of its typical step, and its uncertainty."""
 
     log: Floats
     variance: Floats
@@ -250,22 +258,22 @@ class _Estimate:
 
 
 def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared) -> _Estimate:
-    logs = np.array([_log(recording.location) for recording in side])
-    effective = np.array([_effective(recording.steps, correlation) for recording in side])
+    logs = np.array([_log(capture.location) for capture in side])
+    effective = np.array([_effective(capture.steps, correlation) for capture in side])
     if len(side) >= FEWEST_REPEATS:
         with np.errstate(invalid="ignore"):
             variance = logs.var(axis=0, ddof=1) / len(side)
         freedom = np.full(variance.shape, len(side) - 1.0)
     else:
-        variance, freedom = _declared(side, effective, spread)
+        variance, freedom = _assumed_variance(side, effective, spread)
     return _Estimate(logs.mean(axis=0), variance, freedom, effective.sum(axis=0))
 
 
-def _declared(side: Sequence[Sides], effective: Floats, spread: Declared) -> tuple[Floats, Floats]:
-    """(variance of the mean of a side's recordings with a declared spread, its degrees of freedom)."""
-    steps = np.array([[float(recording.steps)] for recording in side])
-    variances = np.array([recording.variance for recording in side])
-    # Steps that resemble one another vary less around their own mean than around the true one.
+def _assumed_variance(side: Sequence[Sides], effective: Floats, spread: Declared) -> tuple[Floats, Floats]:
+    """(variance of the mean of a side's captures given an assumed spread, its degrees of freedom)."""
+    steps = np.array([[float(capture.steps)] for capture in side])
+    variances = np.array([capture.variance for capture in side])
+    # Correlated steps vary less around their own mean than around the true one.
     hidden = (steps - 1) / np.maximum(steps - steps / effective, steps / 2)
     within = (variances * hidden / effective).sum(axis=0) / len(side) ** 2
     freedom = np.maximum(effective - 1, 1.0).sum(axis=0)
@@ -282,7 +290,7 @@ def _log(location: Floats) -> Floats:
 
 
 def _student(freedom: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """(the quantile that an interval at `LEVEL` takes, the two-sided p of `t`)."""
+    """(the quantile for an interval at `LEVEL`, the two-sided p-value of `t`)."""
     from scipy.special import stdtr, stdtrit  # what scipy.stats.t calls; importing that takes twice as long
 
     bounded = np.minimum(freedom, 1e9)
@@ -290,13 +298,13 @@ def _student(freedom: Floats, t: Floats) -> tuple[Floats, Floats]:
 
 
 def outlying(values: Floats) -> npt.NDArray[np.bool_]:
-    """Which values of each row `typical` moves to the edge of what is usual."""
+    """Which values of each row are outliers, which `typical` clips."""
     moved: npt.NDArray[np.bool_] = _winsorised(values) != values
     return moved
 
 
 def outlying_steps(steps: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which included rows of a frame with `duration_us` and `included` are moved to the edge of the usual."""
+    """Which included rows of a frame with `duration_us` and `included` are outliers."""
     counted = steps["included"].to_numpy(np.bool_)
     found = np.zeros(len(steps), np.bool_)
     if counted.any():

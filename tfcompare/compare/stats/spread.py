@@ -1,4 +1,4 @@
-"""How far captures of one program are apart, where that is declared."""
+"""The assumed variation between captures of one program, by device type."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from tfcompare.compare.stats.estimates import Floats
 
 _SHORTEST_US = 100.0
-"""What takes less was not measured, and is taken to differ no more."""
+"""Shorter times were not measured; their variation is assumed to be the same as at this time."""
 UNDER_LOAD = 5.0
-"""How many times as far apart captures of a busy machine are as those of a quiet one (`docs/verdicts.md`)."""
+"""The factor by which captures of a busy machine vary more than those of an idle one (`docs/verdicts.md`)."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far captures of one program are apart, as a standard deviation of the logarithm, and where that comes from.
+    """The variation between captures of one program, as a standard deviation of the logarithm, and its source.
 
-    `share` holds for what takes `steady_us` a step or longer. What is shorter differs more, with the fourth root of how
-    much shorter it is.
+    `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by the fourth root of
+    `steady_us` ÷ time.
     """
 
     share: float
@@ -28,20 +28,20 @@ class Spread:
     remark: str = ""
 
     def of(self, typical_us: Floats) -> Floats:
-        """The spread of what takes so long a step."""
+        """The spread of times of `typical_us` per step."""
         shorter = self.steady_us / np.maximum(typical_us, _SHORTEST_US)
         shares: Floats = self.share * np.maximum(shorter, 1.0) ** 0.25
         return shares
 
     def assumed(self, *typical_us: float) -> str:
-        """`assumed to be 9.6 % (CPU default for steps this short)`: the figures for series of such typical steps."""
+        """`assumed to be 9.6 % (CPU default for steps this short)`, for series with these typical steps."""
         shares = [float(self.of(np.array(us))) for us in typical_us]
         figures = " and ".join(dict.fromkeys(map(percent, shares)))
         wider = " for steps this short" if max(shares) > self.share else ""
         return f"assumed to be {figures} ({self.source}{wider}{self.remark})"
 
     def under_load(self) -> Spread:
-        """The spread between captures of which any was recorded on a busy machine."""
+        """The spread between captures if any of them was recorded on a busy machine."""
         return replace(self, share=UNDER_LOAD * self.share, remark=", widened for captures under load")
 
 
@@ -55,13 +55,13 @@ DECLARED_SPREAD = {
     "GPU": Spread(0.03, "GPU default"),
     "TPU": Spread(0.02, "TPU default"),
 }
-"""What is taken for device types where nothing is measured; `docs/verdicts.md` tells where the figures come from."""
+"""The default spread of each device type, used if none is measured; `docs/verdicts.md` derives the figures."""
 
 OF_HOSTS = DECLARED_SPREAD["CPU"]
-"""What runs on the host is spread like a CPU's, whatever the device; so is an unknown device."""
+"""The spread of host work, whatever the device, and of unknown devices: that of a CPU."""
 
 
 def declared_spread(*device_types: str) -> Spread:
-    """What is declared for the device type, of several the largest; for an unknown one, a CPU's."""
+    """The default spread of the device type; the largest of several, and a CPU's for an unknown type."""
     known = [DECLARED_SPREAD[kind] for kind in device_types if kind in DECLARED_SPREAD] or [OF_HOSTS]
     return max(known, key=lambda spread: spread.share)

@@ -1,4 +1,4 @@
-"""Tables step by step as series: what each row took in each step."""
+"""Per-step tables as series: the time of each row in each step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ Int64 = npt.NDArray[np.int64]
 
 
 def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
-    """What each row of `keys` (columns and values of the cells' keys) took in each of these steps, by their numbers:
-    (rows, steps), 0 where it did not run. Rows of the cells that agree in these keys add up."""
+    """The time of each row of `keys` in each step of `steps`, as an array (rows, steps); 0 if it did not run.
+
+    `keys` has columns of the cells' keys. Rows of the cells that are equal in these columns are summed. `steps` holds
+    step numbers.
+    """
     names = list(keys.columns)
     position, counts = _positions(cells.cells["step"].to_numpy(np.int64), steps)
     by_row = np.zeros((len(cells.keys), len(steps)))
@@ -28,7 +31,7 @@ def step_series(keys: pd.DataFrame, cells: StepCells, steps: Int64) -> Floats:
 
 
 def _positions(numbers: Int64, steps: Int64) -> tuple[Int64, npt.NDArray[np.bool_]]:
-    """(for each step number its position among `steps`, whether it is one of them)."""
+    """(the position of each step number in `steps`, whether `steps` contains it)."""
     if not len(steps):
         return np.zeros_like(numbers), np.zeros(len(numbers), np.bool_)
     order = np.argsort(steps, kind="stable")

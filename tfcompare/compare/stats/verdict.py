@@ -1,4 +1,4 @@
-"""Verdicts: whether a difference is real, what that rests on, and how small a change could have been detected."""
+"""Verdicts on whether a change is significant, the evidence for them, and the smallest detectable change."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ LESS = "less"
 MORE = "more"
 
 SINGLE = "single"
-"""Evidence of too few captures a side for a plain claim: how much captures differ is assumed, or hardly known."""
+"""Evidence from too few captures per side for a definite claim: their variation is assumed or poorly known."""
 REPLICATES = "replicates"
-"""Evidence of `FEWEST_REPLICATES` captures a side or more."""
+"""Evidence from at least `FEWEST_REPLICATES` captures per side."""
 
 SMALLEST_EFFECT = 0.02
-"""With single recordings no smaller change is claimed, and a difference that surely is smaller is `same`."""
+"""The smallest change claimed from single captures; also the equivalence margin within which a change is `same`."""
 _CLEAR_OF_NOTHING = 0.01
-"""With single recordings the interval must keep so far from no change; else +1 % would be claimed too often."""
+"""With single captures, the interval must be this far from no change; otherwise +1 % would be claimed too often."""
 FALSE_DISCOVERIES = 0.04
-"""Share of false claims that is aimed at among the ops that are claimed to have changed."""
+"""The target false discovery rate among the ops that are claimed to have changed."""
 
 MOST_CAPTURES = 100
-"""More captures a side are not suggested."""
+"""The largest number of captures per side that is suggested."""
 USUAL_MARGIN = 0.05
-"""The change in question where none is named."""
+"""The default change for which the required number of captures is given."""
 _HUGE = 10.0
-"""Changes larger than this are not distinguished."""
+"""Larger changes are reported as "more than" this."""
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What a comparison had to go by: `captures` of baseline and candidate, `steps` of each capture on average.
+    """The sample sizes and the sensitivity of a comparison.
 
-    `capture_spread`: the standard deviation of one capture's typical step, as a logarithm; `smallest_change`: the
-    smallest slowdown, as a share, that had a chance of 80 % to be detected.
+    `captures`: the number of captures of baseline and candidate; `steps`: the mean number of steps per capture;
+    `capture_spread`: the standard deviation of the logarithm of one capture's typical step; `smallest_change`: the
+    smallest slowdown, as a share, that is detected with a power of 80 %.
     """
 
     captures: tuple[int, int]
@@ -52,9 +53,9 @@ class Sensitivity:
     smallest_change: float
 
     def captures_for(self, change: float) -> int | None:
-        """How many captures a side, of as many steps each, detect a change of that share with a power of 80 %.
+        """The number of captures per side, of equally many steps, that detect this change with a power of 80 %.
 
-        None for more than `MOST_CAPTURES`.
+        None if that is more than `MOST_CAPTURES`.
         """
         for captures in range(FEWEST_REPLICATES, MOST_CAPTURES + 1):
             error = np.array([self.capture_spread * math.sqrt(2 / captures)])
@@ -74,7 +75,7 @@ class Sensitivity:
         )
 
     def details(self) -> str:
-        """The summary and how to detect a usual change, as sentences."""
+        """The summary and the captures needed to detect a change of `USUAL_MARGIN`, as sentences."""
         return f"{self.summary()}. {self.how_to_detect()}"
 
     def summary(self) -> str:
@@ -90,10 +91,11 @@ class Sensitivity:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A word and, in one phrase, why or what it rests on; candidate ÷ baseline with its interval, NaN without one.
+    """A verdict: its word, the reason or basis in one phrase, and the ratio candidate ÷ baseline with its interval.
 
-    `evidence`: `single` or `replicates`, empty where nothing was tested; `sensitivity`: how small a change could have
-    been detected, None where nothing was tested. `caveat`: why it is no verdict on the program; empty where it is one.
+    The ratio and interval are NaN if there are none. `evidence`: `single` or `replicates`, empty if nothing was tested;
+    `sensitivity`: the smallest detectable change, None if nothing was tested; `caveat`: why the verdict does not apply
+    to the program itself, empty if it does.
     """
 
     word: str
@@ -112,7 +114,7 @@ class Verdict:
 
     @property
     def is_claim(self) -> bool:
-        """Whether it states a change, so that a sentence or colour may: significant for times, exact for bytes."""
+        """Whether the verdict states a change: significant for times, exact for bytes."""
         return self.word in (FASTER, SLOWER, LESS, MORE)
 
     @property
@@ -127,7 +129,7 @@ _TEXTS = {UNCLEAR: "inconclusive", UNTESTED: "not tested"}
 
 
 def evidence_of(captures: tuple[int, int]) -> str:
-    """What so many captures of baseline and candidate are as evidence."""
+    """The evidence that these numbers of captures of baseline and candidate provide."""
     return REPLICATES if min(captures) >= FEWEST_REPLICATES else SINGLE
 
 
@@ -140,10 +142,10 @@ def wording(word: str, evidence: str) -> str:
 def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_EFFECT) -> npt.NDArray[np.object_]:
     """`faster`, `slower`, `same` or `unclear` for each row, by its interval; `untested` for a row without one.
 
-    `measured_spread`: the spread between recordings was measured on both sides, so that changes below
-    `SMALLEST_EFFECT` can be claimed. `margin`: differences within it count as none.
+    `measured_spread`: the spread between captures was measured on both sides, so changes below `SMALLEST_EFFECT` can be
+    claimed. `margin`: the equivalence margin.
     """
-    with np.errstate(divide="ignore"):  # a ratio of 0: one of several captures does not have the row at all
+    with np.errstate(divide="ignore"):  # a ratio of 0: one of several captures lacks the row
         low, high, effect = (np.log(x) for x in (changes.low, changes.high, changes.ratio))
     clear, least = _margins(measured_spread)
     within = np.log1p(margin)
@@ -157,7 +159,7 @@ def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_E
 
 
 def smallest_change(changes: Changes, *, measured_spread: bool) -> Floats:
-    """For each row the smallest slowdown, as a share, that `words` claims with a chance of 80 %."""
+    """The smallest slowdown of each row, as a share, that `words` claims with a power of 80 %."""
     clear, least = _margins(measured_spread)
     needed = detectable_log(changes.error, changes.freedom, clear)
     with np.errstate(over="ignore"):
@@ -166,13 +168,15 @@ def smallest_change(changes: Changes, *, measured_spread: bool) -> Floats:
 
 
 def _margins(measured_spread: bool) -> tuple[float, float]:
-    """Logarithms: how far a claim's interval keeps clear of no change, and the smallest effect that is claimed."""
+    """The minimum distance of a claim's interval from no change, and the smallest claimed effect, as logarithms."""
     return (0.0, 0.0) if measured_spread else (math.log1p(_CLEAR_OF_NOTHING), math.log1p(SMALLEST_EFFECT))
 
 
 def claimed_together(p: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Which of many claims hold when at most `FALSE_DISCOVERIES` of them shall be false (Benjamini and Hochberg 1995);
-    a claim whose `p` is NaN does not."""
+    """Which claims hold at a false discovery rate of `FALSE_DISCOVERIES` (Benjamini and Hochberg 1995).
+
+    A claim whose `p` is NaN does not hold.
+    """
     order = np.argsort(p, kind="stable")  # NaN last
     allowed = FALSE_DISCOVERIES * np.arange(1, len(p) + 1) / max(len(p), 1)
     holds = np.flatnonzero(p[order] <= allowed)

@@ -1,1 +1,1 @@
-"""Two tf.data pipelines side by side."""
+"""Compares tf.data pipelines."""

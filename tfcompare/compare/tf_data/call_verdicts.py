@@ -1,4 +1,4 @@
-"""Verdicts on the mean call to pipelines of tf.data: how long a program waits for an element."""
+"""Verdicts on the element latency of tf.data pipelines: how long a program waits for an element per call."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CallVerdict:
-    """A verdict on the mean call, in µs, of a pipeline by its host and its name on either side.
+    """A verdict on a pipeline's mean call in µs, with the pipeline's host and its name on either side.
 
-    `feeds_device`: it only hands elements to a device, on a side.
+    `feeds_device`: whether the pipeline only transfers elements to a device, on at least one side.
     """
 
     host: str
@@ -35,14 +35,14 @@ class CallVerdict:
 
     @property
     def name(self) -> str:
-        """The pipeline's name, the candidate's too where that is another."""
+        """The pipeline's name, followed by the candidate's if that differs."""
         return self.baseline if self.baseline == self.candidate else f"{self.baseline}, candidate's {self.candidate}"
 
 
 def on_calls(comparison: Comparison, candidate: Run, pipelines: pd.DataFrame) -> list[CallVerdict]:
-    """A verdict for each matched row of the diff of `tf_data_pipelines`, in their order.
+    """A verdict for each matched row of the diff of `tf_data_pipelines`, in the same order.
 
-    It rests on the two runs alone, also where there are replicates: these may number their pipelines otherwise.
+    Only the two runs are used, even if there are replicates, because these may number their pipelines differently.
     """
     ours = calls_by_pipeline(comparison.baseline, comparison.host_of(comparison.baseline))
     theirs = calls_by_pipeline(candidate, comparison.host_of(candidate))
@@ -59,10 +59,10 @@ def on_calls(comparison: Comparison, candidate: Run, pipelines: pd.DataFrame) ->
 
 
 def on_slowest_calls(comparison: Comparison, candidate: Run) -> CallVerdict | None:
-    """The verdict on the mean call to each side's slowest pipeline, whatever its name; None without calls on a side.
+    """The verdict on the mean call of each side's slowest pipeline, whatever its name; None if a side has no calls.
 
-    It rests on all captures of a side; name and mean are those of the run itself. Pipelines that only hand elements
-    to a device are left out.
+    All captures of a side are used; name and mean are those of the run itself. Pipelines that only transfer elements to
+    a device are excluded.
     """
     sides = [_slowest(comparison, run) for run in (comparison.baseline, candidate)]
     if any(side[0] is None for side in sides):
@@ -75,7 +75,7 @@ def on_slowest_calls(comparison: Comparison, candidate: Run) -> CallVerdict | No
 
 
 def _slowest(comparison: Comparison, run: Run) -> list[tuple[tuple[str, str], Floats] | None]:
-    """The slowest pipeline of each capture of a run, the one that is shown first, and its calls."""
+    """The slowest pipeline of each capture of a run with its calls, starting with the displayed capture."""
     found: list[tuple[tuple[str, str], Floats] | None] = []
     captures = comparison.captures(run)
     for capture, host in zip(captures.runs, captures.hosts, strict=True):
@@ -86,7 +86,7 @@ def _slowest(comparison: Comparison, run: Run) -> list[tuple[tuple[str, str], Fl
 
 
 def _own_hosts(comparison: Comparison, candidate: Run) -> dict[str, str]:
-    """The candidate's own name of each of its hosts with pipelines, by the one that diffs have."""
+    """Maps the host names in diffs to the candidate's own names, for its hosts with pipelines."""
     ours, theirs = (
         run.table("tf_data_pipelines", host=comparison.host_of(run)) for run in (comparison.baseline, candidate)
     )
@@ -94,7 +94,7 @@ def _own_hosts(comparison: Comparison, candidate: Run) -> dict[str, str]:
 
 
 def calls_by_pipeline(run: Run, host: str | None) -> dict[tuple[str, str], Floats]:
-    """For each (host, pipeline) of a run, how long each of its calls took, in µs and in the order of time."""
+    """The durations in µs of all calls of each (host, pipeline) of a run, in chronological order."""
     calls = run.table("tf_data_calls", host=host)
     latencies = calls["latency_us"].to_numpy(np.float64)
     groups: dict[Any, Any] = calls.groupby(["host", "pipeline"]).indices
@@ -102,6 +102,6 @@ def calls_by_pipeline(run: Run, host: str | None) -> dict[tuple[str, str], Float
 
 
 def slowest_pipeline(calls: dict[tuple[str, str], Floats]) -> tuple[str, str] | None:
-    """The (host, pipeline) whose mean call is the longest, of those in which the program asks for elements."""
+    """The (host, pipeline) with the longest mean call, among those from which the program requests elements."""
     asked = {key: latencies for key, latencies in calls.items() if key[1].startswith("Host:")}
     return max(asked, key=lambda key: asked[key].mean(), default=None)

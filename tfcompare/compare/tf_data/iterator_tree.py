@@ -1,4 +1,4 @@
-"""The iterators of a tf.data pipeline as a tree: who asks whom for elements."""
+"""The iterators of a tf.data pipeline as a tree, in which each iterator requests elements from its children."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PREFIX = "Iterator::"
-"""What the long name of every iterator begins with."""
+"""The prefix of the long name of every iterator."""
 
 _INDEX = re.compile(r"\[(\d{1,18})\]$")
 _VERSION = re.compile(r"V\d+$")
@@ -24,10 +24,10 @@ _CACHE = re.compile(r"^(?:Memory|File)(?:Cache|CacheImpl|Reader|Writer|ReaderImp
 
 @dataclass(frozen=True)
 class Iterator:
-    """One iterator: `iterator` is its type (`Map`), `parent` the id of the one that asks it, empty at the top.
+    """One iterator: `iterator` is its type (`Map`), `parent` the id of its consumer, empty at the top.
 
-    `element` tells what it makes (shapes and types), `calls` how often it was asked, `start_us` when first; they only
-    settle between pairs that are alike otherwise.
+    `element` describes its output (shapes and types), `calls` is its number of calls, `start_us` the start of the first
+    one. These three only decide between pairs that are otherwise equivalent.
     """
 
     id: str
@@ -41,10 +41,11 @@ class Iterator:
 
 @dataclass(frozen=True)
 class Tree:
-    """Iterators in the order in which a tree is read: each before those below it, siblings in order.
+    """Iterators in depth-first order: each before its children, siblings in order.
 
-    `place` is where each was among those given; `last` the end of its subtree, exclusive: a subtree is a range;
-    `inputs` which of the inputs that were written down it is (of a Zip, say), −1 where that is not so.
+    `place` is each iterator's index in the sequence given; `last` is the exclusive end of its subtree, which is a
+    contiguous range; `inputs` is its index among the named inputs of its parent (of a Zip, for example), −1 if the
+    parent has none.
     """
 
     iterators: tuple[Iterator, ...]
@@ -61,13 +62,13 @@ class Tree:
 
     @property
     def signature(self) -> list[tuple[int, str, str]]:
-        """Equal for two trees of which each iterator is the counterpart of the one at its place."""
+        """A key that is equal for two trees if each iterator matches the one at the same position."""
         return [(d, it.iterator, it.element) for d, it in zip(self.depth, self.iterators, strict=True)]
 
 
 @lru_cache(maxsize=10_000)
 def transformation(iterator: str) -> str:
-    """What an iterator does, however it is done: `Map` for `ParallelMapV2`, `Repeat` for `ForeverRepeat`."""
+    """The iterator's transformation, regardless of implementation: `Map` for `ParallelMapV2`."""
     name = _VERSION.sub("", iterator).removesuffix("Dataset")
     if _CACHE.match(name):
         return "Cache"
@@ -76,25 +77,27 @@ def transformation(iterator: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def display_name(iterator: str) -> str:
-    """The iterator's type as people call it: without the number of its version."""
+    """The iterator's type without its version number."""
     return _VERSION.sub("", iterator) or iterator
 
 
 def parent_name(long_name: str) -> str:
-    """The long name of the iterator above, empty for a pipeline's own."""
+    """The long name of the parent iterator, empty for a pipeline's top iterator."""
     above = _INDEX.sub("", long_name.rpartition("::")[0])
     return above if "::" in above else ""
 
 
 def branch(long_name: str) -> int:
-    """Which input of the iterator above it is: 1 in `Iterator::Root::Zip[1]::Map`; −1 where the name does not tell."""
+    """The index of the parent's input that it is: 1 in `Iterator::Root::Zip[1]::Map`; −1 if the name has none."""
     found = _INDEX.search(long_name.rpartition("::")[0])
     return int(found.group(1)) if found else -1
 
 
 def whereabouts(long_names: Iterable[str]) -> dict[str, str]:
-    """For each long name as much of what is above as tells it from others of its type: `FlatMap[1]` for one of two
-    readers, nothing where there is no other."""
+    """The shortest part of each long name's parents that distinguishes it from other iterators of its type.
+
+    `FlatMap[1]` for one of two readers, for example; empty if there is no other iterator of that type.
+    """
     where: dict[str, str] = {}
     alike, length = list(long_names), 1
     while alike:
@@ -106,7 +109,7 @@ def whereabouts(long_names: Iterable[str]) -> dict[str, str]:
 
 
 def tree_of(iterators: Sequence[Iterator]) -> Tree:
-    """The iterators as a tree (or several): one whose parent is not there, or below itself, is at the top."""
+    """The iterators as one or more trees; an iterator whose parent is missing or one of its descendants is a root."""
     place_of = {it.id: place for place, it in enumerate(iterators)}
     children: list[list[int]] = [[] for _ in iterators]
     tops: list[int] = []
@@ -114,7 +117,7 @@ def tree_of(iterators: Sequence[Iterator]) -> Tree:
         above = place_of.get(it.parent)
         (tops if above is None or above == place else children[above]).append(place)
     order, parent, depth, last, starts = _read(iterators, children, tops)
-    if len(order) < len(iterators):  # what is left leads in circles: cut each open at its first
+    if len(order) < len(iterators):  # the remaining iterators form cycles: cut each at its first
         tops = _opened(children, tops, len(iterators))
         order, parent, depth, last, starts = _read(iterators, children, tops)
     return Tree(
@@ -130,7 +133,7 @@ def tree_of(iterators: Sequence[Iterator]) -> Tree:
 
 
 def _input(iterators: Sequence[Iterator], place: int, place_of: dict[str, int]) -> int:
-    """Its `branch`, −1 below one that makes an input of each element: the number is only a count of these."""
+    """The iterator's `branch`; −1 if its parent creates one input per element, where the number is only a counter."""
     above = place_of.get(iterators[place].parent)
     if above is None or transformation(iterators[above].iterator) in _MAKES_ITS_INPUTS:
         return -1
@@ -140,7 +143,7 @@ def _input(iterators: Sequence[Iterator], place: int, place_of: dict[str, int]) 
 def _read(
     iterators: Sequence[Iterator], children: list[list[int]], tops: list[int]
 ) -> tuple[list[int], list[int], list[int], list[int], list[int]]:
-    """(places in reading order, and for each of them parent, depth, end of its subtree; where the tops are)."""
+    """(indices in depth-first order; the parent, depth and subtree end of each; the positions of the roots)."""
 
     def in_order(places: list[int]) -> list[int]:
         return sorted(places, key=lambda place: _rank(iterators[place]), reverse=True)
@@ -164,7 +167,7 @@ def _read(
 
 
 def _rank(it: Iterator) -> tuple[int, str, str, str, float, str]:
-    """The order of siblings: by input of the iterator above, else by what they do, else by time."""
+    """The sort key of siblings: by input of the parent, then by transformation, then by time."""
     return branch(it.long_name), transformation(it.iterator), it.iterator, it.element, it.start_us, it.id
 
 
@@ -198,6 +201,6 @@ def _children(parent: list[int]) -> tuple[tuple[int, ...], ...]:
 
 
 def setting(row: pd.Series, name: str) -> str:
-    """One of the `settings` of a row of `tf_data`, empty where it is unknown."""
+    """One of the `settings` of a row of `tf_data`, empty if it is unknown."""
     parts = (part.partition("=") for part in str(row["settings"]).split(", "))
     return next((value for key, _, value in parts if key == name), "")

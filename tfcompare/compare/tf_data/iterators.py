@@ -1,15 +1,15 @@
-"""Which iterator of one tf.data pipeline is which of another: by their place in the graph.
+"""Matches the iterators of two tf.data pipelines by their position in the graph.
 
-The pairs are those of the cheapest edit that turns one tree into the other, where an iterator may be added or removed
-anywhere, in the middle of a chain too, and may become a variant of itself (`Map` a `ParallelMapV2`) but never another
-transformation. What lies in different branches of one tree stays in different branches of the other (the constrained
-edit distance of Zhang, 1996), so a branch is added or removed as a whole. Siblings keep their order.
+The pairs result from the minimum-cost edit that turns one tree into the other. Iterators may be added or removed
+anywhere, also in the middle of a chain. An iterator may become a variant of itself (`Map` a `ParallelMapV2`), but never
+another transformation. Iterators in different branches of one tree match iterators in different branches of the other
+(the constrained edit distance of Zhang, 1996), so a branch is added or removed as a whole. Siblings stay in order.
 
-Of several such edits the one counts whose pairs are alike: in what they make, then in which input of a Zip they are,
-then in their calls. So of the readers that a FlatMap makes, one for each file, the one that read most has a counterpart
-before one that was only asked for its end.
+Among several such edits, the one with the most similar pairs is chosen: first by output, then by input of a Zip, then
+by calls. For example, a FlatMap creates one reader per file. The reader with the most calls is matched before one that
+only reported the end of its file.
 
-The rules know no direction: with the sides swapped, the pairs are the same.
+The rules are symmetric: swapping the sides yields the same pairs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ EXACT = "exact"
 STRUCTURAL = "structural"
 
 MOST_CELLS = 200_000
-"""The largest product of the sizes of two trees that is worth the cheapest edit (about a second). Larger trees are
-walked from the top, siblings paired in order by what they do, the least called left over, and nothing is paired across
-an added or removed one."""
+"""The largest product of two tree sizes for which the minimum-cost edit is computed (about a second).
+
+Larger trees are matched from the top: siblings pair in order by transformation, those with the fewest calls stay
+unmatched, and nothing is matched below an added or removed iterator.
+"""
 
 _ADDED = 1_000_000
 _VARIANT = 300_000
@@ -37,15 +39,17 @@ _OTHER_INPUT = 1
 _NEVER = 10**15
 
 _UNPAIRED_CALLS = 2
-"""A call of an iterator without a counterpart counts more than one that a counterpart has too many, so that the busiest
-one finds its counterpart also where the other side's batches are smaller than any share of it."""
+"""The cost of a call of an unmatched iterator, relative to a call that a matched one has more than its counterpart.
+
+It is above 1 so that the iterator with the most calls is matched even if the other side has far fewer calls.
+"""
 
 _MATCH, _BELOW_OURS, _BELOW_THEIRS = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two iterators by their places among those given, and the tier: `exact` where type and all above are the same."""
+    """The indices of two matched iterators and the tier: `exact` if their types and all their parents are equal."""
 
     baseline: int
     candidate: int
@@ -53,7 +57,7 @@ class Pair:
 
 
 def pair_iterators(baseline: Sequence[Iterator], candidate: Sequence[Iterator]) -> list[Pair]:
-    """The pairs among the iterators of two pipelines, in the order of the baseline's tree. Ids are unique on a side."""
+    """Matches the iterators of two pipelines, in the order of the baseline's tree. Ids must be unique on each side."""
     ours, theirs = tree_of(baseline), tree_of(candidate)
     partner = _partners(ours, theirs)
     exact = [False] * len(ours)
@@ -69,15 +73,15 @@ def pair_iterators(baseline: Sequence[Iterator], candidate: Sequence[Iterator]) 
 
 
 def likeness(baseline: Sequence[Iterator], candidate: Sequence[Iterator]) -> float:
-    """The share of two pipelines' iterators that have a counterpart, from 0 to 1."""
+    """The share of the iterators of two pipelines that match, from 0 to 1."""
     size = len(baseline) + len(candidate)
     return 2 * len(pair_iterators(baseline, candidate)) / size if size else 0.0
 
 
 def align_iterators(baseline: Iterable[NameAndType], candidate: Iterable[NameAndType]) -> dict[str, str]:
-    """The baseline's name for each name of the candidate that has a counterpart, by the place that long names tell.
+    """Maps each matched long name of the candidate to a name of the baseline, by the position that long names encode.
 
-    As `align_names`, which pairs the names that are no long names of iterators.
+    Names that are not long names of iterators are matched by `align_names`.
     """
     ours, theirs = list(baseline), list(candidate)
     sides = {name for name, _ in ours}, {name for name, _ in theirs}
@@ -93,7 +97,7 @@ def align_iterators(baseline: Iterable[NameAndType], candidate: Iterable[NameAnd
 
 
 def _of_long_names(names: set[str]) -> list[Iterator]:
-    """An iterator for each long name and for those above that are not named."""
+    """An iterator for each long name and for each parent that is missing among the names."""
     known: set[str] = set()
     for name in names:
         while name and name not in known:
@@ -107,7 +111,7 @@ def _partners(ours: Tree, theirs: Tree) -> list[int]:
     signatures = ours.signature, theirs.signature
     if signatures[0] == signatures[1]:
         return list(range(len(ours)))
-    if signatures[0] > signatures[1]:  # one direction for both, so that a draw ends the same way
+    if signatures[0] > signatures[1]:  # a fixed direction, so that ties are resolved symmetrically
         partner = [-1] * len(ours)
         for j, i in enumerate(_partners(theirs, ours)):
             if i >= 0:
@@ -141,19 +145,19 @@ def _by_kind(tree: Tree, places: Iterable[int]) -> dict[str, list[int]]:
 
 
 def _busiest(tree: Tree, places: list[int], count: int) -> list[int]:
-    """So many of the places, in their order: those with the most calls, the first of as many."""
+    """The `count` places with the most calls, in their original order; the first ones among equals."""
     return sorted(sorted(places, key=lambda place: -tree.iterators[place].calls)[:count])
 
 
 class _Edit:
-    """The cheapest edit between two trees, from the leaves up. Row and column −1 (the last) are the whole forests."""
+    """The minimum-cost edit between two trees, computed bottom-up. Row and column −1 (the last) are whole forests."""
 
     def __init__(self, ours: Tree, theirs: Tree) -> None:
         self.ours, self.theirs = ours, theirs
         self.below = (*ours.children, ours.tops)
         self.below_theirs = (*theirs.children, theirs.tops)
         calls = [[it.calls for it in side.iterators] for side in (ours, theirs)]
-        self.unit = 1 + _UNPAIRED_CALLS * (sum(calls[0]) + sum(calls[1]))  # what calls come to is less than one of them
+        self.unit = 1 + _UNPAIRED_CALLS * (sum(calls[0]) + sum(calls[1]))  # exceeds the total cost of all calls
         self.own, self.own_theirs = ([_ADDED * self.unit + _UNPAIRED_CALLS * n for n in side] for side in calls)
         self.cost, self.cost_theirs = _of_subtrees(self.own, ours), _of_subtrees(self.own_theirs, theirs)
         columns = len(theirs) + 1
@@ -186,7 +190,7 @@ class _Edit:
         return costs[i] - own[i] if i >= 0 else sum(costs[child] for child in below[-1])
 
     def _forest(self, i: int, j: int) -> None:
-        """What it costs to turn what is below i into what is below j."""
+        """Computes the cost of turning the descendants of i into those of j."""
         best, choice = self._in_order_cost(self.below[i], self.below_theirs[j]), (_MATCH, -1)
         without, without_theirs = self._without_forest(i, False), self._without_forest(j, True)
         for child in self.below[i]:
@@ -200,7 +204,7 @@ class _Edit:
         self.forest[i][j], self.forest_choice[i][j] = best, choice
 
     def _tree(self, i: int, j: int) -> None:
-        """What it costs to turn i and all below it into j and all below it."""
+        """Computes the cost of turning the subtree of i into the subtree of j."""
         best, choice = self.forest[i][j] + self._change(i, j), (_MATCH, -1)
         for child in self.below[i]:
             cost = self.cost[i] + self.tree[child][j] - self.cost[child]
@@ -230,7 +234,7 @@ class _Edit:
         return self._in_order(ours, theirs)[0][0]
 
     def _in_order(self, ours: Sequence[int], theirs: Sequence[int]) -> list[list[int]]:
-        """What it costs to turn the last of our siblings, from each on, into the last of theirs, from each on."""
+        """The cost of turning each suffix of our siblings into each suffix of theirs."""
         rows = [[0] * (len(theirs) + 1) for _ in range(len(ours) + 1)]
         for b in range(len(theirs) - 1, -1, -1):
             rows[-1][b] = rows[-1][b + 1] + self.cost_theirs[theirs[b]]
@@ -272,7 +276,7 @@ class _Edit:
         return partner
 
     def _pairs_in_order(self, ours: Sequence[int], theirs: Sequence[int]) -> list[tuple[int, int]]:
-        """The siblings that stand beside each other; of equally cheap ways the one that pairs the first ones."""
+        """The matched siblings; among equally cheap solutions, the one that pairs the first siblings."""
         rows = self._in_order(ours, theirs)
         pairs: list[tuple[int, int]] = []
         a = b = 0
@@ -289,6 +293,6 @@ class _Edit:
 
 
 def _of_subtrees(own: list[int], tree: Tree) -> list[int]:
-    """For each iterator the sum of what it and all below it cost."""
+    """The total cost of each iterator's subtree."""
     until = [0, *accumulate(own)]
     return [until[last] - until[first] for first, last in enumerate(tree.last)]

@@ -1,4 +1,4 @@
-"""Which tf.data pipeline of the candidate is which of the baseline, and which of their iterators stand side by side."""
+"""Matches the tf.data pipelines of the candidate to those of the baseline, and then their iterators."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tfcompare.compare.tf_data.iterators import EXACT, STRUCTURAL, likeness, pai
 
 HostPipeline = tuple[str, str]
 Counterparts = Mapping[HostPipeline, str]
-"""The baseline's name for the candidate's pipeline of that (host, name); hosts have the baseline's names."""
+"""Maps each (host, name) of a candidate's pipeline to the baseline's name; hosts have the baseline's names."""
 
 MOST_LIKELY_PAIRS = 400
-"""With more combinations of pipelines on one host than that, pipelines pair by name alone."""
+"""With more combinations of pipelines on one host, pipelines match by name alone."""
 
 LEAST_LIKENESS = 0.5
-"""Pipelines of different names stand side by side only where at least half of their iterators have a counterpart."""
+"""Pipelines with different names match only if at least this share of their iterators match."""
 
 OWN_NAME = "own_pipeline"
 
 
 @dataclass(frozen=True)
 class PairedRows:
-    """Rows of two frames by their labels, and the tier of each pair."""
+    """The labels of matched rows of two frames, and the tier of each pair."""
 
     baseline: list[int]
     candidate: list[int]
@@ -34,7 +34,7 @@ class PairedRows:
 
 
 def iterators_of(rows: pd.DataFrame) -> list[Iterator]:
-    """The rows of one execution in `tf_data` as what `pair_iterators` takes, in their order."""
+    """The rows of one execution in `tf_data` as arguments of `pair_iterators`, in the same order."""
     columns = ["iterator_id", "parent_id", "iterator", "long_name", "shapes", "types", "start_us", "calls"]
     return [
         Iterator(own, parent, iterator, long_name, f"{shapes} {types}", start_us, calls)
@@ -43,17 +43,17 @@ def iterators_of(rows: pd.DataFrame) -> list[Iterator]:
 
 
 def slowest_executions(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of rows of `tf_data` those of the slowest execution of each pipeline."""
+    """The rows of `tf_data` that belong to the slowest execution of each pipeline."""
     return rows[rows["execution"] == 0].reset_index(drop=True)
 
 
 def pair_pipelines(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[HostPipeline, str]:
-    """The baseline's pipeline for each of the candidate's (host, pipeline) that has a counterpart.
+    """Maps each matched (host, pipeline) of the candidate to the baseline's pipeline.
 
-    Both are rows of `tf_data`, one execution of each pipeline, hosts named as the baseline's. On a host where both
-    sides have the same names, these pair. Elsewhere the numbers say nothing, since pipelines are numbered by their
-    first call: those whose graphs are most alike pair, the lowest numbers first, and none whose graphs are too
-    different.
+    Both frames are rows of `tf_data` with one execution per pipeline and the baseline's host names. Pipelines match by
+    name on hosts where both sides have the same names. On other hosts names are unreliable, because pipelines are
+    numbered in the order of their first call. There, pipelines with the most similar graphs match, the lowest numbers
+    first, provided that the graphs are similar enough.
     """
     pairs: dict[HostPipeline, str] = {}
     for host in sorted(set(baseline["host"]) & set(candidate["host"])):
@@ -68,7 +68,7 @@ def pair_pipelines(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[Host
 
 
 def _most_alike(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[tuple[str, str]]:
-    """(our pipeline, theirs), each in one pair at most."""
+    """The pairs (our pipeline, theirs) with the most similar graphs, one to one."""
     sides = [
         {str(name): iterators_of(rows) for name, rows in side.groupby("pipeline", sort=False)}
         for side in (ours, theirs)
@@ -97,9 +97,9 @@ def _number(pipeline: str) -> int:
 
 
 def with_pipelines_of(baseline: pd.DataFrame, candidate: pd.DataFrame, counterparts: Counterparts) -> pd.DataFrame:
-    """The candidate's rows under the baseline's names for their pipelines, which `OWN_NAME` still tells.
+    """The candidate's rows with pipelines renamed as in the baseline; `OWN_NAME` holds the original names.
 
-    One without a counterpart whose name another one now has is told apart by `(candidate)`.
+    An unmatched pipeline whose name now belongs to another one gets the suffix `(candidate)`.
     """
     taken = set(zip(baseline["host"], baseline["pipeline"], strict=True))
     names = [
@@ -111,9 +111,9 @@ def with_pipelines_of(baseline: pd.DataFrame, candidate: pd.DataFrame, counterpa
 
 
 def pair_executions(baseline: pd.DataFrame, candidate: pd.DataFrame) -> PairedRows:
-    """Pair the rows of `tf_data`, of which one execution each is there, pipeline by pipeline of the same name.
+    """Matches the rows of `tf_data` within pipelines of equal names; each pipeline must have one execution.
 
-    Rows of pipelines that were paired under two names are never `exact`.
+    Rows of pipelines that were matched under different names are never `exact`.
     """
     out = PairedRows([], [], [])
     theirs = candidate.groupby(["host", "pipeline"], sort=False).indices

@@ -1,8 +1,9 @@
-"""The bottleneck analysis of the TensorFlow guide for one run, and the input of two runs in a sentence.
+"""The bottleneck analysis of the TensorFlow guide for one run, and a sentence that compares the input of two runs.
 
-The guide's five steps: the most input-bound host, its slowest execution, the graph of that, the critical path through
-it, the slowest transformation on that path (https://www.tensorflow.org/guide/data_performance_analysis). One slow call
-may be an exception, so sentences and advice name the iterator that all calls together waited for the longest.
+The guide has five steps: find the most input-bound host, its slowest execution, the graph of that execution, the
+critical path through the graph, and the slowest transformation on that path
+(https://www.tensorflow.org/guide/data_performance_analysis). A single slow call may be an exception, so sentences and
+advice name the iterator for which all calls together waited the longest.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from tfcompare.compare.tf_data.pipelines import iterators_of
 from tfcompare.units import format_time_us
 
 _OF_FILE_OR_EPOCH = re.compile(r"((?:Repeat|FlatMap|Interleave)\w*)\[\d+\]")
-"""What numbers iterators that do the same for one file, or in one epoch, after the other."""
+"""Matches the numbers of iterators that do the same work for successive files or epochs."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """The five steps for one run.
+    """The result of the five steps for one run.
 
-    `feeds_device_only`: the run has only pipelines that take elements to a device. `hosts` are those with pipelines of
-    tf.data, `host` the most input-bound of them, or the one that was asked for, like `pipeline` and `rank`. `calls`,
-    `slow_calls`, `mean_us` and `longest_us` are the pipeline's, `latency_us` the execution's. `iterators` are its rows
-    of `tf_data`, none where it was not kept. `usual_bottleneck` is the iterator with the largest self time on the
-    critical paths of all executions that are kept: a row of `tf_data` whose `self_time_us` is the mean of an execution;
-    None where there is none.
+    `feeds_device_only`: the run has only pipelines that transfer elements to a device. `hosts` are those with tf.data
+    pipelines; `host` is the most input-bound of them unless another was requested, and likewise `pipeline` and `rank`.
+    `calls`, `slow_calls`, `mean_us` and `longest_us` describe the pipeline, `latency_us` the execution. `iterators` are
+    the execution's rows of `tf_data`, empty if it was not stored. `usual_bottleneck` is the iterator with the largest
+    self time on the critical paths of all stored executions: a row of `tf_data` whose `self_time_us` is the mean per
+    execution; None if there is none.
     """
 
     feeds_device_only: bool
@@ -48,18 +49,18 @@ class Analysis:
 
     @property
     def critical_path(self) -> pd.DataFrame:
-        """The iterators that the execution waited for, from the pipeline's own one down."""
+        """The iterators that the execution waited for, from the pipeline's top iterator down."""
         return self.iterators[self.iterators["on_critical_path"]]
 
     @property
     def bottleneck(self) -> pd.Series | None:
-        """The slowest of these, or None."""
+        """The slowest iterator on the critical path, or None."""
         found = self.iterators[self.iterators["is_bottleneck"]]
         return None if found.empty else found.iloc[0]
 
     @property
     def exceeds_call(self) -> bool:
-        """Whether some iterator took longer than the whole execution: its calls overlap, or began before it."""
+        """Whether any iterator took longer than the whole execution: its calls overlap, or began before it."""
         times = self.iterators[["self_time_us", "total_duration_us"]]
         return bool((times > self.latency_us).any(axis=None))
 
@@ -67,10 +68,10 @@ class Analysis:
 def analyse(
     pipelines: pd.DataFrame, executions: pd.DataFrame, *, host: str = "", pipeline: str = "", rank: int = 0
 ) -> Analysis | None:
-    """The analysis of a run with these `tf_data_pipelines` and `tf_data`; None where it has no pipeline of that name.
+    """The analysis of a run with these `tf_data_pipelines` and `tf_data`; None if it has no matching pipeline.
 
-    Without a host that of the longest call, without a pipeline the one that it was a call of. Pipelines that only take
-    elements to a device are looked at where there is no other.
+    By default, the host and the pipeline are those of the longest call. Pipelines that only transfer elements to a
+    device are analysed only if there is no other.
     """
     own = pipelines[~pipelines["feeds_device"].astype(bool)]
     asked = pipelines if pipeline else pipelines if own.empty else own
@@ -109,15 +110,18 @@ def _usual_bottleneck(executions: pd.DataFrame) -> pd.Series | None:
 
 
 def stages(long_names: pd.Series) -> pd.Series:
-    """The long names without the numbers of files and epochs, so that iterators that do the same share one."""
+    """The long names without file and epoch numbers, so that iterators with the same function share a name."""
     return long_names.str.replace(_OF_FILE_OR_EPOCH, r"\1", regex=True)
 
 
 def change(
     baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool], *, identical: bool
 ) -> str:
-    """What the input of two runs waits for, in a sentence or two of plain text; `None` is a run without calls of
-    tf.data. `are_bound`: whether each run is input bound; one that is not has no bottleneck."""
+    """The input bottlenecks of two runs, in one or two sentences of plain text.
+
+    An analysis is None for a run without tf.data calls. `are_bound`: whether each run is input-bound; a run that is not
+    has no bottleneck.
+    """
     if baseline is None or candidate is None:
         return _without_tf_data(baseline, candidate, are_bound)
     if identical:
@@ -166,7 +170,7 @@ def _blamed(analysis: Analysis) -> str:
 
 
 def _bottlenecks(baseline: Analysis, candidate: Analysis) -> str:
-    """Where the bottlenecks are in two runs that are both input bound."""
+    """The bottlenecks of two input-bound runs."""
     ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
     if ours is None or theirs is None:
         return "Both runs are input bound."
@@ -180,7 +184,7 @@ def _bottlenecks(baseline: Analysis, candidate: Analysis) -> str:
 
 
 def _is_paired(baseline: Analysis, candidate: Analysis, ours: pd.Series, theirs: pd.Series) -> bool:
-    """Whether the two bottlenecks stand at the same place."""
+    """Whether the two bottlenecks are matched iterators."""
     sides = baseline.iterators, candidate.iterators
     pairs = pair_iterators(*(iterators_of(side) for side in sides))
     names = [side["long_name"].tolist() for side in sides]

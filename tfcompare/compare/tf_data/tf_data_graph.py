@@ -1,4 +1,4 @@
-"""The graphs of two executions of tf.data laid over one another: paired iterators on one level, and what differs."""
+"""The aligned graphs of two tf.data executions: matched iterators on the same level, differences marked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfcompare.compare.tf_data.iterators import align_iterators, pair_iterators
 from tfcompare.compare.tf_data.pipelines import iterators_of
 
 MOST_NODES = 50
-"""More cannot be read. Of a larger graph those that the execution waited for are shown first, the slowest first."""
+"""The maximum number of legible nodes. In a larger graph, nodes on the critical path and slow nodes take precedence."""
 
 _COMPARED_SETTINGS = ("batch_size", "buffer_size", "count", "cycle_length", "block_length", "deterministic")
 _COMPARED_COLUMNS = {"parallelism": "parallelism", "buffer_limit": "buffer limit", "autotune": "autotune"}
@@ -21,12 +21,12 @@ _SUMS = ("calls", "total_duration_us", "self_time_us")
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """One side: `nodes` has the columns of `tf_data` and, for each node, those below; `left_out` are not in it.
+    """The graph of one side: `nodes` has the columns of `tf_data` and those below; `left_out` nodes are omitted.
 
-    `above`: the row of the node above that is shown, −1 for none; `skipped`: how many between are left out; `level`:
-    equal for paired nodes of both sides; `alike`: how many iterators the node stands for, added up; `mark`: `added`,
-    `removed`, `changed`, `not called` (it is in the other pipeline, but was not called in that execution) or nothing;
-    `change`: what changed, in words.
+    `above`: the row of the nearest shown ancestor, −1 for none; `skipped`: how many nodes between them are omitted;
+    `level`: equal for matched nodes of both sides; `alike`: how many identical iterators the node aggregates; `mark`:
+    `added`, `removed`, `changed`, `not called` (it exists in the other pipeline, but was not called in that execution)
+    or empty; `change`: a description of the change.
     """
 
     nodes: pd.DataFrame
@@ -41,8 +41,8 @@ def graphs(
 ) -> tuple[Graph, Graph]:
     """The graphs of two executions, given by their rows of `tf_data`; either may be empty.
 
-    `names` are the long names in all executions of the two pipelines. Siblings of one kind with all below them alike
-    are one node.
+    `names` are the long names in all executions of the two pipelines. Siblings with identical subtrees are merged into
+    one node.
     """
     sides = _with_tree(baseline), _with_tree(candidate)
     partners = _partners(*sides)
@@ -55,7 +55,7 @@ def graphs(
 
 
 def _with_tree(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows in reading order, with `above` and `depth`."""
+    """The rows in depth-first order, with `above` and `depth`."""
     tree = tree_of(iterators_of(rows))
     ordered = rows.iloc[list(tree.place)].reset_index(drop=True)
     return ordered.assign(above=np.array(tree.parent, np.int64), depth=np.array(tree.depth, np.int64))
@@ -70,7 +70,7 @@ def _partners(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[list[int], list
 
 
 def _levels(ours: pd.DataFrame, theirs: pd.DataFrame, partner: list[int]) -> tuple[list[int], list[int]]:
-    """How far down each node stands: below what is above it on either side."""
+    """The level of each node: below its ancestors on either side."""
     size = len(ours)
     node_of_theirs = {j: i for i, j in enumerate(partner) if j >= 0}
     node = [node_of_theirs.get(j, size + j) for j in range(len(theirs))]
@@ -97,7 +97,7 @@ def _marked(
     ours: pd.DataFrame, theirs: pd.DataFrame, partners: tuple[list[int], list[int]], names: tuple[set[str], set[str]]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     changes = [changed_settings(ours.iloc[i], theirs.iloc[j]) if j >= 0 else "" for i, j in enumerate(partners[0])]
-    if ours.empty or theirs.empty:  # then all of a graph differs, which no mark need tell
+    if ours.empty or theirs.empty:  # the whole graph differs, so marks would add nothing
         return ours.assign(mark="", change=""), theirs.assign(mark="", change="")
     aligned = align_iterators(*([(name, "") for name in side] for side in names))
     both = set(aligned.values()), set(aligned)
@@ -113,7 +113,7 @@ def _marked(
 
 
 def changed_settings(ours: pd.Series, theirs: pd.Series) -> str:
-    """How a paired iterator was set up otherwise: `Map → ParallelMap, parallelism 2 → 4`, if both tell."""
+    """The changed settings of a matched iterator, if known on both sides: `Map → ParallelMap, parallelism 2 → 4`."""
     sides = ours, theirs
     told = [("", *(display_name(str(side["iterator"])) for side in sides))]
     told += [(word, *(_text(side[name]) for side in sides)) for name, word in _COMPARED_COLUMNS.items()]
@@ -126,7 +126,7 @@ def _text(value: object) -> str:
 
 
 def _merged(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with siblings that are alike, and all below them, as one; times and calls are added up."""
+    """The rows with identical sibling subtrees merged; times and calls are summed."""
     looks = ["iterator", "mark", "change", "on_critical_path", "is_bottleneck"]
     own = list(rows[looks].itertuples(index=False, name=None))
     children: list[list[int]] = [[] for _ in own]
@@ -156,7 +156,7 @@ def _merged(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _few(nodes: pd.DataFrame, most: int) -> Graph:
-    """The graph with at most so many nodes, and the top always."""
+    """The graph reduced to at most `most` nodes; the root is always included."""
     if len(nodes) <= most:
         return Graph(nodes.assign(skipped=0), 0)
     first = nodes.assign(top=nodes["above"] < 0).sort_values(
@@ -165,7 +165,7 @@ def _few(nodes: pd.DataFrame, most: int) -> Graph:
     kept = nodes.loc[sorted(first.index[:most])]
     number = {row: place for place, row in enumerate(kept.index)}
     every = nodes["above"].tolist()
-    nearest: list[tuple[int, int]] = []  # for each node the nearest one above that is kept, and how many lie between
+    nearest: list[tuple[int, int]] = []  # each node's nearest shown ancestor and the number of nodes between them
     for above in every:
         if above < 0 or above in number:
             nearest.append((number.get(above, -1), 0))
@@ -179,7 +179,7 @@ def _few(nodes: pd.DataFrame, most: int) -> Graph:
 
 
 def _without_gaps(*sides: Graph) -> tuple[Graph, Graph]:
-    """The graphs without levels on which neither has a node."""
+    """The graphs without levels that are empty on both sides."""
     used = np.unique(np.concatenate([side.nodes["level"].to_numpy(np.int64) for side in sides]))
     ours, theirs = (
         Graph(side.nodes.assign(level=np.searchsorted(used, side.nodes["level"].to_numpy(np.int64))), side.left_out)

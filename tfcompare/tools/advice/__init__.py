@@ -1,7 +1,7 @@
-"""What to try next in the candidate, and what got better since the baseline: rules over both runs' tables.
+"""Advice on what to try next in the candidate, and changes since the baseline, by rules over both runs' tables.
 
-Each rule looks at one run's `Facts` and stays silent without evidence; every number in its text is one of its evidence.
-Families of rules, one file each: input, host, device, kernels, model, memory. `changes` says what moved.
+Each rule examines the `Facts` of one run and gives no advice without evidence; every number in its text is part of its
+evidence. Each family of rules has a file: input, host, device, kernels, model, memory. `changes` lists what changed.
 """
 
 from tfcompare.tools.advice.advise import advise, advise_on

@@ -1,4 +1,4 @@
-"""Every rule asked about a candidate, and what changed since the baseline."""
+"""Applies all rules to a candidate and collects the changes since the baseline."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ RULES: dict[str, Rule] = {
     for family in (python_rules, input_rules, host_rules, device_rules, kernel_rules, model_rules, memory_rules)
     for rule in family.RULES
 }
-"""Every rule by its name. Of advice that could save equally much, that of the first rule comes first."""
+"""All rules by name. Advice with equal savings is sorted in this order."""
 
 
 def advise(baseline: Run, candidate: Run, hosts: tuple[str | None, str | None] = (None, None)) -> Findings:
-    """What to try next in the candidate, and what got better and worse since the baseline.
+    """Advice on what to try next in the candidate, and what got better and worse since the baseline.
 
-    `hosts`: one host of baseline and candidate to look at, None for all. Raises `Unknown` for a host that is none.
+    `hosts`: the host of baseline and of candidate to examine, None for all. Raises `Unknown` for an unknown host.
     """
     return advise_on(facts_of(baseline, hosts[0]), facts_of(candidate, hosts[1]))
 
 
 def advise_on(baseline: Facts, candidate: Facts) -> Findings:
-    """The same from facts that are at hand."""
+    """As `advise`, from facts that are already computed."""
     advice = [found for name, rule in RULES.items() if (found := _asked(name, rule, baseline, candidate))]
     advice.sort(key=lambda found: -found.saves)
     improvements, regressions = changes(baseline, candidate)
@@ -64,7 +64,7 @@ def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice |
 
 
 def _found(rule: Rule, facts: Facts) -> Found | None:
-    """What a rule finds in a run, where that could save enough and, but for memory, enough steps show it."""
+    """A rule's finding in a run, if it saves enough and, except for memory, is based on enough steps."""
     if rule not in memory_rules.RULES and not facts.has_enough_steps:
         return None
     found = rule(facts)

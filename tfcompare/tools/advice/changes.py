@@ -1,8 +1,8 @@
-"""What got better or worse from the baseline to the candidate, as far as it is more than two recordings may differ by.
+"""Significant improvements and regressions from the baseline to the candidate.
 
-Times are judged by the verdict on their series of steps, and told where the change is worth a part of the step; bytes
-and counts are exact, and told from a tenth on. Where both are one recording, or ran on different devices or in
-different frameworks, nothing is said: the change would not be the program's.
+Times are tested on their series of steps, and reported if the change is a relevant share of the step. Bytes and counts
+are exact, and reported from a change of 10 %. Nothing is reported if both runs are the same capture, or ran on
+different devices or frameworks, because the program would not be the cause.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from tfcompare.tools.advice.facts import Facts
 
 WORTH_SAYING = 0.1
-"""Of an exact figure, or of a whole that shares are taken of: what changed by less is not worth a line."""
+"""Smaller changes are not reported, relative to an exact figure, or to the whole of which a share is taken."""
 
 LARGE_PART = 0.1
-"""Of the step of either run: a part from there on is worth a line if it stayed as it was."""
+"""The minimum share of the step of either run for an unchanged part to be reported."""
 ABOUT_THE_SAME = 0.05
-"""Of the part: two captures of one program differ by about as much."""
+"""The share of a part by which two captures of one program typically differ."""
 _MANY_TIMES = 20
 
 _MUST_AGREE = ("framework", "device_type", "device_name")
@@ -45,7 +45,7 @@ _STEP_TIME = Figure("Average step", "µs", lambda f: f.step_us)
 
 
 def changes(baseline: Facts, candidate: Facts) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-    """(what got better, what got worse), the step first, then its parts, the largest first."""
+    """(improvements, regressions), the step first, then its parts, the largest first."""
     sides = baseline, candidate
     if baseline.content_id == candidate.content_id or not _are_alike(*sides):
         return (), ()
@@ -100,7 +100,7 @@ def _unchanged(column: str, baseline: Facts, candidate: Facts) -> Change:
 
 
 def _is_real(series: list[list[npt.NDArray[np.float64]]], moved: float, baseline: Facts, candidate: Facts) -> bool:
-    """Whether the verdict claims what the means say. What one side does not have has no ratio, and needs none."""
+    """Whether the verdict confirms the change of the means. A part that one side lacks needs no test."""
     ours, theirs = series
     if any(all((one == 0).all() for one in side) for side in series):
         return True
@@ -116,7 +116,7 @@ def _time_change(column: str, baseline: Facts, candidate: Facts) -> Change:
 
 
 def _part_figures(column: str) -> tuple[str, tuple[Figure, ...]]:
-    """(what a part is called at the beginning of a sentence; its time and its share)."""
+    """(a part's name at the start of a sentence; its time and its share)."""
     words = PART_WORDS[column]
     name = "Waiting for input" if column == "input_us" else f"{words[:1].upper()}{words[1:]}"
     time = Figure(f"{name} per step", "µs", lambda f: f.part_us(column))
@@ -140,7 +140,7 @@ def _change(
 
 
 def _has_ratio(seen: Evidence) -> bool:
-    """Whether a percentage says more than the two numbers do."""
+    """Whether a percentage adds information to the two numbers."""
     return seen.unit != SHARE and seen.baseline > 0 and seen.candidate < _MANY_TIMES * seen.baseline
 
 

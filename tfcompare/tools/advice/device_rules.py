@@ -1,4 +1,4 @@
-"""Rules for devices that wait: for launches, for copies, for one another, or for nothing that the profile tells."""
+"""Rules for devices that wait: for launches, for copies, for other devices, or for unknown reasons."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LAUNCH_SHARE = 0.15
 COPY_SHARE = 0.1
 """Of the step: below that, copies between host and device are the batch and the loss."""
 IDLE_SHARE = 0.2
-"""Of the step: a device that waits less than that is well used."""
+"""Share of the step below which a device's idle time is acceptable."""
 IDLE_PROFILE_SHARE = 0.5
 """Of a profile without steps, which holds the program's beginning and end too."""
 UNUSED_DEVICE = 0.1
-"""Of the busiest device's time: one that does less takes no real part in the work."""
+"""Share of the busiest device's time below which a device is considered unused."""
 
 LAUNCH_TIME = Figure("Kernel launch per step", "µs", lambda f: f.part_us("kernel_launch_us"))
 LAUNCH_OF_STEP = Figure("Share of the step time", SHARE, lambda f: f.part_share("kernel_launch_us"))
@@ -117,7 +117,7 @@ _SEND_LESS = {
 
 
 def uneven_devices(facts: Facts) -> Found | None:
-    """A device does next to nothing while another one works."""
+    """A device is almost idle while another one works."""
     if len(facts.device_us) < 2:
         return None
     busiest, least = (pick(facts.device_us, key=lambda d: facts.device_us[d]) for pick in (max, min))
@@ -156,7 +156,7 @@ IDLE_TIME = Figure("No device busy, per step", "µs", lambda f: IDLE_OF_STEP.of(
 
 
 def idle_device(facts: Facts) -> Found | None:
-    """The devices wait, and no other rule says for what."""
+    """The devices wait, and no other rule explains why."""
     if not facts.has_device:
         return None
     if facts.has_parts:

@@ -1,4 +1,4 @@
-"""What the rules look at: one run's tables, and the few numbers that many rules need, computed once."""
+"""The input of the rules: one run's tables, and figures that many rules need, computed once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
 
 FEWEST_STEPS = 3
-"""Steps that count: with fewer, one of them may be an exception, and no advice is given on how its time is spent."""
+"""The minimum number of included steps for advice on times: with fewer, a single exception could dominate."""
 
 MOST_STEPS = 0.5
-"""Of the steps that count: a gap between the same two ops in fewer is not what a step usually has."""
+"""The minimum share of included steps in which a gap between the same two ops must occur to be typical."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Facts:
 
     @property
     def is_jax(self) -> bool:
-        """Whether JAX recorded it."""
+        """Whether the profile was captured by JAX."""
         return self.info.framework == "JAX"
 
     @property
@@ -90,12 +90,12 @@ class Facts:
 
     @property
     def has_parts(self) -> bool:
-        """Whether it tells what its steps are made of."""
+        """Whether the parts of its steps are known."""
         return self.wait.is_known
 
     @property
     def per(self) -> str:
-        """What a sum is of: `step` or `profile`."""
+        """The unit to which sums refer: `step` or `profile`."""
         return "step" if self.info.has_steps else "profile"
 
     @property
@@ -105,12 +105,12 @@ class Facts:
 
     @property
     def step_us(self) -> float:
-        """The average step that counts."""
+        """The mean of the included steps."""
         return self.wait.step_time_us.average
 
     @property
     def has_enough_steps(self) -> bool:
-        """Whether advice can rest on its steps; a run without any is judged as a whole."""
+        """Whether it has enough steps for advice; a run without any steps is analysed as a whole."""
         return not self.info.has_steps or len(self.steps) >= FEWEST_STEPS
 
     @property
@@ -172,12 +172,12 @@ class Facts:
 
 
 def longest(rows: pd.DataFrame, column: str = "self_time_us") -> pd.Series:
-    """The row with the largest value of a column; of equals the first. There is a row."""
+    """The row with the largest value of a column, the first among equals; `rows` must not be empty."""
     return rows.iloc[int(rows[column].to_numpy(dtype=float).argmax())]
 
 
 def facts_of(run: Run, host: str | None = None) -> Facts:
-    """The facts of a run, of one of its hosts or of all; raises `Unknown` for a host that is none."""
+    """The facts of a run, for one of its hosts or all; raises `Unknown` for an unknown host."""
     tables = {name: run.table(name, host=host) for name in _TABLES}
     steps = steps_of_straggler(tables["steps"])
     counted = steps[steps["included"].astype(bool)]
@@ -297,5 +297,5 @@ def usual_gap(gaps: pd.DataFrame) -> Gap | None:
 
 
 def ratio(part: float, whole: float) -> float:
-    """`part` ÷ `whole`, NaN where there is no whole."""
+    """`part` ÷ `whole`, NaN if `whole` is not positive."""
     return part / whole if whole > 0 else math.nan

@@ -1,4 +1,4 @@
-"""The idle gap that comes back in most steps: how long nothing runs, after which op and before which."""
+"""The idle gap that recurs in most steps: its length and the ops before and after it."""
 
 from __future__ import annotations
 

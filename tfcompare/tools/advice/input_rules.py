@@ -1,4 +1,4 @@
-"""Rules for programs that wait for input: what keeps them waiting, and what of tf.data they do not use yet."""
+"""Rules for input-bound programs: the cause of the waiting, and tf.data features that are not used yet."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MEAN_CALL = Figure("Mean call to tf.data", "µs", lambda f: math.nan if f.pipel
 
 
 def input_bound(facts: Facts) -> Found | None:
-    """The program waits for input: what the bottleneck is, and what to do about it."""
+    """The program waits for input: its bottleneck, and how to fix it."""
     if not facts.waits_for_input:
         return None
     how, link, more = _what_to_do(facts)

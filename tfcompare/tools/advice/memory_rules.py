@@ -1,4 +1,4 @@
-"""Rules for memory: a peak that leaves no room, and free memory that lies in pieces too small to use."""
+"""Rules for memory: a peak close to the capacity, and fragmented free memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _fragmented(row: pd.Series) -> float:
 
 
 def _worst(memory: pd.DataFrame, how_bad: Callable[[pd.Series], float]) -> tuple[pd.Series, float] | None:
-    """The memory (a row of `memory_summary`) that is worst off, and how badly; None where none is."""
+    """The memory (a row of `memory_summary`) with the worst score, and that score; None if there is none."""
     rated = [(row, how_bad(row)) for _, row in memory.iterrows()]
     rated = [(row, badness) for row, badness in rated if not math.isnan(badness)]
     return max(rated, key=lambda pair: pair[1], default=None)
@@ -79,7 +79,7 @@ def full(facts: Facts) -> Found | None:
 
 
 def fragmented(facts: Facts) -> Found | None:
-    """What is free of a well-filled memory lies in small pieces."""
+    """The free space of a well-filled memory is fragmented."""
     worst = _worst(facts.memory, _fragmented)
     if worst is None or not worst[1] >= FRAGMENTED:
         return None

@@ -1,4 +1,4 @@
-"""What advice is made of: a rule's finding, the figures that it rests on, and both of them as a reader gets them."""
+"""The data classes of advice: a rule's findings, the figures behind them, and the advice as displayed."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Found:
-    """What a rule has to say of one run; fields as those of `Advice`."""
+    """A rule's finding in one run; the fields are those of `Advice`."""
 
     title: str
     text: str
@@ -143,7 +143,7 @@ def evidence(figures: tuple[Figure, ...], candidate: Facts, baseline: Facts) -> 
 
 
 def say(value: float, unit: str) -> str:
-    """A number as people read it."""
+    """A number in readable form, with its unit."""
     return format_percent(value) if unit == SHARE else format_value(value, unit)
 
 

@@ -1,4 +1,4 @@
-"""Rules for the model itself: convolutions that dominate, and biases that a batch normalization takes away again."""
+"""Rules for the model itself: dominant convolutions, and biases that a batch normalization cancels."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ INPUT_SHARE = Figure("Waiting for Python functions of the input", SHARE, _input_
 
 
 def python_op(facts: Facts) -> Found | None:
-    """Python functions within the step keep it."""
+    """Python functions delay the step."""
     if not STEP_SHARE.of(facts) >= WORTH_IT:
         return None
     name = code(longest(_python(facts), "wall_time_us")["op_name"])
@@ -61,7 +61,7 @@ def python_op(facts: Facts) -> Found | None:
 
 
 def python_input(facts: Facts) -> Found | None:
-    """Python makes the input."""
+    """Python functions produce the input."""
     if not facts.waits_for_input or not INPUT_SHARE.of(facts) >= WORTH_IT:
         return None
     generator = facts.bottleneck is not None and transformation(str(facts.bottleneck["iterator"])) == "Generator"
