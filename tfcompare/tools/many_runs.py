@@ -64,7 +64,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     """One row a run, the baseline first, then the candidates as they were given.
 
     Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
-    `step_time_us_typical`, which is what runs are compared by (`compare.typical_steps`), `step_time_us_median`, and
+    `step_time_us_typical`, which is what runs are compared by (`compare.captures`), `step_time_us_median`, and
     between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles; missing, as the others
     are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `evidence`, `ratio` (of the
     typical steps, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
