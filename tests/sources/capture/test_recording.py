@@ -21,11 +21,11 @@ from tfcompare.sources.capture import (
     parse_addresses,
     record,
 )
-from tfcompare.sources.capture.xprof_process import Ended
 from tfcompare.sources.leftovers import ARRIVING, this_process
 from tfcompare.sources.logdir import find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import is_one_program
+from tfcompare.sources.xprof_process import Ended
 
 PROFILE = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
 NO_EVENTS = "UNAVAILABLE: No trace event was collected because there were no responses from clients"

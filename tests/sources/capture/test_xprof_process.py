@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.sources.capture.workers import refusing_port
-from tfcompare.sources.capture.xprof_process import Call, Ended
+from tfcompare.sources.xprof_process import Call, Ended
 
 PATIENCE_S = 300
 """Far more than it takes: a machine may be loaded."""
@@ -58,7 +58,7 @@ def test_one_that_is_killed_says_by_what(tmp_path: Path) -> None:
 
 def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     script = (
-        "import os, socket\nfrom tfcompare.sources.capture.xprof_process import Call\n"
+        "import os, socket\nfrom tfcompare.sources.xprof_process import Call\n"
         "server = socket.create_server(('localhost', 0))\n"
         f"address = f'localhost:{{server.getsockname()[1]}}'\n"
         f"call = Call('trace', {trace_of(0, tmp_path)!r} | {{'address': address}})\n"

@@ -24,10 +24,10 @@ from tempfile import mkdtemp
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.capture.addresses import Address, silent
 from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded, Request, Stopped
-from tfcompare.sources.capture.xprof_process import Call, Ended, is_installed
 from tfcompare.sources.leftovers import ARRIVING, remove_left, this_process
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
+from tfcompare.sources.xprof_process import Call, Ended, is_installed
 
 TOGETHER_S = 1.0
 """With several workers, the capture starts this long after the requests, so that all start at the same time."""

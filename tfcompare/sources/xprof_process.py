@@ -1,6 +1,6 @@
 """Calls xprof in separate processes, so that it may abort, hang or fill stderr without affecting the caller.
 
-`python -m tfcompare.sources.capture.xprof_process` is such a process. It reads one call as a line of JSON from stdin,
+`python -m tfcompare.sources.xprof_process` is such a process. It reads one call as a line of JSON from stdin,
 writes the result as a line of JSON to stdout, and exits when its caller does.
 """
 
@@ -81,7 +81,7 @@ class Call:
 def _environment() -> dict[str, str]:
     """This process's environment, with this package on the path and without proxies."""
     kept = {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
-    paths = [str(Path(__file__).parents[3]), *filter(None, [kept.get("PYTHONPATH")])]
+    paths = [str(Path(__file__).parents[2]), *filter(None, [kept.get("PYTHONPATH")])]
     return kept | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
