@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.schema import DEVICE
 from tfcompare.schema.kernels import DEVICE_TO_HOST, HOST_TO_DEVICE
+from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.gaps import with_gap
 from tfcompare.tools.advice.host_rules import HOST_OPS_SHARE, UNEXPLAINED_SHARE
 from tfcompare.tools.advice.model import DATA_GUIDE, GPU_GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
@@ -16,7 +17,6 @@ from tfcompare.tools.input_bound import MODERATELY_SHARE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tfcompare.tools.advice.facts import Facts, ratio
 
 LAUNCH_SHARE = 0.15
 """Of the step: the share from which TensorBoard's overview calls a program highly bound by kernel launches."""

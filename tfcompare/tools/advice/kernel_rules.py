@@ -7,13 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 from tfcompare.frames.ops.precision import SIXTEEN_BIT_KERNEL, THIRTY_TWO_BIT_KERNEL
+from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GPU_GUIDE, MIXED_PRECISION_GUIDE, SHARE, WORTH_IT, Figure, Found
 from tfcompare.tools.step_series import sixteen_bit_share
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.tools.advice.facts import Facts, ratio
 
 SIXTEEN_BIT_GAIN = 0.5
 """Share of the time that half as many bytes save; tensor cores may save more, what is bound by launches less."""

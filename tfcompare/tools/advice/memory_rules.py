@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GUIDE, SHARE, Figure, Found, code
-
-if TYPE_CHECKING:
-    from tfcompare.tools.advice.facts import Facts, ratio
 
 FULL = 0.9
 """Of the capacity: above that a batch a little larger, or another input's size, may not fit."""
