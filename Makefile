@@ -3,13 +3,14 @@
 #   make run                          the dashboard on the sample runs
 #   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
 #   make test                         formatting, lint, types, layers, tests: all that a reviewer would run
-#   make test-fast                    the tests that need neither a browser nor processes of their own
+#   make test-fast                    the tests of the numeric core alone: no app, no browser, no servers
 
 PYTHON ?= python3
 BIN := .venv/bin
 DIRS ?=
 PORT ?=
 TESTS ?= tests
+CORE_TESTS := tests/charts tests/compare tests/export tests/frames tests/tools
 WORKERS ?= 2
 SOURCES := app.py pages tfcompare tests benchmarks sample_logs
 
@@ -23,7 +24,7 @@ test: check
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --durations=25 $(TESTS)
 
 test-fast: .venv/test.stamp
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow" $(TESTS)
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal $(CORE_TESTS)
 
 check: lint
 	$(BIN)/ruff format --check $(wildcard $(SOURCES))
