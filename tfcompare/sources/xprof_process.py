@@ -79,7 +79,7 @@ class Call:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment, with this package on the path, without proxies, and with the log that reasons are in."""
+    """This process's environment, with this package on the path, without proxies, and with the log that has reasons."""
     kept = {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
     paths = [str(Path(__file__).parents[2]), *filter(None, [kept.get("PYTHONPATH")])]
     return kept | {"PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "0"}
