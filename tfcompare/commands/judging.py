@@ -15,7 +15,6 @@ from tfcompare.sources.step_choice import StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
-    from tfcompare.sources.step_choice import StepChoice
 
 _PERCENT = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*")
 

@@ -20,7 +20,6 @@ from tfcompare.units import format_bytes
 if TYPE_CHECKING:
     from tfcompare.run import Run
     from tfcompare.sources.logdir import FoundRun
-    from tfcompare.sources.step_choice import StepChoice
     from tfcompare.store.stored_run import StoredRun
 
 

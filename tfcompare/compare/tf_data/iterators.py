@@ -181,9 +181,6 @@ class _Edit:
         self._forest(-1, -1)
         return self._read_back()
 
-    def _without_tree(self, i: int, their: bool) -> int:
-        return (self.cost_theirs if their else self.cost)[i]
-
     def _without_forest(self, i: int, their: bool) -> int:
         costs, below = (self.cost_theirs, self.below_theirs) if their else (self.cost, self.below)
         own = self.own_theirs if their else self.own

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.charts import ops, steps
+from tfcompare.charts import ops
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.run import Run
@@ -16,7 +16,7 @@ from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.ui.frame.pair import Pair, has_steps
-from tfcompare.ui.widgets.figures import draw
+from tfcompare.ui.widgets.figures import draw, draw_op_in_steps
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 
@@ -119,12 +119,8 @@ def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None
     if row["status"] == "matched" and row["op_name_candidate"] != row["op_name"]:
         st.markdown(f"in the candidate: {as_code(str(row['op_name_candidate']))}")
     frames = [_in_steps(pair, row, role) for role in BOTH]
-    if all(frame.empty for frame in frames):
-        st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
-        return
-    series = list(zip(pair.sides, frames, strict=True))
-    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
-    st.caption("What runs ahead of time, on a thread of its own, may belong to no step and is then not shown here.")
+    if draw_op_in_steps(pair, str(row["op_name"]), frames, "input", chosen):
+        st.caption("What runs ahead of time, on a thread of its own, may belong to no step and is then not shown here.")
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:

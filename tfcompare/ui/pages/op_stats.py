@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.charts import ops, scopes, steps
+from tfcompare.charts import ops, scopes
 from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.schema import DEVICE, HOST
@@ -19,7 +19,7 @@ from tfcompare.tools import step_series
 from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.figures import cached, draw, draw_op_in_steps
 from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
@@ -155,11 +155,7 @@ def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None
     st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
     _pair_manually(pair, every, row)
     frames = [_in_steps(pair, row, role) for role in BOTH]
-    if all(frame.empty for frame in frames):
-        st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
-        return
-    series = list(zip(pair.sides, frames, strict=True))
-    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, str(row["op_name"])), chosen)
+    draw_op_in_steps(pair, str(row["op_name"]), frames, chosen)
 
 
 def _pair_manually(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:

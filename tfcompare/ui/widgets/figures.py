@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,10 +12,12 @@ from weakref import WeakKeyDictionary
 
 import streamlit as st
 
-from tfcompare.charts import style
+from tfcompare.charts import steps, style
 from tfcompare.compare import Comparison
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tfcompare.ui.frame.pair import Pair
 
 TEXT_FIRST_S = 0.4
@@ -38,6 +40,19 @@ def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable
     `on` is everything that the figure depends on, apart from the comparison or pair.
     """
     show(_cached(of, (_origin(make), key, *on), make), key)
+
+
+def draw_op_in_steps(pair: Pair, op_name: str, frames: Sequence[pd.DataFrame], *on: Hashable) -> bool:
+    """Show one op in every step of both runs, or that no steps are known; returns whether there are any.
+
+    `frames` are those of `step_series.op_by_step` for each side; `on` as for `draw`.
+    """
+    if all(frame.empty for frame in frames):
+        st.info("Nothing is known of single steps: no step markers were found, or what ran belongs to no step.")
+        return False
+    series = list(zip(pair.sides, frames, strict=True))
+    draw(pair, "chosen_op", lambda: steps.op_in_steps(series, op_name), *on)
+    return True
 
 
 def show(figure: Any, key: str) -> None:
