@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         host=arguments.host,
         repeats=repeats,
         spread=spread,
-        by_hand=read_pairs(arguments, candidates),
+        manual_pairs=read_pairs(arguments, candidates),
     )
     if arguments.out is not None:
         _write_all(comparison, arguments)

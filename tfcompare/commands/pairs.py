@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
-    from tfcompare.compare.matching.manual import ByHand
+    from tfcompare.compare.matching.manual import ManualPairs
     from tfcompare.run import Run
 
 
@@ -24,7 +24,7 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_pairs(arguments: argparse.Namespace, candidates: Sequence[Run]) -> ByHand:
+def read_pairs(arguments: argparse.Namespace, candidates: Sequence[Run]) -> ManualPairs:
     """The manual matches in the file, by candidate id; empty without a file.
 
     Raises `TfcompareError` for an unreadable file, or for several candidates.

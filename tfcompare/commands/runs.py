@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         found += stored_runs(arguments.store, arguments.paths)
     elsewhere = [f for f in found if not arguments.fetch and f.bytes_at_hand < f.size_bytes]
-    here = [f for f in found if f.told is None and (arguments.fetch or f.bytes_at_hand >= f.size_bytes)]
+    here = [f for f in found if f.summary is None and (arguments.fetch or f.bytes_at_hand >= f.size_bytes)]
     frame = listing(found, _read_all(here))
     emit(frame.drop(columns=["step_times_ms"]), arguments, _as_text)
     if arguments.format == "table":

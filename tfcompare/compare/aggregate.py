@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, change, largest_change_first, ratio
-from tfcompare.compare.matching.tiers import BY_HAND, CANONICAL, EXACT, PROBABLE, STRUCTURAL
+from tfcompare.compare.matching.tiers import CANONICAL, EXACT, MANUAL, PROBABLE, STRUCTURAL
 from tfcompare.compare.stats.verdict import SAME, UNTESTED
 from tfcompare.errors import Unknown
 from tfcompare.schema import IDLE, OP_STATS
@@ -199,7 +199,7 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = {side: _group_keys(diff, by, side) for side in SIDES}
     metrics = [metric_in(diff, metric) for metric in ADDITIVE]
-    is_renamed = diff["match"].isin([BY_HAND, CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
+    is_renamed = diff["match"].isin([MANUAL, CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
     judged = None if judge is None else Judged(OP_STATS.name, metrics[-1], judge)
     groups = aggregate(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed, judged)
     return in_order(groups, diff, metrics[-1], ["host_or_device", by])

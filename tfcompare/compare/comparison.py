@@ -26,7 +26,7 @@ from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_na
 from tfcompare.compare.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, has_steps, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
-from tfcompare.compare.matching.manual import ByHand, Choice, applicable
+from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.tiers import NAMINGS
@@ -53,7 +53,7 @@ def compare(
     host: str | None = None,
     repeats: Mapping[str, Sequence[Run]] | None = None,
     spread: float | None = None,
-    by_hand: ByHand | None = None,
+    manual_pairs: ManualPairs | None = None,
 ) -> Comparison:
     """Compares each candidate with the baseline.
 
@@ -67,7 +67,7 @@ def compare(
     `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
     device (`docs/verdicts.md`).
 
-    `by_hand` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match or do
+    `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match or do
     not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the last one
     wins; choices about names that a run lacks are reported in `notes`.
 
@@ -91,7 +91,7 @@ def compare(
     if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
         notes.append(devices)
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
-    choices, choice_notes = _applicable_choices(baseline, candidates, by_hand or {})
+    choices, choice_notes = _applicable_choices(baseline, candidates, manual_pairs or {})
     notes += [*host_notes, *choice_notes]
     return Comparison(
         baseline, candidates, per, host, tuple(notes), hosts, Replicates(dict(repeats or {}), spread), choices
@@ -109,7 +109,7 @@ class Comparison:
     _notes: tuple[str, ...] = field(repr=False)
     _hosts: Mapping[str, str | None] = field(repr=False)
     _replicates: Replicates = field(repr=False)
-    by_hand: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
+    manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
     _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -281,7 +281,7 @@ class Comparison:
             theirs,
             per=self.per,
             identical=identical,
-            by_hand=self.by_hand.get(candidate.id, ()),
+            manual_pairs=self.manual_pairs.get(candidate.id, ()),
         )
         if table.name == schema.TF_DATA_PIPELINES.name:
             found = [call.verdict for call in on_calls(self, candidate, diff)]
@@ -318,11 +318,11 @@ class Comparison:
 
 
 def _applicable_choices(
-    baseline: Run, candidates: tuple[Run, ...], by_hand: ByHand
+    baseline: Run, candidates: tuple[Run, ...], manual_pairs: ManualPairs
 ) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
     """The applicable choices for each candidate, and notes on those that do not apply."""
     runs = {run.id: run for run in candidates}
-    if unknown := [run_id for run_id in by_hand if run_id not in runs]:
+    if unknown := [run_id for run_id in manual_pairs if run_id not in runs]:
         raise Unknown("candidate", unknown[0], list(runs))
-    found = {run_id: applicable(choices, baseline, runs[run_id]) for run_id, choices in by_hand.items() if choices}
+    found = {run_id: applicable(choices, baseline, runs[run_id]) for run_id, choices in manual_pairs.items() if choices}
     return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]

@@ -71,16 +71,16 @@ def diff_table(
     *,
     per: str,
     identical: bool,
-    by_hand: Sequence[Choice] = (),
+    manual_pairs: Sequence[Choice] = (),
 ) -> pd.DataFrame:
     """The diff of two runs, sorted by the headline metric's change, then its size, then the keys.
 
-    `by_hand` are the manual choices for `pair_rows`.
+    `manual_pairs` are the manual choices for `pair_rows`.
     """
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
         aligned = with_pipelines_of(baseline.frame, aligned, candidate.pipelines)
-    pairing = pair_rows(table, baseline.frame, aligned, by_hand, (baseline.evidence, candidate.evidence))
+    pairing = pair_rows(table, baseline.frame, aligned, manual_pairs, (baseline.evidence, candidate.evidence))
     cells: dict[str, pd.Series] = {}
     for key in table.keys:
         ours = _take(baseline.frame[key], pairing.baseline)

@@ -38,14 +38,14 @@ _PARTS: dict[str, Part] = {"sum": "sum", "min": "min", "max": "max", "flag": "an
 
 
 def group_kernels(
-    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, by_hand: Sequence[Choice] = ()
+    diff: pd.DataFrame, by: KernelGrouping, judge: GroupJudge | None = None, manual_pairs: Sequence[Choice] = ()
 ) -> pd.DataFrame:
     """A diff of `kernel_stats` grouped by `kernel_name`, `op_name`, or both (`kernel_and_op`).
 
     Each side is summed first, then the sums are compared. Counts and total times are sums (per step as in the diff),
     the average is total ÷ count, shortest and longest are taken over all rows, and a flag is true if any row's is. Rows
     matched under two names count under the baseline's name, and so do all other rows with the candidate's name.
-    `by_hand` are the manual choices with which the diff (of one candidate) was made.
+    `manual_pairs` are the manual choices with which the diff (of one candidate) was made.
 
     Columns: `candidate`, the keys (`op_name` is empty for kernels without an op); for each metric `_baseline`,
     `_candidate` and, except for flags, `_delta` and `_ratio`; `status`, `match` (`canonical` if names differ),
@@ -58,7 +58,7 @@ def group_kernels(
         raise Unknown("grouping", by, list(KEYS))
     names = {metric.name: _name_in(diff, metric.name, metric.kind) for metric in KERNEL_STATS.metrics}
     parts = {names[m.name]: _PARTS[m.kind] for m in KERNEL_STATS.metrics if m.kind in _PARTS}
-    counted = counted_under(diff, by, by_hand)
+    counted = counted_under(diff, by, manual_pairs)
     is_renamed = pd.concat([diff[f"{key}_candidate"].fillna(counted[key]) != counted[key] for key in KEYS[by]], axis=1)
     judged = None if judge is None else Judged(KERNEL_STATS.name, names[_TOTAL], judge)
     groups = aggregate(diff, dict.fromkeys(SIDES, counted[KEYS[by]]), parts, is_renamed.any(axis=1), judged)
@@ -70,22 +70,24 @@ def group_kernels(
     return in_order(groups, diff, names[_TOTAL], KEYS[by])
 
 
-def counted_under(diff: pd.DataFrame, by: KernelGrouping = "op_name", by_hand: Sequence[Choice] = ()) -> pd.DataFrame:
+def counted_under(
+    diff: pd.DataFrame, by: KernelGrouping = "op_name", manual_pairs: Sequence[Choice] = ()
+) -> pd.DataFrame:
     """The `kernel_name` and `op_name` under which each row of a diff of `kernel_stats` counts if grouped `by`."""
-    names = with_distinct_names(diff, by_hand)[["kernel_name", "op_name"]].copy()
+    names = with_distinct_names(diff, manual_pairs)[["kernel_name", "op_name"]].copy()
     for _, rows in diff.groupby("candidate", sort=False):
         added = rows.index[rows["status"] == ADDED]
-        for key, counterparts_of in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows, by_hand))):
+        for key, counterparts_of in (("kernel_name", _kernels(rows)), ("op_name", _ops(rows, manual_pairs))):
             own = zip(rows.loc[added, key], names.loc[added, key], strict=True)
             names.loc[added, key] = [counterparts_of.get(name, counted) for name, counted in own]
-        if by_hand and by == "kernel_and_op":
-            _apply_choices(names, rows.loc[added], by_hand)
+        if manual_pairs and by == "kernel_and_op":
+            _apply_choices(names, rows.loc[added], manual_pairs)
     return names
 
 
-def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, by_hand: Sequence[Choice]) -> None:
+def _apply_choices(names: pd.DataFrame, added: pd.DataFrame, manual_pairs: Sequence[Choice]) -> None:
     """Sets in `names` the names under which manually paired or separated kernels among the added rows count."""
-    pairs, apart = counterparts(by_hand, 2), parted(by_hand, 2)
+    pairs, apart = counterparts(manual_pairs, 2), parted(manual_pairs, 2)
     taken = set(pairs.values())
     for row, op, kernel in zip(added.index, added["op_name"], added["kernel_name"], strict=True):
         counted = names.at[row, "op_name"], names.at[row, "kernel_name"]
@@ -99,7 +101,7 @@ def _name_in(diff: pd.DataFrame, metric: str, kind: str) -> str:
     return metric_in(diff, metric) if kind != "flag" else metric
 
 
-def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
+def _ops(rows: pd.DataFrame, manual_pairs: Sequence[Choice]) -> dict[str, str]:
     """Maps each matched op of the candidate to the baseline's name: by its matched kernels, else by op names."""
     time, ours, theirs = metric_in(rows, _TOTAL), of_side(rows, "baseline"), of_side(rows, "candidate")
     sides = (
@@ -109,7 +111,7 @@ def _ops(rows: pd.DataFrame, by_hand: Sequence[Choice]) -> dict[str, str]:
     pairs = rows.loc[rows["status"] == MATCHED, ["op_name_candidate", "op_name"]].drop_duplicates()
     sole = pairs[~(pairs["op_name_candidate"].duplicated(keep=False) | pairs["op_name"].duplicated(keep=False))]
     known = dict(zip(sole["op_name_candidate"], sole["op_name"], strict=True))
-    by_name = op_counterparts(KERNEL_STATS.name, sides[0], sides[1], by_hand)
+    by_name = op_counterparts(KERNEL_STATS.name, sides[0], sides[1], manual_pairs)
     taken = set(known.values())
     return known | {c: b for c, b in by_name.items() if c not in known and b not in taken}
 

@@ -22,7 +22,7 @@ from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import StoredRun
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
-from tfcompare.tools.listing import told_of
+from tfcompare.tools.listing import summary_of
 
 UNLIKE = "a worker has another version of tfcompare"
 _BRIEF_BYTES = 100_000
@@ -107,7 +107,7 @@ def ingest_run(task: RunTask) -> Row:
     """
     store, record = Store(task.store), task.record
     if record.readable:
-        found = StoredRun.of(replace(row_of(record), told=None), store)
+        found = StoredRun.of(replace(row_of(record), summary=None), store)
         found = replace(found, files=record.files(store.address))
         try:
             run = read_by(_Briefed(found, task.briefs), found)
@@ -117,7 +117,7 @@ def ingest_run(task: RunTask) -> Row:
             record,
             content_id=run.content_id,
             info=asdict(run.info),
-            told=told_of(run),
+            summary=summary_of(run),
             recorded=run.info.start_time,
             recorded_source=run.info.start_time_source,
         )

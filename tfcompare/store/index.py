@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tfcompare.sources.logdir import Told
+from tfcompare.sources.logdir import RunSummary
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.packing import Damaged
 from tfcompare.store.records import Record
@@ -40,9 +40,9 @@ _MOST_BARS = 30
 
 @dataclass(frozen=True)
 class Row:
-    """A run in the index. `told` is None if the run is unreadable; `is_removed`: it was removed from the store.
+    """A run in the index. `summary` is None if the run is unreadable; `is_removed`: it was removed from the store.
 
-    `told.step_times_ms` has at most 30 values: for long runs, each is the largest of several adjacent steps.
+    `summary.step_times_ms` has at most 30 values: for long runs, each is the largest of several adjacent steps.
     """
 
     run: str
@@ -59,7 +59,7 @@ class Row:
     stamps: str
     reader: str
     ingested_ns: int
-    told: Told | None
+    summary: RunSummary | None
     pack_bytes: int = 0
     is_removed: bool = False
 
@@ -81,7 +81,7 @@ def row_of(record: Record) -> Row:
         stamps=record.stamps,
         reader=record.reader,
         ingested_ns=record.ingested_ns,
-        told=record.told,
+        summary=record.summary,
         pack_bytes=sum(host.pack_bytes for host in record.readable),
     )
 
@@ -183,12 +183,12 @@ def _schema() -> Any:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    values = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in ("told", "recorded")}
+    values = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in ("summary", "recorded")}
     values |= {name: json.dumps(values[name]) for name in _JSON}
-    values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.told is not None}
-    if row.told is not None:
-        values |= asdict(row.told)
-        values["step_times_ms"] = _few(row.told.step_times_ms)
+    values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.summary is not None}
+    if row.summary is not None:
+        values |= asdict(row.summary)
+        values["step_times_ms"] = _few(row.summary.step_times_ms)
     return values
 
 
@@ -203,10 +203,10 @@ def _few(times: tuple[float, ...] | None) -> list[float] | None:
 def _row(values: dict[str, Any]) -> Row:
     values |= {name: _tuple(values[name]) for name in _JSON}
     values["recorded"] = _EPOCH + timedelta(microseconds=values.pop("recorded_us"))
-    told = {f.name: values.pop(f.name) for f in fields(Told)}
-    told["step_times_ms"] = None if told["step_times_ms"] is None else tuple(told["step_times_ms"])
+    summary = {f.name: values.pop(f.name) for f in fields(RunSummary)}
+    summary["step_times_ms"] = None if summary["step_times_ms"] is None else tuple(summary["step_times_ms"])
     is_read = values.pop("is_read")
-    return Row(**values, told=Told(**told) if is_read else None)
+    return Row(**values, summary=RunSummary(**summary) if is_read else None)
 
 
 @lru_cache(maxsize=4096)

@@ -164,12 +164,12 @@ class HostReader:
             return self._frames(file, file.path)
         cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
         try:
-            with cache.held(file.source, lambda here: self._fetched(file, here)) as copy:
+            with cache.locked(file.source, lambda here: self._fetched(file, here)) as copy:
                 return self._frames_of(file, copy)
         except NotAProfile:
             if not was_here:
                 raise
-        with cache.held_anew(file.source, lambda here: self._fetched(file, here)) as copy:
+        with cache.locked_again(file.source, lambda here: self._fetched(file, here)) as copy:
             return self._frames_of(file, copy)
 
     def _frames_of(self, file: HostFile, copy: Copy) -> HostFrames:

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tfcompare.sources.logdir import HostFile, StoredPack, Told, remote_cache
+from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack, remote_cache
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
@@ -60,7 +60,7 @@ class Record:
     """A run in a store.
 
     `parts`, `own` and `in_run_folder` are the input for its name (`naming.Address`), `place` is where it was found,
-    `problems` those of its folder; `reader` the version that made its packs. `told` is None if it cannot be read.
+    `problems` those of its folder; `reader` the version that made its packs. `summary` is None if it cannot be read.
     """
 
     run: str
@@ -76,7 +76,7 @@ class Record:
     ingested_ns: int = 0
     content_id: str = ""
     info: dict[str, Any] | None = None
-    told: Told | None = None
+    summary: RunSummary | None = None
 
     @property
     def readable(self) -> tuple[StoredHost, ...]:
@@ -144,9 +144,9 @@ def from_bytes(data: bytes) -> Record:
         fields = content["record"]
         if content["digest"] != _digest(fields):
             raise Damaged
-        if (told := fields["told"]) is not None:
-            times = told["step_times_ms"]
-            fields["told"] = Told(**told | {"step_times_ms": None if times is None else tuple(times)})
+        if (summary := fields["summary"]) is not None:
+            times = summary["step_times_ms"]
+            fields["summary"] = RunSummary(**summary | {"step_times_ms": None if times is None else tuple(times)})
         fields |= {
             "hosts": tuple(StoredHost(**host) for host in fields["hosts"]),
             "parts": tuple(fields["parts"]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.settings import STORE_OPTION
-from tfcompare.sources.logdir import FoundRun, Told
+from tfcompare.sources.logdir import FoundRun, RunSummary
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.naming import Address, display_names
 from tfcompare.sources.logdir.places import open_places
@@ -94,9 +94,9 @@ class StoredRun(FoundRun):
         return True
 
     @property
-    def told(self) -> Told | None:
+    def summary(self) -> RunSummary | None:
         """See `FoundRun`."""
-        return self.row.told if self.is_current else None
+        return self.row.summary if self.is_current else None
 
     @property
     def content_id(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
-from tfcompare.sources.logdir.found import Told
+from tfcompare.sources.logdir.found import RunSummary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,17 +64,17 @@ def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, obj
     if isinstance(outcome, TfcompareError):
         return row | {"state": UNREADABLE, "remarks": "; ".join(dict.fromkeys([*found.problems, str(outcome)]))}
     if outcome is None:
-        return row if found.told is None else row | {"state": READ} | asdict(found.told)
-    return row | _told_by(outcome)
+        return row if found.summary is None else row | {"state": READ} | asdict(found.summary)
+    return row | _facts_of(outcome)
 
 
-def told_of(run: Run) -> Told:
+def summary_of(run: Run) -> RunSummary:
     """The details that the listing shows of a run that was read."""
-    row = _told_by(run)
-    return Told(**{field.name: row[field.name] for field in fields(Told)})
+    row = _facts_of(run)
+    return RunSummary(**{field.name: row[field.name] for field in fields(RunSummary)})
 
 
-def _told_by(run: Run) -> dict[str, Any]:
+def _facts_of(run: Run) -> dict[str, Any]:
     info = run.info
     return {
         "state": READ,

@@ -110,13 +110,13 @@ def peak_diff(
     tables: tuple[pd.DataFrame, pd.DataFrame],
     *,
     identical: bool,
-    by_hand: Sequence[Choice] = (),
+    manual_pairs: Sequence[Choice] = (),
     evidence: Evidence = NO_EVIDENCE,
 ) -> pd.DataFrame:
     """The diff of `memory_peak` of one pair of memories.
 
     `whole` is the diff of the two runs, in which only memories with equal names are compared. Memories with different
-    names are compared here, from `tables`, the `memory_peak` of the runs, with the manual choices `by_hand` and the
+    names are compared here, from `tables`, the `memory_peak` of the runs, with the choices `manual_pairs` and the
     `evidence` of their ops; the rows then have the baseline's names.
     """
     if pair.has_one_name:
@@ -126,7 +126,7 @@ def peak_diff(
     theirs = theirs.assign(memory_id=pd.Series(pair.memory_id, index=theirs.index, dtype="str"))
     candidate = str(whole["candidate"].iloc[0])
     sides = Side(ours, 1, evidence=evidence[0]), Side(theirs, 1, evidence=evidence[1])
-    return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, by_hand=by_hand)
+    return diff_table(schema.MEMORY_PEAK, candidate, *sides, per="run", identical=identical, manual_pairs=manual_pairs)
 
 
 def _of(table: pd.DataFrame, memory: Memory | None) -> pd.DataFrame:

@@ -107,7 +107,7 @@ def test_a_part_that_is_too_long_is_dropped(memory: Any, cache_folder: Path) -> 
     cache_folder.mkdir()
     cache = remote_cache()
     cache.path_of(file).with_name(cache.path_of(file).name + ".part").write_bytes(b"too long")
-    with cache.held(file) as copy:
+    with cache.locked(file) as copy:
         assert copy.path.read_bytes() == b"abc"
 
 
@@ -117,7 +117,7 @@ from tfcompare.sources.logdir import find_run, remote_cache
 from tfcompare.sources.remote import stores
 stores._PIECE_BYTES = 100_000
 (file,) = find_run(sys.argv[1]).files
-with remote_cache().held(file.source) as copy:
+with remote_cache().locked(file.source) as copy:
     print(len(copy.path.read_bytes()), flush=True)
 """
 
@@ -188,7 +188,7 @@ def test_a_run_of_which_a_host_is_out_of_reach_is_not_half_loaded(web: Web) -> N
 def fetched(cache: Cache, memory: Any, name: str, size: int) -> RemoteFile:
     memory.pipe_file(f"/b/{name}.xplane.pb", b"x" * size)
     file = source(f"memory://b/{name}.xplane.pb")
-    with cache.held(file) as copy:
+    with cache.locked(file) as copy:
         assert copy.path.stat().st_size == size
     return file
 
@@ -207,18 +207,18 @@ def test_what_was_not_used_for_longest_makes_room(memory: Any, tmp_path: Path) -
     first, second = (fetched(cache, memory, name, 100) for name in ("first", "second"))
     for seconds, file in enumerate((first, second)):
         os.utime(cache.path_of(file), (seconds, seconds))
-    with cache.held(first):
+    with cache.locked(first):
         pass
     third = fetched(cache, memory, "third", 100)
     assert [cache.path_of(file).exists() for file in (first, second, third)] == [True, False, True]
-    with cache.held(second) as copy:
+    with cache.locked(second) as copy:
         assert copy.path.read_bytes() == b"x" * 100, "what was cleared is fetched again"
 
 
 def test_what_is_being_read_stays(memory: Any, tmp_path: Path) -> None:
     cache = Cache(tmp_path / "kept", 100)
     first = fetched(cache, memory, "first", 100)
-    with cache.held(first) as copy:
+    with cache.locked(first) as copy:
         fetched(cache, memory, "second", 100)
         assert copy.path.exists()
     fetched(cache, memory, "third", 100)
@@ -302,7 +302,7 @@ def test_how_much_may_be_kept_is_set_in_the_environment(monkeypatch: pytest.Monk
 
 def test_errors_of_whoever_reads_are_theirs(memory: Any) -> None:
     memory.pipe_file("/b/vm.xplane.pb", DATA)
-    with pytest.raises(PermissionError, match="mine"), remote_cache().held(source(URL)):
+    with pytest.raises(PermissionError, match="mine"), remote_cache().locked(source(URL)):
         raise PermissionError("mine")
 
 

@@ -129,12 +129,12 @@ def test_what_lies_aside_is_used_again_and_bounded_as_the_cache_is(
         sources.append(find_run(f"memory://b/{name}.xplane.pb").files[0].source)
     paths = []
     for seconds, source in enumerate(sources):
-        with cache.held(source) as copy:
+        with cache.locked(source) as copy:
             paths.append(copy.path)
             os.utime(copy.path, (seconds, seconds))
     assert [path.exists() for path in paths] == [False, True, True]
     memory.store.clear()
-    with cache.held(sources[2]) as copy:
+    with cache.locked(sources[2]) as copy:
         assert copy.path.read_bytes() == b"third" * 20
     assert len(asides(temporary)) == 1
 
@@ -200,7 +200,7 @@ import os, sys, fsspec
 from tfcompare.sources.logdir import find_run, remote_cache
 fsspec.filesystem("memory").pipe_file("/b/vm.xplane.pb", open(sys.argv[1], "rb").read())
 (file,) = find_run("memory://b/vm.xplane.pb").files
-with remote_cache().held(file.source) as copy:
+with remote_cache().locked(file.source) as copy:
     print(copy.path.stat().st_size, copy.remark[:35], flush=True)
     os.kill(os.getpid(), int(sys.argv[2]))
 """

@@ -41,7 +41,7 @@ class Choice(NamedTuple):
         return Choice(self.is_pair, self.candidate, self.baseline)
 
 
-ByHand = Mapping[str, Sequence[Choice]]
+ManualPairs = Mapping[str, Sequence[Choice]]
 """The choices for each candidate, by the candidate's id."""
 
 
@@ -82,11 +82,11 @@ def names_of_rows(frame: pd.DataFrame, columns: Sequence[str]) -> list[Name]:
 
 
 def of_pairs(side: pd.DataFrame, columns: Sequence[str], pairs: Mapping[Name, Name]) -> pd.DataFrame:
-    """The rows whose names are in `pairs`; their column `by_hand` holds the name shared by both sides."""
+    """The rows whose names are in `pairs`; their column `manual_name` holds the name shared by both sides."""
     names = names_of_rows(side, columns)
     there = np.array([name in pairs for name in names], np.bool_)
     known = ["\0".join(pairs[name]) for name in names if name in pairs]
-    return side[there].assign(by_hand=pd.Series(known, index=side.index[there], dtype="str"))
+    return side[there].assign(manual_name=pd.Series(known, index=side.index[there], dtype="str"))
 
 
 def without_parted(

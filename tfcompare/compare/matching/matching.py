@@ -13,7 +13,7 @@ Steps, and the one row of `run_info`, match by position. Hosts match by name; re
 sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators.
 
 Manual choices (`manual.py`) take precedence over all tiers. Rows whose names are manually paired match only each other,
-provided that they agree in the keys of `Naming.by_hand`. Matches between separated names are removed; all other matches
+provided that they agree in the keys of `Naming.manual_keys`. Matches between separated names are removed; all other matches
 are unaffected.
 """
 
@@ -33,7 +33,7 @@ from tfcompare.compare.matching.manual import LEVELS, Choice, counterparts, effe
 from tfcompare.compare.matching.name_tree import Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
-from tfcompare.compare.matching.tiers import BY_HAND, EXACT, KERNELS_BY_HAND, NAMINGS, POSITION, PROBABLE, Naming, Tier
+from tfcompare.compare.matching.tiers import EXACT, MANUAL, MANUAL_KERNELS, NAMINGS, POSITION, PROBABLE, Naming, Tier
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
 from tfcompare.frames.ops.op_evidence import OpEvidence
@@ -83,12 +83,12 @@ def pair_rows(
     table: Table,
     baseline: pd.DataFrame,
     candidate: pd.DataFrame,
-    by_hand: Sequence[Choice] = (),
+    manual_pairs: Sequence[Choice] = (),
     evidence: Evidence = NO_EVIDENCE,
 ) -> Pairing:
     """Matches the rows of a table's two frames; hosts must have the baseline's names in both.
 
-    `by_hand` are the user's manual choices; of contradicting choices, the last one wins. Each row is in the result
+    `manual_pairs` are the user's manual choices; of contradicting choices, the last one wins. Each row is in the result
     once, except that excluded steps (`included` is False) are left out.
     """
     baseline, candidate = baseline.reset_index(drop=True), candidate.reset_index(drop=True)
@@ -102,7 +102,7 @@ def pair_rows(
     if naming is None:
         parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
     else:
-        parts = _pair_named(naming, baseline, candidate, effective(by_hand), evidence)
+        parts = _pair_named(naming, baseline, candidate, effective(manual_pairs), evidence)
     paired = pd.concat(parts, ignore_index=True)
     return _with_the_rest(parts, _without(baseline, paired["baseline"]), _without(candidate, paired["candidate"]))
 
@@ -111,14 +111,14 @@ def _pair_named(
     naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, choices: Sequence[Choice], evidence: Evidence
 ) -> list[pd.DataFrame]:
     """Matches rows of a table whose names a framework may change, manual pairs first."""
-    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _ops_by_hand(choices), evidence)
+    ours, theirs = whole = _with_aligned_names(naming, baseline, candidate, _manual_ops(choices), evidence)
     levels = [columns for columns in LEVELS if set(columns) <= set(ours.columns)]
     parts: list[pd.DataFrame] = []
     for level, columns in enumerate(levels):
         pairs = counterparts(choices, len(columns))
         named = of_pairs(ours, columns, {name: name for name in pairs.values()}), of_pairs(theirs, columns, pairs)
-        keys = naming.by_hand if len(columns) == 1 else KERNELS_BY_HAND
-        found = _in_tiers([Tier(BY_HAND, by) for by in keys], *named)
+        keys = naming.manual_keys if len(columns) == 1 else MANUAL_KERNELS
+        found = _in_tiers([Tier(MANUAL, by) for by in keys], *named)
         parts += [without_parted(pairs_found, levels[:level], whole, choices) for pairs_found in found]
         ours, theirs = ours.drop(index=named[0].index), theirs.drop(index=named[1].index)
     found = _in_tiers(naming.tiers, ours, theirs, guesses=whole if naming.guesses else None)
@@ -180,7 +180,7 @@ def op_counterparts(
     table: str,
     baseline: pd.DataFrame,
     candidate: pd.DataFrame,
-    by_hand: Sequence[Choice],
+    manual_pairs: Sequence[Choice],
     evidence: Evidence = NO_EVIDENCE,
 ) -> Names:
     """Maps each matched op name of the candidate to the baseline's name, as used to match the rows of `table`.
@@ -188,44 +188,44 @@ def op_counterparts(
     The frames hold the table's names and, if `Naming.weight` is set, that column. Manually separated ops are left out.
     """
     found: Names = {}
-    for names in _found_names(NAMINGS[table], baseline, candidate, _ops_by_hand(by_hand), evidence):
+    for names in _found_names(NAMINGS[table], baseline, candidate, _manual_ops(manual_pairs), evidence):
         found |= names
-    apart = parted(by_hand, 1)
+    apart = parted(manual_pairs, 1)
     return {theirs: ours for theirs, ours in found.items() if ((ours,), (theirs,)) not in apart}
 
 
-def _ops_by_hand(choices: Sequence[Choice]) -> Names:
+def _manual_ops(choices: Sequence[Choice]) -> Names:
     return {theirs[0]: ours[0] for theirs, ours in counterparts(choices, 1).items()}
 
 
 def _found_names(
-    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, manual_pairs: Names, evidence: Evidence
 ) -> list[Names]:
     """Maps names of the candidate to the baseline's: by name or manually, by place in the program, by similarity."""
     there = set(baseline[naming.name]), set(candidate[naming.name])
-    chosen = {c: b for c, b in by_hand.items() if b in there[0] and c in there[1]}
+    chosen = {c: b for c, b in manual_pairs.items() if b in there[0] and c in there[1]}
     if naming.weight is None:
         aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
-        return [_beside(by_hand, aligned) | chosen]
+        return [_beside(manual_pairs, aligned) | chosen]
     ours, theirs = _ops_of_sides(naming, (baseline, candidate), naming.weight, evidence)
     found = align_ops(ours, theirs)
-    known, doubtful = _beside(by_hand, found.sure) | chosen, _beside(by_hand, found.doubtful)
+    known, doubtful = _beside(manual_pairs, found.sure) | chosen, _beside(manual_pairs, found.doubtful)
     placed = by_place(ours, theirs, known | doubtful)
     return [known, placed, doubtful | by_likeness(ours, theirs, known | doubtful | placed)]
 
 
-def _beside(by_hand: Names, found: Names) -> Names:
+def _beside(manual_pairs: Names, found: Names) -> Names:
     """The matches in `found` of names without a manual match."""
-    partners = set(by_hand.values())
-    return {c: b for c, b in found.items() if c not in by_hand and b not in partners}
+    partners = set(manual_pairs.values())
+    return {c: b for c, b in found.items() if c not in manual_pairs and b not in partners}
 
 
 def _with_aligned_names(
-    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, by_hand: Names, evidence: Evidence
+    naming: Naming, baseline: pd.DataFrame, candidate: pd.DataFrame, manual_pairs: Names, evidence: Evidence
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both sides with the columns listed in `Tier`; `by_hand` maps manually paired names to the baseline's."""
+    """Both sides with the columns listed in `Tier`; `manual_pairs` maps manually paired names to the baseline's."""
     sides = [baseline, candidate]
-    names = _found_names(naming, baseline, candidate, by_hand, evidence)
+    names = _found_names(naming, baseline, candidate, manual_pairs, evidence)
     for column, found in zip(("aligned", "placed", "guessed"), names, strict=False):
         sides = [sides[0].assign(**{column: baseline[naming.name]}), _aligned(sides[1], naming.name, column, found)]
     return _described(sides[0], naming.name), _described(sides[1], naming.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-BY_HAND = "by hand"
+MANUAL = "by hand"
 EXACT = "exact"
 CANONICAL = "canonical"
 STRUCTURAL = "structural"
@@ -36,8 +36,8 @@ class Naming:
     """How the rows of a table are matched whose names a framework may change.
 
     `name` is the column of op names; `op_type` is the column that distinguishes ops with equal names; `two_sided` are
-    the columns that may differ between matched rows; `tiers` go from the most to the least certain. `by_hand` are the
-    sets of keys in which rows with manually paired names must agree, tried in order; the key `by_hand` in them is the
+    the columns that may differ between matched rows; `tiers` go from the most to the least certain. `manual_keys` are
+    the sets of keys in which rows with manually paired names must agree, tried in order; the key `manual_name` in them is the
     paired name. `weight` is the metric that weights ops when searching for renamed layers, None if the names are those
     of iterators; `guesses` is whether single ops are matched by similarity as a last resort.
     """
@@ -46,7 +46,7 @@ class Naming:
     op_type: str | None
     two_sided: tuple[str, ...]
     tiers: tuple[Tier, ...]
-    by_hand: tuple[tuple[str, ...], ...] = ()
+    manual_keys: tuple[tuple[str, ...], ...] = ()
     weight: str | None = None
     guesses: bool = False
 
@@ -80,7 +80,7 @@ NAMINGS = {
             Tier(PROBABLE, ("host", "host_or_device", "plain_type", "guessed")),
             Tier(PROBABLE, ("host", "host_or_device", "guessed", "leaf")),
         ),
-        by_hand=(("host", "host_or_device", "op_type", "by_hand"), ("host", "host_or_device", "by_hand")),
+        manual_keys=(("host", "host_or_device", "op_type", "manual_name"), ("host", "host_or_device", "manual_name")),
         weight="self_time_us",
         guesses=True,
     ),
@@ -96,7 +96,7 @@ NAMINGS = {
             *_of_renamed_ops(STRUCTURAL, "placed"),
             *_of_renamed_ops(PROBABLE, "guessed"),
         ),
-        by_hand=tuple(tier.keys for tier in _of_renamed_ops(BY_HAND, "by_hand")),
+        manual_keys=tuple(tier.keys for tier in _of_renamed_ops(MANUAL, "manual_name")),
         weight="total_duration_us",
     ),
     "memory_peak": Naming(
@@ -110,7 +110,7 @@ NAMINGS = {
             *(Tier(STRUCTURAL, keys) for keys in _memory_of("placed")),
             *(Tier(PROBABLE, keys) for keys in _memory_of("guessed")),
         ),
-        by_hand=tuple(_memory_of("by_hand")),
+        manual_keys=tuple(_memory_of("manual_name")),
         weight="allocation_bytes",
     ),
     "input_pipeline": Naming(
@@ -122,10 +122,10 @@ NAMINGS = {
             Tier(STRUCTURAL, ("host", "category", "aligned")),
             Tier(STRUCTURAL, ("host", "aligned")),
         ),
-        by_hand=(("host", "category", "by_hand"), ("host", "by_hand")),
+        manual_keys=(("host", "category", "manual_name"), ("host", "manual_name")),
     ),
 }
 """The naming rules of each table; other tables match by equal keys."""
 
-KERNELS_BY_HAND = (("host", "by_hand", *_LAUNCH), ("host", "by_hand"))
-"""As `Naming.by_hand`, for manual pairs of single kernels."""
+MANUAL_KERNELS = (("host", "manual_name", *_LAUNCH), ("host", "manual_name"))
+"""As `Naming.manual_keys`, for manual pairs of single kernels."""

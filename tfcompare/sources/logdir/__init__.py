@@ -2,11 +2,18 @@
 
 from tfcompare.sources.logdir.check import check_file
 from tfcompare.sources.logdir.files import open_untouched
-from tfcompare.sources.logdir.found import FoundRun, HostFile, StoredPack, Told
+from tfcompare.sources.logdir.found import FoundRun, HostFile, RunSummary, StoredPack
 from tfcompare.sources.logdir.listed import remote_cache
 from tfcompare.sources.logdir.runs import find_run, find_runs
 
 __all__ = [
-    "FoundRun", "HostFile", "StoredPack", "Told", "check_file", "find_run", "find_runs", "open_untouched",
+    "FoundRun",
+    "HostFile",
+    "RunSummary",
+    "StoredPack",
+    "check_file",
+    "find_run",
+    "find_runs",
+    "open_untouched",
     "remote_cache",
 ]  # fmt: skip

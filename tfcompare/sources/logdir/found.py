@@ -24,7 +24,7 @@ class StoredPack:
 
 
 @dataclass(frozen=True)
-class Told:
+class RunSummary:
     """Facts about a run that was read before, as in `listing.COLUMNS`; None for a run without steps."""
 
     device: str
@@ -123,7 +123,7 @@ class FoundRun:
         return False
 
     @property
-    def told(self) -> Told | None:
+    def summary(self) -> RunSummary | None:
         """Facts from when it was put into a store."""
         return None
 

@@ -58,31 +58,31 @@ class Cache:
         return self.folder / f"{file.digest}{suffix}"
 
     @contextmanager
-    def held(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
+    def locked(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
         """The complete file, fetched if necessary, and locked against removal.
 
         If the folder cannot take it, it goes into a temporary one, with a remark. Raises `NotFetched` if it is not
         available, has changed since it was listed, is larger than the cache limit, or no folder can take it.
         """
         remove_leftovers()
-        with ExitStack() as held:
+        with ExitStack() as locks:
             try:
-                self._wait_for(file, held, progress)
+                self._wait_for(file, locks, progress)
                 copy = Copy(self.path_of(file))
             except OSError as error:
-                copy = self._temporary_copy(file, held, progress, error)
+                copy = self._temporary_copy(file, locks, progress, error)
             yield copy
 
     @contextmanager
-    def held_anew(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
-        """As `held`, but fetches again, because the cached copy is damaged."""
-        with ExitStack() as held:
+    def locked_again(self, file: RemoteFile, progress: Progress = lambda _: None) -> Iterator[Copy]:
+        """As `locked`, but fetches again, because the cached copy is damaged."""
+        with ExitStack() as locks:
             try:
                 self.path_of(file).unlink(missing_ok=True)
             except OSError as error:
-                copy = self._temporary_copy(file, held, progress, error)
+                copy = self._temporary_copy(file, locks, progress, error)
             else:
-                copy = held.enter_context(self.held(file, progress))
+                copy = locks.enter_context(self.locked(file, progress))
             yield copy
 
     def make_room(self, needed_bytes: int = 0) -> None:
@@ -102,17 +102,17 @@ class Cache:
                     path.unlink()
                     excess -= size
 
-    def _wait_for(self, file: RemoteFile, held: ExitStack, progress: Progress) -> None:
-        """Wait until the file is complete, and its lock is in `held`. Raises OSError if the folder cannot take it."""
-        while not self._obtain(file, held, progress):
+    def _wait_for(self, file: RemoteFile, locks: ExitStack, progress: Progress) -> None:
+        """Wait until the file is complete, and its lock is in `locks`. Raises OSError if the folder cannot take it."""
+        while not self._obtain(file, locks, progress):
             progress(bytes_at_hand(self.path_of(file)))  # another process or thread is fetching the same file
             time.sleep(_POLL_S)
 
-    def _temporary_copy(self, file: RemoteFile, held: ExitStack, progress: Progress, why: OSError) -> Copy:
+    def _temporary_copy(self, file: RemoteFile, locks: ExitStack, progress: Progress, why: OSError) -> Copy:
         """A copy in this process's temporary folder, which has the same size limit."""
         try:
             temporary = Cache(temporary_folder(), self.max_bytes)
-            temporary._wait_for(file, held, progress)
+            temporary._wait_for(file, locks, progress)
         except OSError as error:
             raise NotFetched(
                 f"{shown(file)}: a copy fits neither into {self._refusal(why)} nor into a temporary folder "
@@ -126,22 +126,22 @@ class Cache:
         reason = "which is not a folder" if why.errno in _IS_NO_FOLDER else why.strerror or str(why)
         return f"{text_of(str(self.folder))} ({reason})"
 
-    def _obtain(self, file: RemoteFile, held: ExitStack, progress: Progress) -> bool:
-        """Whether the file is complete, or could be fetched, with its lock in `held`; False while others fetch it."""
+    def _obtain(self, file: RemoteFile, locks: ExitStack, progress: Progress) -> bool:
+        """Whether the file is complete, or could be fetched, with its lock in `locks`; False while others fetch it."""
         path = self.path_of(file)
         part = path.with_name(path.name + PART)
-        with ExitStack() as locks:
+        with ExitStack() as acquired:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = locks.enter_context(locked_to_read(path))
+            descriptor = acquired.enter_context(locked_to_read(path))
             if descriptor is None or not _is_whole(descriptor, file):
-                descriptor = locks.enter_context(locked_to_write(part, create=True))
+                descriptor = acquired.enter_context(locked_to_write(part, create=True))
                 if descriptor is None or _is_whole_at(path, file):  # since the last check
                     return False
                 self._fetch(file, descriptor, part, progress)
             with suppress(OSError):
                 os.utime(path)  # records the time of last use
             progress(os.fstat(descriptor).st_size)
-            held.push(locks.pop_all())
+            locks.push(acquired.pop_all())
         return True
 
     def _fetch(self, file: RemoteFile, descriptor: int, part: Path, progress: Progress) -> None:

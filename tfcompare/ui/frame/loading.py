@@ -10,7 +10,7 @@ import streamlit as st
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparison import Per
-from tfcompare.compare.matching.manual import ByHand
+from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
@@ -86,17 +86,17 @@ def compared(
     per: Per,
     host: str | None,
     repeats: Mapping[str, Sequence[Run]] | None = None,
-    by_hand: ByHand | None = None,
+    manual_pairs: ManualPairs | None = None,
 ) -> Comparison:
     """The comparison, cached for the next rerun; raises as `compare` does."""
     more = {run_id: tuple(runs) for run_id, runs in (repeats or {}).items() if runs}
-    chosen = {run_id: tuple(choices) for run_id, choices in (by_hand or {}).items() if choices}
+    chosen = {run_id: tuple(choices) for run_id, choices in (manual_pairs or {}).items() if choices}
     runs = (baseline, *candidates, *(run for several in more.values() for run in several))
     options = per, host, len(candidates), tuple((run_id, len(several)) for run_id, several in more.items())
     return _comparisons(settings_module.current().cache_bytes).of(
         runs,
         (*options, tuple(chosen.items())),
-        lambda: compare(baseline, *candidates, per=per, host=host, repeats=more, by_hand=chosen),
+        lambda: compare(baseline, *candidates, per=per, host=host, repeats=more, manual_pairs=chosen),
     )
 
 

@@ -49,9 +49,9 @@ class Pair:
         return every[0], every[self.position]
 
     @property
-    def by_hand(self) -> tuple[Choice, ...]:
+    def manual_pairs(self) -> tuple[Choice, ...]:
         """The user's manual matches and separations that apply to both runs."""
-        return self.comparison.by_hand.get(self.candidate.id, ())
+        return self.comparison.manual_pairs.get(self.candidate.id, ())
 
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is shown: the chosen one, or its counterpart in a candidate; None for all."""
@@ -90,7 +90,7 @@ class Pair:
         """The cache key of this pair."""
         repeats = (tuple(r.content_id for r in self.comparison.repeats_of(run)) for run in self.runs)
         runs = tuple((run.content_id, run.id, more) for run, more in zip(self.runs, repeats, strict=True))
-        return (*runs, self.comparison.per, self.comparison.host, self.by_hand)
+        return (*runs, self.comparison.per, self.comparison.host, self.manual_pairs)
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -102,14 +102,14 @@ def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
     del key
-    rows = with_distinct_names(_pair.ops(idle=idle), _pair.by_hand)
+    rows = with_distinct_names(_pair.ops(idle=idle), _pair.manual_pairs)
     return with_shares(group_diff(rows, by, _pair.comparison.group_verdicts))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
 def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
     del key
-    return scope_tree(with_distinct_names(_pair.diff(), _pair.by_hand), judge=_pair.comparison.group_verdicts)
+    return scope_tree(with_distinct_names(_pair.diff(), _pair.manual_pairs), judge=_pair.comparison.group_verdicts)
 
 
 def comparison_of(view: View) -> Comparison:

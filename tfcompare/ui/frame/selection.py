@@ -33,8 +33,8 @@ class Selection:
     """The selection that all pages share. `places` were entered in the page, in addition to those given at startup.
 
     `repeats`: pairs of a compared run and one of its replicates; if the URL refers to a run that is not compared, the
-    first is the reference as written. `by_hand`: manual pairs of names; `is_by_hand_lost`: the URL refers to pairs that
-    it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
+    first is the reference as written. `manual_pairs`: manual pairs of names; `are_manual_pairs_lost`: the URL refers to
+    pairs that it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
     `step_range`: the steps to include, such as `5:25`; None for all.
     """
 
@@ -44,8 +44,8 @@ class Selection:
     host: str | None = None
     places: tuple[str, ...] = ()
     repeats: tuple[Repeat, ...] = ()
-    by_hand: Kept = ()
-    is_by_hand_lost: bool = False
+    manual_pairs: Kept = ()
+    are_manual_pairs_lost: bool = False
     step_marker: str | None = None
     step_range: str | None = None
 
@@ -79,7 +79,7 @@ class Selection:
             "step_marker": [self.step_marker] if self.step_marker else [],
             "steps": [self.step_range] if self.step_range else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
-            "by_hand": to_address(self.by_hand),
+            "by_hand": to_address(self.manual_pairs),
         }
 
     def _position(self, primary: str) -> str:
@@ -139,13 +139,15 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
     A URL that names runs is a link to a comparison. It is used alone, so that everybody sees the same.
     """
     named = {name: tuple(dict.fromkeys(v for v in query.get(name, ()) if v)) for name in remembered.as_query()}
-    in_session = remembered.by_hand
+    in_session = remembered.manual_pairs
     if named["baseline"] or named["candidate"]:
         remembered = Selection(baseline=_last(named["baseline"]), candidates=named["candidate"])
     if named["by_hand"]:
-        by_hand = from_address(named["by_hand"])
-        is_lost = by_hand is None and not in_session
-        remembered = replace(remembered, by_hand=in_session if by_hand is None else by_hand, is_by_hand_lost=is_lost)
+        manual_pairs = from_address(named["by_hand"])
+        is_lost = manual_pairs is None and not in_session
+        remembered = replace(
+            remembered, manual_pairs=in_session if manual_pairs is None else manual_pairs, are_manual_pairs_lost=is_lost
+        )
     per = _last(named["per"]) or remembered.per
     return replace(
         remembered,

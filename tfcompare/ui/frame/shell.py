@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from tfcompare import settings as settings_module
 from tfcompare.compare import Comparison
 from tfcompare.compare.comparison import Per
-from tfcompare.compare.matching.manual import ByHand
+from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.compare.matching.manual_text import of_runs
 from tfcompare.compare.repeats import Vetted, vetted
 from tfcompare.errors import TfcompareError
@@ -274,9 +274,9 @@ def _compare(
     return _compare(replace(selection, host=None), baseline, candidates, repeats)
 
 
-def _manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ByHand:
+def _manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ManualPairs:
     """The manual pairs of each candidate."""
-    return {run.id: of_runs(selection.by_hand, selection.baseline, run.id) for run in candidates}
+    return {run.id: of_runs(selection.manual_pairs, selection.baseline, run.id) for run in candidates}
 
 
 def _show_what_is_compared(comparison: Comparison) -> None:

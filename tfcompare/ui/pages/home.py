@@ -94,7 +94,7 @@ def _request(view: View, page: home_runs.Page) -> Requests:
     """
     cache = run_cache(view.settings)
     chosen = [run for run_id in view.selection.recordings for run in view.found if run.id == run_id]
-    here = [run for run in page.runs if run.told is None and run.bytes_at_hand == run.size_bytes]
+    here = [run for run in page.runs if run.summary is None and run.bytes_at_hand == run.size_bytes]
     runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
     requests = {run: cache.request(run) for run in runs}
     wait(requests.values(), timeout=QUIET_S)

@@ -139,7 +139,7 @@ def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
     del key
     diff = _pair.diff("kernel_stats")
     if by != "launch":
-        diff = group_kernels(diff, by, _pair.comparison.group_verdicts, _pair.by_hand)
+        diff = group_kernels(diff, by, _pair.comparison.group_verdicts, _pair.manual_pairs)
     return kernel_figures.with_ranks_and_shares(diff)
 
 
@@ -160,7 +160,7 @@ def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:
     rows = every_row(pair, "launch")
     if by == "launch":
         return rows.loc[[row.name]] if row.name in rows.index else rows.iloc[:0]
-    counted = counted_under(rows, by, pair.by_hand)
+    counted = counted_under(rows, by, pair.manual_pairs)
     keys = [name for name in ("kernel_name", "op_name") if name in row.index]
     return rows[(counted[keys] == row[keys]).all(axis=1)]
 

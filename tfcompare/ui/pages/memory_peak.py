@@ -62,7 +62,7 @@ def _rows(chosen: Chosen) -> pd.DataFrame:
         chosen.hosts,
         memory_tables,
         identical=chosen.is_identical,
-        by_hand=chosen.pair.by_hand,
+        manual_pairs=chosen.pair.manual_pairs,
         evidence=chosen.pair.evidence,
     )
 

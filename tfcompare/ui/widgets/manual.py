@@ -128,13 +128,13 @@ def _label(name: Name, readable: Readable) -> str:
 def choices(pair: Pair, readable: Readable = str) -> None:
     """The list of manual choices, each with an undo, and the buttons that save or load them as a file."""
     selection = state.chosen()
-    if selection.is_by_hand_lost:
+    if selection.are_manual_pairs_lost:
         st.warning(
             "The link names pairs made by hand that it does not hold, so names are paired as they are found. Ask for "
             "the file of pairs and load it here.",
             icon=":material/link_off:",
         )
-    choices = of_runs(selection.by_hand, pair.baseline.id, pair.candidate.id)
+    choices = of_runs(selection.manual_pairs, pair.baseline.id, pair.candidate.id)
     if not choices:
         with st.popover("Load pairs", icon=":material/upload_file:", key="by_hand_file", help=_LOAD_HELP):
             _upload(pair)
@@ -143,7 +143,7 @@ def choices(pair: Pair, readable: Readable = str) -> None:
     with st.expander(f"{count} of yours on what is paired", icon=":material/edit:", expanded=len(choices) < 6):
         for number, choice in enumerate(choices):
             _line(pair, number, choice, choices, readable)
-        if not fits_an_address(selection.by_hand):
+        if not fits_an_address(selection.manual_pairs):
             st.warning(
                 f"These are more than a link can hold ({MOST_CHOICES} choices, or fewer with long names): they last "
                 "until you close the page. Save them as a file.",
@@ -159,7 +159,7 @@ _LOAD_HELP = "Pairs made by hand and saved as a file, here or by somebody else"
 def _line(pair: Pair, number: int, choice: Choice, choices: Sequence[Choice], readable: Readable) -> None:
     ours, theirs = (as_code(_label(name, readable)) for name in (choice.baseline, choice.candidate))
     verb = "is" if choice.is_pair else "is not"
-    holds = "" if choice in pair.by_hand else ". It has no effect, since a run has no such name"
+    holds = "" if choice in pair.manual_pairs else ". It has no effect, since a run has no such name"
     left = [c for c in choices if c != choice]
     with st.container(horizontal=True, wrap=False, vertical_alignment="center"):
         st.button(
@@ -213,12 +213,12 @@ def _apply(pair: Pair, choice: Choice, row: str) -> None:
 
 
 def _add(pair: Pair, choices: Sequence[Choice]) -> None:
-    before = of_runs(state.chosen().by_hand, pair.baseline.id, pair.candidate.id)
+    before = of_runs(state.chosen().manual_pairs, pair.baseline.id, pair.candidate.id)
     _set_choices(pair, [*before, *choices])
 
 
 def _set_choices(pair: Pair, choices: Sequence[Choice]) -> None:
     """Set the choices for the pair."""
     selection = state.chosen()
-    by_hand = with_choices(selection.by_hand, pair.baseline.id, pair.candidate.id, choices)
-    state.choose(replace(selection, by_hand=by_hand))
+    manual_pairs = with_choices(selection.manual_pairs, pair.baseline.id, pair.candidate.id, choices)
+    state.choose(replace(selection, manual_pairs=manual_pairs))

@@ -95,7 +95,7 @@ def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
     many = tuple(Choice(False, (f"no_op_{i}",), (NAME,)) for i in range(60))
     told(page, PART)
     kept = (OfRuns(BEFORE, AFTER, (PART, *many)),)
-    page.session_state["tfcompare.selection"] = Selection(BEFORE, (AFTER,), by_hand=kept)
+    page.session_state["tfcompare.selection"] = Selection(BEFORE, (AFTER,), manual_pairs=kept)
     page.query_params["by_hand"] = ELSEWHERE
     shown(page)
     assert rows_of(page, NAME) == ["added", "removed"]
@@ -104,13 +104,13 @@ def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
 
 def test_the_address_says_everything_on_choices_unless_it_says_that_it_does_not():
     kept = (OfRuns("a", "b", (PART,)),)
-    remembered = Selection("a", ("b",), by_hand=kept)
+    remembered = Selection("a", ("b",), manual_pairs=kept)
     assert from_query(remembered.as_query(), Selection()) == remembered
-    assert from_query({"baseline": ["a"], "candidate": ["b"]}, remembered).by_hand == ()
-    assert from_query({}, remembered).by_hand == kept
+    assert from_query({"baseline": ["a"], "candidate": ["b"]}, remembered).manual_pairs == ()
+    assert from_query({}, remembered).manual_pairs == kept
     elsewhere = {"baseline": ["a"], "candidate": ["b"], "by_hand": [ELSEWHERE]}
     assert from_query(elsewhere, remembered) == remembered
-    assert from_query(elsewhere, Selection()).is_by_hand_lost
+    assert from_query(elsewhere, Selection()).are_manual_pairs_lost
     assert json.loads(remembered.as_query()["by_hand"][0]) == ["a", "b", ["!", NAME, NAME]]
 
 

@@ -27,7 +27,7 @@ def part(ours: str, theirs: str) -> Choice:
 
 
 def diff(ours: FakeRun, theirs: FakeRun, *choices: Choice, name: str = "op_stats") -> pd.DataFrame:
-    return compare(ours, theirs, by_hand={theirs.id: choices}, per="run").table(name)
+    return compare(ours, theirs, manual_pairs={theirs.id: choices}, per="run").table(name)
 
 
 def beside(rows: pd.DataFrame) -> dict[str, str]:
@@ -99,24 +99,24 @@ def test_rows_of_one_name_pair_on_their_own_side_and_by_type() -> None:
 
 
 def test_a_choice_of_names_that_are_not_there_is_told_and_ignored() -> None:
-    comparison = compare(BEFORE, AFTER, by_hand={"after": [pair("attend", "nowhere"), pair("mix", "blend")]})
-    assert comparison.by_hand["after"] == (pair("mix", "blend"),)
+    comparison = compare(BEFORE, AFTER, manual_pairs={"after": [pair("attend", "nowhere"), pair("mix", "blend")]})
+    assert comparison.manual_pairs["after"] == (pair("mix", "blend"),)
     assert comparison.notes == ("One choice made by hand cannot hold here: there is no “nowhere” in after.",)
     assert beside(comparison.table("op_stats"))["attend | attend"] == "exact"
 
 
 def test_a_choice_belongs_to_the_candidate_it_was_made_for() -> None:
     second = run("second", named("attend", "blend", "norm"))
-    comparison = compare(BEFORE, AFTER, second, by_hand={"second": [pair("mix", "blend")]})
+    comparison = compare(BEFORE, AFTER, second, manual_pairs={"second": [pair("mix", "blend")]})
     rows = comparison.table("op_stats")
     assert set(rows.loc[rows["match"] == "by hand", "candidate"]) == {"second"}
     with pytest.raises(Unknown, match="candidate"):
-        compare(BEFORE, AFTER, by_hand={"second": [pair("mix", "blend")]})
+        compare(BEFORE, AFTER, manual_pairs={"second": [pair("mix", "blend")]})
 
 
 def test_coverage_counts_pairs_made_by_hand_as_matched_and_not_as_exact() -> None:
     told = {"after": [pair("mix", "blend")]}
-    before, after = (compare(BEFORE, AFTER, by_hand=said).coverage() for said in ({}, told))
+    before, after = (compare(BEFORE, AFTER, manual_pairs=said).coverage() for said in ({}, told))
     assert before["matched_share"].item() < after["matched_share"].item() == 1.0
     assert before["exact_share"].item() == after["exact_share"].item()
 
@@ -161,15 +161,15 @@ def test_a_kernel_is_paired_within_its_op() -> None:
 
 def test_kernels_added_up_follow_what_was_said() -> None:
     said = [pair("query", "fused_qkv")]
-    groups = group_kernels(kernels(*said), "op_name", by_hand=said).set_index("op_name")
+    groups = group_kernels(kernels(*said), "op_name", manual_pairs=said).set_index("op_name")
     assert groups.loc["query", ["total_duration_us_baseline", "total_duration_us_candidate"]].tolist() == [10.0, 7.0]
     said = [part("other", "other")]
-    apart = group_kernels(kernels(*said), "op_name", by_hand=said).set_index("op_name")["status"]
+    apart = group_kernels(kernels(*said), "op_name", manual_pairs=said).set_index("op_name")["status"]
     assert (apart["other"], apart["other (candidate's)"]) == ("removed", "added")
     said = [Choice(False, ("other", "gemm"), ("other", "gemm"))]
-    by_kernel = group_kernels(kernels(*said), "kernel_and_op", by_hand=said)
+    by_kernel = group_kernels(kernels(*said), "kernel_and_op", manual_pairs=said)
     assert set(by_kernel.loc[by_kernel["op_name"].str.startswith("other"), "status"]) == {"added", "removed"}
-    by_op = group_kernels(kernels(*said), "op_name", by_hand=said).set_index("op_name")["status"]
+    by_op = group_kernels(kernels(*said), "op_name", manual_pairs=said).set_index("op_name")["status"]
     assert by_op["other"] == "matched", "the op is one, whatever is said of its kernel"
 
 
@@ -228,8 +228,8 @@ def test_every_row_is_there_once_whatever_is_said(one: str, other: str) -> None:
     ours, theirs = loaded_run(one), loaded_run(other)
     plain = compared_runs(one, other)
     said = some_choices(plain.table("op_stats"))
-    told = compare(ours, theirs, by_hand={theirs.id: said})
-    assert told.by_hand[theirs.id]
+    told = compare(ours, theirs, manual_pairs={theirs.id: said})
+    assert told.manual_pairs[theirs.id]
     for name in TABLES:
         before, after = plain.table(name), told.table(name)
         assert (name != "op_stats") or set(after["match"].dropna()) > {"by hand"}
@@ -244,8 +244,8 @@ def test_every_row_is_there_once_whatever_is_said(one: str, other: str) -> None:
 def test_the_mirrored_choices_make_the_mirror_image(one: str, other: str) -> None:
     ours, theirs = loaded_run(one), loaded_run(other)
     said = effective(some_choices(compared_runs(one, other).table("op_stats")))
-    there = compare(ours, theirs, by_hand={theirs.id: said})
-    back = compare(theirs, ours, by_hand={ours.id: [choice.mirrored for choice in said]})
+    there = compare(ours, theirs, manual_pairs={theirs.id: said})
+    back = compare(theirs, ours, manual_pairs={ours.id: [choice.mirrored for choice in said]})
     for name in TABLES:
         forth, mirrored = there.table(name), back.table(name)
         assert beside_mirrored(forth, own=False) == beside_mirrored(mirrored, own=True)
@@ -269,7 +269,7 @@ def test_what_is_parted_and_paired_again_has_the_same_numbers(one: str, other: s
     plain = compare(ours, theirs).table("op_stats")
     said = some_choices(plain)[:3]
     again = [choice._replace(is_pair=not choice.is_pair) for choice in said]
-    told = compare(ours, theirs, by_hand={theirs.id: [*said, *again]}).table("op_stats")
+    told = compare(ours, theirs, manual_pairs={theirs.id: [*said, *again]}).table("op_stats")
     assert (told["match"] == "by hand").sum() >= len(again)
     pd.testing.assert_frame_equal(told.drop(columns="match"), plain.drop(columns="match"))
 
@@ -277,7 +277,7 @@ def test_what_is_parted_and_paired_again_has_the_same_numbers(one: str, other: s
 def test_a_run_beside_itself_stays_the_same_by_hand() -> None:
     ours = loaded_run("filters_16_8")
     names = ours.table("op_stats")["op_name"].unique()[:4]
-    rows = compare(ours, ours, by_hand={ours.id: [pair(name, name) for name in names]}).table("op_stats")
+    rows = compare(ours, ours, manual_pairs={ours.id: [pair(name, name) for name in names]}).table("op_stats")
     assert set(rows["status"]) == {"matched"} and set(rows["verdict"]) == {"same"}
     assert set(rows.loc[rows["match"] == "by hand", "op_name"]) == set(names)
 
@@ -287,7 +287,7 @@ def test_verdicts_on_pairs_made_by_hand_are_those_of_the_two_series() -> None:
     plain = compare(ours, theirs).table("op_stats")
     tested = plain[plain["verdict"].isin(["faster", "slower"])].iloc[0]
     name = str(tested["op_name"]), str(tested["op_name_candidate"])
-    told = compare(ours, theirs, by_hand={theirs.id: [pair(*name)]}).table("op_stats")
+    told = compare(ours, theirs, manual_pairs={theirs.id: [pair(*name)]}).table("op_stats")
     row = told[(told["op_name"] == name[0]) & (told["op_type"] == tested["op_type"])].iloc[0]
     assert row["match"] == "by hand"
     assert (row["verdict"], row["interval_low"]) == (tested["verdict"], tested["interval_low"])
@@ -297,5 +297,5 @@ def test_nothing_said_changes_nothing() -> None:
     ours, theirs = loaded_run("filters_512_128"), loaded_run("filters_16_8")
     for name in TABLES:
         plain = compare(ours, theirs).table(name)
-        pd.testing.assert_frame_equal(compare(ours, theirs, by_hand={theirs.id: []}).table(name), plain)
+        pd.testing.assert_frame_equal(compare(ours, theirs, manual_pairs={theirs.id: []}).table(name), plain)
         assert "by hand" not in set(plain["match"])
