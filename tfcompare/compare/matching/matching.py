@@ -13,8 +13,8 @@ Steps, and the one row of `run_info`, match by position. Hosts match by name; re
 sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators.
 
 Manual choices (`manual.py`) take precedence over all tiers. Rows whose names are manually paired match only each other,
-provided that they agree in the keys of `Naming.manual_keys`. Matches between separated names are removed; all other matches
-are unaffected.
+provided that they agree in the keys of `Naming.manual_keys`. Matches between separated names are removed; all other
+matches are unaffected.
 """
 
 from __future__ import annotations
