@@ -68,8 +68,8 @@ def compare(
     device (`docs/verdicts.md`).
 
     `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match
-    or do not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the last one
-    wins; choices about names that a run lacks are reported in `notes`.
+    or do not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the
+    last one wins; choices about names that a run lacks are reported in `notes`.
 
     Raises `TfcompareError` without candidates or with duplicate ones, `Unknown` for an unknown `per`, `host` or
     candidate.

@@ -37,9 +37,9 @@ class Naming:
 
     `name` is the column of op names; `op_type` is the column that distinguishes ops with equal names; `two_sided` are
     the columns that may differ between matched rows; `tiers` go from the most to the least certain. `manual_keys` are
-    the sets of keys in which rows with manually paired names must agree, tried in order; the key `manual_name` in them is
-    the paired name. `weight` is the metric that weights ops when searching for renamed layers, None if the names are those
-    of iterators; `guesses` is whether single ops are matched by similarity as a last resort.
+    the sets of keys in which rows with manually paired names must agree, tried in order; the key `manual_name` in them
+    is the paired name. `weight` is the metric that weights ops when searching for renamed layers, None if the names are
+    those of iterators; `guesses` is whether single ops are matched by similarity as a last resort.
     """
 
     name: str

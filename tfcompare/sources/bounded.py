@@ -1,0 +1,188 @@
+"""Runs functions on untrusted input in child processes with a limit on memory and time.
+
+A file may be made to use far more memory or time than its size suggests, and a thread cannot be stopped. A child
+process can: if a call exceeds a limit or crashes, its process is killed, and the next call gets a new one.
+
+`python -m tfcompare.sources.bounded` is such a process. It reads pickled calls from stdin, writes pickled results to
+stdout, and exits when its parent does. `multiprocessing` would run the parent's main script in it, which is a page of
+the app in a Streamlit server.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, LifoQueue
+from typing import Any
+
+from tfcompare.errors import TfcompareError
+
+
+class Exceeded(Exception):
+    """A call used more memory or time than it may, or ended its process. The text says which."""
+
+
+class BoundedProcesses:
+    """At most `count` child processes, which are started on demand and reused; further calls wait for one of them.
+
+    `prepare` is called once in each process, before its memory is measured, for imports that calls need.
+    """
+
+    def __init__(self, count: int, prepare: Callable[[], object] | None = None) -> None:
+        self._prepare = prepare
+        self._children: LifoQueue[_Child | None] = LifoQueue()
+        for _ in range(count):
+            self._children.put(None)
+
+    def call(self, function: Callable[..., Any], *arguments: Any, memory_bytes: int, seconds: float) -> Any:
+        """The result of `function(*arguments)`, all of which must be picklable.
+
+        `memory_bytes` is the memory that the call may use in addition to what its process has; it is enforced on Linux
+        only. Raises the `TfcompareError` or `OSError` that the function raises, and `Exceeded`.
+        """
+        child = self._children.get()
+        try:
+            if child is None or not child.is_running:
+                child = _Child(self._prepare)
+            is_ok, outcome = child.call((function, arguments, memory_bytes), seconds)
+        except BaseException:
+            if child is not None:
+                child.end()
+            child = None
+            raise
+        finally:
+            self._children.put(child)
+        if isinstance(outcome, MemoryError):
+            raise Exceeded("takes more memory than allowed")
+        if not is_ok:
+            raise outcome
+        return outcome
+
+    def close(self) -> None:
+        """End the processes that are not in use."""
+        with suppress(Empty):
+            while True:
+                child = self._children.get_nowait()
+                if child is not None:
+                    child.end()
+
+
+class _Child:
+    """A process that answers calls."""
+
+    def __init__(self, prepare: Callable[[], object] | None) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment()
+        )
+        self._send(prepare)
+        self._receive()  # it is ready: the time for starting does not count towards that of a call
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        self._process.kill()
+        with suppress(BrokenPipeError), self._process:
+            pass  # wait until it has exited, and close the pipes
+
+    def call(self, request: tuple[Callable[..., Any], tuple[Any, ...], int], seconds: float) -> tuple[bool, Any]:
+        """(whether the call succeeded, its result or error). Raises `Exceeded`."""
+        is_late = threading.Event()
+
+        def kill() -> None:
+            is_late.set()
+            self._process.kill()
+
+        timer = threading.Timer(seconds, kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            self._send(request)
+            is_ok, outcome = self._receive()
+        except Exceeded:
+            if is_late.is_set():
+                raise Exceeded(f"takes more than {seconds:g} s") from None
+            raise
+        finally:
+            timer.cancel()
+        return is_ok, outcome
+
+    def _send(self, message: object) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # `_receive` says how it ended
+            pickle.dump(message, self._process.stdin)
+            self._process.stdin.flush()
+
+    def _receive(self) -> Any:
+        assert self._process.stdout is not None
+        try:
+            return pickle.load(self._process.stdout)
+        except (EOFError, pickle.UnpicklingError):
+            status = self._process.wait()
+            how = signal.Signals(-status).name if status < 0 else f"status {status}"
+            raise Exceeded(f"ended the process that examined it ({how})") from None
+
+
+def _environment() -> dict[str, str]:
+    """The environment of the process, which finds the same packages."""
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def main() -> None:
+    """Answer calls until the parent closes stdin, or ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no answer
+    with suppress(EOFError, OSError):
+        prepare = pickle.load(sys.stdin.buffer)
+        if prepare is not None:
+            prepare()
+        _write(out, None)
+        while True:
+            _write(out, _attempt(*pickle.load(sys.stdin.buffer)))
+    os._exit(0)
+
+
+def _write(out: Any, answer: object) -> None:
+    pickle.dump(answer, out, protocol=pickle.HIGHEST_PROTOCOL)
+    out.flush()
+
+
+def _attempt(function: Callable[..., Any], arguments: tuple[Any, ...], memory_bytes: int) -> tuple[bool, Any]:
+    try:
+        _limit_memory(memory_bytes)
+        return True, function(*arguments)
+    except (TfcompareError, OSError, MemoryError) as error:
+        return False, error.with_traceback(None)
+    except Exception as error:
+        return False, TfcompareError(
+            f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
+        )
+    finally:
+        _limit_memory(None)
+
+
+def _limit_memory(more: int | None) -> None:
+    """Limit the memory of this process to what it has and `more` bytes; None: remove the limit."""
+    with suppress(ImportError, OSError, ValueError):  # only Linux counts and limits it
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        if more is None:
+            resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+        else:
+            has = int(Path("/proc/self/status").read_text().split("VmData:")[1].split()[0]) * 1024
+            resource.setrlimit(resource.RLIMIT_DATA, (has + more, hard))
+
+
+if __name__ == "__main__":
+    main()
