@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import overview
 from tfcompare.ui.pages.overview_runs import all_runs
+from tfcompare.ui.widgets.remarks import remarks
 
 view = ui.setup("Overview", needs="pair")
 comparison = comparison_of(view)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import op_stats
 from tfcompare.ui.widgets import manual
+from tfcompare.ui.widgets.remarks import remarks
 
 view = ui.setup("Op stats", needs="pair")
 comparison = comparison_of(view)

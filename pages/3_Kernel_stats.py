@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import kernel_stats, kernel_stats_table
 from tfcompare.ui.pages.kernel_stats_copies import copies
 from tfcompare.ui.widgets import manual
+from tfcompare.ui.widgets.remarks import remarks
 
 view = ui.setup("Kernel stats", needs="pair")
 comparison = comparison_of(view)

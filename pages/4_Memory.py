@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import memory, memory_peak
+from tfcompare.ui.widgets.remarks import remarks
 
 view = ui.setup("Memory", needs="pair")
 comparison = comparison_of(view)

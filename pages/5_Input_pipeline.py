@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import input_pipeline
+from tfcompare.ui.widgets.remarks import remarks
 
 view = ui.setup("Input pipeline", needs="pair")
 comparison = comparison_of(view)

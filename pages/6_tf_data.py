@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of, remarks
+from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import tf_data, tf_data_steps
 from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_graphs import both_graphs
+from tfcompare.ui.widgets.remarks import remarks
 
 view = ui.setup("tf.data", needs="pair")
 comparison = comparison_of(view)

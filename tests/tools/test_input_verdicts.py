@@ -10,7 +10,6 @@ from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.conditions import check, parse_condition
-from tfcompare.compare.tf_data.call_verdicts import on_calls, on_slowest_calls
 from tfcompare.tools.input_bound import input_wait
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.step_series import on_slowest_host
@@ -46,7 +45,7 @@ def test_the_verdict_on_the_waiting_is_on_the_means_that_are_shown(one: str, oth
 def test_the_verdict_on_calls_is_on_the_mean_that_the_diff_has(one: str, other: str):
     comparison = of(one, other)
     rows = comparison.table("tf_data_pipelines")
-    found = on_calls(comparison, comparison.candidates[0], rows)
+    found = comparison.call_verdicts(comparison.candidates[0], rows)
     matched = rows[rows["status"] == "matched"]
     assert [call.verdict.word for call in found] == matched["verdict"].tolist()
     for call, ratio in zip(found, matched["mean_latency_us_ratio"], strict=True):
@@ -59,7 +58,7 @@ def test_the_verdict_on_calls_is_on_the_mean_that_the_diff_has(one: str, other: 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_swapped_sides_mirror(one: str, other: str):
     forth, back = of(one, other), of(other, one)
-    for verdict in (on_waiting, lambda c, run: on_slowest_calls(c, run).verdict):  # type: ignore[union-attr]
+    for verdict in (on_waiting, lambda c, run: c.slowest_call_verdict(run).verdict):  # type: ignore[union-attr]
         there, again = (verdict(c, c.candidates[0]) for c in (forth, back))
         assert again.word == TURNED.get(there.word, there.word)
         assert there.low == pytest.approx(1 / again.high, nan_ok=True)
@@ -67,7 +66,7 @@ def test_swapped_sides_mirror(one: str, other: str):
 
 def test_a_better_input_is_faster_and_a_second_recording_cannot_be_told_apart():
     better, again = of(*PAIRS[1]), of(*PAIRS[2])
-    for verdict in (on_waiting, lambda c, run: on_slowest_calls(c, run).verdict):  # type: ignore[union-attr]
+    for verdict in (on_waiting, lambda c, run: c.slowest_call_verdict(run).verdict):  # type: ignore[union-attr]
         assert verdict(better, better.candidates[0]).word == "faster"
         assert verdict(again, again.candidates[0]).word == "unclear"
 
@@ -76,7 +75,9 @@ def test_a_run_beside_itself_is_the_same():
     comparison = of("filters_16_8", "filters_16_8")
     run = comparison.candidates[0]
     assert on_waiting(comparison, run).word == "same"
-    assert {call.verdict.word for call in on_calls(comparison, run, comparison.table("tf_data_pipelines"))} == {"same"}
+    assert {call.verdict.word for call in comparison.call_verdicts(run, comparison.table("tf_data_pipelines"))} == {
+        "same"
+    }
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_where_the_waiting_cannot_be_judged_it_says_why(run: str, why: str):
 
 def test_without_calls_on_a_side_there_is_no_verdict_on_them():
     comparison = of("jax_tpu", "tf_cpu_zoo")
-    assert on_slowest_calls(comparison, comparison.candidates[0]) is None
+    assert comparison.slowest_call_verdict(comparison.candidates[0]) is None
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
@@ -105,6 +106,6 @@ def test_check_and_the_page_judge_the_slowest_pipeline_alike(one: str, other: st
     comparison = of(one, other)
     runs = comparison.baseline, comparison.candidates[0]
     (found,) = [f for f in check(*runs, [parse_condition("input_latency>+5%")]).found if f.condition]
-    call = on_slowest_calls(comparison, runs[1])
+    call = comparison.slowest_call_verdict(runs[1])
     assert call is not None
     assert found.measured.verdict == replace(call.verdict, caveat="")

@@ -14,7 +14,6 @@ from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tfcompare import compare, settings
 from tfcompare.charts.verdicts import word_of
-from tfcompare.compare.tf_data.call_verdicts import on_slowest_calls
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
@@ -221,7 +220,7 @@ def test_every_kind_of_profile_is_shown(page, name):
 def test_the_waiting_and_the_mean_call_have_their_interval_their_word_and_what_that_rests_on(page, runs):
     text = markdown(shown(page)).replace("\\", "")
     comparison = compare(*runs)
-    waiting, call = on_waiting(comparison, runs[1]), on_slowest_calls(comparison, runs[1])
+    waiting, call = on_waiting(comparison, runs[1]), comparison.slowest_call_verdict(runs[1])
     for verdict, name in ((waiting, "Waiting for input per step"), (call.verdict, "Mean call to tf.data (Host:0)")):
         assert f"- {name}: **{word_of(verdict)}** – {verdict.reason}." in text
     (chart,) = (c.proto.spec for c in page.get("plotly_chart") if "Confidence intervals of the input" in c.proto.spec)

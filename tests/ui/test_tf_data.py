@@ -17,7 +17,6 @@ from tests.tf_data_runs import STEP_US, STEPS, plain, prefetched, write, zipped
 from tests.xspace_builder import Event
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import word_of
-from tfcompare.compare.tf_data.call_verdicts import on_calls
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.input_bound import wait_of
@@ -87,7 +86,7 @@ def test_the_mean_call_has_its_interval_its_word_and_what_that_rests_on(page: Ap
     shown(page)
     ours, theirs = (loaded_run(name) for name in ("filters_512_128", "filters_16_8"))
     comparison = compare(ours, theirs)
-    (call,) = on_calls(comparison, theirs, comparison.table("tf_data_pipelines"))
+    (call,) = comparison.call_verdicts(theirs, comparison.table("tf_data_pipelines"))
     assert call.verdict.ratio == pytest.approx(call.candidate_us / call.baseline_us)
     (chart,) = (spec for spec in specs(page) if SURE in spec)
     labels = [annotation["text"] for annotation in json.loads(chart)["layout"]["annotations"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -34,7 +34,7 @@ from tfcompare.compare.per_device import computing_devices, devices_note, per_oc
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Floats, plain_sides
 from tfcompare.compare.stats.verdict import Verdict
-from tfcompare.compare.tf_data.call_verdicts import on_calls
+from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.ops.op_evidence import OpEvidence
@@ -183,8 +183,7 @@ class Comparison:
         are tested as one family.
         """
         run = self._candidate(groups.candidate)
-        sides = self.captures(self.baseline), self.captures(run)
-        return group_verdicts(groups, sides, self._replicates, self.per_step(groups.ratios, run))
+        return group_verdicts(groups, self._sides(run), self._replicates, self.per_step(groups.ratios, run))
 
     def time_verdict(self, candidate: Run, series: tuple[list[Floats], list[Floats]], of: str) -> Verdict:
         """A verdict on the mean of individual host times, such as calls to an input pipeline.
@@ -192,10 +191,20 @@ class Comparison:
         Each side of `series` holds one series per capture, in chronological order; `of` names what is timed (`steps`,
         `calls`).
         """
-        sides = self.captures(self.baseline), self.captures(candidate)
         spread = self._replicates.spread_between(self.baseline, candidate, on_host=True)
-        verdict = time_verdict(sides, series, ChangeTest(spread, plain_sides, of, can_be_absent=True))
+        verdict = time_verdict(self._sides(candidate), series, ChangeTest(spread, plain_sides, of, can_be_absent=True))
         return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
+
+    def call_verdicts(self, candidate: Run, pipelines: pd.DataFrame) -> list[CallVerdict]:
+        """A verdict on the mean call for each matched row of the candidate's diff of `tf_data_pipelines`."""
+        return on_calls(*self._sides(candidate), pipelines, partial(self.time_verdict, candidate, of="calls"))
+
+    def slowest_call_verdict(self, candidate: Run) -> CallVerdict | None:
+        """The verdict on the mean call of each side's slowest pipeline; None if a side has no calls."""
+        return on_slowest_calls(*self._sides(candidate), partial(self.time_verdict, candidate, of="calls"))
+
+    def _sides(self, candidate: Run) -> tuple[Captures, Captures]:
+        return self.captures(self.baseline), self.captures(candidate)
 
     def captures(self, run: Run) -> Captures:
         """One of the runs and its replicates, with the compared host of each."""
@@ -284,7 +293,7 @@ class Comparison:
             manual_pairs=self.manual_pairs.get(candidate.id, ()),
         )
         if table.name == schema.TF_DATA_PIPELINES.name:
-            found = [call.verdict for call in on_calls(self, candidate, diff)]
+            found = [call.verdict for call in self.call_verdicts(candidate, diff)]
             cells = {"verdict": [v.word for v in found], "evidence": [v.evidence or None for v in found]}
             matched = diff.index[diff["status"] == MATCHED]
             return diff.assign(**pd.DataFrame(cells, matched, dtype="str").reindex(diff.index))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.captures import Captures
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.estimates import Floats
 from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.run import Run
 
-if TYPE_CHECKING:
-    from tfcompare.compare.comparison import Comparison
-    from tfcompare.run import Run
+Judge = Callable[[tuple[list[Floats], list[Floats]]], Verdict]
+"""Gives the verdict on the mean call: takes the durations of all calls, as one series per capture of each side."""
 
 
 @dataclass(frozen=True)
@@ -39,45 +41,44 @@ class CallVerdict:
         return self.baseline if self.baseline == self.candidate else f"{self.baseline}, candidate's {self.candidate}"
 
 
-def on_calls(comparison: Comparison, candidate: Run, pipelines: pd.DataFrame) -> list[CallVerdict]:
+def on_calls(baseline: Captures, candidate: Captures, pipelines: pd.DataFrame, judge: Judge) -> list[CallVerdict]:
     """A verdict for each matched row of the diff of `tf_data_pipelines`, in the same order.
 
-    Only the two runs are used, even if there are replicates, because these may number their pipelines differently.
+    Only the displayed captures are used, because replicates may number their pipelines differently.
     """
-    ours = calls_by_pipeline(comparison.baseline, comparison.host_of(comparison.baseline))
-    theirs = calls_by_pipeline(candidate, comparison.host_of(candidate))
-    own_host = _own_hosts(comparison, candidate)
+    sides = [(captures.runs[0], captures.hosts[0]) for captures in (baseline, candidate)]
+    ours, theirs = (calls_by_pipeline(run, host) for run, host in sides)
+    own_host = _own_hosts(*(run.table("tf_data_pipelines", host=host) for run, host in sides))
     found = []
     for row in pipelines[pipelines["status"] == MATCHED].to_dict("records"):
         host, name, counterpart = (str(row[key]) for key in ("host", "pipeline", "pipeline_candidate"))
         calls = ours.get((host, name), np.zeros(0)), theirs.get((own_host[host], counterpart), np.zeros(0))
         means = float(row["mean_latency_us_baseline"]), float(row["mean_latency_us_candidate"])
         feeds_device = bool(row["feeds_device_baseline"]) or bool(row["feeds_device_candidate"])
-        verdict = comparison.time_verdict(candidate, ([calls[0]], [calls[1]]), "calls")
+        verdict = judge(([calls[0]], [calls[1]]))
         found.append(CallVerdict(host, name, counterpart, *means, feeds_device, verdict))
     return found
 
 
-def on_slowest_calls(comparison: Comparison, candidate: Run) -> CallVerdict | None:
+def on_slowest_calls(baseline: Captures, candidate: Captures, judge: Judge) -> CallVerdict | None:
     """The verdict on the mean call of each side's slowest pipeline, whatever its name; None if a side has no calls.
 
     All captures of a side are used; name and mean are those of the run itself. Pipelines that only transfer elements to
     a device are excluded.
     """
-    sides = [_slowest(comparison, run) for run in (comparison.baseline, candidate)]
+    sides = [_slowest(captures) for captures in (baseline, candidate)]
     if any(side[0] is None for side in sides):
         return None
     ((host, ours), _), ((_, theirs), _) = (side[0] for side in sides if side[0] is not None)
     series = [[np.zeros(0) if found is None else found[1] for found in side] for side in sides]
-    verdict = comparison.time_verdict(candidate, (series[0], series[1]), "calls")
+    verdict = judge((series[0], series[1]))
     before, after = (float(side[0].mean()) for side in series)
     return CallVerdict(host, ours, theirs, before, after, False, verdict)
 
 
-def _slowest(comparison: Comparison, run: Run) -> list[tuple[tuple[str, str], Floats] | None]:
+def _slowest(captures: Captures) -> list[tuple[tuple[str, str], Floats] | None]:
     """The slowest pipeline of each capture of a run with its calls, starting with the displayed capture."""
     found: list[tuple[tuple[str, str], Floats] | None] = []
-    captures = comparison.captures(run)
     for capture, host in zip(captures.runs, captures.hosts, strict=True):
         calls = calls_by_pipeline(capture, host)
         slowest = slowest_pipeline(calls)
@@ -85,11 +86,8 @@ def _slowest(comparison: Comparison, run: Run) -> list[tuple[tuple[str, str], Fl
     return found
 
 
-def _own_hosts(comparison: Comparison, candidate: Run) -> dict[str, str]:
+def _own_hosts(ours: pd.DataFrame, theirs: pd.DataFrame) -> dict[str, str]:
     """Maps the host names in diffs to the candidate's own names, for its hosts with pipelines."""
-    ours, theirs = (
-        run.table("tf_data_pipelines", host=comparison.host_of(run)) for run in (comparison.baseline, candidate)
-    )
     return dict(zip(with_hosts_of(ours, theirs)["host"], theirs["host"], strict=True))
 
 

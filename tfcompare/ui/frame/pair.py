@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -12,7 +11,6 @@ import streamlit as st
 from tfcompare.charts import style
 from tfcompare.compare import Comparison
 from tfcompare.compare.aggregate import Grouping, group_diff
-from tfcompare.compare.comparability import Mismatch
 from tfcompare.compare.matching.manual import Choice, with_distinct_names
 from tfcompare.compare.matching.matching import Evidence
 from tfcompare.compare.scope_tree import scope_tree
@@ -20,8 +18,6 @@ from tfcompare.run import Run
 from tfcompare.tools import step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
 from tfcompare.ui.frame.shell import View
-from tfcompare.ui.widgets.figures import cached
-from tfcompare.ui.widgets.text import as_code, as_markdown
 
 
 @dataclass(frozen=True)
@@ -153,32 +149,3 @@ def sides(comparison: Comparison) -> list[style.Side]:
     """The runs as charts show them, baseline first."""
     runs = (comparison.baseline, *comparison.candidates)
     return [style.Side(run.name, position, len(runs)) for position, run in enumerate(runs)]
-
-
-def remarks(comparison: Comparison) -> None:
-    """Show what to know before trusting the numbers: about each run, and about differences between the runs."""
-    baseline = comparison.baseline
-    remarked: dict[str, list[str]] = {}
-    for run in (baseline, *comparison.candidates):
-        for remark in run.remarks:
-            remarked.setdefault(remark, []).append(as_code(run.name))
-    for remark, names in remarked.items():
-        st.warning(f"{', '.join(names)}: {as_markdown(remark)}", icon=":material/warning:")
-    for run in comparison.candidates:
-        found = cached(comparison, ("mismatches", run.id), partial(comparison.mismatches, run))
-        if hard := [m for m in found if m.is_hard]:
-            st.warning(
-                f"{as_code(baseline.name)} and {as_code(run.name)} were not recorded alike, so their times differ for "
-                f"more reasons than the program.{_listed(hard)}",
-                icon=":material/balance:",
-            )
-        if soft := [m for m in found if not m.is_hard]:
-            st.info(
-                f"What limits the comparison of {as_code(baseline.name)} and {as_code(run.name)}:{_listed(soft)}",
-                icon=":material/balance:",
-            )
-
-
-def _listed(found: list[Mismatch]) -> str:
-    lines = [f"\n- **{m.label}**: {as_markdown(m.baseline)} and {as_markdown(m.candidate)}; {m.meaning}" for m in found]
-    return "\n" + "".join(lines)

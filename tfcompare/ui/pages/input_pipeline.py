@@ -15,7 +15,7 @@ from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
-from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_slowest_calls
+from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.run import Run
 from tfcompare.tools import input_bound, input_ops
 from tfcompare.tools.advice import input_category_advice
@@ -77,7 +77,7 @@ def input_verdicts(pair: Pair) -> InputVerdicts:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _verdicts(key: tuple[Any, ...], _pair: Pair) -> InputVerdicts:
     del key
-    return on_waiting(_pair.comparison, _pair.candidate), on_slowest_calls(_pair.comparison, _pair.candidate)
+    return on_waiting(_pair.comparison, _pair.candidate), _pair.comparison.slowest_call_verdict(_pair.candidate)
 
 
 def how_sure(pair: Pair) -> None:

@@ -12,7 +12,7 @@ from tfcompare import schema
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
-from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls
+from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.iterator_tree import whereabouts
 from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, change
 from tfcompare.tools.input_bound import words
@@ -115,7 +115,7 @@ def latencies(pair: Pair) -> None:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
     del key
-    return on_calls(_pair.comparison, _pair.candidate, _pair.diff("tf_data_pipelines"))
+    return _pair.comparison.call_verdicts(_pair.candidate, _pair.diff("tf_data_pipelines"))
 
 
 def _pipeline_columns(pair: Pair, rows: pd.DataFrame, choice: None, every: bool) -> list[str]:
