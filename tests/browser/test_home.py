@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from urllib.parse import urlencode
-
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Serve, click_table, opened, query, settled, table_texts
@@ -81,13 +78,6 @@ def test_links_in_the_sidebar_can_be_copied(page: Page, autoencoder_url: str) ->
     assert query(opened(page, f"{autoencoder_url}/{address.lstrip('./')}")) == chosen
 
 
-def test_an_unknown_run_in_a_link_is_told(page: Page, autoencoder_url: str) -> None:
-    opened(page, f"{autoencoder_url}/Overview?baseline=gone&candidate={IDS['filters_16_8']}")
-    expect(page.get_by_test_id("stAlert").first).to_contain_text("There is no run gone here")
-    page.get_by_test_id("stMain").get_by_role("link", name="Home").click()
-    expect(page.get_by_role("heading", name="Compare profile runs")).to_be_visible()
-
-
 def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserContext, samples_url: str) -> None:
     opened(page, samples_url)
     place = str(SAMPLE_RUNS["filters_16_8"])
@@ -101,15 +91,6 @@ def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserCon
     expect(rows, "the samples make room").to_have_count(1)
     other = opened(context.new_page(), page.url)
     assert [cells[2] for cells in table_texts(other)] == ["filters_16_8"]
-
-
-def test_broken_runs_are_listed_with_their_reason(page: Page, samples_url: str, tmp_path: Path) -> None:
-    (tmp_path / "vm.xplane.pb").touch()
-    opened(page, f"{samples_url}?{urlencode({'dir': [AUTOENCODER, tmp_path]}, doseq=True)}")
-    cells = next(cells for cells in table_texts(page) if any(cell.startswith("⚠") for cell in cells))
-    assert cells[:2] == ["", ""]
-    page.get_by_text("1 of these cannot be read").click()
-    expect(page.get_by_text("is empty (0 bytes)").first).to_be_visible()
 
 
 def test_the_users_files_are_left_as_they_are(page: Page, serve: Serve) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,13 +13,10 @@ from tests.browser.conftest import (
     downloaded,
     opened,
     query,
-    settled,
-    table_texts,
     too_wide,
 )
-from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run
+from tests.profiles import loaded_run
 from tfcompare import compare
-from tfcompare.sources.logdir import find_runs
 from tfcompare.tools import input_ops
 
 LEFT_END = 18
@@ -91,26 +86,5 @@ def test_filter_sort_choose_and_download(page: Page, autoencoder_url: str, rows:
     assert query(page)["filter"] == ["tfrecord"]
 
 
-def test_the_category_is_in_the_address(page: Page, autoencoder_url: str, rows: pd.DataFrame) -> None:
-    opened(page, f"{autoencoder_url}/Input_pipeline")
-    page.get_by_role("radio", name="reading on demand").click()
-    page.wait_for_url("**category=**")
-    found = rows[rows["category"] == "reading on demand"]
-    expect(page.get_by_role("button", name=f"CSV of these {len(found)} rows")).to_be_visible()
-    settled(page)
-    in_view = page.locator("[data-testid=stDataFrame]").nth(OPS).locator("canvas tbody tr")
-    expect(in_view).to_have_count(len(found))
-    assert {cells[1] for cells in table_texts(page, OPS)} == {"reading on demand"}
-
-
 def test_the_columns_shown_first_need_no_sideways_scrolling(input_pipeline: Page) -> None:
     assert too_wide(input_pipeline, tables=2) == []
-
-
-def test_the_link_to_the_next_page_takes_the_selection_along(page: Page, autoencoder_url: str) -> None:
-    runs = [find_runs(SAMPLE_RUNS[name])[0] for name in ("filters_16_8", "filters_16_8_better_input")]
-    ids = [f"autoencoder/{run.path.relative_to(SAMPLES / 'autoencoder')}" for run in runs]
-    opened(page, f"{autoencoder_url}/Input_pipeline?{urlencode({'baseline': ids[0], 'candidate': ids[1]})}")
-    page.locator("[data-testid=stMain]").get_by_role("link", name="tf.data: which step").click()
-    expect(page.get_by_role("heading", name="tf.data", exact=True)).to_be_visible()
-    assert (query(page)["baseline"], query(page)["candidate"]) == ([ids[0]], [ids[1]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urlencode
 
 from playwright.sync_api import BrowserContext, Page, expect
@@ -40,15 +39,5 @@ def test_back_leads_to_the_runs_without_their_repeats(page: Page, autoencoder_ur
     expect(page.get_by_text(GROUPED)).to_be_visible()
     settled(page)
     page.go_back()
-    expect(page.get_by_text("from 20 steps per run")).to_be_visible()
-    assert "repeat" not in query(settled(page))
-
-
-def test_a_run_is_taken_out_of_its_group_by_hand(page: Page, autoencoder_url: str) -> None:
-    link = [("baseline", LARGE), ("candidate", SMALL), ("repeat", f"1:{AGAIN}")]
-    opened(page, f"{autoencoder_url}/Overview?{urlencode(link)}")
-    expect(page.get_by_text(BOTH)).to_be_visible()
-    page.get_by_text("Replicates (1)").click()
-    page.get_by_role("button", name=re.compile("^Remove fil.*again$")).click()
     expect(page.get_by_text("from 20 steps per run")).to_be_visible()
     assert "repeat" not in query(settled(page))

@@ -43,8 +43,3 @@ def test_stored_runs_are_listed_and_compared_without_their_profiles(page: Page, 
         expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
         settled(page)
     expect(page.get_by_text("no longer on disk")).to_have_count(0)
-
-
-def test_a_store_that_is_not_there_is_told_on_the_page(page: Page, serve: Serve, tmp_path: Path) -> None:
-    opened(page, serve("--store", tmp_path / "nowhere"))
-    expect(page.get_by_test_id("stMain")).to_contain_text("is no store of tfcompare; ")

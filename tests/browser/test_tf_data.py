@@ -8,9 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, downloaded, opened, query, settled
+from tests.browser.conftest import EVERYTHING, ROWS_SHOWN, downloaded, opened
 from tests.profiles import SAMPLE_RUNS, loaded_run
-from tests.tf_data_runs import STEPS, plain, prefetched, write, zipped
 from tfcompare import compare
 from tfcompare.run import Run
 from tfcompare.sources.logdir import find_runs
@@ -96,32 +95,3 @@ def test_the_csvs_are_the_diffs(samples: Page, runs: list[Run]) -> None:
     shown = downloaded(samples, ROWS_SHOWN, 1, dtype={"iterator_id_candidate": "str"})
     assert shown["iterator"].tolist()[0] == "Map"
     assert len(shown) == len(expected)
-
-
-def test_another_execution_is_chosen_and_linked(page: Page, samples_address: str) -> None:
-    opened(page, samples_address)
-    rank = page.get_by_role("spinbutton", name="Rank of the execution")
-    rank.fill("2")
-    rank.press("Enter")
-    expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
-    settled(page)
-    assert query(page)["rank"] == ["2"]
-    page.reload()
-    expect(page.locator(f"{GRAPHS} .gtitle").first).to_have_text(f"Execution 2: baseline {NAMES[0]}")
-
-
-def test_a_host_is_chosen_and_linked(page: Page, samples_url: str, tmp_path: Path) -> None:
-    for name, made in (("a", plain), ("b", prefetched)):
-        write(tmp_path / name, [zipped(i, 0) for i in range(STEPS)], host="one")
-        write(tmp_path / name, [made(i) for i in range(STEPS)], host="two")
-    opened(page, address(samples_url, tmp_path, ("a", "b"), dir=str(tmp_path)))
-    expect(page.get_by_text("Host two, one of 2 with tf.data")).to_have_count(2)
-    assert "Prefetch+ added" in graph_texts(page, 1)
-    host = page.locator("[data-testid=stMain]").get_by_role("combobox", name="Host")
-    host.evaluate("field => field.scrollIntoView({block: 'center'})")  # its list needs room below
-    host.click()
-    page.get_by_role("option", name="one").click()
-    expect(page.get_by_text("Host one, one of 2 with tf.data")).to_have_count(2)
-    settled(page)
-    assert query(page)["tf_host"] == ["one"]
-    expect(page.locator(GRAPHS).nth(1)).to_contain_text("Zip")

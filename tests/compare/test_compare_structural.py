@@ -247,16 +247,16 @@ def test_two_models_that_have_nothing_in_common_but_types_do_not_pair() -> None:
         lambda i: "/".join(f"s{(i >> bit) & 1}_{bit}" for bit in range(14)),
     ],
 )
-def test_ten_thousand_names_that_changed_pair_one_to_one(name_of: Callable[[int], str]) -> None:
+def test_thousands_of_names_that_changed_pair_one_to_one(name_of: Callable[[int], str]) -> None:
     before, after = (
-        op_stats([("Host", f"T{i % 40}", f"{prefix}{name_of(i)}{suffix}", 1, float(i)) for i in range(10_000)])
+        op_stats([("Host", f"T{i % 40}", f"{prefix}{name_of(i)}{suffix}", 1, float(i)) for i in range(3_000)])
         for prefix, suffix in (("", ""), ("", "q"))
     )
     rows = diff(before, after)
     there = rows[rows["status"] == "matched"]
     assert there["op_name"].is_unique
     assert there["op_name_candidate"].is_unique
-    assert (rows["status"] != "added").sum() == (rows["status"] != "removed").sum() == 10_000
+    assert (rows["status"] != "added").sum() == (rows["status"] != "removed").sum() == 3_000
 
 
 slowly = law(15)
