@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -20,6 +21,8 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 READER_GONE = 141
 
+_INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
+
 _COMMANDS = (runs, show, diff, check, query, ingest, store, capture, serve)
 
 
@@ -27,14 +30,9 @@ class _Parser(argparse.ArgumentParser):
     """Reports a wrong command line in one line, without the usage text."""
 
     def error(self, message: str) -> NoReturn:
+        if (invalid := _INVALID_CHOICE.search(message)) is not None:
+            message += did_you_mean(close_matches(invalid["value"], re.findall(r"[\w-]+", invalid["choices"])))
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see `{self.prog} --help`)\n")
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        try:
-            super()._check_value(action, value)
-        except argparse.ArgumentError as error:
-            error.message += did_you_mean(close_matches(str(value), action.choices or ()))
-            raise
 
 
 class _Command(_Parser):
@@ -43,7 +41,7 @@ class _Command(_Parser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            options = [name.strip("-") for action in self._actions for name in action.option_strings]
+            options = re.findall(r"--([\w-]+)", self.format_usage())
             near = close_matches(unknown[0].partition("=")[0].strip("-"), options, most=2)
             meant = did_you_mean([f"--{name}" for name in near])
             self.error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
