@@ -50,6 +50,13 @@ def header(kind: bytes, content: bytes) -> bytes:
     return info.tobuf(format=tarfile.GNU_FORMAT) + content.ljust(-(-len(content) // 512) * 512, b"\0")
 
 
+def endless_member() -> bytes:
+    """A tar.gz of a file without a name and of 10^39 bytes, beyond which `tarfile` would look for the next file."""
+    size = header(tarfile.XHDTYPE, b"49 size=%040d\n" % 10**39)
+    name = header(tarfile.GNUTYPE_LONGNAME, b"")
+    return gzip.compress(name + size + tarred(PROFILE, gzipped=False), mtime=0)
+
+
 def many_headers() -> bytes:
     """A tar.gz of 300 files, each with comments of 63 kB."""
     comment = b"63000 comment=" + bytes(62_985) + b"\n"
@@ -202,6 +209,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: with_headers(tarfile.GNUTYPE_LONGNAME, b"n" * 100_000), "has a header of 100 kB"),
     "tar, many headers for one file": (
         lambda: with_headers(tarfile.XHDTYPE, *[b"13 comment=a\n"] * 1000), "more than 8 headers for one file"),
+    "tar, endless member": (endless_member, "has no name"),
     "tar, many large headers": (many_headers, "of names and other headers"),
     "tar, bomb in a header": (
         lambda: tarred(special("p", tarfile.XHDTYPE), ("a.xplane.pb", bytes(90 << 20))), "expand to more than"),

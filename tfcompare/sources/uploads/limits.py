@@ -68,7 +68,7 @@ class Limits:
         """Raises `BadUpload` if a file is larger than allowed."""
         if size_bytes > self.file_bytes:
             raise BadUpload(
-                f"{upload}: {name} has {format_bytes(size_bytes)}, more than the {format_bytes(self.file_bytes)} "
+                f"{upload}: {name!r} has {format_bytes(size_bytes)}, more than the {format_bytes(self.file_bytes)} "
                 "allowed for a file; profile fewer steps, or raise the limit"
             )
 

@@ -46,14 +46,14 @@ def _open_member(archive: tarfile.TarFile, info: tarfile.TarInfo, folder: Path) 
 
 def _member(upload: str, info: tarfile.TarInfo) -> Member | None:
     """None for a folder."""
-    path = safe_path(upload, info.name) if info.name.strip("/\\.") else None
-    if info.isdir() or (path is None and info.isreg()):
+    path = None if info.isdir() and not info.name.strip("/\\.") else safe_path(upload, info.name)
+    if info.isdir() or path is None:
         return None
     if info.issym() or info.islnk():
         raise BadUpload(f"{upload}: {info.name!r} is a link; nothing was unpacked: pack the files themselves")
     if info.issparse():
         raise BadUpload(f"{upload}: {info.name!r} is packed with holes; pack it without `--sparse`")
-    if not info.isreg() or path is None:
+    if not info.isreg():
         raise BadUpload(f"{upload}: {info.name!r} is a device or pipe; nothing was unpacked: pack plain files only")
     return Member(info.name, path, info.size)
 
