@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
 import pytest
@@ -20,6 +21,12 @@ def nothing_in_memory() -> Iterator[None]:
     yield
     arriving._files.clear()
     arriving._loop = None
+
+
+def in_a_loop_of_its_own(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run it in a thread: the main one may have the event loop of the browser tests."""
+    with ThreadPool(1) as pool:
+        pool.apply(lambda: asyncio.run(run()))
 
 
 class Streamlit:
@@ -82,7 +89,7 @@ def test_a_session_and_all_sessions_have_a_limit_until_files_are_released() -> N
         assert "5.00 MB for uploads by one browser" in arriving.refusal(["large"])
         assert b'filename="refused"' in browser.streamlit.files["large"]
 
-    asyncio.run(run())
+    in_a_loop_of_its_own(run)
 
 
 def test_a_file_whose_user_removes_it_makes_room_and_an_unclaimed_one_is_removed(
@@ -99,7 +106,7 @@ def test_a_file_whose_user_removes_it_makes_room_and_an_unclaimed_one_is_removed
         assert not arriving.refusal(["third"])
         assert set(browser.streamlit.files) == {"third"}
 
-    asyncio.run(run())
+    in_a_loop_of_its_own(run)
 
 
 def test_files_that_arrive_at_the_same_time_do_not_exceed_the_limit_together() -> None:
@@ -108,7 +115,7 @@ def test_files_that_arrive_at_the_same_time_do_not_exceed_the_limit_together() -
         await asyncio.gather(*(browser.send(f"session{n}", f"file{n}", 3 * MB) for n in range(20)))
         assert sum(len(data) >= 3 * MB for data in browser.streamlit.files.values()) == 3
 
-    asyncio.run(run())
+    in_a_loop_of_its_own(run)
 
 
 def test_what_names_no_size_or_comes_twice_is_not_passed_on() -> None:
@@ -119,4 +126,4 @@ def test_what_names_no_size_or_comes_twice_is_not_passed_on() -> None:
         assert await browser.send("session", "file", 20) == 409
         assert browser.streamlit.files == {"file": bytes(10)}
 
-    asyncio.run(run())
+    in_a_loop_of_its_own(run)

@@ -51,7 +51,8 @@ def main() -> None:
     flags, arguments = options[: options.index("--")], options[options.index("--") + 1 :]
     sys.argv = [app, *arguments]  # Streamlit looks for its configuration beside the script
     port = {"server.port": int(flags[1])} if flags else {}
-    st.App(app, middleware=[Middleware(LimitArriving, arriving_bytes(os.environ))]).run(config=port)
+    with suppress(KeyboardInterrupt):  # it has shut down by then
+        st.App(app, middleware=[Middleware(LimitArriving, arriving_bytes(os.environ))]).run(config=port)
 
 
 if __name__ == "__main__":
