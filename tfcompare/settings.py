@@ -11,6 +11,9 @@ Options take precedence over environment variables:
 | `TFCOMPARE_DATA` | | folder for uploads and captures | the user's data folder |
 | `TFCOMPARE_CACHE_MB` | | memory for loaded runs, in megabytes; runs being compared are always retained | 1024 |
 | `TFCOMPARE_UPLOAD_MB` | | size limit of one upload when expanded, in megabytes | 8192 |
+| `TFCOMPARE_USER_UPLOADS_MB` | | size limit of one user's stored uploads, in megabytes | 16384 |
+| `TFCOMPARE_UPLOADS_MB` | | size limit of all users' stored uploads, in megabytes | 32768 |
+| `TFCOMPARE_ARRIVING_MB` | | memory for files while browsers upload them, in megabytes; one browser gets half | 4096 |
 | `TFCOMPARE_QUERY_MB` | | memory limit of one query, in megabytes | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
@@ -38,6 +41,9 @@ CAPTURE_VARIABLE = "TFCOMPARE_ALLOW_CAPTURE"
 DATA_VARIABLE = "TFCOMPARE_DATA"
 CACHE_VARIABLE = "TFCOMPARE_CACHE_MB"
 UPLOAD_VARIABLE = "TFCOMPARE_UPLOAD_MB"
+USER_UPLOADS_VARIABLE = "TFCOMPARE_USER_UPLOADS_MB"
+UPLOADS_VARIABLE = "TFCOMPARE_UPLOADS_MB"
+ARRIVING_VARIABLE = "TFCOMPARE_ARRIVING_MB"
 QUERY_VARIABLE = "TFCOMPARE_QUERY_MB"
 FETCHED_VARIABLE = "TFCOMPARE_FETCHED"
 FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
@@ -47,6 +53,9 @@ STORE_MB_VARIABLE = "TFCOMPARE_STORE_MB"
 OFF = "off"
 DEFAULT_CACHE_MB = 1024
 DEFAULT_UPLOAD_MB = 8192
+DEFAULT_USER_UPLOADS_MB = 16384
+DEFAULT_UPLOADS_MB = 32768
+DEFAULT_ARRIVING_MB = 4096
 DEFAULT_QUERY_MB = 1024
 DEFAULT_FETCHED_MB = 4096
 DEFAULT_STORE_MB = 4096
@@ -73,6 +82,8 @@ class Settings:
     allow_capture: bool = False
     data: Path | None = None
     upload_bytes: int = DEFAULT_UPLOAD_MB * 2**20
+    user_uploads_bytes: int = DEFAULT_USER_UPLOADS_MB * 2**20
+    uploads_bytes: int = DEFAULT_UPLOADS_MB * 2**20
     store: str | None = None
 
     @property
@@ -92,7 +103,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """
     places, roots, allow_capture, store = _arguments(arguments)
     data = environment.get(DATA_VARIABLE, "")
-    for bound in (fetched_bytes, store_bytes, query_bytes):  # validate now; used later
+    for bound in (fetched_bytes, store_bytes, query_bytes, arriving_bytes):  # validate now; used later
         bound(environment)
     return Settings(
         places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
@@ -101,6 +112,8 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         data=Path(data).expanduser() if data else None,
         cache_bytes=_megabytes(CACHE_VARIABLE, environment, DEFAULT_CACHE_MB),
         upload_bytes=_megabytes(UPLOAD_VARIABLE, environment, DEFAULT_UPLOAD_MB),
+        user_uploads_bytes=_megabytes(USER_UPLOADS_VARIABLE, environment, DEFAULT_USER_UPLOADS_MB),
+        uploads_bytes=_megabytes(UPLOADS_VARIABLE, environment, DEFAULT_UPLOADS_MB),
         store=store or environment.get(STORE_URL_VARIABLE, "") or None,
     )
 
@@ -162,6 +175,11 @@ def store_bytes(environment: Mapping[str, str]) -> int:
 def query_bytes(environment: Mapping[str, str]) -> int:
     """Memory limit of one query. Raises `TfcompareError` if it is not a number of megabytes."""
     return _megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB)
+
+
+def arriving_bytes(environment: Mapping[str, str]) -> int:
+    """Memory limit of files while browsers upload them. Raises `TfcompareError` if it is not a number of megabytes."""
+    return _megabytes(ARRIVING_VARIABLE, environment, DEFAULT_ARRIVING_MB)
 
 
 def _split(text: str) -> list[str]:

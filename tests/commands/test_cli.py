@@ -335,9 +335,8 @@ def test_serve_hands_paths_and_port_on_to_streamlit() -> None:
     words = serve.command_line([Path("logs/a"), Path("-odd")], 8600)
     assert words[1] == "-P"
     assert Path(words[2]).is_file()
-    assert words[3] == "run"
-    assert Path(words[4]).name == "app.py"
-    assert words[5:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
+    assert Path(words[3]).name == "app.py"
+    assert words[4:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
 
 
 def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path) -> None:
@@ -373,7 +372,7 @@ def test_serve_on_a_port_that_is_taken_says_what_to_do(tfcompare, no_server: lis
         )
     assert no_server == []
     tfcompare("serve", "--port", str(port))
-    assert [words[5:7] for words in no_server] == [["--server.port", str(port)]]
+    assert [words[4:6] for words in no_server] == [["--server.port", str(port)]]
 
 
 def test_serve_looks_at_the_port_of_the_address_that_it_will_listen_on(

@@ -3,6 +3,7 @@
     python -m tests.fuzz --seed 1 --count 20000                  # a long run; its account goes to docs/fuzzing.md
     python -m tests.fuzz --seed 1 --count 20000 --resume         # … taken up where it was broken off
     python -m tests.fuzz --seed 1 --only 4711 --keep bad.pb      # one input again, in this process
+    python -m tests.fuzz --of archives --seed 1 --count 5000     # uploaded archives in place of profiles
 
 `NUMBA_DISABLE_JIT=1` runs the loops over a file's bytes as plain Python, where a bad index shows.
 """
@@ -12,8 +13,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
+PROFILES = "profiles"
 LONG = 20_000
 """Shorter runs leave no account."""
 
@@ -21,6 +24,8 @@ LONG = 20_000
 def main() -> int:
     """Exit status 0: every input came to a right answer or a clear error."""
     args = _arguments()
+    if args.of != PROFILES:
+        return int(import_module(f"tests.fuzz.{args.of}").main(args.seed, args.count))
     if args.branches_to:
         from tests.fuzz import branches
 
@@ -63,6 +68,7 @@ def _one(args: argparse.Namespace) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--of", choices=(PROFILES, "archives"), default=PROFILES, help="what is made")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000, help="inputs 0 to COUNT of that seed")
     parser.add_argument("--resume", action="store_true", help="keep the outcomes of a run that was broken off")

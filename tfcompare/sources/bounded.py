@@ -4,8 +4,8 @@ A file may be made to use far more memory or time than its size suggests, and a 
 process can: if a call exceeds a limit or crashes, its process is killed, and the next call gets a new one.
 
 `python -m tfcompare.sources.bounded` is such a process. It reads pickled calls from stdin, writes pickled results to
-stdout, and exits when its parent does. `multiprocessing` would run the parent's main script in it, which is a page of
-the app in a Streamlit server.
+stdout, and exits when its parent does, even during a call. `multiprocessing` would run the parent's main script in it,
+which is a page of the app in a Streamlit server.
 """
 
 from __future__ import annotations
@@ -16,13 +16,18 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from io import BufferedReader
 from pathlib import Path
 from queue import Empty, LifoQueue
-from typing import Any
+from typing import Any, cast
 
 from tfcompare.errors import TfcompareError
+
+MEANWHILE_EVERY_S = 0.25
+_LOOK_FOR_PARENT_EVERY_S = 0.2
 
 
 class Exceeded(Exception):
@@ -41,17 +46,25 @@ class BoundedProcesses:
         for _ in range(count):
             self._children.put(None)
 
-    def call(self, function: Callable[..., Any], *arguments: Any, memory_bytes: int, seconds: float) -> Any:
+    def call(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        memory_bytes: int,
+        seconds: float,
+        meanwhile: Callable[[], object] | None = None,
+    ) -> Any:
         """The result of `function(*arguments)`, all of which must be picklable.
 
         `memory_bytes` is the memory that the call may use in addition to what its process has; it is enforced on Linux
-        only. Raises the `TfcompareError` or `OSError` that the function raises, and `Exceeded`.
+        only. `meanwhile` is called several times a second until the result is there; if it raises, the call is ended.
+        Raises the `TfcompareError` or `OSError` that the function raises, what `meanwhile` raises, and `Exceeded`.
         """
-        child = self._children.get()
+        child = self._free_child(meanwhile)
         try:
             if child is None or not child.is_running:
                 child = _Child(self._prepare)
-            is_ok, outcome = child.call((function, arguments, memory_bytes), seconds)
+            is_ok, outcome = child.call((function, arguments, memory_bytes), seconds, meanwhile)
         except BaseException:
             if child is not None:
                 child.end()
@@ -64,6 +77,16 @@ class BoundedProcesses:
         if not is_ok:
             raise outcome
         return outcome
+
+    def _free_child(self, meanwhile: Callable[[], object] | None) -> _Child | None:
+        """A child that is not in use, or None if one may be started."""
+        if meanwhile is None:
+            return self._children.get()
+        while True:
+            try:
+                return self._children.get(timeout=MEANWHILE_EVERY_S)
+            except Empty:
+                meanwhile()
 
     def close(self) -> None:
         """End the processes that are not in use."""
@@ -93,9 +116,14 @@ class _Child:
         with suppress(BrokenPipeError), self._process:
             pass  # wait until it has exited, and close the pipes
 
-    def call(self, request: tuple[Callable[..., Any], tuple[Any, ...], int], seconds: float) -> tuple[bool, Any]:
-        """(whether the call succeeded, its result or error). Raises `Exceeded`."""
-        is_late = threading.Event()
+    def call(
+        self,
+        request: tuple[Callable[..., Any], tuple[Any, ...], int],
+        seconds: float,
+        meanwhile: Callable[[], object] | None,
+    ) -> tuple[bool, Any]:
+        """(whether the call succeeded, its result or error). Raises `Exceeded`, and what `meanwhile` raises."""
+        is_late, is_answered = threading.Event(), threading.Event()
 
         def kill() -> None:
             is_late.set()
@@ -106,6 +134,10 @@ class _Child:
         timer.start()
         try:
             self._send(request)
+            if meanwhile is not None:
+                threading.Thread(target=self._wait_for_answer, args=(is_answered,), daemon=True).start()
+                while not is_answered.wait(MEANWHILE_EVERY_S):
+                    meanwhile()
             is_ok, outcome = self._receive()
         except Exceeded:
             if is_late.is_set():
@@ -120,6 +152,13 @@ class _Child:
         with suppress(BrokenPipeError):  # `_receive` says how it ended
             pickle.dump(message, self._process.stdin)
             self._process.stdin.flush()
+
+    def _wait_for_answer(self, is_answered: threading.Event) -> None:
+        """Set the event once an answer begins, or the process has ended."""
+        stdout = cast(BufferedReader, self._process.stdout)
+        with suppress(ValueError, OSError):  # closed meanwhile
+            stdout.peek(1)
+        is_answered.set()
 
     def _receive(self) -> Any:
         assert self._process.stdout is not None
@@ -140,6 +179,7 @@ def _environment() -> dict[str, str]:
 def main() -> None:
     """Answer calls until the parent closes stdin, or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     with suppress(EOFError, OSError):
@@ -150,6 +190,13 @@ def main() -> None:
         while True:
             _write(out, _attempt(*pickle.load(sys.stdin.buffer)))
     os._exit(0)
+
+
+def _exit_with_parent(parent: int) -> None:
+    """End this process soon after its parent, which may be killed during a call."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK_FOR_PARENT_EVERY_S)
+    os._exit(1)
 
 
 def _write(out: Any, answer: object) -> None:

@@ -36,6 +36,53 @@ def tarred(*entries: tuple[str, bytes] | tarfile.TarInfo, gzipped: bool = True) 
     return gzip.compress(out.getvalue(), mtime=0) if gzipped else out.getvalue()
 
 
+def with_headers(kind: bytes, *contents: bytes, gzipped: bool = True) -> bytes:
+    """A tar whose one file has extension headers with these contents."""
+    headers = b"".join(header(kind, content) for content in contents)
+    data = headers + tarred(PROFILE, gzipped=False)
+    return gzip.compress(data, mtime=0) if gzipped else data
+
+
+def header(kind: bytes, content: bytes) -> bytes:
+    """An extension header of a tar."""
+    info = special("header", kind)
+    info.size = len(content)
+    return info.tobuf(format=tarfile.GNU_FORMAT) + content.ljust(-(-len(content) // 512) * 512, b"\0")
+
+
+def endless_member() -> bytes:
+    """A tar.gz of a file without a name and of 10^39 bytes, beyond which `tarfile` would look for the next file."""
+    size = header(tarfile.XHDTYPE, b"49 size=%040d\n" % 10**39)
+    name = header(tarfile.GNUTYPE_LONGNAME, b"")
+    return gzip.compress(name + size + tarred(PROFILE, gzipped=False), mtime=0)
+
+
+def many_headers() -> bytes:
+    """A tar.gz of 300 files, each with comments of 63 kB."""
+    comment = b"63000 comment=" + bytes(62_985) + b"\n"
+    files = [tarred((f"{i}.xplane.pb", b""), gzipped=False)[:512] for i in range(300)]
+    return gzip.compress(b"".join(header(tarfile.XHDTYPE, comment) + file for file in files) + bytes(1024), mtime=0)
+
+
+def forged_zip64() -> bytes:
+    """A zip whose end record is right, with a zip64 record that claims a directory of nearly all of 20 MB before it."""
+    data = zipped(PROFILE)
+    end = data.index(b"PK\5\6")
+    claimed = 20_000_000
+    padding = bytes(claimed)
+    record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, claimed, end)
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, end + claimed, 1)
+    return data[:end] + padding + record + locator + data[end:]
+
+
+def large_dictionary() -> bytes:
+    """A zip whose member needs a dictionary of 4 GB to be unpacked, as it claims."""
+    data = bytearray(zipped(("a.xplane.pb", bytes(1000)), method=zipfile.ZIP_LZMA))
+    at = 30 + len("a.xplane.pb") + 4 + 1  # the local header, the version, the size of the properties, the first of them
+    data[at : at + 4] = b"\xff\xff\xff\xff"
+    return bytes(data)
+
+
 def special(name: str, kind: bytes, target: str = "") -> tarfile.TarInfo:
     """A tar member that is no file."""
     info = tarfile.TarInfo(name)
@@ -135,7 +182,9 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: zipped(*((f"{i}.xplane.pb", bytes(10 << 20)) for i in range(8))), "that expand to more than"),
     "zip, members that share bytes": (overlapping, "share bytes"),
     "zip, too many members": (lambda: zipped(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),
-    "zip, directory of millions": (huge_directory, "more than the 10,000 allowed"),
+    "zip, directory of millions": (huge_directory, "of names and other headers"),
+    "zip, directory of a forged size": (forged_zip64, "of names and other headers"),
+    "zip, deep folders": (lambda: zipped(("d/" * 40 + "a.xplane.pb", b"1")), "more than 32 folders deep"),
     "zip, encrypted": (encrypted, "is encrypted"),
     "zip, unknown method": (lambda: of_method(77), "method 77"),
     "zip, longer than it is": (lambda: lying_size(20), "beyond the end"),
@@ -154,6 +203,14 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "tar, one name twice": (lambda: tarred(("a.xplane.pb", b"1"), ("a.xplane.pb", b"2")), "is there twice"),
     "tar, long name": (lambda: tarred((f"{LONG}.xplane.pb", b"1")), "too long"),
     "tar, bomb": (lambda: tarred(("a.xplane.pb", bytes(90 << 20))), "that expand to more than"),
+    "tar, header of digits": (
+        lambda: with_headers(tarfile.XHDTYPE, b"1" * 200_000), "has a header of 200 kB"),
+    "tar, long name in a header": (
+        lambda: with_headers(tarfile.GNUTYPE_LONGNAME, b"n" * 100_000), "has a header of 100 kB"),
+    "tar, many headers for one file": (
+        lambda: with_headers(tarfile.XHDTYPE, *[b"13 comment=a\n"] * 1000), "more than 8 headers for one file"),
+    "tar, endless member": (endless_member, "has no name"),
+    "tar, many large headers": (many_headers, "of names and other headers"),
     "tar, bomb in a header": (
         lambda: tarred(special("p", tarfile.XHDTYPE), ("a.xplane.pb", bytes(90 << 20))), "expand to more than"),
     "tar, too many members": (lambda: tarred(*((str(i), b"") for i in range(10_001))), "more than the 10,000 allowed"),

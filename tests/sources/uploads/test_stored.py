@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
@@ -166,6 +167,41 @@ def test_a_process_killed_while_it_receives_leaves_what_the_next_start_removes(
     assert uploads.all() == []
     clean(tmp_path)
     assert not list(folder.iterdir())
+
+
+UPLOADER = """
+import io, sys
+from pathlib import Path
+from tests.sources.uploads.hostile import zipped
+from tfcompare.sources.uploads.stored import Arrival, Uploads
+uploads = Uploads(Path(sys.argv[1]), "local")
+for number in range(1000):
+    files = [(f"{i}.xplane.pb", bytes([number % 256, i]) * 1_000_000) for i in range(3)]
+    packed = zipped(*files, method=0)
+    uploads.receive([Arrival("a.zip", io.BytesIO(packed), len(packed))])
+    print("stored", flush=True)
+"""
+KILLS = 3
+"""Twenty were tried, too."""
+
+
+def test_a_process_killed_while_it_examines_archives_leaves_whole_uploads_alone(
+    uploads: Uploads, tmp_path: Path
+) -> None:
+    for kill in range(KILLS):
+        with subprocess.Popen([sys.executable, "-c", UPLOADER, tmp_path], stdout=subprocess.PIPE, cwd=ROOT) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"stored\n"
+            time.sleep(0.013 * kill)
+            process.kill()
+        time.sleep(0.3)  # the child process notices that its parent has ended
+        for upload in uploads.all():
+            sizes = [path.stat().st_size for path in upload.place.iterdir()]
+            assert (upload.profiles, sizes) == (3, [2_000_000] * 3)
+        clean(tmp_path)
+        listed = {upload.digest for upload in uploads.all()}
+        assert listed and {path.name for path in (tmp_path / "uploads" / "local").iterdir()} == listed
+        uploads.delete_all()
 
 
 def test_only_what_processes_of_this_machine_have_left_is_removed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from tfcompare.sources.leftovers import clean, session_owner
 from tfcompare.sources.uploads.limits import BadUpload, Limits
+from tfcompare.sources.uploads.quotas import Quotas
 from tfcompare.sources.uploads.stored import Arrival, Upload, Uploads
 
-__all__ = ["Arrival", "BadUpload", "Limits", "Upload", "Uploads", "clean", "session_owner"]
+__all__ = ["Arrival", "BadUpload", "Limits", "Quotas", "Upload", "Uploads", "clean", "session_owner"]

@@ -13,7 +13,12 @@ MOST_NAME_BYTES = 255
 
 MOST_PATH_BYTES = 1024
 
+MOST_FOLDERS_IN_A_PATH = 32
+"""How deep a file may lie; each level of each of its files may be a folder to make."""
+
 _FREE_GROWTH_BYTES = 64 << 20
+_BYTES_PER_SECOND = 10_000_000
+"""A slow disk and a slow method of packing."""
 
 
 class BadUpload(TfcompareError):
@@ -22,16 +27,27 @@ class BadUpload(TfcompareError):
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits for one upload. Profiles in an archive expand by a factor of three to twenty."""
+    """The limits for one upload. Profiles in an archive expand by a factor of three to twenty.
+
+    `header_bytes` limits what an archive may have beside its files' contents. Listing and unpacking an archive may each
+    take `seconds`, more by its expanded size, and `memory_bytes`.
+    """
 
     members: int = 10_000
     file_bytes: int = 2 << 30
     total_bytes: int = 8 << 30
     growth: int = 100
+    header_bytes: int = 16_000_000
+    seconds: float = 20
+    memory_bytes: int = 256_000_000
 
     def most_expanded_bytes(self, packed_bytes: int) -> int:
         """The limit on the expanded size of an archive of that size."""
         return min(self.total_bytes, _FREE_GROWTH_BYTES + self.growth * packed_bytes)
+
+    def seconds_allowed(self, packed_bytes: int) -> float:
+        """How long examining an archive of that size may take."""
+        return self.seconds + self.most_expanded_bytes(packed_bytes) / _BYTES_PER_SECOND
 
     def check_count(self, upload: str, count: int) -> None:
         """Raises `BadUpload` if there are more members than allowed."""
@@ -40,11 +56,19 @@ class Limits:
                 f"{upload}: holds {count:,} files, more than the {self.members:,} allowed; pack the profiles alone"
             )
 
+    def check_headers(self, upload: str, size_bytes: int) -> None:
+        """Raises `BadUpload` if the headers of an archive are larger than allowed."""
+        if size_bytes > self.header_bytes:
+            raise BadUpload(
+                f"{upload}: has more than {format_bytes(self.header_bytes)} of names and other headers, as no archive "
+                f"of {self.members:,} files does; pack the profiles alone"
+            )
+
     def check_file(self, upload: str, name: str, size_bytes: int) -> None:
         """Raises `BadUpload` if a file is larger than allowed."""
         if size_bytes > self.file_bytes:
             raise BadUpload(
-                f"{upload}: {name} has {format_bytes(size_bytes)}, more than the {format_bytes(self.file_bytes)} "
+                f"{upload}: {name!r} has {format_bytes(size_bytes)}, more than the {format_bytes(self.file_bytes)} "
                 "allowed for a file; profile fewer steps, or raise the limit"
             )
 
@@ -84,6 +108,8 @@ def safe_path(upload: str, name: str) -> PurePosixPath:
     encoded = [len(part.encode("utf-8", "surrogateescape")) for part in parts]
     if max(encoded) > MOST_NAME_BYTES or sum(encoded) + len(parts) > MOST_PATH_BYTES:
         raise _refused(upload, shown, "has a name that is too long")
+    if len(parts) > MOST_FOLDERS_IN_A_PATH:
+        raise _refused(upload, shown, f"lies more than {MOST_FOLDERS_IN_A_PATH} folders deep")
     return PurePosixPath(*parts)
 
 

@@ -4,7 +4,8 @@
                                     <name>/…          the profiles, by their paths in the upload
 
 An upload is assembled in a folder next to these and renamed at the end, so a killed process leaves only that folder,
-which the next start removes. `owner` separates the uploads of different users.
+which the next start removes. `owner` separates the uploads of different users. Archives are written there first, and
+examined in a child process.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ from tempfile import mkdtemp
 from typing import BinaryIO
 
 from tfcompare.sources.leftovers import ARRIVING, delete, this_process
-from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, text_of
-from tfcompare.sources.uploads.archives import Member, Progress, is_archive, list_archive, unpack, write
+from tfcompare.sources.logdir.files import PROFILE_SUFFIXES, is_profile, text_of
+from tfcompare.sources.uploads import examine
+from tfcompare.sources.uploads.archives import Progress, is_archive, write
 from tfcompare.sources.uploads.limits import BadUpload, Limits, check_distinct, safe_path
+from tfcompare.sources.uploads.members import Member
+from tfcompare.sources.uploads.quotas import ABOUT, Quotas
 
-ABOUT = "about.json"
 MOST_IGNORED = 200
 """How many names of files that are not profiles are stored; further ones are only counted."""
 
+_WHOLE = "upload"
 _CHUNK = 1 << 20
 _HEAD_BYTES = 512
 _TRIES = 100
@@ -64,9 +68,10 @@ class Upload:
 class Uploads:
     """The uploads of one owner below a data folder."""
 
-    def __init__(self, data: Path, owner: str, limits: Limits | None = None) -> None:
+    def __init__(self, data: Path, owner: str, limits: Limits | None = None, quotas: Quotas | None = None) -> None:
         self._folder = data / "uploads" / _safe_owner(owner)
         self._limits = limits or Limits()
+        self._quotas = quotas or Quotas()
 
     def all(self) -> list[Upload]:
         """All uploads in order of arrival; unreadable ones are left out."""
@@ -81,18 +86,25 @@ class Uploads:
     def receive(self, arrivals: Sequence[Arrival], progress: Progress = lambda _: None) -> Upload:
         """Store the uploaded files. If an upload with the same content exists, returns that one.
 
-        Several profiles without folders become separate runs. Raises `BadUpload` if a file is refused or none is a
-        profile, `OSError` if writing to disk fails; nothing is stored then.
+        Several profiles without folders become separate runs. Raises `BadUpload` if a file is refused, none is a
+        profile, or there is no room; `OSError` if writing to disk fails. Nothing is stored then. `progress` is called
+        several times a second; what it raises ends the upload.
         """
-        top = _common_folder(arrivals)
-        listed = [_Listed.of(arrival, self._limits, top) for arrival in arrivals]
-        self._check(listed)
+        top, named = _common_folder(arrivals), _named(arrivals)
+        self._limits.check_count(named, len(arrivals))
         with self._arriving() as folder:
-            place = folder / self._name(listed)
-            place.mkdir()
+            self._reserve(named, sum(_sent_bytes(arrival) for arrival in arrivals), folder)
+            listed = [
+                _Listed.of(arrival, self._limits, top, folder / f"sent-{number}", progress)
+                for number, arrival in enumerate(arrivals)
+            ]
+            self._check(named, listed)
+            self._reserve(named, sum(one.needed_bytes for one in listed), folder)
+            place = folder / _WHOLE / self._name(listed)
+            place.mkdir(parents=True)
             for one in listed:
                 one.put(place, self._limits, progress)
-            return self._publish(folder, place, listed)
+            return self._publish(folder / _WHOLE, place, listed)
 
     def delete(self, digest: str) -> None:
         """Remove an upload; nothing happens if it does not exist."""
@@ -104,14 +116,16 @@ class Uploads:
         """Remove all uploads of this owner."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _check(self, listed: Sequence[_Listed]) -> None:
-        named = listed[0].arrival.name if len(listed) == 1 else f"{len(listed):,} files"
+    def _reserve(self, named: str, size_bytes: int, folder: Path) -> None:
+        self._quotas.reserve(named, size_bytes, folder, uploads=self._folder.parent)
+
+    def _check(self, named: str, listed: Sequence[_Listed]) -> None:
         members = [member for one in listed for member in one.members]
         self._limits.check_count(named, len(members))
         if not any(member.is_profile for member in members):
             what = ", ".join(text_of(str(m.path)) for m in members[:3]) or "nothing"
             raise BadUpload(
-                f"{text_of(named)}: holds no profile (a file that ends in {' or '.join(PROFILE_SUFFIXES)}), but {what}"
+                f"{named}: holds no profile (a file that ends in {' or '.join(PROFILE_SUFFIXES)}), but {what}"
                 f"{' and more' if len(members) > 3 else ''}; upload a logdir, a zip or tar.gz of one, or the profiles"
             )
         total = sum(member.size_bytes for member in members if member.is_profile)
@@ -159,41 +173,77 @@ class Uploads:
 
 @dataclass(frozen=True)
 class _Listed:
-    """An uploaded file with its contents: itself, or an archive's files. `top`: the common folder of all uploads."""
+    """An uploaded file with its contents: itself, or the files of an archive, which is on disk at `packed`.
+
+    `top` is the common folder of all uploaded files.
+    """
 
     arrival: Arrival
     members: tuple[Member, ...]
-    is_archive: bool
+    packed: Path | None
     top: str
 
     @staticmethod
-    def of(arrival: Arrival, limits: Limits, top: str) -> _Listed:
-        arrival.file.seek(0)
-        path = safe_path(arrival.name, arrival.name)
-        if is_archive(arrival.name, arrival.file.read(_HEAD_BYTES)):
-            members = tuple(list_archive(text_of(arrival.name), arrival.file, limits))
-            return _Listed(arrival, members, is_archive=True, top="")
-        limits.check_file(text_of(arrival.name), path.name, arrival.size_bytes)
-        return _Listed(arrival, (Member(arrival.name, path, arrival.size_bytes),), is_archive=False, top=top)
+    def of(arrival: Arrival, limits: Limits, top: str, packed: Path, progress: Progress) -> _Listed:
+        """The listed file; an archive is written to `packed`."""
+        name, path = text_of(arrival.name), safe_path(arrival.name, arrival.name)
+        if _is_archive(arrival):
+            _copy(arrival.file, packed, progress)
+            members = examine.members(name, packed, limits, lambda: progress(0))
+            return _Listed(arrival, tuple(members), packed, top="")
+        limits.check_file(name, path.name, arrival.size_bytes)
+        return _Listed(arrival, (Member(arrival.name, path, arrival.size_bytes),), packed=None, top=top)
+
+    @property
+    def needed_bytes(self) -> int:
+        """What it takes on disk while it is stored: its profiles, and the archive that they are in."""
+        profiles = sum(member.size_bytes for member in self.members if member.is_profile)
+        return profiles + (self.arrival.size_bytes if self.packed else 0)
 
     def placed(self, member: Member) -> PurePosixPath:
         """The path of a member: a single profile gets a folder, which makes it a separate run."""
         if self.top:
             return PurePosixPath(*member.path.parts[1:])
-        if self.is_archive or len(member.path.parts) > 1:
+        if self.packed or len(member.path.parts) > 1:
             return member.path
         return PurePosixPath(re.sub(r"\.xplane\.pb(\.gz)?$", "", member.path.name) or "profile") / member.path
 
     def put(self, place: Path, limits: Limits, progress: Progress) -> None:
         """Write the profiles."""
-        self.arrival.file.seek(0)
-        if self.is_archive:
-            unpack(text_of(self.arrival.name), self.arrival.file, limits, place, progress)
+        name = text_of(self.arrival.name)
+        if self.packed:
+            counter = self.packed.with_suffix(".count")
+            examine.unpack(name, self.packed, limits, place, counter, progress)
             return
         (member,) = self.members
         if member.is_profile:
+            self.arrival.file.seek(0)
             placed = Member(member.name, self.placed(member), member.size_bytes)
-            write(text_of(self.arrival.name), self.arrival.file, placed, place, progress)
+            write(name, self.arrival.file, placed, place, progress)
+
+
+def _named(arrivals: Sequence[Arrival]) -> str:
+    """What messages call the upload."""
+    return text_of(arrivals[0].name) if len(arrivals) == 1 else f"{len(arrivals):,} files"
+
+
+def _is_archive(arrival: Arrival) -> bool:
+    arrival.file.seek(0)
+    return is_archive(arrival.name, arrival.file.read(_HEAD_BYTES))
+
+
+def _sent_bytes(arrival: Arrival) -> int:
+    """The size of a file that will be written to disk; 0 for others."""
+    is_written = is_profile(safe_path(arrival.name, arrival.name).name) or _is_archive(arrival)
+    return arrival.size_bytes if is_written else 0
+
+
+def _copy(source: BinaryIO, path: Path, progress: Progress) -> None:
+    source.seek(0)
+    with path.open("xb") as target:
+        while chunk := source.read(_CHUNK):
+            target.write(chunk)
+            progress(0)
 
 
 def _common_folder(arrivals: Sequence[Arrival]) -> str:

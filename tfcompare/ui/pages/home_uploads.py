@@ -17,8 +17,8 @@ import streamlit as st
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir.files import is_profile
-from tfcompare.sources.uploads import Arrival, Limits, Upload, Uploads, clean, session_owner
-from tfcompare.ui.frame import access, login
+from tfcompare.sources.uploads import Arrival, Limits, Quotas, Upload, Uploads, clean, session_owner
+from tfcompare.ui.frame import access, arriving, login
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
 from tfcompare.ui.widgets.text import as_code, as_markdown
@@ -31,6 +31,8 @@ _ROUND, _MESSAGE, _TOGETHER = (
     "tfcompare.uploads.together",
 )
 _MOST_NAMED = 8
+_TYPES = (".pb", ".gz", ".tgz", ".tar", ".zip", "application/zip")
+"""What the browser lets choose. With a MIME type among them Streamlit leaves checking to us, and to our messages."""
 _RUNS, _HOSTS = "runs of their own", "hosts of one run"
 
 
@@ -50,12 +52,13 @@ def places(settings: Settings) -> tuple[Path, ...]:
 def mine(settings: Settings) -> Uploads:
     """The uploads that this browser may see."""
     limits = Limits(total_bytes=settings.upload_bytes, file_bytes=min(Limits().file_bytes, settings.upload_bytes))
+    quotas = Quotas(owner_bytes=settings.user_uploads_bytes, all_bytes=settings.uploads_bytes)
     _clean(settings.data_folder)
     if access.is_same_machine(st.context.headers.to_dict()):
-        return Uploads(settings.data_folder, LOCAL, limits)
+        return Uploads(settings.data_folder, LOCAL, limits, quotas)
     if account := login.account():
-        return Uploads(settings.data_folder, f"account {account}", limits)
-    return _of_session(settings.data_folder, limits)
+        return Uploads(settings.data_folder, f"account {account}", limits, quotas)
+    return _of_session(settings.data_folder, limits, quotas)
 
 
 def section(settings: Settings) -> None:
@@ -68,30 +71,40 @@ def section(settings: Settings) -> None:
     folder_slot, files_slot = st.columns(2)
     with folder_slot:
         folder = st.file_uploader(
-            "A logdir or run folder", accept_multiple_files="directory", key=f"tfcompare.uploads.folder.{number}",
-            help="All of the folder travels to the server; the profiles in it are kept.",
+            "A logdir or run folder", type=_TYPES, accept_multiple_files="directory",
+            key=f"tfcompare.uploads.folder.{number}", help="The profiles and archives in the folder are uploaded.",
         )  # fmt: skip
     with files_slot:
         files = st.file_uploader(
-            "A zip or tar.gz of one, or profiles (.xplane.pb)", accept_multiple_files=True,
+            "A zip or tar.gz of one, or profiles (.xplane.pb)", type=_TYPES, accept_multiple_files=True,
             key=f"tfcompare.uploads.files.{number}",
         )  # fmt: skip
         together = st.segmented_control(
             "Several profiles at once are", [_RUNS, _HOSTS], default=_RUNS, required=True, key=_TOGETHER,
         )  # fmt: skip
-    if folder:
-        _receive(store, [_arrival(file) for file in folder])
+    sent = [file.file_id for file in (*folder, *files)]
+    if refusal := arriving.refusal(sent):
+        message = Message(as_markdown(f"The upload was refused: {refusal}."), is_good=False)
+    elif folder:
+        message = _received(store, [_arrival(file) for file in folder])
     elif files:
-        _receive(store, [_arrival(file, "profile/" if together == _HOSTS else "") for file in files])
-    _list(store)
+        message = _received(store, [_arrival(file, "profile/" if together == _HOSTS else "") for file in files])
+    else:
+        _list(store)
+        return
+    st.session_state[_MESSAGE] = message
+    st.session_state[_ROUND] += 1  # clears the fields
+    arriving.release(sent)
+    rescan()
+    st.rerun()
 
 
 def _arrival(file: Any, folder: str = "") -> Arrival:
     return Arrival(f"{folder if is_profile(file.name) else ''}{file.name}", file, file.size)
 
 
-def _receive(store: Uploads, arrivals: Sequence[Arrival]) -> None:
-    """Store the uploaded files, and rerun the page with the new runs."""
+def _received(store: Uploads, arrivals: Sequence[Arrival]) -> Message:
+    """Store the uploaded files, with progress."""
     total = sum(arrival.size_bytes for arrival in arrivals) or 1
     bar = st.progress(0.0, text="Looking through the upload …")
     done = 0
@@ -99,22 +112,19 @@ def _receive(store: Uploads, arrivals: Sequence[Arrival]) -> None:
     def advance(size_bytes: int) -> None:
         nonlocal done
         done += size_bytes
-        bar.progress(min(done / total, 1.0), text=f"Keeping the profiles: {format_bytes(done)}")
+        text = f"Keeping the profiles: {format_bytes(done)}" if done else "Looking through the upload …"
+        bar.progress(min(done / total, 1.0), text=text)
 
     try:
         upload = store.receive(arrivals, advance)
-        message = Message(_summary(upload), is_good=True)
+        return Message(_summary(upload), is_good=True)
     except TfcompareError as error:
-        message = Message(as_markdown(error), is_good=False)
+        return Message(as_markdown(error), is_good=False)
     except OSError as error:
         reason = as_markdown(error.strerror or str(error))
-        message = Message(
+        return Message(
             f"The upload could not be kept ({reason}): make room on the server's disk, or ask who runs it.", False
         )
-    st.session_state[_MESSAGE] = message
-    st.session_state[_ROUND] += 1  # clears the fields
-    rescan()
-    st.rerun()
 
 
 def _summary(upload: Upload) -> str:
@@ -154,13 +164,13 @@ def _delete(store: Uploads, upload: Upload) -> None:
     rescan()
 
 
-def _of_session(data: Path, limits: Limits) -> Uploads:
-    return _session_uploads(data, limits)
+def _of_session(data: Path, limits: Limits, quotas: Quotas) -> Uploads:
+    return _session_uploads(data, limits, quotas)
 
 
 @st.cache_resource(scope="session", show_spinner=False, on_release=lambda uploads: uploads.delete_all())
-def _session_uploads(data: Path, limits: Limits) -> Uploads:
-    return Uploads(data, session_owner(token_hex(16)), limits)
+def _session_uploads(data: Path, limits: Limits, quotas: Quotas) -> Uploads:
+    return Uploads(data, session_owner(token_hex(16)), limits, quotas)
 
 
 @st.cache_resource(show_spinner=False)

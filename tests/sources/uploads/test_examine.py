@@ -1,0 +1,82 @@
+"""Archives that take long or much memory end in one sentence, while the server goes on working."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.sources.uploads.hostile import PROFILE, large_dictionary, tarred, with_headers, zipped
+from tfcompare.sources.uploads import examine
+from tfcompare.sources.uploads.limits import BadUpload, Limits
+from tfcompare.sources.uploads.stored import Arrival, Uploads
+
+SLOW = with_headers(tarfile.XHDTYPE, *[b"1" * 63_000] * 4)
+"""Within the limits on headers, `tarfile` takes a quadratic time for them."""
+
+
+def arrival(name: str, data: bytes) -> Arrival:
+    return Arrival(name, io.BytesIO(data), len(data))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_an_archive_that_takes_too_long_is_refused_and_other_threads_go_on(tmp_path: Path) -> None:
+    is_over = threading.Event()
+    uploads = Uploads(tmp_path, "local", Limits(seconds=0.5, total_bytes=1_000_000))
+    ticks: list[float] = []
+
+    def tick() -> None:
+        while not is_over.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        with pytest.raises(
+            BadUpload, match=r"^slow\.tgz: examining the archive takes more than .* s; it was not stored"
+        ):
+            uploads.receive([arrival("slow.tgz", SLOW)])
+    finally:
+        is_over.set()
+        thread.join()
+    assert max(after - before for before, after in pairwise(ticks)) < 1
+    assert uploads.all() == [] and not files_in(tmp_path)
+
+
+def test_an_archive_that_takes_too_much_memory_is_refused(tmp_path: Path) -> None:
+    uploads = Uploads(tmp_path, "local")
+    with pytest.raises(BadUpload, match=r"^a\.zip: examining the archive takes more memory than allowed; .*fewer"):
+        uploads.receive([arrival("a.zip", large_dictionary())])
+    assert not files_in(tmp_path)
+
+
+def test_progress_is_reported_while_an_archive_is_examined_and_adds_up(tmp_path: Path) -> None:
+    reported: list[int] = []
+    data = bytes(3_000_000)
+    Uploads(tmp_path, "local").receive([arrival("a.zip", zipped(("a.xplane.pb", data)))], reported.append)
+    assert sum(reported) == len(data)
+
+
+def test_what_progress_raises_ends_the_child_and_leaves_nothing(tmp_path: Path) -> None:
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Uploads(tmp_path, "local").receive([arrival("a.tgz", SLOW)], stop)
+    assert not files_in(tmp_path)
+    assert examine.members("a.tgz", write(tmp_path, tarred(PROFILE)), Limits(), lambda: None)
+
+
+def write(folder: Path, data: bytes) -> Path:
+    path = folder / "packed"
+    path.write_bytes(data)
+    return path
