@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.commands.text_table import TextColumn, render, terminal_width
 from tfcompare.export.csv import csv_text
+from tfcompare.text import lines_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +53,8 @@ def emit(
         text = json_text(shown)
     else:
         text = render(as_text(shown), terminal_width()) + "\n"
+    if sys.stdout.isatty():
+        text = lines_of(text)
     # Line by line: Python does not report a pipe that breaks during one large write.
     sys.stdout.writelines(text.splitlines(keepends=True))
     if len(shown) < len(frame):
@@ -85,5 +90,14 @@ def _plain(value: Any) -> Any:
 
 
 def note(message: str) -> None:
-    """Print a message for the reader on stderr."""
-    print(message, file=sys.stderr)
+    """Print a message for the reader on stderr, without control characters of what it quotes."""
+    print(lines_of(message), file=sys.stderr)
+
+
+def print_path(path: Path) -> None:
+    """Print a path for `$(…)` in a shell: exactly its bytes, except on a terminal."""
+    if sys.stdout.isatty():
+        print(text_of(str(path)))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(path) + b"\n")

@@ -1,0 +1,30 @@
+"""The headers that the server adds to every response."""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+CONTENT_SECURITY_POLICY = "frame-ancestors 'self'"
+"""No page of another origin can show the app in a frame, and so lead somebody's clicks."""
+
+
+class SecurityHeaders:
+    """Adds `Content-Security-Policy` to each response of `app`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+MIDDLEWARE = [Middleware(SecurityHeaders)]
