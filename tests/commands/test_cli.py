@@ -6,6 +6,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import os
 import socket
 import subprocess
@@ -20,7 +21,8 @@ from tests.xspace_builder import plane, space
 from tfcompare import cli, settings
 from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
-from tfcompare.commands.output import emit
+from tfcompare.commands.output import emit, json_text
+from tfcompare.commands.text_table import scale
 from tfcompare.errors import TfcompareError
 
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
@@ -73,8 +75,13 @@ def test_what_a_file_or_server_says_steers_no_terminal(tfcompare, monkeypatch: p
     status, out, err = tfcompare("runs", "logs")
     assert (status, out) == (2, "")
     assert err == "tfcompare: the server says \\x1b]0;evil\\x07\\u202e\\xff and more\n"
-    note("one \x1b[2J\ntwo")
     assert str(TfcompareError("one \x9b2J\ntwo")) == "one \\x9b2J\ntwo"
+
+
+def test_numbers_that_json_or_a_column_cannot_hold() -> None:
+    frame = pd.DataFrame({"a": [math.inf, 1.5], "b": [-math.inf, math.nan]})
+    assert json.loads(json_text(frame)) == [{"a": None, "b": None}, {"a": 1.5, "b": None}]
+    assert scale("", [math.inf, 1.0]).decimals == 0
 
 
 def test_a_terminal_gets_no_control_characters_in_any_format(

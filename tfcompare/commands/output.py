@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -74,8 +75,11 @@ def _at_least_0(text: str) -> int:
 
 
 def json_text(frame: pd.DataFrame) -> str:
-    """`frame` as a JSON list of records, one per line; missing values are null."""
-    columns = [frame[c].astype(object).where(frame[c].notna(), None) for c in frame.columns]
+    """`frame` as a JSON list of records, one per line; missing and infinite values are null."""
+    from pandas.api.types import is_float_dtype
+
+    finite = [cells.mask(cells.abs() == math.inf) if is_float_dtype(cells) else cells for _, cells in frame.items()]
+    columns = [cells.astype(object).where(cells.notna(), None) for cells in finite]
     records = [
         json.dumps(dict(zip(frame.columns, row, strict=True)), ensure_ascii=False, allow_nan=False, default=_plain)
         for row in zip(*columns, strict=True)

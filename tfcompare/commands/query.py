@@ -86,9 +86,6 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.format == "table" and answer.is_plan:
         sys.stdout.writelines(f"{lines_of(plan)}\n" for plan in frame.iloc[:, 1])
         return
-    if arguments.format == "json":  # which has no infinity
-        floats = frame.select_dtypes("float")
-        frame[floats.columns] = floats.mask(floats.abs() == float("inf"))
     emit(frame, argparse.Namespace(format=arguments.format, limit=0), as_text)
 
 

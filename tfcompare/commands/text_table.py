@@ -119,7 +119,7 @@ def scale(unit: str, values: Iterable[float]) -> Scale:
     for factor, name, decimals, from_value in _SCALES.get(unit, ()):
         if largest >= from_value:
             return Scale(factor, name, decimals)
-    return Scale(1.0, unit, 0 if all(_is_absent(v) or v == int(v) for v in values) else 2)
+    return Scale(1.0, unit, 0 if all(_is_absent(v) or not math.isfinite(v) or v == int(v) for v in values) else 2)
 
 
 _SCALES = {
