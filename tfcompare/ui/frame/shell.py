@@ -20,7 +20,7 @@ from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, sidebar, state
+from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_pair, settle, with_replicates
@@ -133,6 +133,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
         wish = replace(wish, places=())
     opened, refused = access.opened(settings, wish.places)
     complaints += map(as_markdown, refused)
+    remote_links.ask(settings, opened)
     wish = replace(wish, places=opened)
     result = search(settings, wish.places, (*home_uploads.places(settings), *capture_runs.places(settings)))
     wish, complaints = _with_usable_steps(wish, complaints)
