@@ -33,6 +33,15 @@ def test_a_text_that_a_spreadsheet_would_run_is_prefixed(start):
     assert for_spreadsheet(frame)["op_name"].tolist() == [f"'{start}1+1"]
 
 
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_column_that_a_query_names_like_a_formula_is_prefixed(start):
+    alias = f"{start}cmd|' /C calc'!A0"
+    frame = pd.DataFrame({alias: [1], "self": pd.Series(["=x"], dtype="str")})
+    assert pd.read_csv(io.BytesIO(spreadsheet_csv(frame))).columns.tolist() == [f"'{alias}", "self"]
+    assert b"".join(spreadsheet_csv_of([frame])) == spreadsheet_csv(frame)
+    assert list(for_spreadsheet(frame)) == [alias, "self"], "a page looks its columns up by their own names"
+
+
 def test_harmless_text_numbers_and_absent_cells_are_left_alone():
     frame = pd.DataFrame(
         {

@@ -84,6 +84,35 @@ def test_what_has_arrived_is_kept_for_the_next_try(web: Web, cache_folder: Path)
     assert web.ranges[-1] == "bytes=500000-"
 
 
+def test_a_server_that_sends_a_few_bytes_a_second_is_given_up_and_what_has_arrived_is_kept(
+    web: Web, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.has_ranges, web.trickles = True, True
+    place = serve(web)
+    monkeypatch.setattr(downloading, "PACE_S", 0.1)
+    with pytest.raises(NotFetched) as caught:
+        tfc.load(place)
+    assert str(caught.value).startswith(f"{place}: the server sent ")
+    assert str(caught.value).endswith(
+        " B within 0.1 s, where at least 1.00 MB were expected; what has arrived is kept: try again to go on from there"
+    )
+    assert web.asked.count("GET /vm.xplane.pb") == 1, "not tried again at once"
+    assert names(cache_folder) == ["xplane.pb.part"]
+    web.trickles = False
+    assert tfc.load(place).content_id == tfc.load(PROFILE).content_id
+    assert web.ranges
+
+
+def test_a_download_that_takes_too_long_is_interrupted(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.trickles = True
+    place = serve(web)
+    monkeypatch.setattr(downloading, "DOWNLOAD_S", 0.2)
+    monkeypatch.setattr("tfcompare.sources.remote.web.DOWNLOAD_S", 0.2)
+    with pytest.raises(NotFetched, match=r"broke off after .* B of 1\.57 MB; what has arrived is kept"):
+        tfc.load(place)
+    assert web.asked.count("GET /vm.xplane.pb") == 1
+
+
 def test_a_server_without_ranges_is_asked_from_the_start(web: Web) -> None:
     web.breaks_after = [500_000]
     assert tfc.load(serve(web)).content_id == tfc.load(PROFILE).content_id
