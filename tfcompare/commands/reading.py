@@ -214,7 +214,9 @@ def progress(message: str) -> None:
 
 def note_if_compiling() -> None:
     """Note that reading the first profile will take longer because the reader must be compiled."""
-    from tfcompare.xspace import reader
+    from tfcompare.xspace import compilation, reader
 
+    if why := compilation.why_uncached():
+        note(f"note: {why}; name a folder of your own in NUMBA_CACHE_DIR")
     if reader.needs_compilation():
         note(f"compiling the reader, once: about {reader.EXPECTED_SECONDS} seconds")

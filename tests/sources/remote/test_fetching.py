@@ -307,6 +307,20 @@ def test_copies_are_the_users_alone(memory: Any, cache_folder: Path) -> None:
     assert all(path.stat().st_mode & 0o077 == 0 for path in cache_folder.iterdir())
 
 
+def test_a_folder_that_others_can_write_to_gets_and_gives_no_copy(memory: Any, cache_folder: Path) -> None:
+    memory.pipe_file("/b/vm.xplane.pb", DATA)
+    tfc.load(URL)
+    (copy,) = cache_folder.iterdir()
+    copy.write_bytes(next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes())
+    cache_folder.chmod(0o777)
+    run = tfc.load(URL)
+    assert run.content_id == tfc.load(PROFILE).content_id
+    assert run.remarks[-1] == (
+        f"copies of remote files are not kept in {cache_folder} (other users can write to it); name a folder of your "
+        "own in TFCOMPARE_FETCHED"
+    )
+
+
 @pytest.mark.parametrize("damage", [lambda data: data[:1000], lambda _: b"", lambda data: b"\xff" * len(data)])
 def test_a_copy_that_was_damaged_is_fetched_anew(memory: Any, damage: Callable[[bytes], bytes]) -> None:
     memory.pipe_file("/b/vm.xplane.pb", DATA)
