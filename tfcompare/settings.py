@@ -11,7 +11,7 @@ Options take precedence over environment variables:
 | `TFCOMPARE_DATA` | | folder for uploads and captures | the user's data folder |
 | `TFCOMPARE_CACHE_MB` | | memory for loaded runs, in megabytes; runs being compared are always retained | 1024 |
 | `TFCOMPARE_UPLOAD_MB` | | size limit of one upload when expanded, in megabytes | 8192 |
-| `TFCOMPARE_QUERY_MB` | | memory limit of one query, in megabytes | 1024 |
+| `TFCOMPARE_QUERY_MB` | | memory limit of `tfcompare query`, in megabytes; each query on the page gets half | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
 | `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |

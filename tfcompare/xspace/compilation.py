@@ -72,6 +72,7 @@ def _compiled(function: F, *, forceinline: bool = False) -> F:
     except RuntimeError:  # numba has no writable cache folder
         pass
     else:
-        if not hasattr(cached, "stats") or _is_private(Path(cached.stats.cache_path)):  # no stats: numba is disabled
+        is_plain = not hasattr(cached, "stats")  # numba is disabled
+        if is_plain or _is_private(Path(str(cached.stats.cache_path))):
             return cast(F, cached)
     return cast(F, numba.njit(nogil=True, forceinline=forceinline)(function))

@@ -138,9 +138,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
     remote_links.ask(settings, opened)
     wish = replace(wish, places=opened)
     if why := why_not_private(settings.data_folder):
-        complaints.append(
-            as_markdown(f"{settings.data_folder}: uploads and captures in it are not shown, since {why}.")
-        )
+        complaints.append(f"{as_code(str(settings.data_folder))}: uploads and captures are not shown, since {why}.")
         stored_here: tuple[Path, ...] = ()
     else:
         stored_here = (*home_uploads.places(settings), *capture_runs.places(settings))

@@ -63,7 +63,7 @@ def section(settings: Settings) -> None:
     """The part of the home page that accepts uploads, reports on the last one, and lists the stored ones."""
     st.subheader("Upload")
     if why := why_not_private(settings.data_folder):
-        st.caption(f"Nothing can be uploaded: {as_markdown(why)}, the folder in `TFCOMPARE_DATA`.")
+        st.caption(f"Nothing can be uploaded, since the folder for uploads is not safe: {why}.")
         return
     store = mine(settings)
     if message := st.session_state.get(_MESSAGE):
