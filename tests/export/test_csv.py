@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 
@@ -40,6 +41,11 @@ def test_a_column_that_a_query_names_like_a_formula_is_prefixed(start):
     assert pd.read_csv(io.BytesIO(spreadsheet_csv(frame))).columns.tolist() == [f"'{alias}", "self"]
     assert b"".join(spreadsheet_csv_of([frame])) == spreadsheet_csv(frame)
     assert list(for_spreadsheet(frame)) == [alias, "self"], "a page looks its columns up by their own names"
+
+
+def test_a_carriage_return_in_a_text_begins_no_row():
+    text = spreadsheet_csv(pd.DataFrame({"op_name": pd.Series(["a\r=cmd()"], dtype="str")})).decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [["op_name"], ["a\r=cmd()"]]
 
 
 def test_harmless_text_numbers_and_absent_cells_are_left_alone():

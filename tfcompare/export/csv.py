@@ -14,9 +14,9 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet may execute a text cell that begins with one of these."""
 
 
-def csv_text(frame: pd.DataFrame) -> str:
+def csv_text(frame: pd.DataFrame, line_end: str = "\n") -> str:
     """`frame` as CSV: its own column names, one line per row, times in UTC."""
-    return frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+    return frame.to_csv(index=False, lineterminator=line_end, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
@@ -49,7 +49,8 @@ def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
 
 
 def _spreadsheet_text(frame: pd.DataFrame) -> str:
-    return csv_text(for_spreadsheet(frame).rename(columns=defused))
+    # Texts with a carriage return are only quoted if lines end with one; else what follows it would begin a row.
+    return csv_text(for_spreadsheet(frame).rename(columns=defused), "\r\n")
 
 
 def gzipped(parts: Iterable[bytes]) -> bytes:
