@@ -1,6 +1,14 @@
 """Home: choose a baseline and the runs to compare with it."""
 
-from tfcompare import ui
-from tfcompare.ui.pages import home
+from streamlit.starlette import App
 
-home.show(ui.setup("Compare profile runs", needs="runs"))
+from tfcompare.ui.frame.middleware import MIDDLEWARE
+
+app = App(__file__, middleware=MIDDLEWARE)
+"""What `streamlit run` serves: this script, and those in `pages/`."""
+
+if __name__ == "__main__":
+    from tfcompare import ui
+    from tfcompare.ui.pages import home
+
+    home.show(ui.setup("Compare profile runs", needs="runs"))

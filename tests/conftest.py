@@ -54,6 +54,14 @@ def pytest_unconfigure() -> None:
     shutil.rmtree(_DATA, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def main_module() -> Generator[None]:
+    """Streamlit leaves the page that it ran last as `__main__`, which processes started by a later test would run."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
+
+
 @pytest.fixture
 def tfcompare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     """Runs a command; returns exit status, stdout and stderr."""

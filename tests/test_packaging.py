@@ -63,7 +63,7 @@ def test_serve_finds_the_app_of_the_wheel(wheel: zipfile.ZipFile, tmp_path: Path
     wheel.extractall(tmp_path)
     script = (
         "from pathlib import Path\nfrom tfcompare import settings\nfrom tfcompare.commands import serve\n"
-        "print(settings.app_folder())\nprint(serve.command_line([], None)[3])\nprint(settings.sample_runs().is_dir())"
+        "print(settings.app_folder())\nprint(serve.command_line([], None)[4])\nprint(settings.sample_runs().is_dir())"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     folder = tmp_path / "tfcompare" / "_app"

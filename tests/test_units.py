@@ -107,3 +107,16 @@ def test_a_time_keeps_three_digits(us):
     factor = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6}[unit]
     assert float(number.replace(",", "")) * factor == pytest.approx(us, rel=5.1e-3)
     assert units.format_time_us(-us) == f"−{units.format_time_us(us)}"
+
+
+@pytest.mark.parametrize("number", [1e308, -1e308, math.inf, -math.inf, math.nan, 5e-324, -0.0, 2.0**63])
+def test_every_number_has_a_text(number: float) -> None:
+    plain = (units.format_count, units.format_ratio, units.format_percent, units.format_percent_change, units.format_ms)
+    texts = [one(number) for one in plain]
+    for unit in ("µs", "ms", "bytes", "bytes/s", ""):
+        texts += [units.format_value(number, unit), units.format_delta(number, unit)]
+    assert all(texts) and not [text for text in texts if "inf" in text or "nan" in text]
+
+
+def test_a_share_too_large_for_percents_is_infinite() -> None:
+    assert (units.format_percent(1e308), units.format_percent(-1e308)) == ("∞ %", "−∞ %")

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from tfcompare import __version__
 from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.text import close_matches, did_you_mean
+from tfcompare.text import close_matches, did_you_mean, text_of
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -93,5 +93,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report_error(message: str) -> int:
-    print(f"tfcompare: {' '.join(message.split())}", file=sys.stderr)
+    print(f"tfcompare: {text_of(' '.join(message.split()))}", file=sys.stderr)
     return BAD_INPUT

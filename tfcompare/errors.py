@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from tfcompare.text import lines_of
+
 _MAX_NAME_LENGTH = 200
 
 
 class TfcompareError(Exception):
-    """Base class of all errors that tfcompare raises on purpose; its text is one clear sentence."""
+    """Base class of all errors that tfcompare raises on purpose; its text is one clear sentence.
+
+    The text is printable whatever it quotes: names of files, and what a server, a profile or a database answered.
+    """
+
+    def __str__(self) -> str:
+        return lines_of(super().__str__())
 
 
 class NoSuchPlace(TfcompareError):

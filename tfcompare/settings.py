@@ -14,7 +14,7 @@ Options take precedence over environment variables:
 | `TFCOMPARE_USER_UPLOADS_MB` | | size limit of one user's stored uploads, in megabytes | 16384 |
 | `TFCOMPARE_UPLOADS_MB` | | size limit of all users' stored uploads, in megabytes | 32768 |
 | `TFCOMPARE_ARRIVING_MB` | | memory for files while browsers upload them, in megabytes; one browser gets half | 4096 |
-| `TFCOMPARE_QUERY_MB` | | memory limit of one query, in megabytes | 1024 |
+| `TFCOMPARE_QUERY_MB` | | memory limit of `tfcompare query`, in megabytes; each query on the page gets half | 1024 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
 | `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |

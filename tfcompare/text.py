@@ -15,6 +15,11 @@ def text_of(name: str) -> str:
     return name if name.isprintable() else "".join(c if c.isprintable() else _escaped(c) for c in name)
 
 
+def lines_of(text: str) -> str:
+    """As `text_of`, for a text of several lines: line breaks stay."""
+    return "\n".join(map(text_of, text.split("\n")))
+
+
 def _escaped(character: str) -> str:
     code = ord(character)
     if 0xDC80 <= code <= 0xDCFF:  # how os.fsdecode represents a byte that it cannot decode

@@ -92,8 +92,6 @@ def format_percent(share: float | None) -> str:
     number = _number(share)
     if number is None:
         return MISSING
-    if math.isinf(number):
-        return _signed("∞ %", number)
     return _signed(f"{_three(abs(number) * 100)} %", number)
 
 
@@ -160,7 +158,9 @@ def _round_three(size: float) -> float:
 
 
 def _three(size: float) -> str:
-    """Three significant digits without an exponent, more if the whole part has more."""
+    """Three significant digits without an exponent, more if the whole part has more; `∞` for infinity."""
+    if math.isinf(size):
+        return "∞"
     size = _round_three(size) if abs(size) < 1000 else size
     if size == 0:
         return "0"

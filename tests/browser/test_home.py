@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.request import urlopen
+
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Serve, click_table, opened, query, settled, table_texts
@@ -16,6 +18,12 @@ HEADLINE = "[data-testid=stMain] h4"
 
 def row_of(page: Page, name: str) -> int:
     return next(i for i, cells in enumerate(table_texts(page)) if name in cells)
+
+
+def test_no_other_origin_can_show_the_app_in_a_frame(samples_url: str) -> None:
+    for path in ("", "Overview", "_stcore/health"):
+        with urlopen(f"{samples_url}/{path}") as answer:
+            assert answer.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
 
 
 def test_the_choice_is_made_in_the_table_stands_in_the_address_and_can_be_gone_back_on(

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
+import math
+import os
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
+from tests.xspace_builder import plane, space
 from tfcompare import cli, settings
 from tfcompare.commands import serve
 from tfcompare.commands.diff import diffable
+from tfcompare.commands.output import emit, json_text
+from tfcompare.commands.text_table import scale
+from tfcompare.errors import TfcompareError
 
 BASELINE = str(SAMPLE_RUNS["filters_512_128"])
 CANDIDATE = str(SAMPLE_RUNS["filters_16_8"])
@@ -45,6 +53,45 @@ def test_runs_says_in_full_what_is_wrong(tfcompare, tmp_path: Path) -> None:
     last = out.splitlines()[-1]
     assert status == 0
     assert f"{tmp_path / 'vm.xplane.pb'}: is empty (0 bytes)" in last
+
+
+@pytest.mark.parametrize("format", ["table", "csv", "json"])
+def test_runs_lists_a_folder_whose_name_is_not_utf_8(tfcompare, tmp_path: Path, format: str) -> None:
+    folder = tmp_path / os.fsdecode(b"a\xff\x1b[2J")
+    folder.mkdir()
+    (folder / os.fsdecode(b"h\xfe.xplane.pb")).write_bytes(space(plane("/host:CPU")))
+    (tmp_path / os.fsdecode(b"empty\xff.xplane.pb")).touch()
+    status, out, _ = tfcompare("runs", str(tmp_path), "--format", format)
+    assert status == 0
+    assert "\x1b" not in out and out.encode()
+    assert rf"{tmp_path}/a\xff\x1b[2J" in out.replace("\\\\", "\\")
+
+
+def test_what_a_file_or_server_says_steers_no_terminal(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(*_: object) -> None:
+        raise TfcompareError("the server says \x1b]0;evil\x07\u202e\udcff\nand more")
+
+    monkeypatch.setattr("tfcompare.sources.logdir.find_runs", answer)
+    status, out, err = tfcompare("runs", "logs")
+    assert (status, out) == (2, "")
+    assert err == "tfcompare: the server says \\x1b]0;evil\\x07\\u202e\\xff and more\n"
+    assert str(TfcompareError("one \x9b2J\ntwo")) == "one \\x9b2J\ntwo"
+
+
+def test_numbers_that_json_or_a_column_cannot_hold() -> None:
+    frame = pd.DataFrame({"a": [math.inf, 1.5], "b": [-math.inf, math.nan]})
+    assert json.loads(json_text(frame)) == [{"a": None, "b": None}, {"a": 1.5, "b": None}]
+    assert scale("", [math.inf, 1.0]).decimals == 0
+
+
+def test_a_terminal_gets_no_control_characters_in_any_format(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame({"op_name": ["\x1b[2J\x9b"]})
+    for format, is_terminal, expected in (("csv", True, "\\x1b[2J\\x9b"), ("csv", False, "\x1b[2J\x9b")):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda is_terminal=is_terminal: is_terminal)
+        emit(frame, argparse.Namespace(format=format, limit=0), lambda _: [])
+        assert capsys.readouterr().out == f"op_name\n{expected}\n"
 
 
 def test_runs_as_json_has_full_precision_and_nulls(tfcompare, tmp_path: Path) -> None:
@@ -335,8 +382,9 @@ def test_serve_hands_paths_and_port_on_to_streamlit() -> None:
     words = serve.command_line([Path("logs/a"), Path("-odd")], 8600)
     assert words[1] == "-P"
     assert Path(words[2]).is_file()
-    assert Path(words[3]).name == "app.py"
-    assert words[4:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
+    assert words[3] == "run"
+    assert Path(words[4]).name == "app.py"
+    assert words[5:] == ["--server.port", "8600", "--", "logs/a", "./-odd"]
 
 
 def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path) -> None:
@@ -372,7 +420,7 @@ def test_serve_on_a_port_that_is_taken_says_what_to_do(tfcompare, no_server: lis
         )
     assert no_server == []
     tfcompare("serve", "--port", str(port))
-    assert [words[4:6] for words in no_server] == [["--server.port", str(port)]]
+    assert [words[5:7] for words in no_server] == [["--server.port", str(port)]]
 
 
 def test_serve_looks_at_the_port_of_the_address_that_it_will_listen_on(

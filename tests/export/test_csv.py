@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 
@@ -31,6 +32,20 @@ def test_names_numbers_and_absent_cells():
 def test_a_text_that_a_spreadsheet_would_run_is_prefixed(start):
     frame = pd.DataFrame({"op_name": pd.Series([f"{start}1+1"], dtype="str")})
     assert for_spreadsheet(frame)["op_name"].tolist() == [f"'{start}1+1"]
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_column_that_a_query_names_like_a_formula_is_prefixed(start):
+    alias = f"{start}cmd|' /C calc'!A0"
+    frame = pd.DataFrame({alias: [1], "self": pd.Series(["=x"], dtype="str")})
+    assert pd.read_csv(io.BytesIO(spreadsheet_csv(frame))).columns.tolist() == [f"'{alias}", "self"]
+    assert b"".join(spreadsheet_csv_of([frame])) == spreadsheet_csv(frame)
+    assert list(for_spreadsheet(frame)) == [alias, "self"], "a page looks its columns up by their own names"
+
+
+def test_a_carriage_return_in_a_text_begins_no_row():
+    text = spreadsheet_csv(pd.DataFrame({"op_name": pd.Series(["a\r=cmd()"], dtype="str")})).decode("utf-8-sig")
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [["op_name"], ["a\r=cmd()"]]
 
 
 def test_harmless_text_numbers_and_absent_cells_are_left_alone():

@@ -35,6 +35,12 @@ def tiny(*events: Event) -> bytes:
     return space(plane("/host:CPU", line("thread", *events)))
 
 
+@pytest.mark.parametrize("value", [1e308, -1e308, float("inf"), float("nan"), -1, 2])
+def test_a_fragmentation_that_is_no_share_is_not_recorded(value: float) -> None:
+    timeline = timeline_of(tiny(allocate(1, 10, fragmentation=value), allocate(2, 9, fragmentation=1.0)))
+    assert timeline["fragmentation"].fillna(-1).to_list() == [-1.0, 1.0]
+
+
 def timeline_of(data: bytes) -> pd.DataFrame:
     return memory_timeline(events_of(parse(data)), HOST)
 

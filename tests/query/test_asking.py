@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from time import monotonic
+from time import monotonic, sleep
 
 import pandas as pd
 import pyarrow as pa
@@ -130,18 +132,63 @@ def test_a_query_that_eats_memory_ends_with_duckdbs_error(sql: str) -> None:
 
 def test_a_query_that_takes_too_long_is_stopped() -> None:
     since = monotonic()
-    sentence = failed("SELECT sum(a.range * b.range) FROM range(10000000) a, range(1000000) b", seconds=1)
+    sentence = failed(SLOW, seconds=1)
     assert sentence == "The query was stopped after 1 s, the most that one may take."
     assert monotonic() - since < 5
 
 
 def test_a_query_can_be_stopped() -> None:
-    query = Asked("SELECT sum(a.range * b.range) FROM range(10000000) a, range(1000000) b", Tables(), Limits())
+    query = Asked(SLOW, Tables(), Limits())
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(query.answer)
         query.stop()
         with pytest.raises(QueryFailed, match=r"^The query was stopped\.$"):
             answer.result(timeout=20)
+
+
+SLOW = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(1000000) b"
+
+
+def test_a_quick_query_is_answered_while_two_slow_ones_run() -> None:
+    slow = [Asked(SLOW, Tables(), Limits()) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(query.answer) for query in slow]
+        try:
+            wait_until(lambda: all(query._process is not None for query in slow))
+            since = monotonic()
+            assert asked("SELECT 1 AS one").named()["one"].tolist() == [1]
+            took_s = monotonic() - since
+            assert not any(one.done() for one in running)
+        finally:
+            for query in slow:
+                query.stop()
+    assert took_s < 10, "it takes what starting a process takes, not what the others take"
+
+
+def test_a_query_for_which_there_is_no_turn_waits_a_while_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = threading.BoundedSemaphore(1)
+    monkeypatch.setattr(asking, "_turns", turns)
+    monkeypatch.setattr(asking, "_TURN_S", 0.01)
+    with turns:
+        assert failed("SELECT 1", waiting_seconds=0.05) == (
+            "4 other queries are running, the most at a time, and none of them ended within 0.05 s. "
+            "Run yours again in a moment."
+        )
+        query = Asked("SELECT 1 AS one", Tables(), Limits(waiting_seconds=60))
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(query.answer)
+            wait_until(lambda: query.is_waiting)
+            turns.release()
+            assert answer.result(60).named()["one"].tolist() == [1]
+            assert not query.is_waiting
+            turns.acquire()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = monotonic() + 30
+    while not condition():
+        assert monotonic() < until
+        sleep(0.01)
 
 
 def test_a_crash_costs_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

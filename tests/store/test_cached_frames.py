@@ -65,6 +65,28 @@ def packs(store: Path) -> list[Path]:
     return sorted(store.rglob("*.pack"))
 
 
+def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(
+    store: Path, profile: Path, read_anew: list[str]
+) -> None:
+    opened(profile)
+    before = sorted(store.rglob("*"))
+    store.chmod(0o777)
+    cached_frames._frame_cache_in.cache_clear()
+    opened(profile)
+    assert read_anew == ["vm.xplane.pb"] * 2
+    other = Path(shutil.copy(profile, profile.parent / "other.xplane.pb"))
+    opened(other)
+    assert sorted(store.rglob("*")) == before
+    (message,) = here().messages
+    assert message.startswith(f"{store}: what is read cannot be kept there (other users can write to it), so")
+    cached_frames._frame_cache_in.cache_clear()
+
+
+def test_the_cache_is_the_users_alone(store: Path, profile: Path) -> None:
+    opened(profile)
+    assert store.stat().st_mode & 0o077 == 0
+
+
 @pytest.mark.usefixtures("store")
 def test_the_second_time_a_profile_is_not_read(profile: Path, read_anew: list[str]) -> None:
     first, second = opened(profile), opened(profile)

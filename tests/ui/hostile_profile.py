@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
 
-EVIL = "=cmd()<img src=x>\n\n![i](//evil.test/i.png) `c` [l](//evil.test) <script>alert(1)</script> $x$\0"
+EVIL = (
+    "=cmd()<img src=x>\n\n![i](//evil.test/i.png) `c` [l](//evil.test) <script>alert(1)</script> $x$ "
+    "https://evil.test www.evil.test\0"
+)
 LAUNCH = "regs:16 shm:0 grid:1,1,1 block:64,1,1"
 
 

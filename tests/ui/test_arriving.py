@@ -8,9 +8,10 @@ from multiprocessing.pool import ThreadPool
 from typing import Any
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from tfcompare.ui.frame import arriving
-from tfcompare.ui.frame.arriving import LimitArriving, Message, Receive, Scope, Send
+from tfcompare.ui.frame.arriving import LimitArriving
 
 MB = 1_000_000
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
 
+AUTOLINK = re.compile(r"(https?://|www(?=\.))[-.\w]+", re.IGNORECASE)
+"""What GitHub's Markdown, which Streamlit shows, makes a link of in any text that is no code."""
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("[1-6]_*.py"))
 
 
@@ -66,7 +70,9 @@ def live_parts(text: str) -> list[str]:
     return [
         token.type
         for token in found
-        if "html" in token.type or "evil" in str(token.attrs.get("src", "")) + str(token.attrs.get("href", ""))
+        if "html" in token.type
+        or (token.type == "text" and AUTOLINK.search(token.content))
+        or "evil" in str(token.attrs.get("src", "")) + str(token.attrs.get("href", ""))
     ]
 
 
@@ -103,6 +109,25 @@ def test_a_broken_run_leaves_the_others_usable(places: Path) -> None:
     assert "2.0× slower" in "\n".join(markdown_of(overview))
     with pytest.raises(TfcompareError, match="breaks off"):
         load(places / "broken")
+
+
+def test_a_run_in_a_folder_whose_name_is_not_utf_8_is_listed_and_linked_by_an_escaped_name(tmp_path: Path) -> None:
+    logs = Path(os.fsdecode(os.fsencode(tmp_path) + b"/logs\xfe"))
+    for name, scale in ((b"a\xff", 1), (b"b\x1b[31m", 2)):
+        folder = logs / "plugins" / "profile" / os.fsdecode(name)
+        folder.mkdir(parents=True)
+        (folder / os.fsdecode(b"vm\xfd.xplane.pb")).write_bytes(hostile(scale))
+    pair = {"baseline": r"logs\xfe/plugins/profile/a\xff", "candidate": r"logs\xfe/plugins/profile/b\x1b[31m"}
+    with settings.override(Settings(places=(logs,))):
+        home = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90).run()
+        assert not home.exception and not home.error
+        assert home.dataframe[0].value["name"].tolist() == [r"b\x1b[31m", r"a\xff"]
+        assert {name: home.query_params[name] for name in pair} == pair
+        overview = AppTest.from_file(str(ROOT / "pages" / "1_Overview.py"), default_timeout=90)
+        overview.query_params.update(pair)
+        overview.run()
+        assert not overview.exception and not overview.error
+        assert "2.0× slower" in "\n".join(markdown_of(overview))
 
 
 def test_cells_that_a_spreadsheet_would_run_are_quoted(places: Path) -> None:

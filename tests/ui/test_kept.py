@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,18 @@ from tfcompare import settings
 from tfcompare.settings import Settings
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.ui.frame.loading import _run_cache
+
+
+def test_a_data_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(SAMPLE_RUNS["filters_16_8"], data / "captures" / "planted")
+    data.chmod(0o777)
+    with settings.override(Settings(places=(SAMPLE_RUNS["filters_512_128"],), data=data)):
+        home = AppTest.from_file(str(ROOT / "app.py"), default_timeout=90).run()
+    assert not home.exception
+    assert "are not shown, since other users can write to it" in home.error[0].value
+    assert len(home.dataframe[0].value) == 1
+    assert not home.get("file_uploader")
 
 
 def test_a_store_that_takes_nothing_is_told_beside_a_page_that_works(

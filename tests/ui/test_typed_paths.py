@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,16 @@ def test_a_typed_path_below_a_root_is_opened_and_one_outside_is_not(fenced_home:
         fenced_home.text_input(key="tfcompare.path").set_value(way).run()
         assert "nothing else may be opened here" in errors(fenced_home)
         assert fenced_home.query_params["dir"] == str(yard / "root" / "runs")
+
+
+def test_a_place_whose_name_is_not_utf_8_is_refused_in_a_sentence(fenced_home: AppTest, yard: Path) -> None:
+    target = yard / "root" / os.fsdecode(b"\xff")
+    shutil.copytree(SAMPLE_RUNS["filters_16_8"], target)
+    (yard / "root" / "plain").symlink_to(target, target_is_directory=True)
+    fenced_home.query_params["dir"] = "plain"
+    fenced_home.run()
+    assert not fenced_home.exception
+    assert "a link cannot contain a name that is not UTF" in errors(fenced_home)
 
 
 def test_a_link_leads_nowhere_outside(fenced_home: AppTest, yard: Path) -> None:

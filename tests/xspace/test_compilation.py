@@ -14,6 +14,7 @@ import pytest
 
 import tfcompare
 from tests.profiles import CORPUS, CORPUS_RUNS, run_path
+from tfcompare.xspace import compilation
 
 TELL = """
     import json
@@ -71,6 +72,62 @@ def test_compiled_once_and_cached_for_the_user_where_the_package_cannot_be_writt
     for expected in ((True, 1, False), (False, 1, False)):
         told = tell(PYTHONPATH=str(package), NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(cache), HOME=str(tmp_path))
         assert told == expected
+
+
+ONE_LOOP = """
+from tfcompare.xspace.compilation import compiled, survives_full_disk
+
+@compiled
+def inner(x):
+    return x + 1
+
+@compiled
+def outer(x):
+    return inner(x) + inner(1.5 * x)
+
+@survives_full_disk
+def call(x):
+    return outer(x)
+"""
+
+
+@pytest.fixture
+def loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a module `loops` with a folder for its cache."""
+    (tmp_path / "loops.py").write_text(ONE_LOOP)
+    (tmp_path / "__pycache__").mkdir(mode=0o700)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "loops", raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("mode", "is_used"), [(0o700, True), (0o777, False)])
+def test_compiled_code_is_kept_only_where_nobody_else_can_write(loops: Path, mode: int, is_used: bool) -> None:
+    folder = loops / "__pycache__"
+    folder.chmod(mode)
+    from loops import outer
+
+    assert outer.stats.cache_path == (str(folder) if is_used else None)
+    assert (f"{folder}: compiled code is not kept there" in compilation.why_uncached()) != is_used
+
+
+def test_a_disk_that_is_full_costs_only_the_cache(loops: Path) -> None:
+    script = """
+        import resource
+        import loops
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))  # every write to a file fails
+        try:
+            loops.outer(1)
+        except OSError:
+            print(loops.call(1), loops.call(2.0), end="")
+    """
+    package = Path(tfcompare.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", textwrap.dedent(script)],
+        env={**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{loops}"}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4.5 7.0", "")
+    assert not list(loops.rglob("*.nbi"))
 
 
 def test_read_without_compiling() -> None:

@@ -15,7 +15,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.output import note
+from tfcompare.commands.output import note, print_path
 from tfcompare.commands.reading import note_if_compiling
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_ms
@@ -91,11 +91,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise TfcompareError(f"--repeat {arguments.repeat}: expected a number from 1 to {MAX_REPEATS}")
     folder = _folder(arguments.logdir)
     if arguments.repeat == 1:
-        print(_record(request, folder, name))
+        print_path(_record(request, folder, name))
         return 0
     for number in range(1, arguments.repeat + 1):
         _record(request, folder / name, f"run-{number}")
-    print(folder / name)
+    print_path(folder / name)
     return 0
 
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.commands.text_table import TextColumn, printable, render, terminal_width, text_column
+from tfcompare.commands.text_table import TextColumn, render, terminal_width, text_column
+from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
 
 if TYPE_CHECKING:
@@ -31,10 +32,10 @@ def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
         TextColumn("change", [change(f) for f in found], is_number=True),
         TextColumn("95 % interval", [interval(f) for f in found], is_number=True),
     ]
-    lines = [f"{printable(names[1])} against {printable(names[0])}: {result(findings, is_passed)}", ""]
+    lines = [f"{text_of(names[1])} against {text_of(names[0])}: {result(findings, is_passed)}", ""]
     lines += [render(columns, terminal_width()), ""]
-    lines += [f"{printable(', '.join(of))}: {printable(reason)}" for reason, of in findings_by_basis(found).items()]
-    lines += [f"note: {printable(note)}" for note in findings.notes]
+    lines += [f"{text_of(', '.join(of))}: {text_of(reason)}" for reason, of in findings_by_basis(found).items()]
+    lines += [f"note: {text_of(note)}" for note in findings.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -170,7 +171,7 @@ def _number(value: float) -> float | None:
 
 def _code(text: str) -> str:
     """`text` from a file or command line as Markdown code."""
-    return "`" + printable(text).replace("`", "'") + "`"
+    return "`" + text_of(text).replace("`", "'") + "`"
 
 
 def _cell(text: str) -> str:
@@ -180,4 +181,4 @@ def _cell(text: str) -> str:
 
 def _escape_markdown(text: str) -> str:
     """`text` with Markdown's special characters escaped."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in printable(text))
+    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in text_of(text))

@@ -19,6 +19,7 @@ from tfcompare.commands.pairs import add_pairs, read_pairs
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.export.csv import csv_text
+from tfcompare.text import lines_of
 from tfcompare.units import format_percent
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _capture_notes(comparison: Comparison) -> list[str]:
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     name = arguments.table or DEFAULT_TABLE
     if arguments.format == "table":
-        print("\n".join(preamble(comparison, name, OCCURRENCE if _is_per_occurrence(name, arguments) else "")) + "\n")
+        per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
+        print(lines_of("\n".join(preamble(comparison, name, per)) + "\n"))
     emit(_rows(comparison, name, arguments), arguments, lambda shown: as_text(shown, schema.table(name)))
 
 

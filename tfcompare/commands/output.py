@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfcompare.commands.text_table import TextColumn, render, terminal_width
 from tfcompare.export.csv import csv_text
+from tfcompare.text import lines_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +54,8 @@ def emit(
         text = json_text(shown)
     else:
         text = render(as_text(shown), terminal_width()) + "\n"
+    if sys.stdout.isatty():
+        text = lines_of(text)
     # Line by line: Python does not report a pipe that breaks during one large write.
     sys.stdout.writelines(text.splitlines(keepends=True))
     if len(shown) < len(frame):
@@ -69,8 +75,11 @@ def _at_least_0(text: str) -> int:
 
 
 def json_text(frame: pd.DataFrame) -> str:
-    """`frame` as a JSON list of records, one per line; missing values are null."""
-    columns = [frame[c].astype(object).where(frame[c].notna(), None) for c in frame.columns]
+    """`frame` as a JSON list of records, one per line; missing and infinite values are null."""
+    from pandas.api.types import is_float_dtype
+
+    finite = [cells.mask(cells.abs() == math.inf) if is_float_dtype(cells) else cells for _, cells in frame.items()]
+    columns = [cells.astype(object).where(cells.notna(), None) for cells in finite]
     records = [
         json.dumps(dict(zip(frame.columns, row, strict=True)), ensure_ascii=False, allow_nan=False, default=_plain)
         for row in zip(*columns, strict=True)
@@ -85,5 +94,14 @@ def _plain(value: Any) -> Any:
 
 
 def note(message: str) -> None:
-    """Print a message for the reader on stderr."""
-    print(message, file=sys.stderr)
+    """Print a message for the reader on stderr, without control characters of what it quotes."""
+    print(lines_of(message), file=sys.stderr)
+
+
+def print_path(path: Path) -> None:
+    """Print a path for `$(…)` in a shell: exactly its bytes, except on a terminal."""
+    if sys.stdout.isatty():
+        print(text_of(str(path)))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(path) + b"\n")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import FORMATS, emit, note
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs_below
-from tfcompare.commands.text_table import TextColumn, number_column, printable, text_column
+from tfcompare.commands.text_table import TextColumn, number_column, text_column
+from tfcompare.text import lines_of, text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         answer = ask(arguments.sql, tables, limits)
     except QueryFailed as error:
-        note("\n".join(map(printable, f"tfcompare: {error}".split("\n"))))
+        note(f"tfcompare: {error}")
         return BAD_QUERY
     _print(answer, arguments)
     if answer.cut:
@@ -83,17 +84,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     frame = answer.named()
     if arguments.format == "table" and answer.is_plan:
-        sys.stdout.writelines(f"{printable(line)}\n" for plan in frame.iloc[:, 1] for line in plan.split("\n"))
+        sys.stdout.writelines(f"{lines_of(plan)}\n" for plan in frame.iloc[:, 1])
         return
-    if arguments.format == "json":  # which has no infinity
-        floats = frame.select_dtypes("float")
-        frame[floats.columns] = floats.mask(floats.abs() == float("inf"))
     emit(frame, argparse.Namespace(format=arguments.format, limit=0), as_text)
 
 
 def as_text(frame: pd.DataFrame) -> list[TextColumn]:
     """The columns for a terminal, with the names and units of the query."""
-    return [_column(printable(name), frame[name]) for name in frame.columns]
+    return [_column(text_of(name), frame[name]) for name in frame.columns]
 
 
 def _column(header: str, values: pd.Series) -> TextColumn:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from tfcompare import settings
 from tfcompare.commands.output import note
-from tfcompare.commands.text_table import printable
 from tfcompare.errors import NoRuns
 from tfcompare.sources.remote.places import shown
 from tfcompare.sources.step_choice import StepChoice, step_choice
+from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -190,7 +190,10 @@ def report_cache_problems() -> None:
 def _with_unique_ids(runs: Sequence[Run]) -> list[Run]:
     """The runs with unique ids: a run whose id is already used by another gets its path as id."""
     paths: dict[str, PurePath] = {}
-    return [run if paths.setdefault(run.id, run.path) == run.path else replace(run, id=str(run.path)) for run in runs]
+    return [
+        run if paths.setdefault(run.id, run.path) == run.path else replace(run, id=text_of(str(run.path)))
+        for run in runs
+    ]
 
 
 def fetch_progress(name: str) -> Callable[[int, int], None]:
@@ -198,7 +201,7 @@ def fetch_progress(name: str) -> Callable[[int, int], None]:
 
     def update(here: int, total: int) -> None:
         is_done = here >= total
-        progress("" if is_done else f"fetching {printable(name)}: {format_bytes(here)} of {format_bytes(total)}")
+        progress("" if is_done else f"fetching {name}: {format_bytes(here)} of {format_bytes(total)}")
 
     return update
 
@@ -206,12 +209,14 @@ def fetch_progress(name: str) -> Callable[[int, int], None]:
 def progress(message: str) -> None:
     """Replace the progress line on the terminal, if stderr is one."""
     if sys.stderr.isatty():
-        print(f"\r\x1b[K{message}", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{text_of(message)}", end="", file=sys.stderr, flush=True)
 
 
 def note_if_compiling() -> None:
     """Note that reading the first profile will take longer because the reader must be compiled."""
-    from tfcompare.xspace import reader
+    from tfcompare.xspace import compilation, reader
 
+    if why := compilation.why_uncached():
+        note(f"note: {why}; name a folder of your own in NUMBA_CACHE_DIR")
     if reader.needs_compilation():
         note(f"compiling the reader, once: about {reader.EXPECTED_SECONDS} seconds")

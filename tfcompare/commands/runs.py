@@ -20,8 +20,9 @@ from tfcompare.commands.reading import (
     report_cache_problems,
     stored_runs,
 )
-from tfcompare.commands.text_table import TextColumn, number_column, printable, scale, text_column
+from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 from tfcompare.errors import TfcompareError
+from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
@@ -108,5 +109,5 @@ def _print_remarks(frame: pd.DataFrame) -> None:
     """Print each remark once, with the runs it applies to."""
     remarked = frame[frame["remarks"] != ""]
     for remark, names in remarked.groupby("remarks", sort=False)["name"]:
-        named, more = ", ".join(map(printable, names[:_MAX_NAMED])), len(names) - _MAX_NAMED
-        print(f"\n{named}{f' and {more:,} more' if more > 0 else ''}: {printable(str(remark))}")
+        named, more = ", ".join(map(text_of, names[:_MAX_NAMED])), len(names) - _MAX_NAMED
+        print(f"\n{named}{f' and {more:,} more' if more > 0 else ''}: {text_of(str(remark))}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
+from tfcompare.text import text_of
 from tfcompare.units import MINUS, MISSING, middle_ellipsis
 
 GAP = "  "
@@ -72,14 +73,9 @@ def _fitting_widths(columns: Sequence[TextColumn], width: int | None) -> list[in
     return widths
 
 
-def printable(text: str) -> str:
-    """`text` without terminal control characters, since names come from files."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
-
-
 def text_column(header: str, values: Iterable[object]) -> TextColumn:
     """A column of text."""
-    return TextColumn(header, [printable(_as_text(v)) or MISSING for v in values])
+    return TextColumn(header, [text_of(_as_text(v)) or MISSING for v in values])
 
 
 def _as_text(value: object) -> str:
@@ -123,7 +119,7 @@ def scale(unit: str, values: Iterable[float]) -> Scale:
     for factor, name, decimals, from_value in _SCALES.get(unit, ()):
         if largest >= from_value:
             return Scale(factor, name, decimals)
-    return Scale(1.0, unit, 0 if all(_is_absent(v) or v == int(v) for v in values) else 2)
+    return Scale(1.0, unit, 0 if all(_is_absent(v) or not math.isfinite(v) or v == int(v) for v in values) else 2)
 
 
 _SCALES = {

@@ -16,6 +16,7 @@ from tfcompare.compare.matching.matching import pair_rows, with_hosts_of
 from tfcompare.compare.matching.tiers import PROBABLE
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
 from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -70,7 +71,7 @@ def _called(runs: Sequence[Run]) -> dict[PurePath, str]:
     """The display name of each run's path: the first run's name, or the path if another run has the same name."""
     named = {run.path: run.name for run in reversed(runs)}
     count = Counter(named.values())
-    return {path: name if count[name] == 1 else str(path) for path, name in named.items()}
+    return {path: name if count[name] == 1 else text_of(str(path)) for path, name in named.items()}
 
 
 def with_names_of(primary: Run, host: str | None, repeat: Run, host_of_repeat: str | None, table: str) -> StepCells:

@@ -14,9 +14,9 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 """A spreadsheet may execute a text cell that begins with one of these."""
 
 
-def csv_text(frame: pd.DataFrame) -> str:
+def csv_text(frame: pd.DataFrame, line_end: str = "\n") -> str:
     """`frame` as CSV: its own column names, one line per row, times in UTC."""
-    return frame.to_csv(index=False, lineterminator="\n", date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+    return frame.to_csv(index=False, lineterminator=line_end, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
@@ -27,19 +27,30 @@ def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
     from pandas.api.types import is_object_dtype, is_string_dtype
 
     texts = [name for name in frame.columns if is_string_dtype(frame[name]) or is_object_dtype(frame[name])]
-    return frame.assign(**{name: frame[name].map(_defused, na_action="ignore") for name in texts})
+    out = frame.copy(deep=False)
+    for name in texts:
+        out[name] = frame[name].map(defused, na_action="ignore")
+    return out
 
 
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:
-    """`frame` as a CSV file for download: `for_spreadsheet`, in UTF-8 with a byte order mark for Excel."""
-    return csv_text(for_spreadsheet(frame)).encode("utf-8-sig")
+    """`frame` as a CSV file for download: `for_spreadsheet`, in UTF-8 with a byte order mark for Excel.
+
+    Names of columns are treated as cells are: a query, which a link may contain, chooses them.
+    """
+    return _spreadsheet_text(frame).encode("utf-8-sig")
 
 
 def spreadsheet_csv_of(parts: Iterable[pd.DataFrame]) -> Iterator[bytes]:
     """As `spreadsheet_csv`, for a frame that comes in parts, so that it is never in memory as a whole."""
     for number, part in enumerate(parts):
-        text = csv_text(for_spreadsheet(part))
+        text = _spreadsheet_text(part)
         yield text.encode("utf-8-sig") if number == 0 else text.partition("\n")[2].encode()
+
+
+def _spreadsheet_text(frame: pd.DataFrame) -> str:
+    # Texts with a carriage return are only quoted if lines end with one; else what follows it would begin a row.
+    return csv_text(for_spreadsheet(frame).rename(columns=defused), "\r\n")
 
 
 def gzipped(parts: Iterable[bytes]) -> bytes:
@@ -51,5 +62,6 @@ def gzipped(parts: Iterable[bytes]) -> bytes:
     return out.getvalue()
 
 
-def _defused(cell: object) -> object:
+def defused(cell: object) -> object:
+    """`cell` with a `'` before it if it is a text that a spreadsheet would run as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell

@@ -36,6 +36,7 @@ from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
+from tfcompare.xspace.compilation import survives_full_disk
 
 Bools = npt.NDArray[np.bool_]
 
@@ -83,6 +84,7 @@ class HostFrames:
         return MemoryEvents.from_table(self.tables["memory_events"], self.memory_labels)
 
 
+@survives_full_disk
 def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS) -> HostFrames:
     """Builds the tables of one host from all its steps, or from the chosen range and what ran within it.
 

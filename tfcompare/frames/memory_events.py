@@ -137,7 +137,7 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         heap_bytes=numbers.amounts("bytes_allocated", 0),
         free_bytes=numbers.amounts("bytes_available", 0),
         lifetime_peak_bytes=numbers.amounts("peak_bytes_in_use", 0),
-        fragmentation=numbers.floats("fragmentation"),
+        fragmentation=_shares(numbers.floats("fragmentation")),
         requested_bytes=_sizes(numbers.amounts("requested_bytes", NOT_RECORDED), freed),
         allocation_bytes=_sizes(numbers.amounts("allocation_bytes", NOT_RECORDED), freed),
         op_name=_texts(space, "tf_op", rows).copied_from(freed),
@@ -147,6 +147,11 @@ def memory_events(space: XSpace, steps: Steps) -> MemoryEvents:
         step=steps.number[steps.of_event[rows]],
         in_step=(steps.of_event[rows] >= 0) & steps.has_markers,
     )
+
+
+def _shares(values: Floats) -> Floats:
+    """Values from 0 to 1; NaN for any other, which no profiler writes."""
+    return np.where((values >= 0) & (values <= 1), values, np.nan)
 
 
 def _columns() -> list[str]:

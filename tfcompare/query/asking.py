@@ -21,8 +21,8 @@ import pyarrow as pa
 from tfcompare.errors import TfcompareError
 from tfcompare.query.tables import RunTables
 
-AT_ONCE = 2
-"""The number of queries that run at the same time; others wait."""
+AT_ONCE = 4
+"""The number of queries that run at the same time in one process; others wait."""
 
 _PROCESS = "tfcompare.query.process"
 _TURN_S = 0.1
@@ -37,12 +37,16 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits on a query's time and memory, and on the rows and bytes of its result; None: no limit."""
+    """The limits on a query's time and memory, and on the rows and bytes of its result; None: no limit.
+
+    `waiting_seconds`: how long it may wait until fewer than `AT_ONCE` others are running.
+    """
 
     seconds: float = 30
     memory_bytes: int = 2**30
     rows: int | None = None
     result_bytes: int | None = None
+    waiting_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,8 @@ class Asked:
         self._seconds_left = limits.seconds
         self._why_ended = ""
         self._process: subprocess.Popen[bytes] | None = None
+        self.is_waiting = False
+        """Whether others have to end before it starts."""
 
     def stop(self) -> None:
         """Stop the query; `answer` then raises `QueryFailed`."""
@@ -109,13 +115,24 @@ class Asked:
 
     def answer(self) -> Answer:
         """Wait for the result. The time for making the tables does not count towards the query's limit."""
-        while not _turns.acquire(timeout=_TURN_S):
-            if self._why_ended:
-                raise QueryFailed(self._why_ended)
+        self._wait_for_turn()
         try:
             return self._answer()
         finally:
             _turns.release()
+
+    def _wait_for_turn(self) -> None:
+        since, longest = time.monotonic(), self._limits.waiting_seconds
+        while not _turns.acquire(timeout=_TURN_S):
+            self.is_waiting = True
+            if longest is not None and time.monotonic() - since >= longest:
+                self._end(
+                    f"{AT_ONCE} other queries are running, the most at a time, and none of them ended within "
+                    f"{longest:g} s. Run yours again in a moment."
+                )
+            if self._why_ended:
+                raise QueryFailed(self._why_ended)
+        self.is_waiting = False
 
     def _answer(self) -> Answer:
         process = self._process = subprocess.Popen(

@@ -14,6 +14,7 @@ import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
@@ -23,9 +24,11 @@ from threading import Lock
 from tfcompare import settings
 from tfcompare.frames import HostFrames
 from tfcompare.sources.logdir import HostFile, open_untouched
+from tfcompare.sources.private import make_private, why_not_private
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.files import LocalFiles, local_files
 from tfcompare.store.packing import Damaged, pack, unpack
+from tfcompare.store.refused import RefusedFiles
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
@@ -180,8 +183,14 @@ def frame_cache() -> FrameCache | None:
 
 @cache
 def _frame_cache_in(folder: Path, max_bytes: int) -> FrameCache:
-    """A single object for all callers, so that each failure is reported once."""
-    return FrameCache(local_files(folder, max_bytes))
+    """A single object for all callers, so that each failure is reported once.
+
+    A folder that others can write to is not used: whoever writes to it decides what is shown of a profile.
+    """
+    with suppress(OSError):  # reported when something is written
+        make_private(folder)
+    why = why_not_private(folder)
+    return FrameCache(RefusedFiles(folder, why=why) if why else local_files(folder, max_bytes))
 
 
 def _seen_name(stamp: Stamp, file: HostFile, choice: StepChoice) -> str:

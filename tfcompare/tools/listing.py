@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.found import RunSummary
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +60,7 @@ def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, obj
         "hosts": len(found.host_names),
         "size_bytes": found.size_bytes,
         "remarks": "; ".join(found.problems),
-        "path": str(found.path),
+        "path": text_of(str(found.path)),
     }
     if isinstance(outcome, TfcompareError):
         return row | {"state": UNREADABLE, "remarks": "; ".join(dict.fromkeys([*found.problems, str(outcome)]))}

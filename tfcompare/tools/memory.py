@@ -191,7 +191,7 @@ def peak_tree(diff: pd.DataFrame, by: Part) -> pd.DataFrame:
     region = rows["region_type"].mask(rows["region_type"].isin(NOT_NAMED), NO_REGION)
     sizes = {f"{role}_bytes": rows[f"allocation_bytes_{role}"].astype("float64").fillna(0.0) for role in ROLES}
     group = scope_of(rows["op_name"]) if by == "scope" else region
-    label = rows["op_name"].str.rpartition("/")[2].mask(rows["op_name"].isin(NOT_NAMED), NO_OP)
+    label = rows["op_name"].str.rsplit("/", n=1).str[-1].mask(rows["op_name"].isin(NOT_NAMED), NO_OP)
     leaves = rows[["what", "detail"]].assign(group=group, label=label, **sizes)
     whole = leaves[_SIZES].sum().to_frame().T
     root = whole.assign(node=BOTH, parent="", label=BOTH, what=BOTH, detail="", bytes=whole.sum(axis=1))

@@ -15,7 +15,7 @@ import numpy as np
 from tfcompare.errors import NoSuchPlace, NotAProfile
 from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, text_of
 from tfcompare.xspace import lookup, wire
-from tfcompare.xspace.compilation import Array, Int, compiled
+from tfcompare.xspace.compilation import Array, Int, compiled, survives_full_disk
 from tfcompare.xspace.gzipped import expand, is_gzipped
 from tfcompare.xspace.space import (
     LONGEST_PS,
@@ -77,6 +77,7 @@ def _content(file: BufferedReader) -> memoryview:
     return content[: file.readinto(content)].toreadonly()
 
 
+@survives_full_disk
 def parse(data: bytes | memoryview) -> XSpace:
     """The XSpace in these uncompressed bytes; raises `NotAProfile`."""
     if not len(data):

@@ -68,7 +68,8 @@ class Web(ThreadingHTTPServer):
 
     `has_ranges`: answers to ranges, which that server does not. `breaks_after`: how many bytes of a file are sent
     before the connection is closed, one element for each answer, then no more breaks. `hold_after`: how many are sent
-    before a file is held back until `gate` opens. `statuses`: answers to paths; `tags`: their ETags.
+    before a file is held back until `gate` opens. `trickles`: a few bytes are sent at a time. `statuses`: answers to
+    paths; `tags`: their ETags.
     """
 
     daemon_threads = True
@@ -82,6 +83,7 @@ class Web(ThreadingHTTPServer):
         self.breaks_after: list[int] = []
         self.hold_after: int | None = None
         self.gate: threading.Event | None = None
+        self.trickles = False
         self.statuses: dict[str, int] = {}
         self.tags: dict[str, str] = {}
 
@@ -135,6 +137,10 @@ class _Handler(SimpleHTTPRequestHandler):
             self.wfile.write(content[: self.server.hold_after])
             self.server.gate.wait(30)
             return
+        if self.server.trickles:
+            for at in range(start, start + 3000, 10):
+                self.wfile.write(content[at : at + 10])
+                time.sleep(0.01)
         self.wfile.write(content[start:][:until])
         if start + until < len(content):
             time.sleep(0.2)  # until what was sent has been read: what nobody waits for is lost with the connection

@@ -84,6 +84,35 @@ def test_what_has_arrived_is_kept_for_the_next_try(web: Web, cache_folder: Path)
     assert web.ranges[-1] == "bytes=500000-"
 
 
+def test_a_server_that_sends_a_few_bytes_a_second_is_given_up_and_what_has_arrived_is_kept(
+    web: Web, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.has_ranges, web.trickles = True, True
+    place = serve(web)
+    monkeypatch.setattr(downloading, "PACE_S", 0.1)
+    with pytest.raises(NotFetched) as caught:
+        tfc.load(place)
+    assert str(caught.value).startswith(f"{place}: the server sent ")
+    assert str(caught.value).endswith(
+        " B within 0.1 s, where at least 1.00 MB were expected; what has arrived is kept: try again to go on from there"
+    )
+    assert web.asked.count("GET /vm.xplane.pb") == 1, "not tried again at once"
+    assert names(cache_folder) == ["xplane.pb.part"]
+    web.trickles = False
+    assert tfc.load(place).content_id == tfc.load(PROFILE).content_id
+    assert web.ranges
+
+
+def test_a_download_that_takes_too_long_is_interrupted(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.trickles = True
+    place = serve(web)
+    monkeypatch.setattr(downloading, "DOWNLOAD_S", 0.2)
+    monkeypatch.setattr("tfcompare.sources.remote.web.DOWNLOAD_S", 0.2)
+    with pytest.raises(NotFetched, match=r"broke off after .* B of 1\.57 MB; what has arrived is kept"):
+        tfc.load(place)
+    assert web.asked.count("GET /vm.xplane.pb") == 1
+
+
 def test_a_server_without_ranges_is_asked_from_the_start(web: Web) -> None:
     web.breaks_after = [500_000]
     assert tfc.load(serve(web)).content_id == tfc.load(PROFILE).content_id
@@ -276,6 +305,20 @@ def test_copies_are_the_users_alone(memory: Any, cache_folder: Path) -> None:
     tfc.load(URL)
     assert cache_folder.stat().st_mode & 0o077 == 0
     assert all(path.stat().st_mode & 0o077 == 0 for path in cache_folder.iterdir())
+
+
+def test_a_folder_that_others_can_write_to_gets_and_gives_no_copy(memory: Any, cache_folder: Path) -> None:
+    memory.pipe_file("/b/vm.xplane.pb", DATA)
+    tfc.load(URL)
+    (copy,) = cache_folder.iterdir()
+    copy.write_bytes(next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes())
+    cache_folder.chmod(0o777)
+    run = tfc.load(URL)
+    assert run.content_id == tfc.load(PROFILE).content_id
+    assert run.remarks[-1] == (
+        f"copies of remote files are not kept in {cache_folder} (other users can write to it); name a folder of your "
+        "own in TFCOMPARE_FETCHED"
+    )
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:1000], lambda _: b"", lambda data: b"\xff" * len(data)])

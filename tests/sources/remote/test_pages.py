@@ -55,6 +55,56 @@ def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest,
     assert downloads(web) == ["filters_16_8", "filters_16_8_better_input", "filters_512_128"]
 
 
+PAGES = ["app.py", *sorted(f"pages/{path.name}" for path in (app_folder() / "pages").glob("[0-9]*.py"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.usefixtures("home")
+def test_a_link_makes_no_page_fetch_before_a_click(web: Web, logs: str, page: str) -> None:
+    app = AppTest.from_file(str(app_folder() / page), default_timeout=90)
+    app.query_params["dir"] = logs
+    app.query_params["baseline"] = "logs/filters_16_8"
+    app.run()
+    assert not app.exception
+    assert "names runs on another machine" in app.warning[0].value
+    assert [button.label.replace("\u2060", "").replace("\\", "") for button in app.button[:1]] == [f"Open {logs}"]
+    assert web.asked == []
+    assert app.query_params["baseline"] == "logs/filters_16_8"
+
+
+def test_a_confirmed_place_is_opened_as_the_link_says_and_not_asked_for_again(
+    home: AppTest, web: Web, logs: str
+) -> None:
+    stamps = {name: next(run.rglob("*.xplane.pb")).parent.relative_to(run) for name, run in SAMPLE_RUNS.items()}
+    link = {role: f"logs/{name}/{stamps[name]}" for role, name in
+            (("baseline", "filters_16_8"), ("candidate", "filters_16_8_again"))}  # fmt: skip
+    home.query_params.update({"dir": [logs], **link})
+    home.run()
+    home.button(key="tfcompare.open.0").click().run()
+    assert not home.exception and not home.error
+    assert {role: home.query_params[role] for role in link} == link
+    assert downloads(web) == ["filters_16_8", "filters_16_8_again"]
+    home.run()
+    assert not home.warning
+
+
+def test_a_place_that_is_left_out_is_not_asked(home: AppTest, web: Web, logs: str) -> None:
+    home.query_params["dir"] = logs
+    home.run()
+    home.button(key="tfcompare.leave_out.0").click().run()
+    assert not home.exception and not home.warning
+    assert "dir" not in home.query_params
+    assert web.asked == []
+
+
+def test_a_place_given_at_the_start_is_not_asked_for(home: AppTest, logs: str) -> None:
+    with settings.override(Settings(places=(logs,))):
+        home.query_params["dir"] = logs
+        home.run()
+    assert not home.exception and not home.warning
+    assert set(table(home)["name"]) == set(SAMPLE_RUNS)
+
+
 def test_a_place_that_cannot_be_had_is_named_and_not_taken(home: AppTest, web: Web) -> None:
     home.run()
     for typed, said in {
@@ -85,6 +135,8 @@ def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: W
     shutil.copy(profile, web.folder / "vm.xplane.pb")
     home.query_params["dir"] = f"{web.url}/vm.xplane.pb?sig=hunter2"
     home.run()
+    assert "hunter2" not in "".join(button.label for button in home.button) + home.warning[0].value
+    home.button(key="tfcompare.open.0").click().run()
     assert not home.exception
     assert f"`{web.url}/vm.xplane.pb`" in texts(home)
     assert "hunter2" not in texts(home) + str(table(home))

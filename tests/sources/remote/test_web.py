@@ -91,7 +91,9 @@ def test_index_pages_without_end_are_given_up(web: Web, monkeypatch: pytest.Monk
         find_runs(f"{web.url}/wide")
 
 
-def test_links_are_found_however_they_are_written(web: Web) -> None:
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
+def test_links_are_found_however_they_are_written(web: Web, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    monkeypatch.setattr("tfcompare.sources.remote.web._CHUNK", chunk)
     links = (
         "<A HREF='a/'>",
         "<a class=x href=b/ >",
@@ -115,7 +117,7 @@ def test_an_index_page_made_to_be_slow_is_searched_at_once(web: Web, text: str) 
     assert time.monotonic() - started < 5
 
 
-@pytest.mark.parametrize(("limit", "most"), [("_MOST_INDEX_BYTES", 500), ("MOST_FILES", 9)])
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_INDEX_BYTES", 500), ("MOST_FILES", 9), ("MOST_LINKS", 9)])
 def test_what_an_index_page_may_hold_is_bounded(
     web: Web, monkeypatch: pytest.MonkeyPatch, limit: str, most: int
 ) -> None:
@@ -123,6 +125,14 @@ def test_what_an_index_page_may_hold_is_bounded(
         put(web, f"logs/{number}.xplane.pb")
     assert len(find_runs(f"{web.url}/logs/")) == 1
     monkeypatch.setattr(f"tfcompare.sources.remote.web.{limit}", most)
+    with pytest.raises(NoSuchPlace, match="there is too much below it"):
+        find_runs(f"{web.url}/logs/")
+
+
+def test_the_links_of_all_pages_together_are_bounded(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        put(web, f"logs/{name}/index.html", b"<a href='/elsewhere'>" * 50)
+    monkeypatch.setattr("tfcompare.sources.remote.web.MOST_LINKS", 120)
     with pytest.raises(NoSuchPlace, match="there is too much below it"):
         find_runs(f"{web.url}/logs/")
 

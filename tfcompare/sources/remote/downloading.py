@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from tfcompare.errors import NotFetched
-from tfcompare.sources.remote.failures import Changed, StartAgain, is_final, sentence
+from tfcompare.sources.remote.failures import DOWNLOAD_S, Changed, StartAgain, is_final, sentence
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import RemotePlace
 from tfcompare.sources.remote.stores import connect, forget_connections
@@ -16,6 +16,9 @@ from tfcompare.units import format_bytes
 
 _TRIES = 3
 _PAUSE_S = 0.5
+PACE_S = 60.0
+PACE_BYTES = 1_000_000
+"""A server that sends fewer bytes than this within `PACE_S` is given up, since it would block a download for days."""
 
 Progress = Callable[[int], None]
 """Called with the number of bytes that have arrived."""
@@ -26,10 +29,11 @@ class Useless(NotFetched):
 
 
 def download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
-    """Write the missing bytes; if the connection breaks, resume it, up to a few times.
+    """Write the missing bytes; if the connection breaks, resume it, up to a few times within `DOWNLOAD_S`.
 
-    Raises `NotFetched`, and OSError if writing to disk fails.
+    Raises `NotFetched`, also for a server that is too slow, and OSError if writing to disk fails.
     """
+    until = time.monotonic() + DOWNLOAD_S
     for tries_left in reversed(range(_TRIES)):
         try:
             _write_rest(file, descriptor, progress)
@@ -39,13 +43,13 @@ def download(file: RemoteFile, descriptor: int, progress: Progress) -> None:
             os.ftruncate(descriptor, 0)
         except _DiskError as error:
             raise error.reason from None
-        except Useless:
+        except NotFetched:
             raise
         except Exception as error:  # drivers raise any exception
             forget_connections()
             if is_final(error):
                 raise Useless(sentence(file.path, error)) from error
-            if not tries_left:
+            if not tries_left or time.monotonic() >= until:
                 raise _broken_off(file, os.fstat(descriptor).st_size, error) from error
             time.sleep(_PAUSE_S)
         else:
@@ -58,14 +62,26 @@ def _write_rest(file: RemoteFile, descriptor: int, progress: Progress) -> None:
     arrived = os.lseek(descriptor, 0, os.SEEK_END)
     if file.size_bytes is not None and arrived >= file.size_bytes:  # unexpected: complete files have another name
         raise StartAgain
+    since, arrived_then = time.monotonic(), arrived
     for piece in connect(place).pieces(file, arrived):
         _write(descriptor, piece)
         arrived += len(piece)
         progress(arrived)
+        if time.monotonic() - since >= PACE_S and arrived != file.size_bytes:
+            _check_pace(file, arrived - arrived_then)
+            since, arrived_then = time.monotonic(), arrived
     if file.size_bytes is not None and arrived < file.size_bytes:
         raise ConnectionError
     if file.size_bytes is not None and arrived > file.size_bytes:
         raise Changed
+
+
+def _check_pace(file: RemoteFile, arrived: int) -> None:
+    if arrived < PACE_BYTES:
+        raise NotFetched(
+            f"{shown(file)}: the server sent {format_bytes(arrived)} within {PACE_S:g} s, where at least "
+            f"{format_bytes(PACE_BYTES)} were expected; what has arrived is kept: try again to go on from there"
+        )
 
 
 class _DiskError(Exception):

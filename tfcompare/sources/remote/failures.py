@@ -16,6 +16,9 @@ LISTING_S = 300
 ANSWER_S = 20
 """A server that does not respond for this long counts as unreachable."""
 
+DOWNLOAD_S = 3600
+"""A download is interrupted after this time; what has arrived stays, and another try goes on from there."""
+
 _CREDENTIALS = {
     "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "s3a": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from tfcompare.errors import NotFetched
+from tfcompare.sources.private import NotPrivate, make_private
 from tfcompare.sources.remote.downloading import Progress, Useless, download, shown
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.locks import locked_to_read, locked_to_write
@@ -131,7 +132,7 @@ class Cache:
         path = self.path_of(file)
         part = path.with_name(path.name + PART)
         with ExitStack() as acquired:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(self.folder)
             descriptor = acquired.enter_context(locked_to_read(path))
             if descriptor is None or not _is_whole(descriptor, file):
                 descriptor = acquired.enter_context(locked_to_write(part, create=True))
@@ -174,6 +175,8 @@ def _remedy(why: OSError) -> str:
     """What to do about a cache folder that cannot take a copy."""
     if why.errno in _IS_FULL:
         return "make room there, or name another folder in TFCOMPARE_FETCHED"
+    if isinstance(why, NotPrivate):
+        return "name a folder of your own in TFCOMPARE_FETCHED"
     return "name a folder that can be written in TFCOMPARE_FETCHED"
 
 

@@ -23,17 +23,20 @@ import aiohttp
 import fsspec
 from yarl import URL
 
-from tfcompare.sources.remote.failures import LISTING_S, Changed, StartAgain, TooMuch, sentence
+from tfcompare.sources.remote.failures import DOWNLOAD_S, LISTING_S, Changed, StartAgain, TooMuch, sentence
 from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, is_looked_into, remote_file
 from tfcompare.sources.remote.places import RemotePath, RemotePlace, below
 
 MOST_FOLDERS = 5_000
-MOST_FILES = 200_000
+MOST_FILES = 50_000
+MOST_LINKS = 100_000
+"""Limits on the folders and files below a place, and on the links of all its index pages, wherever they lead."""
 MOST_DEPTH = 32
 """The maximum depth, since index pages may link to ever deeper ones."""
 
 _THREADS = 16
 _MOST_INDEX_BYTES = 16 << 20
+_LONGEST_TAG = 1 << 16
 _CHUNK = 1 << 20
 _PROFILES = (".xplane.pb", ".xplane.pb.gz")
 _PAGES = ("text/html", "application/xhtml+xml")
@@ -41,7 +44,7 @@ _TIMES = aiohttp.ClientTimeout(total=None, connect=8, sock_connect=8, sock_read=
 _REFUSED = (aiohttp.ClientResponseError, FileNotFoundError)
 """What fsspec raises for a response with a status of 400 or more."""
 _HREF = re.compile(
-    r"""<a\s[^<>]*?\bhref\s*=\s*(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""", re.IGNORECASE
+    rb"""<a\s[^<>]*?\bhref\s*=\s*(?:"(?P<double>[^"<>]*)"|'(?P<single>[^'<>]*)'|(?P<bare>[^\s"'<>]+))""", re.IGNORECASE
 )
 """No part matches past the next `<` or `>`, so that the time is linear in the size of the page."""
 
@@ -71,7 +74,7 @@ class Web:
         if start and not file.is_versioned:
             raise StartAgain
         try:
-            stream = self.open(file.address, {"Range": f"bytes={start}-"} if start else {})
+            stream = self.open(file.address, {"Range": f"bytes={start}-"} if start else {}, DOWNLOAD_S)
         except aiohttp.ClientResponseError as error:
             if start and error.status == 416:
                 raise StartAgain from None
@@ -107,14 +110,15 @@ class Web:
             return as_listed(_file_of_headers(path, address, stream.r.headers))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Look:
-    """A listing of a place: a limited number of requests, some in parallel, until a deadline."""
+    """A listing of a place: a limited number of requests and links, some in parallel, until a deadline."""
 
     web: Web
     place: RemotePlace
     until: float = field(default_factory=lambda: monotonic() + LISTING_S)
     lost: dict[RemotePath, str] = field(default_factory=dict)
+    links: int = 0
 
     def listing(self) -> Listing:
         path, address = self.place.path, self.place.address
@@ -170,15 +174,13 @@ class _Look:
 
     def _links(self, stream: Any) -> list[Names]:
         """What is below the page, by name; the last name of a folder is empty. Links that sort the page are ignored."""
-        page = bytearray()
-        while chunk := stream.read(_CHUNK):
-            page += chunk
-            if len(page) > _MOST_INDEX_BYTES:
-                raise TooMuch
         here = str(stream.r.url.with_query(None).with_fragment(None)).rstrip("/") + "/"
         found: dict[Names, None] = {}
-        for match in _HREF.finditer(page.decode("utf-8", errors="surrogateescape")):
-            if names := _names_below(here, html.unescape(match[match.lastgroup or 0])):
+        for link in _hrefs(stream):
+            self.links += 1
+            if self.links > MOST_LINKS:
+                raise TooMuch
+            if names := _names_below(here, link):
                 found[names] = None
         return list(found)
 
@@ -192,6 +194,24 @@ class _Look:
 
     def _remaining_s(self) -> float:
         return max(self.until - monotonic(), 0.001)
+
+
+def _hrefs(stream: Any) -> Iterator[str]:
+    """The targets of the links on a page, which is never in memory as a whole."""
+    rest, size = b"", 0
+    while chunk := stream.read(_CHUNK):
+        size += len(chunk)
+        if size > _MOST_INDEX_BYTES:
+            raise TooMuch
+        head, start, tail = (rest + chunk).rpartition(b"<")  # the last tag may go on in the next chunk
+        yield from _targets(head)
+        rest = start + tail if len(tail) < _LONGEST_TAG else b""
+    yield from _targets(rest)
+
+
+def _targets(page: bytes) -> Iterator[str]:
+    for match in _HREF.finditer(page):
+        yield html.unescape(match[match.lastgroup or 0].decode("utf-8", errors="surrogateescape"))
 
 
 def _names_below(here: str, href: str) -> Names:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.fence import fenced, is_inside
 from tfcompare.sources.logdir import FoundRun
@@ -45,8 +45,23 @@ def may_type(settings: Settings, headers: Mapping[str, str]) -> bool:
 
 
 def checked(settings: Settings, place: str) -> str:
-    """`place`, with links resolved if roots are set; raises `Outside` if it is not below a root."""
-    return str(fenced(place, settings.roots)) if settings.roots else place
+    """`place`, with links resolved if roots are set.
+
+    Raises `Outside` if it is not below a root, `NoSuchPlace` if a link cannot contain it.
+    """
+    return linkable(str(fenced(place, settings.roots)) if settings.roots else place)
+
+
+def linkable(place: str) -> str:
+    """`place`, if it is text that a URL can contain; raises `NoSuchPlace` for a path that is not UTF-8."""
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        raise NoSuchPlace(
+            f"{place}: cannot be opened here, since a link cannot contain a name that is not UTF-8; rename the folder, "
+            "or name it when tfcompare is started"
+        ) from None
+    return place
 
 
 def opened(settings: Settings, named: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:

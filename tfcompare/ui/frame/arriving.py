@@ -10,18 +10,13 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tfcompare.settings import ARRIVING_VARIABLE
 from tfcompare.units import format_bytes
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 UNCLAIMED_S = 600
 """Files that no page has handled this long after their session's last upload are removed when memory is needed."""
@@ -36,7 +31,7 @@ _PATH = re.compile(r".*/_stcore/upload_file/([^/]+)/([^/]+)")
 class _File:
     session: str
     size_bytes: int
-    app: App
+    app: ASGIApp
     scope: Scope
     refusal: str = ""
     is_complete: bool = False
@@ -63,7 +58,7 @@ def release(file_ids: Iterable[str]) -> None:
 class LimitArriving:
     """Refuses uploads beyond `most_bytes` in memory, half of which one session may have."""
 
-    def __init__(self, app: App, most_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
         self._app, self._most_bytes = app, most_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

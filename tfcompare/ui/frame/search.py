@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
 from tfcompare.store.stored import Store
 from tfcompare.text import is_url
-from tfcompare.ui.frame.access import without_ways_out
+from tfcompare.ui.frame.access import linkable, without_ways_out
 
 _FRESH_FOR_S = 30
 _FRESH_ELSEWHERE_FOR_S = 300
@@ -56,12 +57,13 @@ def rescan() -> None:
 
 
 def opened(typed: str) -> str:
-    """The normalized name of a place; raises `NoSuchPlace` if it does not exist or cannot be opened now."""
+    """The normalized name of a place; raises `NoSuchPlace` if it does not exist, cannot be opened now, or
+    is not UTF-8."""
     (place,) = open_places([typed])
     if place.remote is not None:
         _listed.clear(place.address)
         _cached_listing(place.remote)
-    return place.address
+    return linkable(place.address)
 
 
 def look(places: Sequence[str | Path], look: Look = listing.look, store: str | None = None) -> Search:
@@ -99,7 +101,10 @@ def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
     return [run.find() for run in runs], notes if runs else (*notes, f"{shown(address)}: there is no run in this store")
 
 
-@st.cache_resource(ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…")
+# A path's bytes: as text, Streamlit could not hash a name that is not UTF-8.
+@st.cache_resource(
+    ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…", hash_funcs={type(Path()): os.fsencode}
+)
 def _cached_search(places: tuple[str | Path, ...], store: str | None) -> Search:
     return look(places, _cached_listing, store)
 

@@ -1,12 +1,11 @@
 """The server: runs Streamlit on the app, and imports what the pages need before the first visitor comes.
 
-Run as a script by `tfcompare serve`. `streamlit run app.py` serves the same pages, but the first one takes a second or
-two longer, and nothing limits the memory for uploads.
+Run as a script by `tfcompare serve`; the arguments are those of `streamlit`. `streamlit run app.py` serves the same
+pages, but the first one takes a second or two longer.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -38,21 +37,12 @@ def load_all() -> None:
 
 
 def main() -> None:
-    """Serve the app, with limits on uploads in front of it; the arguments are `APP [--server.port N] -- …`."""
+    """Replace this process with the server."""
     sys.path.append(str(Path(__file__).parents[3]))  # for a checkout that is not installed
     Thread(target=load_all, name="tfcompare-imports", daemon=True).start()
-    import streamlit as st
-    from starlette.middleware import Middleware
+    from streamlit.web.cli import main as streamlit
 
-    from tfcompare.settings import arriving_bytes
-    from tfcompare.ui.frame.arriving import LimitArriving
-
-    app, *options = sys.argv[1:]
-    flags, arguments = options[: options.index("--")], options[options.index("--") + 1 :]
-    sys.argv = [app, *arguments]  # Streamlit looks for its configuration beside the script
-    port = {"server.port": int(flags[1])} if flags else {}
-    with suppress(KeyboardInterrupt):  # it has shut down by then
-        st.App(app, middleware=[Middleware(LimitArriving, arriving_bytes(os.environ))]).run(config=port)
+    streamlit(prog_name="streamlit")
 
 
 if __name__ == "__main__":

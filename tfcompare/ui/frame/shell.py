@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, NoReturn
 
 import streamlit as st
@@ -19,8 +20,9 @@ from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
-from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, sidebar, state
+from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_pair, settle, with_replicates
@@ -133,8 +135,14 @@ def _begin() -> tuple[View, Selection, list[str]]:
         wish = replace(wish, places=())
     opened, refused = access.opened(settings, wish.places)
     complaints += map(as_markdown, refused)
+    remote_links.ask(settings, opened)
     wish = replace(wish, places=opened)
-    result = search(settings, wish.places, (*home_uploads.places(settings), *capture_runs.places(settings)))
+    if why := why_not_private(settings.data_folder):
+        complaints.append(f"{as_code(str(settings.data_folder))}: uploads and captures are not shown, since {why}.")
+        stored_here: tuple[Path, ...] = ()
+    else:
+        stored_here = (*home_uploads.places(settings), *capture_runs.places(settings))
+    result = search(settings, wish.places, stored_here)
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:

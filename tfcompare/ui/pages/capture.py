@@ -24,6 +24,7 @@ from tfcompare.sources.capture import (
     parse_addresses,
 )
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.private import make_private
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan
@@ -129,6 +130,12 @@ def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None
         name = check_name(name)
     except TfcompareError as error:
         st.error(as_markdown(error))
+        return
+    try:
+        make_private(settings.data_folder)
+    except OSError as error:
+        reason = as_markdown(f"{settings.data_folder}: {error.strerror or error}")
+        st.error(f"Captures cannot be kept: {reason}; name another folder in TFCOMPARE\\_DATA.")
         return
     st.session_state[_RECORDING] = BackgroundRecording(request, capture_runs.folder(settings), name)
     st.rerun()

@@ -15,7 +15,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.remote.places import shown
-from tfcompare.ui.frame import state
+from tfcompare.ui.frame import remote_links, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
 from tfcompare.ui.frame.run_cache import outcome
@@ -205,6 +205,7 @@ def _add(is_first: bool) -> None:
         st.session_state[_PATH_PROBLEM] = str(error)
         return
     st.session_state[_PATH] = ""
+    remote_links.confirm(place)
     selection = state.chosen()
     if is_first:
         selection = replace(selection, baseline=None, candidates=(), repeats=())

@@ -15,6 +15,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.text import text_of
 from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.narrow import is_narrow
@@ -88,7 +89,7 @@ def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
 
 
 def _searchable(run: FoundRun) -> str:
-    return "\n".join((run.id, run.name, str(run.path), *run.host_names)).casefold()
+    return "\n".join((run.id, run.name, text_of(str(run.path)), *run.host_names)).casefold()
 
 
 def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], selection: Selection) -> None:

@@ -17,6 +17,7 @@ import streamlit as st
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir.files import is_profile
+from tfcompare.sources.private import why_not_private
 from tfcompare.sources.uploads import Arrival, Limits, Quotas, Upload, Uploads, clean, session_owner
 from tfcompare.ui.frame import access, arriving, login
 from tfcompare.ui.frame.search import rescan
@@ -63,8 +64,11 @@ def mine(settings: Settings) -> Uploads:
 
 def section(settings: Settings) -> None:
     """The part of the home page that accepts uploads, reports on the last one, and lists the stored ones."""
-    store = mine(settings)
     st.subheader("Upload")
+    if why := why_not_private(settings.data_folder):
+        st.caption(f"Nothing can be uploaded, since the folder for uploads is not safe: {why}.")
+        return
+    store = mine(settings)
     if message := st.session_state.get(_MESSAGE):
         (st.success if message.is_good else st.error)(message.text)
     number = st.session_state.setdefault(_ROUND, 0)

@@ -237,7 +237,7 @@ def by_scope(pair: Pair, choice: Choice) -> None:
     """The self time of both runs by name scope."""
     st.subheader("Name scopes")
     tree = pair.scopes()
-    roots = tree["node"].str.partition("/")[0]
+    roots = tree["node"].str.split("/", n=1).str[0]
     metric = metric_in(tree, "self_time_us")
     took_time = tree[[f"{metric}_{role}" for role in BOTH]].max(axis=1) > 0
     for place in choice.places:

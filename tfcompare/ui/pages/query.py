@@ -1,7 +1,8 @@
 """The page that runs SQL queries on the tables of the selected runs.
 
 A query in the URL is run without confirmation: it reads only the selected runs' tables, cannot write anything, and is
-limited in time, memory and size (`tfcompare.query.process`). The worst a link can do is keep its page waiting.
+limited in time, memory and size (`tfcompare.query.process`). The worst a link can do is keep its page waiting, and one
+of the `AT_ONCE` processes that all sessions share. A session runs one query at a time: a new one stops the last.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import streamlit as st
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.query import READY, Answer, Asked, Limits, RunTables
+from tfcompare.query.asking import AT_ONCE
 from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT
 from tfcompare.run import Run
 from tfcompare.ui.frame.loading import QUIET_S, fetch
@@ -29,6 +31,7 @@ from tfcompare.ui.widgets.text import as_code, as_markdown
 MOST_ROWS = 10_000
 MOST_RESULT_BYTES = 16 * 2**20
 MOST_SECONDS = 30
+MOST_WAITING_SECONDS = 10
 LONGEST_LINK = 4_000
 """The longest query, in characters, that is stored in the URL: browsers and proxies truncate longer URLs."""
 
@@ -65,8 +68,8 @@ def show(view: View) -> None:
 
 
 def _limits() -> Limits:
-    memory = settings.query_bytes(os.environ)
-    return Limits(MOST_SECONDS, memory, MOST_ROWS, MOST_RESULT_BYTES)
+    memory = 2 * settings.query_bytes(os.environ) // AT_ONCE  # all of them together take as much as two commands
+    return Limits(MOST_SECONDS, memory, MOST_ROWS, MOST_RESULT_BYTES, MOST_WAITING_SECONDS)
 
 
 def _tables(view: View) -> RunTables:
@@ -160,7 +163,7 @@ def _outcome(sql: str, tables: RunTables) -> Answer | str:
     with ThreadPoolExecutor(1, thread_name_prefix="tfcompare-query") as pool:
         future = pool.submit(asked.answer)
         try:
-            _follow(future)
+            _follow(asked, future)
             return future.result()
         except TfcompareError as error:
             return str(error)
@@ -168,10 +171,14 @@ def _outcome(sql: str, tables: RunTables) -> Answer | str:
             asked.stop()
 
 
-def _follow(future: Future[Answer]) -> None:
+def _follow(asked: Asked, future: Future[Answer]) -> None:
     slot, since = st.empty(), monotonic()
     wait([future], timeout=QUIET_S)
     while not future.done():
-        slot.caption(f"Running for {monotonic() - since:.0f} s …")
+        if asked.is_waiting:
+            slot.caption(f"{AT_ONCE} other queries are running; yours starts when one of them ends.")
+            since = monotonic()
+        else:
+            slot.caption(f"Running for {monotonic() - since:.0f} s …")
         wait([future], timeout=QUIET_S)
     slot.empty()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from tfcompare.export.csv import spreadsheet_csv
+from tfcompare.export.csv import defused, spreadsheet_csv
 from tfcompare.query import Answer, Limits, RunTables, every_table
 from tfcompare.query.tables import type_of
 from tfcompare.ui.widgets import tables
@@ -89,7 +89,7 @@ def _written(number: float) -> str:
 
 def _shown(name: str, label: str, cells: pd.Series) -> tables.Shown:
     """A column under the query's own name; if the schema describes a column of that name, that is its help."""
-    label = middle_ellipsis(label, LONGEST_LABEL)
+    label = str(defused(middle_ellipsis(label, LONGEST_LABEL)))
     if cells.dtype == "boolean":
         return tables.Shown(name, "", label, _meaning(label), "flag")
     if cells.dtype.kind in "iuf":

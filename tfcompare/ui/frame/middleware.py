@@ -1,0 +1,44 @@
+"""What the server does with every request: a header for the response, and limits on what is uploaded."""
+
+from __future__ import annotations
+
+import os
+
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.ui.frame.arriving import LimitArriving
+
+CONTENT_SECURITY_POLICY = "frame-ancestors 'self'"
+"""No page of another origin can show the app in a frame, and so lead somebody's clicks."""
+
+
+class SecurityHeaders:
+    """Adds `Content-Security-Policy` to each response of `app`."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append("Content-Security-Policy", CONTENT_SECURITY_POLICY)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _arriving_bytes() -> int:
+    """The limit that is set; the default if it is invalid, which every page reports."""
+    try:
+        return settings.arriving_bytes(os.environ)
+    except TfcompareError:
+        return settings.DEFAULT_ARRIVING_MB * 2**20
+
+
+MIDDLEWARE = [Middleware(SecurityHeaders), Middleware(LimitArriving, _arriving_bytes())]
