@@ -26,6 +26,7 @@ from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
+from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.reading import HostReader, Progress, read_hosts
 
@@ -234,6 +235,7 @@ def load(
     steps: str | None = None,
     progress: Progress | None = None,
     fetching: Progress | None = None,
+    build: FrameBuilder = build_here,
 ) -> Run:
     """Load the run at `place`: a file, run folder, logdir or found run.
 
@@ -243,14 +245,15 @@ def load(
 
     Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`
     is called with the progress of downloads, `progress` with that of reading. Host files that were read before and have
-    not changed come from this machine's cache.
+    not changed come from this machine's cache; `build` reads the others.
 
     A damaged host file among readable ones becomes a remark. Raises a `TfcompareError` if no host file can be read
-    (`NotAProfile`, `NoSuchPlace`), one cannot be downloaded (`NotFetched`) or has no such steps (`NoOtherSteps`),
-    `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
+    (`NotAProfile`, `NoSuchPlace`, `TooLarge`), one cannot be downloaded (`NotFetched`) or has no such steps
+    (`NoOtherSteps`), `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
     """
     found = (place if isinstance(place, FoundRun) else find_run(place)).opened()
-    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, frame_cache()), found, progress)
+    reader = HostReader(found, step_choice(step_marker, steps), fetching, frame_cache(), build)
+    return read_by(reader, found, progress)
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:

@@ -41,6 +41,15 @@ class BoundedProcesses:
         for _ in range(count):
             self._children.put(None)
 
+    def start(self) -> None:
+        """Start a process for the next call, so that it need not wait for one."""
+        child = self._children.get()
+        try:
+            if child is None or not child.is_running:
+                child = _Child(self._prepare)
+        finally:
+            self._children.put(child)
+
     def call(self, function: Callable[..., Any], *arguments: Any, memory_bytes: int, seconds: float) -> Any:
         """The result of `function(*arguments)`, all of which must be picklable.
 
@@ -140,6 +149,8 @@ def _environment() -> dict[str, str]:
 def main() -> None:
     """Answer calls until the parent closes stdin, or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(OSError):  # if memory runs out, Linux ends this process rather than the parent
+        Path("/proc/self/oom_score_adj").write_text("1000")
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     with suppress(EOFError, OSError):
