@@ -96,7 +96,7 @@ class ReadLimits:
     """The memory and time that reading one file may take in the server."""
 
     memory_bytes: int = DEFAULT_READ_MB * 2**20
-    seconds: int = DEFAULT_READ_S
+    seconds: float = DEFAULT_READ_S
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:

@@ -76,6 +76,6 @@ def _prepare() -> None:
 
 def _limits_text(limits: ReadLimits) -> str:
     return (
-        f"a file may take {limits.memory_bytes >> 20:,} MB ({READ_VARIABLE}) and {limits.seconds:,} s "
+        f"a file may take {limits.memory_bytes >> 20:,} MB ({READ_VARIABLE}) and {limits.seconds:g} s "
         f"({READ_S_VARIABLE}): raise the limit if the file is genuine"
     )

@@ -1,5 +1,5 @@
-"""What the pages share. Each page begins with `view = ui.setup(title, needs=…)`."""
+"""What the pages share. Each page is shown in `with ui.page(title, needs=…) as view:`."""
 
-from tfcompare.ui.frame.shell import View, setup, stop
+from tfcompare.ui.frame.shell import View, page, setup, stop
 
-__all__ = ["View", "setup", "stop"]
+__all__ = ["View", "page", "setup", "stop"]

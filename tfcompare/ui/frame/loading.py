@@ -21,6 +21,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.building import BoundedBuilder, FrameBuilder, build_here, reading_processes
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
+from tfcompare.ui.widgets.figures import cached_bytes
 from tfcompare.units import format_bytes
 from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
 
@@ -121,4 +122,4 @@ def compared(
 
 @st.cache_resource(show_spinner=False)
 def _comparisons(max_bytes: int) -> Comparisons:
-    return Comparisons(max_bytes)
+    return Comparisons(max_bytes, lambda comparison: comparison.memory_bytes + cached_bytes(comparison))

@@ -75,15 +75,15 @@ class Pair:
 
     def ops(self, *, idle: bool) -> pd.DataFrame:
         """The diff with each side's ranks, averages and shares; cached for the next rerun."""
-        return _ops(self.key, idle, self)
+        return cached(self, ("ops", idle), partial(_ops, self, idle)).copy(deep=False)
 
     def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
         """The ops aggregated by name, type or scope, with each side's shares; cached for the next rerun."""
-        return _groups(self.key, by, idle, self)
+        return cached(self, ("groups", by, idle), partial(_groups, self, by, idle)).copy(deep=False)
 
     def scopes(self) -> pd.DataFrame:
         """The diff as a tree of name scopes; cached for the next rerun."""
-        return _scopes(self.key, self)
+        return cached(self, "scopes", partial(_scopes, self)).copy(deep=False)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -93,23 +93,17 @@ class Pair:
         return (*runs, self.comparison.per, self.comparison.host, self.manual_pairs)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
-    del key
-    return side_by_side(_pair.diff(), idle=idle)
+def _ops(pair: Pair, idle: bool) -> pd.DataFrame:
+    return side_by_side(pair.diff(), idle=idle)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
-    del key
-    rows = with_distinct_names(_pair.ops(idle=idle), _pair.manual_pairs)
-    return with_shares(group_diff(rows, by, _pair.comparison.group_verdicts))
+def _groups(pair: Pair, by: Grouping, idle: bool) -> pd.DataFrame:
+    rows = with_distinct_names(pair.ops(idle=idle), pair.manual_pairs)
+    return with_shares(group_diff(rows, by, pair.comparison.group_verdicts))
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
-    del key
-    return scope_tree(with_distinct_names(_pair.diff(), _pair.manual_pairs), judge=_pair.comparison.group_verdicts)
+def _scopes(pair: Pair) -> pd.DataFrame:
+    return scope_tree(with_distinct_names(pair.diff(), pair.manual_pairs), judge=pair.comparison.group_verdicts)
 
 
 def comparison_of(view: View) -> Comparison:

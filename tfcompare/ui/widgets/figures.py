@@ -10,14 +10,14 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
+import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import steps, style
 from tfcompare.compare import Comparison
+from tfcompare.frames.ops.op_parts import frame_bytes
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tfcompare.ui.frame.pair import Pair
 
 TEXT_FIRST_S = 0.4
@@ -74,6 +74,13 @@ def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
     Each function has a separate cache, even for the same key.
     """
     return _cached(of, (_origin(make), key), make)
+
+
+def cached_bytes(comparison: Comparison) -> int:
+    """The memory of the frames that are cached for a comparison and its pairs, in bytes; figures are small."""
+    with _lock:
+        values = list(_caches.get(comparison, {}).values())
+    return sum(frame_bytes(value) for value in values if isinstance(value, pd.DataFrame))
 
 
 def _origin(make: Any) -> tuple[str, str]:
