@@ -11,4 +11,5 @@ if __name__ == "__main__":
     from tfcompare import ui
     from tfcompare.ui.pages import home
 
-    home.show(ui.setup("Compare profile runs", needs="runs"))
+    with ui.page("Compare profile runs", needs="runs") as view:
+        home.show(view)

@@ -8,12 +8,12 @@ from tfcompare.ui.pages import op_stats
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.remarks import remarks
 
-view = ui.setup("Op stats", needs="pair")
-comparison = comparison_of(view)
-remarks(comparison)
-pair = choose_pair(comparison)
-op_stats.coverage(pair)
-choice = op_stats.TABLE.show(pair)
-manual.choices(pair)
-op_stats.distributions(pair, choice)
-op_stats.by_scope(pair, choice)
+with ui.page("Op stats", needs="pair") as view:
+    comparison = comparison_of(view)
+    remarks(comparison)
+    pair = choose_pair(comparison)
+    op_stats.coverage(pair)
+    choice = op_stats.TABLE.show(pair)
+    manual.choices(pair)
+    op_stats.distributions(pair, choice)
+    op_stats.by_scope(pair, choice)

@@ -9,14 +9,14 @@ from tfcompare.ui.pages.kernel_stats_copies import copies
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.remarks import remarks
 
-view = ui.setup("Kernel stats", needs="pair")
-comparison = comparison_of(view)
-remarks(comparison)
-pair = choose_pair(comparison)
-kernel_stats.explain_missing(pair, view.selection, view.found)
-kernel_stats.headline(pair)
-kernel_stats.coverage(pair)
-kernel_stats_table.TABLE.show(pair)
-manual.choices(pair, lambda name: kernel_stats.readings_of(pair).get(name, name))
-kernel_stats.distributions(pair)
-copies(pair)
+with ui.page("Kernel stats", needs="pair") as view:
+    comparison = comparison_of(view)
+    remarks(comparison)
+    pair = choose_pair(comparison)
+    kernel_stats.explain_missing(pair, view.selection, view.found)
+    kernel_stats.headline(pair)
+    kernel_stats.coverage(pair)
+    kernel_stats_table.TABLE.show(pair)
+    manual.choices(pair, lambda name: kernel_stats.readings_of(pair).get(name, name))
+    kernel_stats.distributions(pair)
+    copies(pair)

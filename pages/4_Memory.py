@@ -9,21 +9,21 @@ from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import memory, memory_peak
 from tfcompare.ui.widgets.remarks import remarks
 
-view = ui.setup("Memory", needs="pair")
-comparison = comparison_of(view)
-remarks(comparison)
-pair = choose_pair(comparison)
-memory.stop_without_events(pair, view.selection)
-chosen = memory.choose_memories(pair)
-memory.headline(chosen)
-memory.figures(chosen)
+with ui.page("Memory", needs="pair") as view:
+    comparison = comparison_of(view)
+    remarks(comparison)
+    pair = choose_pair(comparison)
+    memory.stop_without_events(pair, view.selection)
+    chosen = memory.choose_memories(pair)
+    memory.headline(chosen)
+    memory.figures(chosen)
 
-st.subheader("Over time")
-memory.timeline(chosen)
+    st.subheader("Over time")
+    memory.timeline(chosen)
 
-st.subheader("What is held at the peak")
-memory_peak.breakdown(chosen)
+    st.subheader("What is held at the peak")
+    memory_peak.breakdown(chosen)
 
-st.subheader("Every memory")
-memory_peak.fields(chosen)
-memory_peak.SUMMARY_TABLE.show_rows(pair, chosen)
+    st.subheader("Every memory")
+    memory_peak.fields(chosen)
+    memory_peak.SUMMARY_TABLE.show_rows(pair, chosen)

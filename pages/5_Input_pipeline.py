@@ -7,15 +7,15 @@ from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import input_pipeline
 from tfcompare.ui.widgets.remarks import remarks
 
-view = ui.setup("Input pipeline", needs="pair")
-comparison = comparison_of(view)
-remarks(comparison)
-pair = choose_pair(comparison)
-waits = input_pipeline.waits_of(pair)
-input_pipeline.headline(pair, waits)
-input_pipeline.how_sure(pair)
-input_pipeline.figures(pair, waits)
-input_pipeline.on_device(pair, waits)
-input_pipeline.on_host(pair)
-input_pipeline.every_op(pair)
-input_pipeline.what_next(pair, waits, view.selection)
+with ui.page("Input pipeline", needs="pair") as view:
+    comparison = comparison_of(view)
+    remarks(comparison)
+    pair = choose_pair(comparison)
+    waits = input_pipeline.waits_of(pair)
+    input_pipeline.headline(pair, waits)
+    input_pipeline.how_sure(pair)
+    input_pipeline.figures(pair, waits)
+    input_pipeline.on_device(pair, waits)
+    input_pipeline.on_host(pair)
+    input_pipeline.every_op(pair)
+    input_pipeline.what_next(pair, waits, view.selection)

@@ -11,19 +11,19 @@ from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_graphs import both_graphs
 from tfcompare.ui.widgets.remarks import remarks
 
-view = ui.setup("tf.data", needs="pair")
-comparison = comparison_of(view)
-remarks(comparison)
-pair = choose_pair(comparison)
-if not tf_data.headline(pair):
-    st.stop()
-tf_data.latencies(pair)
-rows = tf_data.PIPELINES.show_rows(pair, None)
-choice = tf_data.controls(rows)
-waits = waits_of(pair)
-sides = tf_data.chosen_analyses(pair, choice)
-tf_data_steps.five_steps(pair, sides, waits)
-both_graphs(pair, sides)
-tf_data_steps.overlapping(sides)
-tf_data_steps.what_to_do(pair, sides, waits)
-tf_data.ITERATORS.show_rows(pair, (choice, sides))
+with ui.page("tf.data", needs="pair") as view:
+    comparison = comparison_of(view)
+    remarks(comparison)
+    pair = choose_pair(comparison)
+    if not tf_data.headline(pair):
+        st.stop()
+    tf_data.latencies(pair)
+    rows = tf_data.PIPELINES.show_rows(pair, None)
+    choice = tf_data.controls(rows)
+    waits = waits_of(pair)
+    sides = tf_data.chosen_analyses(pair, choice)
+    tf_data_steps.five_steps(pair, sides, waits)
+    both_graphs(pair, sides)
+    tf_data_steps.overlapping(sides)
+    tf_data_steps.what_to_do(pair, sides, waits)
+    tf_data.ITERATORS.show_rows(pair, (choice, sides))

@@ -5,4 +5,5 @@ from __future__ import annotations
 from tfcompare import ui
 from tfcompare.ui.pages import capture
 
-capture.show(ui.setup("Capture", needs="runs"))
+with ui.page("Capture", needs="runs") as view:
+    capture.show(view)

@@ -5,4 +5,5 @@ from __future__ import annotations
 from tfcompare import ui
 from tfcompare.ui.pages import query
 
-query.show(ui.setup("Query", needs="runs"))
+with ui.page("Query", needs="runs") as view:
+    query.show(view)

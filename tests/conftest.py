@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from tests.sources.capture.workers import started_workers, workers
 from tfcompare import cli
-from tfcompare.settings import DATA_VARIABLE, OFF, STORE_VARIABLE
+from tfcompare.settings import DATA_VARIABLE, OFF, READ_VARIABLE, STORE_VARIABLE
 
 __all__ = ["started_workers", "workers"]
 
@@ -29,6 +29,7 @@ settings.load_profile("untimed")
 def pytest_configure() -> None:
     os.environ[DATA_VARIABLE] = _DATA
     os.environ[STORE_VARIABLE] = OFF  # what is tested is read; a few tests switch it on
+    os.environ[READ_VARIABLE] = OFF  # in this process
 
 
 @pytest.hookimpl(wrapper=True)

@@ -87,6 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_GONE
     except OSError as error:
         return _report_error(f"{error.filename or 'input or output'}: {error.strerror or error}")
+    except MemoryError:
+        return _report_error("out of memory: this takes more than the machine has free; choose fewer runs or steps")
     except KeyboardInterrupt:
         return INTERRUPTED
     return status

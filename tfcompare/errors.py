@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import Any
 
 from tfcompare.text import lines_of
 
@@ -14,10 +15,20 @@ class TfcompareError(Exception):
     """Base class of all errors that tfcompare raises on purpose; its text is one clear sentence.
 
     The text is printable whatever it quotes: names of files, and what a server, a profile or a database answered.
+    All errors can be pickled, whatever arguments their classes take.
     """
 
     def __str__(self) -> str:
         return lines_of(super().__str__())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[TfcompareError], args: tuple[Any, ...], attributes: dict[str, Any]) -> TfcompareError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class NoSuchPlace(TfcompareError):
@@ -57,6 +68,22 @@ class NotAProfile(TfcompareError):
     def at(self, path: PurePath) -> NotAProfile:
         """The same error for the file at `path`."""
         return NotAProfile(path, self.offset, self.expected, self.found)
+
+
+class TooLarge(TfcompareError):
+    """Reading a file takes more memory or time than allowed, or than there is.
+
+    Attributes: `where` (a file), `why` (completes "reading it …").
+    """
+
+    def __init__(self, where: str, why: str) -> None:
+        self.where = where
+        self.why = why
+        super().__init__(f"{where}: cannot be read: reading it {why}")
+
+    def at(self, path: PurePath) -> TooLarge:
+        """The same error for the file at `path`."""
+        return TooLarge(str(path), self.why)
 
 
 class NoOtherSteps(TfcompareError):

@@ -16,7 +16,7 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import OpParts, merge_hosts
+from tfcompare.frames.ops.op_parts import OpParts, frame_bytes, merge_hosts
 from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_steps, wall_times_by_op
 from tfcompare.frames.steps.idle_gaps import decode_op_names
 from tfcompare.frames.steps.step_cells import StepCells, concat_cells
@@ -26,6 +26,7 @@ from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
+from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.reading import HostReader, Progress, read_hosts
 
@@ -46,6 +47,9 @@ HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "tf_data": lambda h: h.tables["tf_data_executions"],
 }
 """Tables with separate rows for each host, and the function that gives the rows of one host."""
+
+_BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
+"""Tables with one row per step, and the tables whose rows they break down."""
 
 _DEVICE_TABLES = ("op_stats", "op_steps", "copies")
 
@@ -132,8 +136,20 @@ class Run:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory used by the run's frames, in bytes, for caches with a size limit."""
-        return sum(h.memory_bytes for h in self.hosts)
+        """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
+        derived = sum(map(frame_bytes, list(self._op_stats_tables.values())))
+        derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
+        derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
+        return sum(h.memory_bytes for h in self.hosts) + derived
+
+    def derived_bytes(self, name: str) -> int:
+        """Roughly the memory that a table with one row per op, kernel or allocation in each step would take, in bytes.
+
+        These are made on demand, never cached, and may be far larger than what they are made of. 0 for other tables.
+        """
+        if name in _BY_STEP:
+            return self.step_cells(_BY_STEP[name]).joined_bytes
+        return sum(h.memory.timeline_bytes for h in self.hosts) if name == "memory_timeline" else 0
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         """The table `name` with the columns that `schema` declares.
@@ -204,14 +220,14 @@ class Run:
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
         if name in HOST_TABLES:
             return _host_rows(name, hosts, device)
-        key = name, host, device
-        if key not in self._op_tables:
-            make = self._op_stats if name == "op_stats" else self._op_steps
-            self._op_tables[key] = make(hosts, host, device)
-        return self._op_tables[key]
+        if name == "op_steps":
+            return self._op_steps(hosts, host, device)
+        if (host, device) not in self._op_stats_tables:
+            self._op_stats_tables[host, device] = self._op_stats(hosts, host, device)
+        return self._op_stats_tables[host, device]
 
     @cached_property
-    def _op_tables(self) -> dict[tuple[str, str | None, str | None], pd.DataFrame]:
+    def _op_stats_tables(self) -> dict[tuple[str | None, str | None], pd.DataFrame]:
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
@@ -234,6 +250,7 @@ def load(
     steps: str | None = None,
     progress: Progress | None = None,
     fetching: Progress | None = None,
+    build: FrameBuilder = build_here,
 ) -> Run:
     """Load the run at `place`: a file, run folder, logdir or found run.
 
@@ -243,14 +260,15 @@ def load(
 
     Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`
     is called with the progress of downloads, `progress` with that of reading. Host files that were read before and have
-    not changed come from this machine's cache.
+    not changed come from this machine's cache; `build` reads the others.
 
     A damaged host file among readable ones becomes a remark. Raises a `TfcompareError` if no host file can be read
-    (`NotAProfile`, `NoSuchPlace`), one cannot be downloaded (`NotFetched`) or has no such steps (`NoOtherSteps`),
-    `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
+    (`NotAProfile`, `NoSuchPlace`, `TooLarge`), one cannot be downloaded (`NotFetched`) or has no such steps
+    (`NoOtherSteps`), `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
     """
     found = (place if isinstance(place, FoundRun) else find_run(place)).opened()
-    return read_by(HostReader(found, step_choice(step_marker, steps), fetching, frame_cache()), found, progress)
+    reader = HostReader(found, step_choice(step_marker, steps), fetching, frame_cache(), build)
+    return read_by(reader, found, progress)
 
 
 def read_by(reader: HostReader, found: FoundRun, progress: Progress | None = None) -> Run:

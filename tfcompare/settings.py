@@ -15,6 +15,8 @@ Options take precedence over environment variables:
 | `TFCOMPARE_UPLOADS_MB` | | size limit of all users' stored uploads, in megabytes | 32768 |
 | `TFCOMPARE_ARRIVING_MB` | | memory for files while browsers upload them, in megabytes; one browser gets half | 4096 |
 | `TFCOMPARE_QUERY_MB` | | memory limit of `tfcompare query`, in megabytes; each query on the page gets half | 1024 |
+| `TFCOMPARE_READ_MB` | | memory for reading one file in the server, in megabytes; `off`: no limits | 8192 |
+| `TFCOMPARE_READ_S` | | time for reading one file in the server, in seconds | 300 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
 | `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |
@@ -45,6 +47,8 @@ USER_UPLOADS_VARIABLE = "TFCOMPARE_USER_UPLOADS_MB"
 UPLOADS_VARIABLE = "TFCOMPARE_UPLOADS_MB"
 ARRIVING_VARIABLE = "TFCOMPARE_ARRIVING_MB"
 QUERY_VARIABLE = "TFCOMPARE_QUERY_MB"
+READ_VARIABLE = "TFCOMPARE_READ_MB"
+READ_S_VARIABLE = "TFCOMPARE_READ_S"
 FETCHED_VARIABLE = "TFCOMPARE_FETCHED"
 FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
 STORE_VARIABLE = "TFCOMPARE_STORE"
@@ -57,6 +61,8 @@ DEFAULT_USER_UPLOADS_MB = 16384
 DEFAULT_UPLOADS_MB = 32768
 DEFAULT_ARRIVING_MB = 4096
 DEFAULT_QUERY_MB = 1024
+DEFAULT_READ_MB = 8192
+DEFAULT_READ_S = 300
 DEFAULT_FETCHED_MB = 4096
 DEFAULT_STORE_MB = 4096
 _SEPARATOR = re.escape(os.pathsep)
@@ -96,6 +102,14 @@ class Settings:
         return user_data_path("tfcompare", appauthor=False)
 
 
+@dataclass(frozen=True)
+class ReadLimits:
+    """The memory and time that reading one file may take in the server."""
+
+    memory_bytes: int = DEFAULT_READ_MB * 2**20
+    seconds: float = DEFAULT_READ_S
+
+
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """The settings given by the arguments after the script's name, and by the environment.
 
@@ -103,7 +117,7 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """
     places, roots, allow_capture, store = _arguments(arguments)
     data = environment.get(DATA_VARIABLE, "")
-    for bound in (fetched_bytes, store_bytes, query_bytes, arriving_bytes):  # validate now; used later
+    for bound in (fetched_bytes, store_bytes, query_bytes, arriving_bytes, read_limits):  # validate now; used later
         bound(environment)
     return Settings(
         places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
@@ -182,6 +196,19 @@ def arriving_bytes(environment: Mapping[str, str]) -> int:
     return _megabytes(ARRIVING_VARIABLE, environment, DEFAULT_ARRIVING_MB)
 
 
+def read_limits(environment: Mapping[str, str]) -> ReadLimits | None:
+    """The limits on reading a file in the server; None if they are turned off.
+
+    Raises `TfcompareError` if they are not numbers of megabytes and seconds.
+    """
+    if environment.get(READ_VARIABLE, "") == OFF:
+        return None
+    return ReadLimits(
+        _megabytes(READ_VARIABLE, environment, DEFAULT_READ_MB),
+        _number(READ_S_VARIABLE, environment, DEFAULT_READ_S, "seconds"),
+    )
+
+
 def _split(text: str) -> list[str]:
     """The places in a list such as `/logs:s3://bucket/logs:http://host:8000/logs`; colons within URLs do not
     separate."""
@@ -204,12 +231,16 @@ def _flag(variable: str, environment: Mapping[str, str]) -> bool:
 
 
 def _megabytes(variable: str, environment: Mapping[str, str], default: int) -> int:
+    return _number(variable, environment, default, "megabytes") * 2**20
+
+
+def _number(variable: str, environment: Mapping[str, str], default: int, unit: str) -> int:
     text = environment.get(variable, "")
     if not text:
-        return default * 2**20
+        return default
     if not text.isdecimal() or int(text) == 0:
-        raise TfcompareError(f"{variable} must be a whole number of megabytes, at least 1; not {text!r}")
-    return int(text) * 2**20
+        raise TfcompareError(f"{variable} must be a whole number of {unit}, at least 1; not {text!r}")
+    return int(text)
 
 
 _current: Settings | None = None

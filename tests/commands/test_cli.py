@@ -447,3 +447,13 @@ def test_the_server_imports_what_pages_need_before_anybody_comes() -> None:
     words = serve.command_line([], None)
     done = subprocess.run([sys.executable, "-c", script, words[2]], capture_output=True, text=True, timeout=120)
     assert done.stdout.splitlines()[-1] == "['pandas', 'plotly', 'tfcompare.run', 'tfcompare.ui.pages.overview']"
+
+
+def test_a_command_that_runs_out_of_memory_ends_with_one_sentence(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: object) -> int:
+        raise MemoryError
+
+    monkeypatch.setattr("tfcompare.commands.runs.run", run)
+    status, out, errors = tfcompare("runs", "logs")
+    assert (status, out) == (2, "")
+    assert errors == "tfcompare: out of memory: this takes more than the machine has free; choose fewer runs or steps\n"

@@ -7,8 +7,11 @@ import pandas as pd
 
 from tests.model_family.family import recorded
 from tests.profiles import loaded_run
+from tests.xspace_builder import plane, space
+from tfcompare.frames import build
 from tfcompare.frames.ops.op_evidence import op_evidence
 from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.xspace import parse
 
 _PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": ""}, dtype="str")
 
@@ -67,3 +70,8 @@ def test_evidence_of_several_hosts_spans_their_places() -> None:
     evidence = op_evidence(hosts, [kernels, kernels])
     assert evidence.places == {"a": (1, 4)}
     assert evidence.shapes == {"a": "[2]"}
+
+
+def test_a_profile_without_ops_has_no_evidence() -> None:
+    frames = build(parse(space(plane("/host:metadata"))), "vm", "")
+    assert op_evidence([frames.tables["op_parts"]], [frames.tables["kernel_stats"]]).names == frozenset()

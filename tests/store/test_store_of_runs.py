@@ -19,7 +19,7 @@ from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
 from tfcompare.settings import STORE_VARIABLE
 from tfcompare.sources.logdir import FoundRun, find_runs
-from tfcompare.store import cached_frames, index, reading, records, stored_run
+from tfcompare.store import building, cached_frames, index, records, stored_run
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.index import Row, add_to_index
@@ -41,7 +41,7 @@ def settled(monkeypatch: pytest.MonkeyPatch) -> None:
 def read_anew(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The profiles that were read."""
     files: list[str] = []
-    monkeypatch.setattr(reading, "read", lambda path, real=reading.read: (files.append(path.name), real(path))[1])
+    monkeypatch.setattr(building, "read", lambda path, real=building.read: (files.append(path.name), real(path))[1])
     return files
 
 

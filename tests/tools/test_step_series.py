@@ -8,17 +8,19 @@ import pandas as pd
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
+from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.step_times import run_steps
 from tfcompare.tools.step_series import on_slowest_host, op_by_step, sixteen_bit_share, with_host
 
 OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
 
 
-def op_steps(*rows: tuple[str, int, float]) -> pd.DataFrame:
-    """An `op_steps` frame of MatMuls from op names, steps and self times."""
-    frame = pd.DataFrame(rows, columns=["op_name", "step", "self_time_us"])
-    keys = {"host": "all", "host_or_device": "Host", "op_type": "MatMul"}
-    return schema.OP_STEPS.conform(frame.assign(**keys, occurrences=1, wall_time_us=frame["self_time_us"]))
+def op_cells(*rows: tuple[str, int, float]) -> StepCells:
+    """The step cells of MatMuls from op names, steps and self times."""
+    frame = pd.DataFrame(rows, columns=["op_name", "step", "time_us"])
+    row, names = pd.factorize(frame["op_name"])
+    keys = pd.DataFrame({"host": "all", "host_or_device": "Host", "op_type": "MatMul", "op_name": names})
+    return StepCells(keys, frame.assign(row=row, occurrences=1))
 
 
 def test_each_step_names_the_host_that_took_longest():
@@ -67,14 +69,14 @@ def test_the_share_of_16_bits_is_of_what_is_known_and_of_nothing_less_than_half(
 
 def test_an_op_has_zero_in_steps_in_which_it_did_not_run():
     steps = samples.steps([1e3] * 4)
-    frame = op_steps(
+    cells = op_cells(
         ("dense/MatMul", 10, 5.0), ("dense/MatMul", 12, 7.0), ("dense/MatMul", 12, 1.0), ("other", 11, 9.0)
     )
-    series = op_by_step(frame, steps, OP)
+    series = op_by_step(cells, steps, OP)
     assert series["self_time_us"].tolist() == [5.0, 0.0, 8.0, 0.0]
     assert series["occurrences"].tolist() == [1, 0, 2, 0]
     assert series["step"].tolist() == steps["step"].tolist()
 
 
 def test_an_op_that_no_step_holds_is_zero_throughout():
-    assert op_by_step(schema.OP_STEPS.empty(), samples.steps([1e3] * 2), OP)["self_time_us"].tolist() == [0.0, 0.0]
+    assert op_by_step(op_cells(), samples.steps([1e3] * 2), OP)["self_time_us"].tolist() == [0.0, 0.0]

@@ -24,6 +24,10 @@ def runs(names: str, each: int = 10) -> list[Run]:
     return [cast(Run, FakeRun(name, each)) for name in names]
 
 
+def nothing(_: Comparison) -> int:
+    return 0
+
+
 class Made:
     """Counts what had to be made."""
 
@@ -42,7 +46,7 @@ known: dict[tuple[str, int], Run] = {}
 
 
 def test_a_comparison_is_made_once_for_the_same_runs_and_wishes() -> None:
-    held, made = Comparisons(1000), Made()
+    held, made = Comparisons(1000, nothing), Made()
     first = made.of(held, "ab", "per step")
     assert made.of(held, "ab", "per step") is first
     assert made.of(held, "ab", "per run") is not first
@@ -51,7 +55,7 @@ def test_a_comparison_is_made_once_for_the_same_runs_and_wishes() -> None:
 
 
 def test_runs_that_many_comparisons_share_count_once_and_the_oldest_comparison_goes_first() -> None:
-    held, made = Comparisons(40), Made()
+    held, made = Comparisons(40, nothing), Made()
     for names in ("ab", "ac", "ad", "ab"):
         made.of(held, names)
     assert made.names == ["ab", "ac", "ad"]
@@ -62,7 +66,7 @@ def test_runs_that_many_comparisons_share_count_once_and_the_oldest_comparison_g
 
 
 def test_the_last_one_is_kept_however_large_it_is() -> None:
-    held, made = Comparisons(40), Made()
+    held, made = Comparisons(40, nothing), Made()
     for _ in range(3):
         made.of(held, "xy", each=1000)
     assert made.names == ["xy"]
@@ -72,7 +76,7 @@ def test_the_last_one_is_kept_however_large_it_is() -> None:
 
 
 def test_not_more_than_so_many_are_kept() -> None:
-    held, made = Comparisons(10**9), Made()
+    held, made = Comparisons(10**9, nothing), Made()
     for number in range(MAX_COMPARISONS + 1):
         made.of(held, "ab", number)
     made.of(held, "ab", MAX_COMPARISONS)
@@ -81,8 +85,20 @@ def test_not_more_than_so_many_are_kept() -> None:
     assert len(made.names) == MAX_COMPARISONS + 2
 
 
+def test_what_pages_derived_from_a_comparison_counts_at_each_request() -> None:
+    derived: dict[int, int] = {}
+    held, made = Comparisons(100, lambda comparison: derived.get(id(comparison), 0)), Made()
+    for names in ("ab", "cd", "ab", "cd"):
+        last = made.of(held, names)
+    assert made.names == ["ab", "cd"]
+    derived[id(last)] = 90  # together with the four runs too much
+    for names in ("cd", "ab"):
+        made.of(held, names)
+    assert made.names == ["ab", "cd", "ab"]
+
+
 def test_what_could_not_be_made_is_tried_again() -> None:
-    held, made = Comparisons(40), Made()
+    held, made = Comparisons(40, nothing), Made()
 
     def fail() -> Comparison:
         raise ValueError("no")

@@ -13,6 +13,7 @@ from tfcompare import compare, load, settings
 from tfcompare.compare import Comparison
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.frame import comparison_cache
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets import figures
 
@@ -56,7 +57,7 @@ def test_after_all_other_pages_a_page_shows_what_it_shows_at_first() -> None:
     candidates = (RUNS[1].id, RUNS[2].id)
     after_others = [drawn(page, query, *candidates) for page, query in VIEWS]
     for (page, query), shown in zip(VIEWS, after_others, strict=True):
-        figures._caches.clear()
+        comparison_cache._caches.clear()
         assert shown == drawn(page, query, *candidates), (page, query)
 
 
@@ -85,16 +86,16 @@ def _other() -> str:
 
 def test_the_cache_is_bounded_and_goes_with_its_comparison() -> None:
     own = compare(*map(load, RUNS[:2]))
-    before = len(figures._caches)
-    for i in range(figures.MAX_CACHED + 10):
+    before = len(comparison_cache._caches)
+    for i in range(comparison_cache.MAX_CACHED + 10):
         figures.cached(own, i, lambda i=i: i)
-    (cache,) = (cache for comparison, cache in figures._caches.items() if comparison is own)
-    assert len(cache) == figures.MAX_CACHED
+    (cache,) = (cache for comparison, cache in comparison_cache._caches.items() if comparison is own)
+    assert len(cache) == comparison_cache.MAX_CACHED
     del own
     import gc
 
     gc.collect()
-    assert len(figures._caches) == before
+    assert len(comparison_cache._caches) == before
 
 
 def test_text_comes_before_the_first_chart_of_a_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.ui.frame.run_cache import RETRY_AFTER_S, RunCache, outcome
 
 
-@dataclass(frozen=True)
+@dataclass
 class FakeRun:
     name: str
     memory_bytes: int
@@ -108,6 +108,17 @@ def test_runs_that_are_asked_for_together_stay_however_large_until_others_are() 
     assert kept_in_the_end(cache, "abcd", "abd")
     wait(cache.request_together([found("d"), found("e")]).values())
     assert kept_in_the_end(cache, "abcde", "de")
+
+
+def test_runs_are_measured_again_at_each_request_since_pages_derive_tables_from_them() -> None:
+    cache = RunCache(100, Loader(memory_bytes=30))
+    grown = cache.request(found("a")).result(10)
+    for run_id in "bc":
+        wait([cache.request(found(run_id))])
+    assert kept_in_the_end(cache, "abc", "abc")
+    grown.memory_bytes = 50  # type: ignore[misc]
+    cache.request(found("c"))
+    assert kept_in_the_end(cache, "abc", "bc")
 
 
 def test_a_file_that_changed_is_read_again() -> None:

@@ -17,6 +17,7 @@ from tfcompare import settings
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
+from tfcompare.store.building import FrameBuilder
 from tfcompare.ui.frame.loading import reading_sentence
 
 PAGE = """
@@ -232,9 +233,9 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
 def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     said_meanwhile: list[str] = []
 
-    def slowly(found: FoundRun, *, step_marker: str | None, steps: str | None) -> Run:
+    def slowly(found: FoundRun, *, step_marker: str | None, steps: str | None, build: FrameBuilder) -> Run:
         time.sleep(1)
-        return load(found, step_marker=step_marker, steps=steps)
+        return load(found, step_marker=step_marker, steps=steps, build=build)
 
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")
@@ -252,3 +253,16 @@ def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monke
 def test_progress_is_told_in_words() -> None:
     runs = [found(name) for name in ("a", "b")]
     assert reading_sentence(runs, 5) == "Reading run 4 of 5: a (10 B)"
+
+
+def test_a_page_that_runs_out_of_memory_ends_with_one_sentence(tmp_path: Path) -> None:
+    script = tmp_path / "page.py"
+    script.write_text(
+        'from tfcompare import ui\nwith ui.page("A page", needs="runs"):\n    raise MemoryError\n', encoding="utf-8"
+    )
+    with settings.override(Settings(places=(AUTOENCODER,))):
+        page = AppTest.from_file(str(script), default_timeout=90).run()
+    assert not page.exception
+    assert [error.value for error in page.error] == [
+        "This page takes more memory than the server has free. Choose fewer runs, or a range of steps."
+    ]

@@ -9,7 +9,9 @@ import pytest
 
 from tests.xspace_builder import event, line, plane, space
 from tfcompare.errors import NotAProfile
-from tfcompare.xspace import HostProfile, gzipped, read
+from tfcompare.xspace import HostProfile, read
+from tfcompare.xspace.gzipped import expand
+from tfcompare.xspace.limits import Limits
 
 PROFILE = space(plane("/host:CPU", line("python", *(event(f"op_{i}:MatMul", i, 1, n=i) for i in range(300)))))
 PACKED = gzip.compress(PROFILE)
@@ -81,11 +83,10 @@ def test_what_is_within_is_looked_at_once_only(tmp_path: Path) -> None:
         read_bytes(tmp_path, gzip.compress(PACKED))
 
 
-def test_a_file_that_grows_beyond_the_limit_is_refused_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gzipped, "MAX_EXPANDED_BYTES", 1 << 20)
+def test_a_file_that_grows_beyond_the_limit_is_refused_early() -> None:
     bomb = gzip.compress(bytes(64 << 20))
     with pytest.raises(NotAProfile) as refusal:
-        read_bytes(tmp_path, bomb)
+        expand(bomb, Limits(bytes=1 << 20))
     told = f"expected a profile of at most 1,048,576 bytes in a gzipped file of {len(bomb):,}, found more"
     assert told in str(refusal.value)
     assert refusal.value.offset < 2 << 20

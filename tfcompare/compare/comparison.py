@@ -38,6 +38,7 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_sl
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.ops.op_evidence import OpEvidence
+from tfcompare.frames.ops.op_parts import frame_bytes
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -158,6 +159,11 @@ class Comparison:
             diffs = [self._diff(table, candidate) for candidate in self.candidates]
             self._diffs[name] = pd.concat(diffs, ignore_index=True)
         return self._diffs[name].copy(deep=False)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory used by the diffs made so far, in bytes; that of the runs is not included."""
+        return sum(map(frame_bytes, list(self._diffs.values())))
 
     def coverage(self, table: str = "op_stats") -> pd.DataFrame:
         """The shares of a table's headline metric that were matched; see `coverage.coverage`.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.errors import NoSuchMarker, NoSuchSteps
+from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
@@ -37,6 +37,7 @@ from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
 from tfcompare.xspace.compilation import survives_full_disk
+from tfcompare.xspace.limits import LIMITS, Limits
 
 Bools = npt.NDArray[np.bool_]
 
@@ -85,10 +86,11 @@ class HostFrames:
 
 
 @survives_full_disk
-def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS) -> HostFrames:
+def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS, limits: Limits = LIMITS) -> HostFrames:
     """Builds the tables of one host from all its steps, or from the chosen range and what ran within it.
 
-    Raises `NoSuchMarker` if the marker names no event of the host's threads, `NoSuchSteps` if the range holds no step.
+    Raises `NoSuchMarker` if the marker names no event of the host's threads, `NoSuchSteps` if the range holds no step,
+    `NotAProfile` if the tables are larger than `limits` allow.
     """
     if choice.marker is not None and not grouping.host_events_named(space, choice.marker).any():
         raise NoSuchMarker(f"host {host}", choice.marker, likely_markers(space))
@@ -131,6 +133,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
         "tf_data_executions": pipelines.executions,
         "tf_data_calls": pipelines.calls,
     }
+    memory_bytes = _checked_bytes(tables, limits) + sum(map(len, chain(*memory.labels.values())))
     return HostFrames(
         host=host,
         digest=digest,
@@ -139,9 +142,20 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS)
         likely_markers=() if has_own_steps else likely_markers(full_space),
         remarks=(*origin.remarks, *pipelines.remarks),
         memory_labels=memory.labels,
-        memory_bytes=sum(map(frame_bytes, tables.values())) + sum(map(len, chain(*memory.labels.values()))),
+        memory_bytes=memory_bytes,
         tables=LoadedTables(tables),
     )
+
+
+def _checked_bytes(tables: Mapping[str, pd.DataFrame], limits: Limits) -> int:
+    """The memory of the tables; raises `NotAProfile` if they are larger than `limits` allow."""
+    for name, frame in tables.items():
+        if len(frame) > limits.table_rows:
+            raise NotAProfile(None, 0, f"at most {limits.table_rows:,} rows of {name}", f"{len(frame):,}")
+    total = sum(map(frame_bytes, tables.values()))
+    if total > limits.table_bytes:
+        raise NotAProfile(None, 0, f"a profile whose tables take at most {limits.table_bytes:,} bytes", f"{total:,}")
+    return total
 
 
 def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple[Steps, Bools]:

@@ -27,6 +27,7 @@ NOT_RECORDED = -1
 _NULL_TEXT = "(null)"
 """What a profiler writes that was handed no text at all."""
 _MAX_BYTES = 1 << 60  # sums of a few such numbers still fit 64 bits
+_BYTES_OF_TIMELINE_ROW = 200  # of its numbers, and of what points to its texts
 _TEXTS = ("op_name", "region_type", "data_type", "shape")
 
 
@@ -79,6 +80,14 @@ class MemoryEvents:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @property
+    def timeline_bytes(self) -> int:
+        """Roughly the memory that `memory_timeline` would take, in bytes."""
+        texts = 0
+        for column in (self.op_name, self.region_type, self.data_type, self.shape):
+            texts += int(np.array([*map(len, column.labels)], np.int64)[column.code].sum())
+        return texts + _BYTES_OF_TIMELINE_ROW * len(self)
 
     @property
     def in_use_bytes(self) -> Int64:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.schema.columns import Column, Table, key, level, text
+from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+MOST_BYTES = 2 << 30
+"""The memory that a table of all runs may take, if it is derived for the query; that of real profiles takes half."""
 
 BASELINE, CANDIDATE, REPEAT = "baseline", "candidate", "repeat"
 
@@ -62,6 +67,7 @@ class RunTables:
 
     runs: tuple[Run, ...]
     roles: tuple[str, ...]
+    most_bytes: int = MOST_BYTES
 
     @classmethod
     def of(cls, runs: Sequence[Run]) -> RunTables:
@@ -73,13 +79,18 @@ class RunTables:
         return {name: {c.name: type_of(c) for c in table.columns} for name, table in every_table().items()}
 
     def table(self, name: str) -> pa.Table:
-        """The rows of all runs; raises `Unknown` for an unknown table."""
-        import pyarrow as pa
+        """The rows of all runs. Raises `Unknown` for an unknown table, `TfcompareError` for one that is too large."""
 
-        frame = self._runs() if name == RUNS.name else self._of_each(name)
-        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-        plain = [pa.field(f.name, pa.string()) if pa.types.is_large_string(f.type) else f for f in table.schema]
-        return table.cast(pa.schema(plain)) if table.nbytes < 2**31 else table
+        if name == RUNS.name:
+            return _as_arrow([self._runs()])
+        schema.table(name)
+        size = sum(run.derived_bytes(name) for run in self.runs)
+        if size > self.most_bytes:
+            raise TfcompareError(
+                f"The table {name} of these runs takes {format_bytes(size)}, and a query may read "
+                f"{format_bytes(self.most_bytes)} of it: choose fewer runs or a range of steps."
+            )
+        return _as_arrow(self._of_each(name))
 
     def _runs(self) -> pd.DataFrame:
         first = 0 if BASELINE in self.roles else 1
@@ -87,13 +98,21 @@ class RunTables:
         rows = [(run.id, run.name, role, position) for position, (run, role) in roles]
         return RUNS.conform(pd.DataFrame(rows, columns=RUNS.column_names))
 
-    def _of_each(self, name: str) -> pd.DataFrame:
-        schema.table(name)
-        frames = []
+    def _of_each(self, name: str) -> Iterator[pd.DataFrame]:
         for run in self.runs:
             frame = run.table(name)
-            frames.append(frame if RUN.name in frame else _with_run(frame, run.id))
-        return pd.concat(frames, ignore_index=True)
+            yield frame if RUN.name in frame else _with_run(frame, run.id)
+
+
+def _as_arrow(frames: Iterable[pd.DataFrame]) -> pa.Table:
+    """The rows of all frames, each of which is dropped before the next one is made."""
+    import pyarrow as pa
+
+    parts = [pa.Table.from_pandas(f, preserve_index=False).replace_schema_metadata(None) for f in frames]
+    fields = [pa.field(f.name, pa.string()) if pa.types.is_large_string(f.type) else f for f in parts[0].schema]
+    if all(part.nbytes < 2**31 for part in parts):
+        parts = [part.cast(pa.schema(fields)) for part in parts]
+    return pa.concat_tables(parts)
 
 
 def _with_run(frame: pd.DataFrame, run_id: str) -> pd.DataFrame:

@@ -46,6 +46,15 @@ class BoundedProcesses:
         for _ in range(count):
             self._children.put(None)
 
+    def start(self) -> None:
+        """Start a process for the next call, so that it need not wait for one."""
+        child = self._children.get()
+        try:
+            if child is None or not child.is_running:
+                child = _Child(self._prepare)
+        finally:
+            self._children.put(child)
+
     def call(
         self,
         function: Callable[..., Any],
@@ -180,6 +189,8 @@ def main() -> None:
     """Answer calls until the parent closes stdin, or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, args=(os.getppid(),), daemon=True).start()
+    with suppress(OSError):  # if memory runs out, Linux ends this process rather than the parent
+        Path("/proc/self/oom_score_adj").write_text("1000")
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no answer
     with suppress(EOFError, OSError):

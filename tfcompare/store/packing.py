@@ -44,6 +44,8 @@ class Damaged(Exception):
 
 def pack(frames: HostFrames) -> bytes:
     """The frames as bytes; equal frames give equal bytes."""
+    if isinstance(frames.tables, PackedTables):
+        return frames.tables.data
     manifest = {f.name: getattr(frames, f.name) for f in fields(frames) if f.name != "tables"}
     held_bytes = sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED)
     manifest |= {"origin": asdict(frames.origin), "memory_bytes": held_bytes}
@@ -64,8 +66,8 @@ def unpack(data: bytes) -> HostFrames:
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
         raise Damaged
-    members = zipfile.ZipFile(io.BytesIO(body))
-    manifest = json.loads(members.read(_MANIFEST))
+    tables = PackedTables(data)
+    manifest = json.loads(tables.members.read(_MANIFEST))
     origin = manifest["origin"]
     manifest |= {
         "origin": Origin(**origin | {"remarks": tuple(origin["remarks"])}),
@@ -74,14 +76,18 @@ def unpack(data: bytes) -> HostFrames:
         "memory_labels": {name: tuple(labels) for name, labels in manifest["memory_labels"].items()},
         "memory_bytes": manifest["memory_bytes"] + len(data),
     }
-    return HostFrames(**manifest, tables=PackedTables(members))
+    return HostFrames(**manifest, tables=tables)
 
 
 class PackedTables(Tables):
-    """The tables in a pack. Each is read on first use, and then held in memory unless it is large."""
+    """The tables in a pack. Each is read on first use, and then held in memory unless it is large.
 
-    def __init__(self, members: zipfile.ZipFile) -> None:
-        self._members = members
+    `data` is the pack, `members` the zip in it.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.members = zipfile.ZipFile(io.BytesIO(data))  # shares the bytes, and finds the zip behind the digest
         self._held: dict[str, pd.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
@@ -93,15 +99,15 @@ class PackedTables(Tables):
         return frame
 
     def __iter__(self) -> Iterator[str]:
-        names = (name.removesuffix(".parquet") for name in self._members.namelist())
+        names = (name.removesuffix(".parquet") for name in self.members.namelist())
         return (name for name in names if name != _MANIFEST)
 
     def __len__(self) -> int:
-        return len(self._members.namelist()) - 1
+        return len(self.members.namelist()) - 1
 
     def read(self, name: str, columns: Sequence[str] | None = None, rows: slice = ALL_ROWS) -> pd.DataFrame:
         """See `Tables`: other columns and row groups are not decoded."""
-        file = pq.ParquetFile(pa.BufferReader(self._members.read(f"{name}.parquet")))
+        file = pq.ParquetFile(pa.BufferReader(self.members.read(f"{name}.parquet")))
         first, stop, _ = rows.indices(file.metadata.num_rows)
         groups = range(first // _ROWS_OF_GROUP, -(-stop // _ROWS_OF_GROUP))
         table = file.read_row_groups(list(groups), columns, use_threads=False)

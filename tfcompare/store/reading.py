@@ -16,17 +16,18 @@ from tfcompare.errors import (
     NotAProfile,
     NotFetched,
     TfcompareError,
+    TooLarge,
 )
-from tfcompare.frames import HostFrames, build
+from tfcompare.frames import HostFrames
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
 from tfcompare.sources.remote.fetching import Copy
 from tfcompare.sources.remote.places import shown
 from tfcompare.sources.step_choice import StepChoice
+from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of
 from tfcompare.store.files import is_own, store_files
 from tfcompare.store.packing import Damaged, pack, unpack
 from tfcompare.text import text_of
-from tfcompare.xspace import read
 
 _READERS = 4
 _FETCHERS = 8
@@ -71,13 +72,20 @@ class _Stopped(BaseException):
 class HostReader:
     """Reads host files on several threads; remote ones are fetched first, and locked while they are read.
 
-    `choice`: which steps to include; `remarks`, without duplicates: problems of this machine rather than the profiles.
+    `choice`: which steps to include; `build` reads a profile and builds its frames; `remarks`, without duplicates:
+    problems of this machine rather than the profiles.
     """
 
     def __init__(
-        self, found: FoundRun, choice: StepChoice, fetching: Progress | None, cache: FrameCache | None
+        self,
+        found: FoundRun,
+        choice: StepChoice,
+        fetching: Progress | None,
+        cache: FrameCache | None,
+        build: FrameBuilder = build_here,
     ) -> None:
         self.choice = choice
+        self._build = build
         self._fetching = fetching
         self._cache = cache
         self._at_once = Semaphore(_READERS)
@@ -180,9 +188,8 @@ class HostReader:
     def _frames(self, file: HostFile, path: Path) -> HostFrames:
         try:
             with self._at_once:
-                profile = read(path)
-                return build(profile.space, file.host, profile.digest, self.choice)
-        except (NotAProfile, NoSuchMarker, NoSuchSteps) as error:  # NotAProfile also for a damaged XLA program in it
+                return self._build(path, file.host, self.choice)
+        except (NotAProfile, NoSuchMarker, NoSuchSteps, TooLarge) as error:
             raise error.at(file.where) from None
 
     def _fetched(self, file: HostFile, here: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.step_times import common_step_ids, run_steps
 from tfcompare.schema import STEP_PRECISIONS
 
@@ -55,13 +56,12 @@ def sixteen_bit_share(steps: pd.DataFrame) -> float:
     return sixteen / told if told > 0 and told >= LEAST_TOLD * steps["device_compute_us"].sum() else math.nan
 
 
-def op_by_step(op_steps: pd.DataFrame, steps: pd.DataFrame, op: Mapping[str, str]) -> pd.DataFrame:
+def op_by_step(ops: StepCells, steps: pd.DataFrame, op: Mapping[str, str]) -> pd.DataFrame:
     """The self time of one op in each step of `steps` (one row a step): its columns, `self_time_us` and `occurrences`.
 
     `op` gives the op's keys (`host_or_device`, `op_type`, `op_name`); a step in which it did not run has 0 of both.
     """
-    chosen = np.logical_and.reduce([(op_steps[key] == value).to_numpy(dtype=bool) for key, value in op.items()])
-    totals = (
-        op_steps[chosen].groupby("step")[["self_time_us", "occurrences"]].sum().reindex(steps["step"], fill_value=0)
-    )
+    chosen = np.logical_and.reduce([(ops.keys[key] == value).to_numpy(dtype=bool) for key, value in op.items()])
+    cells = ops.cells[chosen[ops.cells["row"]]].rename(columns={"time_us": "self_time_us"})
+    totals = cells.groupby("step")[["self_time_us", "occurrences"]].sum().reindex(steps["step"], fill_value=0)
     return steps.assign(**{name: totals[name].to_numpy() for name in totals.columns})

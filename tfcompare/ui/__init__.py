@@ -1,13 +1,13 @@
-"""What the pages share. Each page begins with `view = ui.setup(title, needs=…)`."""
+"""What the pages share. Each page is shown in `with ui.page(title, needs=…) as view:`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tfcompare.ui.frame.shell import View, setup, stop
+    from tfcompare.ui.frame.shell import View, page, setup, stop
 
-__all__ = ["View", "setup", "stop"]
+__all__ = ["View", "page", "setup", "stop"]
 
 
 def __getattr__(name: str) -> Any:

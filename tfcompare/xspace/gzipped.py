@@ -5,9 +5,7 @@ from __future__ import annotations
 import zlib
 
 from tfcompare.errors import NotAProfile
-
-MAX_EXPANDED_BYTES = 8 << 30
-"""The maximum decompressed size; larger files are refused."""
+from tfcompare.xspace.limits import LIMITS, Limits
 
 _MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
@@ -19,17 +17,17 @@ def is_gzipped(data: bytes | memoryview) -> bool:
     return bytes(data[:2]) == _MAGIC
 
 
-def expand(data: bytes) -> bytes:
-    """Decompress gzip data with any number of members, limited to `MAX_EXPANDED_BYTES` and to a plausible ratio.
+def expand(data: bytes | memoryview, limits: Limits = LIMITS) -> memoryview:
+    """Decompress gzip data with any number of members, limited to `limits.bytes` and to a plausible ratio.
 
     Raises `NotAProfile` if the data is damaged, truncated, or expands too much.
     """
-    limit = min(MAX_EXPANDED_BYTES, _FREE_GROWTH_BYTES + _USUAL_GROWTH * len(data))
+    limit = min(limits.bytes, _FREE_GROWTH_BYTES + _USUAL_GROWTH * len(data))
     out = bytearray()
     member = zlib.decompressobj(wbits=31)
     is_between = False
     for at in range(0, len(data), _CHUNK):
-        piece = data[at : at + _CHUNK]
+        piece = bytes(data[at : at + _CHUNK])
         while piece:
             if is_between:
                 member, piece = zlib.decompressobj(wbits=31), piece.lstrip(b"\0")
@@ -46,4 +44,4 @@ def expand(data: bytes) -> bytes:
             piece = member.unused_data if member.eof else member.unconsumed_tail
     if not is_between:
         raise NotAProfile(None, len(out), "the rest of the gzipped data", "the end of the file")
-    return bytes(out)
+    return memoryview(out).toreadonly()

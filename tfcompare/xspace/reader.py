@@ -17,6 +17,7 @@ from tfcompare.sources.logdir.files import cannot_be_opened, open_untouched, tex
 from tfcompare.xspace import lookup, wire
 from tfcompare.xspace.compilation import Array, Int, compiled, survives_full_disk
 from tfcompare.xspace.gzipped import expand, is_gzipped
+from tfcompare.xspace.limits import LIMITS, Limits
 from tfcompare.xspace.space import (
     LONGEST_PS,
     MOST_PS,
@@ -39,9 +40,6 @@ from tfcompare.xspace.tables import EventColumns, Rows, StatColumns, Tables
 EXPECTED_SECONDS = 15
 """How long compiling everything takes on two slow cores, for messages to the user."""
 
-MOST_PLANES = 1_000
-"""Hosts with their devices have dozens of planes; each has some overhead, so a file with very many is refused."""
-
 
 @dataclass(frozen=True, eq=False)
 class HostProfile:
@@ -51,48 +49,49 @@ class HostProfile:
     digest: str
 
 
-def read(path: Path) -> HostProfile:
+def read(path: Path, limits: Limits = LIMITS) -> HostProfile:
     """The profile in that file.
 
-    Raises `NotAProfile` with the byte offset of the first error, `NoSuchPlace` if the file cannot be opened.
+    Raises `NotAProfile` with the byte offset of the first error, or for more than `limits` allow; `NoSuchPlace` if the
+    file cannot be opened.
     """
     try:
-        with os.fdopen(open_untouched(path), "rb") as file:
-            data: bytes | memoryview = _content(file)
-    except OSError as error:
-        raise NoSuchPlace(cannot_be_opened(path, error)) from error
-    try:
+        try:
+            with os.fdopen(open_untouched(path), "rb") as file:
+                data = _content(file, limits)
+        except OSError as error:
+            raise NoSuchPlace(cannot_be_opened(path, error)) from error
         if is_gzipped(data):
-            data = expand(bytes(data))
+            data = expand(data, limits)
         with ThreadPoolExecutor(1) as beside:
             digest = beside.submit(lambda: blake2b(data, digest_size=16).hexdigest())
-            return HostProfile(parse(data), digest.result())
+            return HostProfile(parse(data, limits), digest.result())
     except NotAProfile as error:
         raise error.at(Path(text_of(str(path)))) from None
 
 
-def _content(file: BufferedReader) -> memoryview:
+def _content(file: BufferedReader, limits: Limits) -> memoryview:
     """The whole file in numpy's memory: it uses huge pages, which takes a fifth of the time of `read()`."""
-    content = np.empty(os.fstat(file.fileno()).st_size, np.uint8).data
+    size = os.fstat(file.fileno()).st_size
+    if size > limits.bytes:
+        raise NotAProfile(None, 0, f"a profile of at most {limits.bytes:,} bytes", f"a file of {size:,}")
+    content = np.empty(size, np.uint8).data
     return content[: file.readinto(content)].toreadonly()
 
 
 @survives_full_disk
-def parse(data: bytes | memoryview) -> XSpace:
-    """The XSpace in these uncompressed bytes; raises `NotAProfile`."""
+def parse(data: bytes | memoryview, limits: Limits = LIMITS) -> XSpace:
+    """The XSpace in these uncompressed bytes; raises `NotAProfile`, also for more than `limits` allow."""
     if not len(data):
         raise NotAProfile(None, 0, "an XSpace with at least one plane", "an empty file")
     buffer = np.frombuffer(data, np.uint8)
-    tables = _scan(buffer)
-    planes = int(tables.counts[wire.PLANES])
-    if not planes:
+    tables = _scan(buffer, limits)
+    if not tables.counts[wire.PLANES]:
         raise NotAProfile(None, 0, "an XSpace with at least one plane", f"{len(data):,} bytes without any")
-    if planes > MOST_PLANES:
-        raise NotAProfile(None, 0, f"an XSpace of at most {MOST_PLANES:,} planes", f"one of {planes:,}")
     return _Builder(buffer, tables).build()
 
 
-def _scan(buffer: UInt8) -> Tables:
+def _scan(buffer: UInt8, limits: Limits) -> Tables:
     """Scan into tables sized for a typical file; if they are too small, scan again into tables of the exact size.
 
     Unused capacity only costs address space: memory is allocated when it is written.
@@ -105,6 +104,7 @@ def _scan(buffer: UInt8) -> Tables:
         error, *where = wire.scan(buffer, lookup.SEED, tables)
         if error != wire.OK:
             raise _scan_error(buffer, error, *map(int, where))
+        limits.check_counts(tables.counts)
         counts = tables.counts[: len(room)]
         if (counts <= room).all():
             return tables
@@ -186,7 +186,7 @@ class _Builder:
         line_range = _ranges(self.lines[:, wire.LINE_PLANE], plane_count)
         event_first = np.append(self.lines[:, wire.LINE_FIRST_EVENT], len(self.events.line))
         event_range = event_first[line_range]
-        stat_labels = self._texts(self.stat_metadata, wire.META_NAME, spare="")
+        stat_labels = self._texts(self.stat_metadata, wire.META_NAME)
         stat_codes: dict[str, int] = {}
         code_of_row = np.array([stat_codes.setdefault(s, len(stat_codes)) for s in stat_labels], np.int32)
         plane_stats, metadata_stats = self._other_stats(code_of_row)
@@ -199,8 +199,8 @@ class _Builder:
             metadata_stats=metadata_stats,
             metadata_plane=np.append(self.event_metadata[:, wire.META_PLANE], -1),
             metadata_ids=np.append(self.event_metadata[:, wire.META_ID], -1),
-            metadata_names=self._texts(self.event_metadata, wire.META_NAME, spare=""),
-            metadata_display_names=self._texts(self.event_metadata, wire.META_DISPLAY, spare=""),
+            metadata_names=self._texts(self.event_metadata, wire.META_NAME),
+            metadata_display_names=self._texts(self.event_metadata, wire.META_DISPLAY),
             stat_names=stat_codes,
             stat_labels=stat_labels,
             errors=self._space_texts(2),
@@ -211,11 +211,11 @@ class _Builder:
     def _text(self, start: int, length: int) -> str:
         return decode(self.buffer, start, length)
 
-    def _texts(self, rows: Int64, column: int, spare: str) -> Strings:
-        """The text of each row, followed by a default for missing ids."""
-        out = np.empty(len(rows) + 1, np.object_)
-        out[:-1] = [self._text(start, length) for start, length in rows[:, column : column + 2].tolist()]
-        out[-1] = spare
+    def _texts(self, rows: Int64, column: int) -> Strings:
+        """The text of each row, followed by an empty one for missing ids."""
+        out = np.full(len(rows) + 1, "", np.object_)
+        named = np.flatnonzero(rows[:, column + 1])
+        out[named] = [self._text(start, length) for start, length in rows[named, column : column + 2].tolist()]
         return out
 
     def _space_texts(self, field_number: int) -> tuple[str, ...]:

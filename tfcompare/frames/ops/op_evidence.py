@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from tfcompare.frames.ops.op_parts import OpParts
 
 Place = tuple[int, int]
 
+_BYTES_OF_TEXT, _BYTES_OF_PLACE = 100, 250  # of a text besides its characters; of an entry of two numbers
 _LAUNCH = ["grid_dim", "block_dim"]
 
 
@@ -31,6 +33,12 @@ class OpEvidence:
     shapes: Mapping[str, str] = field(default_factory=dict)
     launches: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Roughly the memory used, in bytes."""
+        texts = chain(self.names, self.shapes.values(), self.launches.values())
+        return sum(len(text) + _BYTES_OF_TEXT for text in texts) + _BYTES_OF_PLACE * len(self.places)
 
 
 def op_evidence(parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame]) -> OpEvidence:

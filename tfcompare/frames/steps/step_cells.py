@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
+
+from tfcompare.frames.ops.op_parts import frame_bytes
+
+_BYTES_OF_NUMBER = 8
+"""Also of a text's position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +24,21 @@ class StepCells:
 
     keys: pd.DataFrame
     cells: pd.DataFrame
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory used by both parts, in bytes."""
+        return frame_bytes(self.keys) + frame_bytes(self.cells)
+
+    @property
+    def joined_bytes(self) -> int:
+        """Roughly the memory that `frame` would take, in bytes: the texts of a row are repeated in each step."""
+        length = np.zeros(len(self.keys), np.int64)
+        for name in self.keys:
+            if self.keys[name].dtype == "str":
+                length += self.keys[name].str.len().to_numpy(np.int64)
+        numbers = _BYTES_OF_NUMBER * (len(self.keys.columns) + len(self.cells.columns)) * len(self.cells)
+        return int(length[self.cells["row"].to_numpy()].sum()) + numbers
 
     def frame(self) -> pd.DataFrame:
         """Keys and cells joined into one frame."""

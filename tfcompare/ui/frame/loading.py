@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
 
 import streamlit as st
 
@@ -12,10 +14,13 @@ from tfcompare.compare import Comparison, compare
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.errors import NoOtherSteps, TfcompareError
+from tfcompare.frames import load_loops
 from tfcompare.run import Run, load
-from tfcompare.settings import Settings
+from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.store.building import BoundedBuilder, FrameBuilder, build_here, reading_processes
+from tfcompare.ui.frame.comparison_cache import cached_bytes
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes
 from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
@@ -26,20 +31,35 @@ QUIET_S = 0.4
 
 def run_cache(settings: Settings) -> RunCache:
     """The server's cache of runs."""
-    return _run_cache(settings.cache_bytes)
+    return _run_cache(settings.cache_bytes, settings_module.read_limits(os.environ))
 
 
 @st.cache_resource(show_spinner=False)
-def _run_cache(max_bytes: int) -> RunCache:
-    return RunCache(max_bytes, _loaded)
+def _run_cache(max_bytes: int, limits: ReadLimits | None) -> RunCache:
+    return RunCache(max_bytes, partial(_loaded, builder(limits)))
 
 
-def _loaded(found: FoundRun, steps: StepChoice) -> Run:
+@st.cache_resource(show_spinner=False)
+def builder(limits: ReadLimits | None) -> FrameBuilder:
+    """The server's reader of profiles, in child processes; without limits, in this process."""
+    return BoundedBuilder(reading_processes(), limits) if limits is not None else build_here
+
+
+def start_reader() -> None:
+    """Start a process that reads profiles, before one is needed; if they are read in this one, load the reader."""
+    build = builder(settings_module.read_limits(os.environ))
+    if isinstance(build, BoundedBuilder):
+        build.processes.start()
+    else:
+        load_loops()
+
+
+def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice) -> Run:
     """The run; with all of its own steps if the chosen ones are not available."""
     try:
-        return load(found, step_marker=steps.marker, steps=steps.range)
+        return load(found, step_marker=steps.marker, steps=steps.range, build=build)
     except NoOtherSteps:
-        return load(found)
+        return load(found, build=build)
 
 
 def fetch(
@@ -102,4 +122,4 @@ def compared(
 
 @st.cache_resource(show_spinner=False)
 def _comparisons(max_bytes: int) -> Comparisons:
-    return Comparisons(max_bytes)
+    return Comparisons(max_bytes, lambda comparison: comparison.memory_bytes + cached_bytes(comparison))

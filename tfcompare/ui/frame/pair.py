@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -17,6 +19,7 @@ from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.run import Run
 from tfcompare.tools import step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
+from tfcompare.ui.frame.comparison_cache import cached
 from tfcompare.ui.frame.shell import View
 
 
@@ -71,15 +74,18 @@ class Pair:
 
     def ops(self, *, idle: bool) -> pd.DataFrame:
         """The diff with each side's ranks, averages and shares; cached for the next rerun."""
-        return _ops(self.key, idle, self)
+        return self._cached(("ops", idle), partial(_ops, self, idle)).copy(deep=False)
 
     def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
         """The ops aggregated by name, type or scope, with each side's shares; cached for the next rerun."""
-        return _groups(self.key, by, idle, self)
+        return self._cached(("groups", by, idle), partial(_groups, self, by, idle)).copy(deep=False)
 
     def scopes(self) -> pd.DataFrame:
         """The diff as a tree of name scopes; cached for the next rerun."""
-        return _scopes(self.key, self)
+        return self._cached("scopes", partial(_scopes, self)).copy(deep=False)
+
+    def _cached(self, key: Hashable, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        return cached(self.comparison, (self.candidate.id, key), make)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -89,23 +95,17 @@ class Pair:
         return (*runs, self.comparison.per, self.comparison.host, self.manual_pairs)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _ops(key: tuple[Any, ...], idle: bool, _pair: Pair) -> pd.DataFrame:
-    del key
-    return side_by_side(_pair.diff(), idle=idle)
+def _ops(pair: Pair, idle: bool) -> pd.DataFrame:
+    return side_by_side(pair.diff(), idle=idle)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _groups(key: tuple[Any, ...], by: Grouping, idle: bool, _pair: Pair) -> pd.DataFrame:
-    del key
-    rows = with_distinct_names(_pair.ops(idle=idle), _pair.manual_pairs)
-    return with_shares(group_diff(rows, by, _pair.comparison.group_verdicts))
+def _groups(pair: Pair, by: Grouping, idle: bool) -> pd.DataFrame:
+    rows = with_distinct_names(pair.ops(idle=idle), pair.manual_pairs)
+    return with_shares(group_diff(rows, by, pair.comparison.group_verdicts))
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _scopes(key: tuple[Any, ...], _pair: Pair) -> pd.DataFrame:
-    del key
-    return scope_tree(with_distinct_names(_pair.diff(), _pair.manual_pairs), judge=_pair.comparison.group_verdicts)
+def _scopes(pair: Pair) -> pd.DataFrame:
+    return scope_tree(with_distinct_names(pair.diff(), pair.manual_pairs), judge=pair.comparison.group_verdicts)
 
 
 def comparison_of(view: View) -> Comparison:

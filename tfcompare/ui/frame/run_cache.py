@@ -38,7 +38,7 @@ class RunCache:
         self._load = load
         self._lock = threading.Lock()
         self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
-        self._bytes: dict[Key, int] = {}
+        self._finished: set[Key] = set()
         self._together: frozenset[Key] = frozenset()
         self._retry_at: dict[Key, float] = {}
         self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
@@ -54,14 +54,15 @@ class RunCache:
         key = _key(found, steps)
         with self._lock:
             if monotonic() >= self._retry_at.get(key, inf):
-                del self._futures[key], self._bytes[key], self._retry_at[key]
+                self._drop(key)
             future = self._futures.get(key)
             is_new = future is None
             if future is None:
                 future = self._futures[key] = self._threads.submit(self._load, found, steps)
             self._futures.move_to_end(key)
+            self._drop_oldest(key)  # what is cached has grown since: pages derive tables from it
         if is_new:  # outside the lock: if reading is already done, the callback runs immediately in this thread
-            future.add_done_callback(lambda done: self._record_size(key, done))
+            future.add_done_callback(lambda done: self._finish(key, done))
         return future
 
     def peek(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Run | TfcompareError | None:
@@ -70,23 +71,40 @@ class RunCache:
             future = self._futures.get(_key(found, steps))
         return outcome(future) if future is not None and future.done() else None
 
-    def _record_size(self, key: Key, done: Future[Run]) -> None:
-        """Record the size of a run, and drop the least recently used runs if the cache is too large."""
+    def _finish(self, key: Key, done: Future[Run]) -> None:
+        """Cache a run or error that was just read, and drop the least recently used runs if the cache is too large."""
         with self._lock:
             try:
-                self._bytes[key] = done.result().memory_bytes
+                done.result()
+                self._finished.add(key)
             except TfcompareError as error:
-                self._bytes[key] = 0
+                self._finished.add(key)
                 if isinstance(error, NotFetched):
                     self._retry_at[key] = monotonic() + RETRY_AFTER_S
             except BaseException:  # do not cache a bug; whoever waits for the future gets the exception
                 self._futures.pop(key, None)
-            for old in list(self._futures):
-                if sum(self._bytes.values()) <= self.max_bytes:
-                    break
-                if old != key and old not in self._together and old in self._bytes:
-                    del self._futures[old], self._bytes[old]
-                    self._retry_at.pop(old, None)
+            self._drop_oldest(key)
+
+    def _drop_oldest(self, latest: Key) -> None:
+        """Drop the least recently used runs while the cache is too large, except the latest and those compared."""
+        sizes = {key: _size(self._futures[key]) for key in self._finished}
+        total = sum(sizes.values())
+        for old in list(self._futures):
+            if total <= self.max_bytes:
+                break
+            if old != latest and old not in self._together and old in self._finished:
+                self._drop(old)
+                total -= sizes[old]
+
+    def _drop(self, key: Key) -> None:
+        del self._futures[key]
+        self._finished.discard(key)
+        self._retry_at.pop(key, None)
+
+
+def _size(done: Future[Run]) -> int:
+    """The memory of a run now, in bytes; 0 for an error."""
+    return done.result().memory_bytes if done.exception() is None else 0
 
 
 def outcome(done: Future[Run]) -> Run | TfcompareError:
@@ -106,12 +124,17 @@ MAX_COMPARISONS = 8
 
 
 class Comparisons:
-    """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs, but always the last one."""
+    """A cache of the latest comparisons: up to `MAX_COMPARISONS` with `max_bytes` of runs and of what pages derived
+    from them, but always the last one.
 
-    def __init__(self, max_bytes: int) -> None:
+    `derived_bytes` is the memory of what a page caches for a comparison, besides the runs.
+    """
+
+    def __init__(self, max_bytes: int, derived_bytes: Callable[[Comparison], int]) -> None:
         self.max_bytes = max_bytes
+        self._derived_bytes = derived_bytes
         self._lock = threading.Lock()
-        self._cached: OrderedDict[Hashable, tuple[Comparison, dict[int, int]]] = OrderedDict()
+        self._cached: OrderedDict[Hashable, tuple[Comparison, tuple[Run, ...]]] = OrderedDict()
 
     def of(self, runs: Sequence[Run], options: Hashable, make: Callable[[], Comparison]) -> Comparison:
         """The comparison of these runs with `options`, cached or made by `make`. Raises as `make` does."""
@@ -119,17 +142,20 @@ class Comparisons:
         with self._lock:
             if key in self._cached:
                 self._cached.move_to_end(key)
+                self._drop_oldest()
                 return self._cached[key][0]
         made = make()
-        size_of_run = {id(run): run.memory_bytes for run in runs}
         with self._lock:
-            made, _ = self._cached.setdefault(key, (made, size_of_run))
-            while len(self._cached) > 1 and (len(self._cached) > MAX_COMPARISONS or self._bytes() > self.max_bytes):
-                self._cached.popitem(last=False)
+            made, _ = self._cached.setdefault(key, (made, tuple(runs)))
+            self._drop_oldest()
         return made
 
+    def _drop_oldest(self) -> None:
+        while len(self._cached) > 1 and (len(self._cached) > MAX_COMPARISONS or self._bytes() > self.max_bytes):
+            self._cached.popitem(last=False)
+
     def _bytes(self) -> int:
-        every: dict[int, int] = {}
-        for _, size_of_run in self._cached.values():
-            every |= size_of_run
-        return sum(every.values())
+        """The memory now, in bytes: pages derive tables after the comparison was made."""
+        runs = {id(run): run for _, several in self._cached.values() for run in several}
+        derived = sum(self._derived_bytes(comparison) for comparison, _ in self._cached.values())
+        return sum(run.memory_bytes for run in runs.values()) + derived

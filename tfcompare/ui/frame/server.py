@@ -29,11 +29,11 @@ def import_all() -> None:
 
 def load_all() -> None:
     """Import what all pages need, and load the profile reader, which is compiled on first use."""
-    import_all()
     with suppress(Exception):
-        from tfcompare.frames import load_loops
+        from tfcompare.ui.frame.loading import start_reader
 
-        load_loops()
+        Thread(target=start_reader, name="tfcompare-reader", daemon=True).start()
+    import_all()
 
 
 def main() -> None:

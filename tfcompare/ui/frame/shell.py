@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
@@ -85,6 +86,15 @@ class View:
     def host(self) -> str | None:
         """The chosen host, None for all."""
         return self.comparison.host if self.comparison else self.selection.host
+
+
+@contextmanager
+def page(title: str, *, needs: Needs) -> Iterator[View]:
+    """As `setup`, for a page that is shown inside a `with` block: it ends with one sentence if memory runs out."""
+    try:
+        yield setup(title, needs=needs)
+    except MemoryError:
+        st.error("This page takes more memory than the server has free. Choose fewer runs, or a range of steps.")
 
 
 def setup(title: str, *, needs: Needs) -> View:

@@ -131,7 +131,7 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
     host = _host_in(pair, run, str(row["host"]))
     name = str(row["op_name_candidate"] if role == "candidate" else row["op_name"])
     op = {"host_or_device": schema.HOST, "op_name": name}
-    return step_series.op_by_step(run.table("op_steps", host=host), run.table("steps", host=host), op)
+    return step_series.op_by_step(run.step_cells("op_stats", host=host), run.table("steps", host=host), op)
 
 
 def _host_in(pair: Pair, run: Run, host: str) -> str:

@@ -131,15 +131,13 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 def every_row(pair: Pair, by: By) -> pd.DataFrame:
     """The diff of the pair's kernels, aggregated, with ranks and shares; cached for the next rerun."""
-    return _rows(pair.key, by, pair)
+    return cached(pair, by, partial(_rows, pair, by)).copy(deep=False)
 
 
-@st.cache_data(max_entries=16, show_spinner=False)
-def _rows(key: tuple[Any, ...], by: By, _pair: Pair) -> pd.DataFrame:
-    del key
-    diff = _pair.diff("kernel_stats")
+def _rows(pair: Pair, by: By) -> pd.DataFrame:
+    diff = pair.diff("kernel_stats")
     if by != "launch":
-        diff = group_kernels(diff, by, _pair.comparison.group_verdicts, _pair.manual_pairs)
+        diff = group_kernels(diff, by, pair.comparison.group_verdicts, pair.manual_pairs)
     return kernel_figures.with_ranks_and_shares(diff)
 
 

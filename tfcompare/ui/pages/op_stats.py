@@ -184,7 +184,7 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
         return steps_of_run.iloc[:0].assign(self_time_us=0.0)
     suffix = "_candidate" if role == "candidate" else ""
     op = {"host_or_device": row["host_or_device"], **{k: row[f"{k}{suffix}"] for k in ("op_type", "op_name")}}
-    return step_series.op_by_step(run.table("op_steps", host=pair.host_of(run)), steps_of_run, op)
+    return step_series.op_by_step(run.step_cells("op_stats", host=pair.host_of(run)), steps_of_run, op)
 
 
 def _nothing(choice: Choice) -> str:

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from time import sleep
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any, TypeVar
 
+import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import steps, style
 from tfcompare.compare import Comparison
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.frame import comparison_cache
+from tfcompare.ui.frame.comparison_cache import origin
+from tfcompare.ui.frame.pair import Pair
 
 TEXT_FIRST_S = 0.4
 """How long a browser takes to show what it was sent, including what it loads for that."""
 
 _HAS_DRAWN = "tfcompare.figures.has_drawn"
 
-MAX_CACHED = 64
-"""Per comparison: about twice the number of figures."""
-
 T = TypeVar("T")
-
-_lock = threading.Lock()
-_caches: WeakKeyDictionary[Comparison, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
 
 
 def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable) -> None:
@@ -39,7 +28,7 @@ def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable
 
     `on` is everything that the figure depends on, apart from the comparison or pair.
     """
-    show(_cached(of, (_origin(make), key, *on), make), key)
+    show(_cached(of, (origin(make), key, *on), make), key)
 
 
 def draw_op_in_steps(pair: Pair, op_name: str, frames: Sequence[pd.DataFrame], *on: Hashable) -> bool:
@@ -73,27 +62,10 @@ def cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
 
     Each function has a separate cache, even for the same key.
     """
-    return _cached(of, (_origin(make), key), make)
-
-
-def _origin(make: Any) -> tuple[str, str]:
-    """The module and qualified name of a function, also of a partial one."""
-    function = make.func if isinstance(make, partial) else make
-    return function.__module__, function.__qualname__
+    return _cached(of, (origin(make), key), make)
 
 
 def _cached(of: Comparison | Pair, key: Hashable, make: Callable[[], T]) -> T:
-    comparison = of if isinstance(of, Comparison) else of.comparison
-    key = (None if isinstance(of, Comparison) else of.candidate.id, key)
-    with _lock:
-        cache = _caches.setdefault(comparison, OrderedDict())
-        if key in cache:
-            cache.move_to_end(key)
-            found: T = cache[key]
-            return found
-    made = make()
-    with _lock:
-        cache[key] = made
-        while len(cache) > MAX_CACHED:
-            cache.popitem(last=False)
-    return made
+    if isinstance(of, Comparison):
+        return comparison_cache.cached(of, (None, key), make)
+    return comparison_cache.cached(of.comparison, (of.candidate.id, key), make)

@@ -1,0 +1,81 @@
+"""Builds the frames of a profile: in this process, or in a child process with limits on memory and time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tfcompare.errors import TooLarge
+from tfcompare.frames import HostFrames, build
+from tfcompare.settings import READ_S_VARIABLE, READ_VARIABLE, ReadLimits
+from tfcompare.sources.bounded import BoundedProcesses, Exceeded
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.store.packing import pack, unpack
+from tfcompare.text import text_of
+from tfcompare.xspace import parse, read
+
+READERS = 2
+"""The number of profiles that child processes read at the same time; others wait."""
+
+
+class FrameBuilder(Protocol):
+    """Reads the profile at `path` and builds its frames."""
+
+    def __call__(self, path: Path, host: str, choice: StepChoice) -> HostFrames:
+        """Raises `NotAProfile`, `NoSuchPlace`, `NoSuchMarker`, `NoSuchSteps` and `TooLarge`."""
+
+
+def build_here(path: Path, host: str, choice: StepChoice) -> HostFrames:
+    """Builds the frames in this process; see `FrameBuilder`."""
+    try:
+        profile = read(path)
+        return build(profile.space, host, profile.digest, choice)
+    except MemoryError:
+        raise TooLarge(text_of(str(path)), "takes more memory than there is") from None
+
+
+@dataclass(frozen=True)
+class BoundedBuilder:
+    """Builds frames in child processes that cannot exceed `limits`; see `FrameBuilder`.
+
+    The frames come as a pack: a fraction of the memory of loaded tables, and ready for the cache.
+    """
+
+    processes: BoundedProcesses
+    limits: ReadLimits
+
+    def __call__(self, path: Path, host: str, choice: StepChoice) -> HostFrames:
+        """See `FrameBuilder`."""
+        limits = self.limits
+        try:
+            data = self.processes.call(
+                _packed, path, host, choice, memory_bytes=limits.memory_bytes, seconds=limits.seconds
+            )
+        except Exceeded as exceeded:
+            raise TooLarge(text_of(str(path)), f"{exceeded}; {_limits_text(limits)}") from None
+        return unpack(data)
+
+
+def reading_processes() -> BoundedProcesses:
+    """Child processes for `BoundedBuilder`."""
+    return BoundedProcesses(READERS, prepare=_prepare)
+
+
+def _packed(path: Path, host: str, choice: StepChoice) -> bytes:
+    profile = read(path)
+    frames = build(profile.space, host, profile.digest, choice)
+    del profile
+    return pack(frames)
+
+
+def _prepare() -> None:
+    """Load the compiled loops, and what writing a pack needs."""
+    pack(build(parse(b"\x0a\x00"), "", "", OWN_STEPS))
+
+
+def _limits_text(limits: ReadLimits) -> str:
+    return (
+        f"a file may take {limits.memory_bytes >> 20:,} MB ({READ_VARIABLE}) and {limits.seconds:g} s "
+        f"({READ_S_VARIABLE}): raise the limit if the file is genuine"
+    )

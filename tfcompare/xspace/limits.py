@@ -1,0 +1,65 @@
+"""Absolute limits on what a profile may contain, far above what real profiles have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tfcompare.errors import NotAProfile
+from tfcompare.xspace import wire
+
+if TYPE_CHECKING:
+    from tfcompare.xspace.space import Int64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits on one host file. In brackets: the most in real profiles and in generated ones of 300 MB.
+
+    They bound what a small file can cost: each empty message takes two bytes of a file, and far more in memory.
+    """
+
+    bytes: int = 2 << 30
+    """Of the file, and of what a gzipped one expands to: no protobuf message may be larger [0.3 GB]."""
+    planes: int = 1_000
+    """[11]"""
+    lines: int = 100_000
+    """Threads, streams and derived lines [142]."""
+    events: int = 100_000_000
+    """[9,100,000]"""
+    event_stats: int = 400_000_000
+    """[27,500,000]"""
+    event_metadata: int = 4_000_000
+    """Distinct events [6,500]."""
+    stat_metadata: int = 4_000_000
+    """Distinct names of stats, and texts that stats refer to [4,200]."""
+    other_stats: int = 20_000_000
+    """Stats of planes and of event metadata [48,000]."""
+    texts: int = 10_000
+    """Errors, warnings and host names [2]."""
+    table_rows: int = 50_000_000
+    """Of one table of a host [5,900,000]."""
+    table_bytes: int = 2 << 30
+    """Of all tables of a host in memory [0.52 GB]."""
+
+    def check_counts(self, counts: Int64) -> None:
+        """Raises `NotAProfile` if a scan counted too many rows of a table (`wire.PLANES`, …)."""
+        for table, (what, most) in self._of_tables().items():
+            if counts[table] > most:
+                raise NotAProfile(None, 0, f"an XSpace of at most {most:,} {what}", f"one of {int(counts[table]):,}")
+
+    def _of_tables(self) -> dict[int, tuple[str, int]]:
+        return {
+            wire.PLANES: ("planes", self.planes),
+            wire.LINES: ("lines", self.lines),
+            wire.EVENTS: ("events", self.events),
+            wire.EVENT_STATS: ("stats of events", self.event_stats),
+            wire.EVENT_METADATA: ("event metadata entries", self.event_metadata),
+            wire.STAT_METADATA: ("stat metadata entries", self.stat_metadata),
+            wire.OTHER_STATS: ("stats of planes and event metadata", self.other_stats),
+            wire.TEXTS: ("errors, warnings and host names", self.texts),
+        }
+
+
+LIMITS = Limits()
+"""The limits that apply unless others are given."""
