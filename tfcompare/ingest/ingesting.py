@@ -66,7 +66,7 @@ def ingest(
     started = monotonic()
     store = Store(full_address(address))
     store.begin()
-    index, notes = store.index()
+    index, notes = store.repair_index()
     todo = plan(places, store, index)
     work = _Work(store, todo, progress)
     work.summary.notes += notes

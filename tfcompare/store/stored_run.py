@@ -21,8 +21,9 @@ from tfcompare.sources.logdir.runs import survey
 from tfcompare.sources.remote.places import parse, shown
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row
-from tfcompare.store.packing import Damaged
 from tfcompare.store.records import record_name, unread
+from tfcompare.store.trusted import REMEDY, may_be_read
+from tfcompare.store.typed import Damaged
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
 
@@ -130,13 +131,10 @@ class StoredRun(FoundRun):
         return hash((self.stat_key, self.name))
 
     def _from_profiles(self, problem: str) -> StoredRun:
-        """The run with the host files themselves, if none of them has changed.
-
-        Removes the record, so that an ingest writes it again.
-        """
-        with suppress(TfcompareError):
-            self.store.files.remove([record_name(self.id)])
+        """The run with the host files themselves, if they may be read and none of them has changed."""
         again = "run `tfcompare ingest` again, which writes it anew"
+        if not may_be_read(self.path, self.store.address):
+            raise TfcompareError(f"{problem}, and the folder of its profiles, {self.path}, {REMEDY}, or {again}")
         with suppress(TfcompareError):
             for find in survey(open_places([str(self.path)])).unnamed:
                 if unread(find).stamps == self.row.stamps != "":

@@ -152,7 +152,8 @@ def concat_parts(several: Iterable[OpParts]) -> OpParts:
     if len(every) == 1:
         return every[0]
     first = np.cumsum([0, *(len(p.parts) for p in every)])
-    nothing = pd.DataFrame({name: pd.Series(dtype="str") for name in _TEXTS})
+    dtypes = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(ORDER_COLUMNS, "int64")
+    nothing = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in dtypes.items()})
     cells = [p.cells.assign(part=p.cells["part"] + offset) for p, offset in zip(every, first, strict=False)]
     return OpParts(
         pd.concat([nothing, *(p.parts for p in every)], ignore_index=True),
