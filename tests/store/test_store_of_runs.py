@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS, run_path
 from tests.store.runs_in_stores import assert_same, assert_same_comparison, copied, put, stored
+from tfcompare import settings
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
@@ -23,7 +25,8 @@ from tfcompare.store import cached_frames, index, reading, records, stored_run
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.stored import MARK, Store
+from tfcompare.store.names import MARK
+from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import StoredRun, named, one_of
 from tfcompare.tools.listing import listing
 
@@ -51,6 +54,13 @@ def logs(tmp_path: Path) -> Path:
     for name in (OURS, THEIRS):
         copied(name, tmp_path / "logs")
     return tmp_path / "logs"
+
+
+@pytest.fixture
+def given(logs: Path) -> Iterator[None]:
+    """The user named the folder of the runs, so profiles in it may be read for a store."""
+    with settings.override(settings.Settings(places=(logs,))):
+        yield
 
 
 @pytest.fixture
@@ -176,6 +186,7 @@ def test_the_command_that_ingests_a_run_again_gives_it_the_same_id(
     assert f"run `{command.partition(' --store')[0]}` where" in told
 
 
+@pytest.mark.usefixtures("given")
 def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read_anew: list[str]) -> None:
     run = stored(store)[OURS]
     pack = store / pack_of(run)
@@ -190,6 +201,7 @@ def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read
     assert load(run).remarks == ()
 
 
+@pytest.mark.usefixtures("given")
 @pytest.mark.parametrize("what", ["gone", "changed"])
 def test_without_its_profile_a_damaged_pack_is_left_out_by_name(what: str, store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
@@ -204,6 +216,7 @@ def test_without_its_profile_a_damaged_pack_is_left_out_by_name(what: str, store
         load(run)
 
 
+@pytest.mark.usefixtures("given")
 def test_a_pack_under_anothers_name_is_not_taken_for_its_own(store: Path) -> None:
     ours, theirs = (stored(store)[name] for name in (OURS, THEIRS))
     shutil.copy(store / pack_of(theirs), store / pack_of(ours))
@@ -212,6 +225,7 @@ def test_a_pack_under_anothers_name_is_not_taken_for_its_own(store: Path) -> Non
     assert "is damaged; it was made anew" in loaded.remarks[0]
 
 
+@pytest.mark.usefixtures("given")
 def test_a_missing_pack_is_made_anew(store: Path) -> None:
     run = stored(store)[OURS]
     (store / pack_of(run)).unlink()
@@ -225,6 +239,7 @@ def test_a_missing_pack_is_ingested_again(store: Path, logs: Path) -> None:
     assert (summary.host_files, summary.runs_unchanged) == (1, 1)
 
 
+@pytest.mark.usefixtures("given")
 def test_a_damaged_record_is_told_and_the_profiles_are_read(store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
     record = store / records.record_name(run.id)
@@ -238,6 +253,7 @@ def test_a_damaged_record_is_told_and_the_profiles_are_read(store: Path, logs: P
     assert load(stored(store)[OURS]).remarks == ()
 
 
+@pytest.mark.usefixtures("given")
 def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
     (store / records.record_name(run.id)).write_bytes(b"{}")
@@ -247,14 +263,17 @@ def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> N
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: data[:50] + b"!" + data[51:], lambda _: b""])
-def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path) -> None:
+def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path, logs: Path) -> None:
     before = sorted(run.id for run in Store(str(store)).runs()[0])
     (file,) = (store / "index").iterdir()
     index.forget()
     file.write_bytes(spoil(file.read_bytes()))
     runs, said = Store(str(store)).runs()
     assert sorted(run.id for run in runs) == before
-    assert said == (f"{store}/index/{file.name}: is damaged; the runs in it were listed anew",)
+    told = f"{store}/index/{file.name}: is damaged; the runs in it were listed anew; `tfcompare ingest` repairs it"
+    assert said == (told,)
+    assert file.exists()
+    put([logs], store)
     assert not file.exists()
     runs, said = Store(str(store)).runs()
     assert (sorted(run.id for run in runs), said) == (before, ())
@@ -337,6 +356,7 @@ def test_a_store_in_memory(logs: Path, memory: fsspec.AbstractFileSystem) -> Non
     assert memory.find("/store/packs")
 
 
+@pytest.mark.usefixtures("given")
 def test_what_was_fetched_from_a_store_is_kept_here(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: fsspec.AbstractFileSystem, logs: Path
 ) -> None:
