@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -27,6 +28,7 @@ _T = TypeVar("_T")
 _ARRIVING = ".arriving-"
 _ABANDONED_AFTER_S = 3600
 """A file that has been incomplete for this long was left by a process that has ended."""
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _USE_NOTED_EVERY_NS = 600 * 10**9
 """The last use is only recorded again if the recorded time is older than this."""
 _MEASURE_EVERY_S = 300
@@ -239,7 +241,8 @@ class FolderFiles:
             raise
         except OSError as error:
             where = text_of(str(self.files.folder / name))
-            raise kind(f"{where}: cannot be {what} ({error.strerror or error}); check the store's folder") from error
+            advice = "make room on its disk" if error.errno in _FULL else "check the store's folder"
+            raise kind(f"{where}: cannot be {what} ({error.strerror or error}); {advice}") from error
 
 
 def full_address(address: str) -> str:

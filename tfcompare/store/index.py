@@ -162,7 +162,7 @@ _JSON = ("parts", "problems", "host_names")
 _TIMES = "step_times_ms"
 _OF_SUMMARY = {"device": "str", "device_name": "str", "steps": "Int64", "step_time_ms_median": "Float64",
                _TIMES: "str", "remarks": "str"}  # fmt: skip
-_DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",
+DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",
            "recorded_us": "int64", "recorded_source": "str", "host_names": "str", "size_bytes": "int64",
            "content_id": "str", "stamps": "str", "reader": "str", "ingested_ns": "int64", "pack_bytes": "int64",
            "is_removed": "bool", "is_read": "bool", **_OF_SUMMARY}  # fmt: skip
@@ -172,9 +172,9 @@ def to_bytes(rows: Sequence[Row]) -> bytes:
     """Rows as the bytes of a file."""
     plain = [_plain(row) for row in rows]
     frame = pd.DataFrame(
-        {name: pd.Series([row.get(name) for row in plain], dtype=dtype) for name, dtype in _DTYPES.items()}
+        {name: pd.Series([row.get(name) for row in plain], dtype=dtype) for name, dtype in DTYPES.items()}
     )
-    shape, data = encode(frame, _DTYPES)
+    shape, data = encode(frame, DTYPES)
     head = json.dumps(asdict(shape)).encode()
     return b"".join((len(head).to_bytes(_SIZE_BYTES, "little"), head, data))
 
@@ -183,11 +183,11 @@ def from_bytes(data: bytes) -> list[Row]:
     """The rows in the bytes of a file; raises `Damaged`."""
     size, body = int.from_bytes(data[:_SIZE_BYTES], "little"), memoryview(data)[_SIZE_BYTES:]
     shape = from_json(json_in(bytes(body[:size])), Shape)
-    if shape.expanded_bytes(_DTYPES) > _MOST_EXPANDED:
+    if shape.expanded_bytes(DTYPES) > _MOST_EXPANDED:
         raise Damaged(f"takes more than {format_bytes(_MOST_EXPANDED)}")
-    frame = decode(shape, body[size:], _DTYPES)
-    columns = [frame[name].astype(object).tolist() for name in _DTYPES]
-    return [_row(dict(zip(_DTYPES, values, strict=True))) for values in zip(*columns, strict=True)]
+    frame = decode(shape, body[size:], DTYPES)
+    columns = [frame[name].astype(object).tolist() for name in DTYPES]
+    return [_row(dict(zip(DTYPES, values, strict=True))) for values in zip(*columns, strict=True)]
 
 
 def _plain(row: Row) -> dict[str, Any]:

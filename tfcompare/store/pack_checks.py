@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tfcompare import schema
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.store.typed import Damaged
+from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +97,7 @@ _OR_NONE = (
 _ADDED_UP = ("occurrences", "total_time_ps", "self_time_ps", "idle_ps", "calls")
 _LARGEST_SUM = 1 << 62
 _LARGEST_NUMBER = 1e18
+_ROUNDING = 1e-6
 
 
 class Others(Protocol):
@@ -130,9 +132,12 @@ class Checks:
                 _check_range(f"{name}.{column}", frame[column].to_numpy(), 0, others.rows(other) - 1)
         if name in _OF_STEPS:
             _check_steps(name, frame["step"], others)
+        if name == "steps":
+            _check_spans(frame)
         if name == "op_wall":
             _check_range("op_wall.step_part", frame["step_part"].to_numpy(), 0, len(schema.STEP_PARTS) - 1)
             _check_range("op_wall.stage", frame["stage"].to_numpy(), -1, others.rows("op_parts") - 1)
+            _check_wall(frame, others["steps"])
         if name == "memory_events":
             self._check_memory(frame)
 
@@ -177,7 +182,25 @@ def _check_range(where: str, numbers: npt.NDArray[Any], least: float, largest: f
         raise Damaged(f"{where} is out of range")
 
 
+def _check_spans(steps: pd.DataFrame) -> None:
+    """Each step has a span on the host, on devices or both, and the former has a start."""
+    on_host = steps["host_span_us"].notna()
+    if (on_host != steps["host_start_us"].notna()).any() or not (on_host | steps["device_span_us"].notna()).all():
+        raise Damaged("steps have no span")
+
+
 def _check_steps(table: str, step: pd.Series, others: Others) -> None:
-    """Each step is one of the steps, if there are any, or outside all of them."""
-    if others.rows("steps") and not step[step != NO_STEP].isin(others["steps"]["step"]).all():
-        raise Damaged(f"{table} has steps that do not exist")
+    """Each step is one of the steps, or outside all of them. Without steps, only ops and kernels are put into any."""
+    if others.rows("steps"):
+        if not step[step != NO_STEP].isin(others["steps"]["step"]).all():
+            raise Damaged(f"{table} has steps that do not exist")
+    elif len(step) and table in ("idle_gaps", "op_wall"):
+        raise Damaged(f"{table} has rows, and there are no steps")
+
+
+def _check_wall(wall: pd.DataFrame, steps: pd.DataFrame) -> None:
+    """The ops of a step take no longer than the step."""
+    length_us = steps.set_index("step")["duration_us"]
+    together_us = wall.groupby("step")["wall_time_ps"].sum() / PS_PER_US
+    if (together_us > length_us.reindex(together_us.index) * (1 + _ROUNDING) + _ROUNDING).any():
+        raise Damaged("op_wall has more time than the steps")
