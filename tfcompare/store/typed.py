@@ -79,7 +79,8 @@ def _integer(value: object, where: str) -> int:
 
 
 def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not math.isfinite(number := _instance(value, int | float, where)):
+    number = _integer(value, where) if isinstance(value, int) else _instance(value, float, where)
+    if not math.isfinite(number):
         raise Damaged(f"{where} is no finite number")
     return float(number)
 
