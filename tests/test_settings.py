@@ -96,7 +96,8 @@ def test_data_is_kept_in_the_user_s_folder_unless_another_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "variable", [settings.CACHE_VARIABLE, settings.FETCHED_MB_VARIABLE, settings.STORE_MB_VARIABLE]
+    "variable",
+    [settings.CACHE_VARIABLE, settings.FETCHED_MB_VARIABLE, settings.STORE_MB_VARIABLE, settings.PACK_VARIABLE],
 )
 def test_every_bound_is_checked_at_the_start(variable: str) -> None:
     with pytest.raises(TfcompareError, match=f"{variable} must be a whole number of megabytes"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import blake2b
@@ -216,17 +216,22 @@ def _row(values: dict[str, Any]) -> Row:
     if not _FIRST_US <= (recorded_us := values.pop("recorded_us")) <= _LAST_US:
         raise Damaged("a time in it is out of range")
     values["recorded"] = _EPOCH + timedelta(microseconds=recorded_us)
-    facts = {name: values.pop(name) for name in _OF_SUMMARY}
-    facts |= {name: None for name, value in facts.items() if value is pd.NA}
-    row = Row(**{k: v for k, v in values.items() if k != "is_read"}, summary=None)
+    facts, is_read = {name: values.pop(name) for name in _OF_SUMMARY}, values.pop("is_read")
+    row = Row(**values, summary=_summary(facts) if is_read else None)
     if not row.run or not 0 <= row.own <= len(row.parts) or not 0 <= row.size_bytes <= LARGEST:
         raise Damaged("an id, size or part in it is not that of a run")
     check_place(row.place)
-    if not values["is_read"]:
-        return row
-    summary = from_json(facts | {_TIMES: json_in(facts[_TIMES].encode())}, RunSummary)
+    return row
+
+
+def _summary(facts: dict[str, Any]) -> RunSummary:
+    times = json_in(facts[_TIMES].encode())
+    if times is not None and not (isinstance(times, list) and all(isinstance(time, float) for time in times)):
+        raise Damaged("its step times are no numbers")
+    facts = {name: None if value is pd.NA else value for name, value in facts.items()}
+    summary = RunSummary(**facts | {_TIMES: None if times is None else tuple(times)})
     check_summary(summary)
-    return replace(row, summary=summary)
+    return summary
 
 
 @lru_cache(maxsize=4096)
