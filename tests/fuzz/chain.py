@@ -73,6 +73,7 @@ def attempt(
             look_at(run, number)
         else:
             _check_all({name: run.table(name) for name in schema.TABLES})
+        _check_wall_times(run.table("steps"), run.table("op_steps"))
 
     return observed(look, number, kind, len(data), watch_memory=watch_memory)
 
@@ -193,6 +194,9 @@ def _check_all(frames: dict[str, pd.DataFrame]) -> None:
     assert (op_steps["wall_time_us"].isna() == steps.empty).all(), "wall time where there is none, or none"
     assert (steps["host_start_us"].isna() == steps["host_span_us"].isna()).all(), "half a host span"
     assert steps[["host_span_us", "device_span_us"]].notna().any(axis=1).all(), "a step of no span"
+
+
+def _check_wall_times(steps: pd.DataFrame, op_steps: pd.DataFrame) -> None:
     length = steps.groupby("step")["duration_us"].sum()
     together = op_steps.groupby("step")["wall_time_us"].sum().reindex(length.index, fill_value=0.0)
     assert (together <= length * (1 + 1e-9) + 1e-6).all(), "ops with more wall time than their step"

@@ -376,7 +376,7 @@ def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[
         ("op_totals", {"total_time_ps": (1 << 63) - 1}),
         ("op_wall", {"step_part": 100}),
         ("op_wall", {"stage": 2**31 - 1}),
-        ("op_wall", {"wall_time_ps": 1e17}),
+        ("op_wall", {"wall_time_ps": -1.0}),
         ("memory_events", {"memory": 5}),
         ("memory_events", {"following": 10**6}),
         ("memory_events", {"op_name": 10**6}),

@@ -9,11 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.fuzz import inputs
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare import schema
-from tfcompare.frames import HostFrames
+from tfcompare.errors import TfcompareError
+from tfcompare.frames import HostFrames, build
 from tfcompare.frames.memory_events import Texts
-from tfcompare.store.packing import Damaged, PackedTables, pack, unpack
+from tfcompare.store.packing import PackedTables, pack, unpack, unpack_checked
+from tfcompare.store.typed import Damaged
+from tfcompare.xspace import parse
 
 
 def assert_same(ours: HostFrames, theirs: HostFrames) -> None:
@@ -48,6 +52,21 @@ def test_every_table_of_a_run_is_the_same_from_packs(name: str) -> None:
     for table in schema.TABLES:
         pd.testing.assert_frame_equal(run.table(table), again.table(table), check_exact=True)
     assert again.info == run.info
+
+
+@pytest.mark.parametrize("first", [200, 225])
+def test_what_is_read_of_hostile_profiles_passes_the_checks_of_packs(first: int) -> None:
+    built = 0
+    for number in range(first, first + 25):
+        try:
+            frames = build(parse(inputs.made(11, number).data), "vm", "digest")
+        except TfcompareError:
+            continue
+        built += 1
+        again = unpack_checked(pack(frames))
+        for name, frame in frames.tables.items():
+            pd.testing.assert_frame_equal(frame, again.tables[name], check_exact=True)
+    assert built > 10
 
 
 def test_the_same_frames_give_the_same_bytes() -> None:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from tfcompare import schema
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.store.typed import Damaged
-from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +96,6 @@ _OR_NONE = (
 _ADDED_UP = ("occurrences", "total_time_ps", "self_time_ps", "idle_ps", "calls")
 _LARGEST_SUM = 1 << 62
 _LARGEST_NUMBER = 1e18
-_ROUNDING = 1e-6
 
 
 class Others(Protocol):
@@ -137,7 +135,6 @@ class Checks:
         if name == "op_wall":
             _check_range("op_wall.step_part", frame["step_part"].to_numpy(), 0, len(schema.STEP_PARTS) - 1)
             _check_range("op_wall.stage", frame["stage"].to_numpy(), -1, others.rows("op_parts") - 1)
-            _check_wall(frame, others["steps"])
         if name == "memory_events":
             self._check_memory(frame)
 
@@ -196,11 +193,3 @@ def _check_steps(table: str, step: pd.Series, others: Others) -> None:
             raise Damaged(f"{table} has steps that do not exist")
     elif len(step) and table in ("idle_gaps", "op_wall"):
         raise Damaged(f"{table} has rows, and there are no steps")
-
-
-def _check_wall(wall: pd.DataFrame, steps: pd.DataFrame) -> None:
-    """The ops of a step take no longer than the step."""
-    length_us = steps.set_index("step")["duration_us"]
-    together_us = wall.groupby("step")["wall_time_ps"].sum() / PS_PER_US
-    if (together_us > length_us.reindex(together_us.index) * (1 + _ROUNDING) + _ROUNDING).any():
-        raise Damaged("op_wall has more time than the steps")
