@@ -68,7 +68,7 @@ def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
     """Runs made from the samples, by what writes them when they are ingested."""
     store = Store(str(folder / "many"))
     ingest([sample_runs()], store.address, Here)
-    made = [(run, store.record(run.id)) for run in store.runs()[0]]
+    made = [(run, store.record(run.id)) for run in runs_in(store)[0]]
     rows = []
     for i in range(runs - len(made)):
         _, record = made[i % len(made)]
@@ -85,7 +85,7 @@ def _listing(folder: Path, runs: int, rounds: int) -> list[tuple[str, str]]:
         index_now = read_index(fresh.files)
         listing(named(StoredRun.of(row, fresh) for row in index_now.runs), {})
 
-    some = named(store.runs()[0])
+    some = named(runs_in(store)[0])
 
     def compared() -> None:
         ours, theirs = (load(StoredRun.of(run.row, store, run.name)) for run in (some[2], some[-2]))
@@ -159,7 +159,7 @@ def _hosts(folder: Path, files: Sequence[Path], hosts: int, rounds: int) -> list
         run = _run_of(files, hosts, folder / name)
         summaries.append(ingest([run], store.address, Here))
         shutil.rmtree(run)
-    runs = store.runs()[0]
+    runs = runs_in(store)[0]
 
     def opened() -> None:
         run = load(StoredRun.of(runs[0].row, store))

@@ -101,6 +101,7 @@ def test_data_is_kept_in_the_user_s_folder_unless_another_is_named() -> None:
         settings.CACHE_VARIABLE,
         settings.FETCHED_MB_VARIABLE,
         settings.STORE_MB_VARIABLE,
+        settings.PACK_VARIABLE,
         settings.ARRIVING_VARIABLE,
         settings.USER_UPLOADS_VARIABLE,
         settings.UPLOADS_VARIABLE,

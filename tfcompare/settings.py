@@ -22,6 +22,7 @@ Options take precedence over environment variables:
 | `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |
 | `TFCOMPARE_STORE` | | folder of the cache of tables; `off` for no cache | the user's cache folder |
 | `TFCOMPARE_STORE_MB` | | size limit of this cache, in megabytes; least recently used are deleted first | 4096 |
+| `TFCOMPARE_PACK_MB` | | size limit of the tables of one host file in a store, in megabytes | 4096 |
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ FETCHED_MB_VARIABLE = "TFCOMPARE_FETCHED_MB"
 STORE_VARIABLE = "TFCOMPARE_STORE"
 STORE_URL_VARIABLE = "TFCOMPARE_STORE_URL"
 STORE_MB_VARIABLE = "TFCOMPARE_STORE_MB"
+PACK_VARIABLE = "TFCOMPARE_PACK_MB"
 OFF = "off"
 DEFAULT_CACHE_MB = 1024
 DEFAULT_UPLOAD_MB = 8192
@@ -65,6 +67,7 @@ DEFAULT_READ_MB = 8192
 DEFAULT_READ_S = 300
 DEFAULT_FETCHED_MB = 4096
 DEFAULT_STORE_MB = 4096
+DEFAULT_PACK_MB = 4096
 _SEPARATOR = re.escape(os.pathsep)
 _URL = rf"[a-zA-Z][a-zA-Z0-9+.-]*://(?:\[[^\]/]*\]|[^/{_SEPARATOR}]*)(?:{_SEPARATOR}\d+(?![^/{_SEPARATOR}]))?(?:/[^{_SEPARATOR}]*)?"
 """Matches a URL in a list of places, up to the next separator other than the one before a port."""
@@ -117,7 +120,14 @@ def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """
     places, roots, allow_capture, store = _arguments(arguments)
     data = environment.get(DATA_VARIABLE, "")
-    for bound in (fetched_bytes, store_bytes, query_bytes, arriving_bytes, read_limits):  # validate now; used later
+    for bound in (
+        fetched_bytes,
+        store_bytes,
+        pack_bytes,
+        query_bytes,
+        arriving_bytes,
+        read_limits,
+    ):  # validate now; used later
         bound(environment)
     return Settings(
         places=_places(places or _split(environment.get(PLACES_VARIABLE, ""))),
@@ -186,6 +196,14 @@ def store_bytes(environment: Mapping[str, str]) -> int:
     return _megabytes(STORE_MB_VARIABLE, environment, DEFAULT_STORE_MB)
 
 
+def pack_bytes(environment: Mapping[str, str]) -> int:
+    """Size limit of a host file's tables in a store, when expanded, and of a file in a store.
+
+    Raises `TfcompareError` if it is not a number of megabytes.
+    """
+    return _megabytes(PACK_VARIABLE, environment, DEFAULT_PACK_MB)
+
+
 def query_bytes(environment: Mapping[str, str]) -> int:
     """Memory limit of one query. Raises `TfcompareError` if it is not a number of megabytes."""
     return _megabytes(QUERY_VARIABLE, environment, DEFAULT_QUERY_MB)
@@ -252,6 +270,12 @@ def current() -> Settings:
     if _current is None:
         _current = read(sys.argv[1:], os.environ)
     return _current
+
+
+def given_places() -> tuple[str | Path, ...]:
+    """The places and roots given to the app; for commands and programs, those in the environment."""
+    given = _current if _current is not None else read((), os.environ)
+    return (*given.places, *given.roots)
 
 
 @contextmanager

@@ -4,6 +4,7 @@
     python -m tests.fuzz --seed 1 --count 20000 --resume         # … taken up where it was broken off
     python -m tests.fuzz --seed 1 --only 4711 --keep bad.pb      # one input again, in this process
     python -m tests.fuzz --of archives --seed 1 --count 5000     # uploaded archives in place of profiles
+    python -m tests.fuzz --of store --seed 1 --count 2000        # forged files of a store instead of profiles
 
 `NUMBA_DISABLE_JIT=1` runs the loops over a file's bytes as plain Python, where a bad index shows.
 """
@@ -13,10 +14,13 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-PROFILES = "profiles"
+if TYPE_CHECKING:
+    from tests.fuzz.chain import Outcome
+
+PROFILES, ARCHIVES, STORE = "profiles", "archives", "store"
 LONG = 20_000
 """Shorter runs leave no account."""
 
@@ -24,17 +28,23 @@ LONG = 20_000
 def main() -> int:
     """Exit status 0: every input came to a right answer or a clear error."""
     args = _arguments()
-    if args.of != PROFILES:
-        return int(import_module(f"tests.fuzz.{args.of}").main(args.seed, args.count))
+    if args.of == ARCHIVES:
+        from tests.fuzz import archives
+
+        return archives.main(args.seed, args.count)
     if args.branches_to:
         from tests.fuzz import branches
 
         branches.measure(args.seed, args.count, args.branch_inputs, args.corpus, args.branches_to)
         return 0
     if args.child:
-        from tests.fuzz.worker import work
+        from tests.fuzz.worker import work, work_on_stores
 
-        work(args.seed, range(args.first, args.count), args.corpus, args.child)
+        numbers = range(args.first, args.count)
+        if args.of == STORE:
+            work_on_stores(args.seed, numbers, args.child)
+        else:
+            work(args.seed, numbers, args.corpus, args.child)
         return 0
     return _long_run(args) if args.only is None else _one(args)
 
@@ -42,8 +52,10 @@ def main() -> int:
 def _long_run(args: argparse.Namespace) -> int:
     from tests.fuzz import branches, campaign
 
-    outcomes = campaign.run(args.seed, args.count, args.corpus, resume=args.resume)
+    outcomes = campaign.run(args.seed, args.count, args.corpus, resume=args.resume, of=args.of)
     sys.stdout.write(campaign.told(outcomes) + "\n")
+    if args.of == STORE:
+        return 0 if all(o["is_fine"] for o in outcomes) else 1
     wanted = args.branch_inputs
     taken = branches.measured(args.seed, args.count, wanted, args.corpus) if wanted else None
     if taken:
@@ -57,18 +69,28 @@ def _one(args: argparse.Namespace) -> int:
     from tests.fuzz.chain import attempt
     from tests.fuzz.inputs import made
 
+    if args.of == STORE:
+        from tests.fuzz import stores
+
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = stores.attempt(stores.Yard(Path(folder)), args.seed, args.only)
+        return _shown(outcome)
     kind, data = made(args.seed, args.only, args.corpus)
     if args.keep:
         args.keep.write_bytes(data)
     with tempfile.TemporaryDirectory() as folder:
         outcome = attempt(data, Path(folder) / "vm.xplane.pb", args.only, kind)
+    return _shown(outcome)
+
+
+def _shown(outcome: Outcome) -> int:
     sys.stdout.write("".join(f"{name}: {value}\n" for name, value in vars(outcome).items()))
     return 0 if outcome.is_fine else 1
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--of", choices=(PROFILES, "archives"), default=PROFILES, help="what is made")
+    parser.add_argument("--of", choices=(PROFILES, ARCHIVES, STORE), default=PROFILES, help="what is made")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000, help="inputs 0 to COUNT of that seed")
     parser.add_argument("--resume", action="store_true", help="keep the outcomes of a run that was broken off")

@@ -21,14 +21,26 @@ BEGIN, END = "<!-- last long run: written by `python -m tests.fuzz` -->", "<!-- 
 Outcome = dict[str, Any]
 
 
-def run(seed: int, count: int, with_corpus: bool, *, resume: bool) -> list[Outcome]:
+def run(seed: int, count: int, with_corpus: bool, *, resume: bool, of: str) -> list[Outcome]:
     """The outcomes of the inputs 0 to `count`; those that `resume` finds in the log are not looked at again."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    log = FOLDER / f"seed-{seed}{'-corpus' if with_corpus else ''}.log"
+    log = FOLDER / f"{of}-seed-{seed}{'-corpus' if with_corpus else ''}.log"
     if not resume:
         log.unlink(missing_ok=True)
     while (at := next_number(log)) < count:
-        call = [sys.executable, "-m", "tests.fuzz", "--child", str(log), "--first", str(at), "--seed", str(seed)]
+        call = [
+            sys.executable,
+            "-m",
+            "tests.fuzz",
+            "--child",
+            str(log),
+            "--first",
+            str(at),
+            "--seed",
+            str(seed),
+            "--of",
+            of,
+        ]
         call += ["--count", str(count), *(["--corpus"] if with_corpus else [])]
         done = subprocess.run(call, cwd=ROOT, stderr=subprocess.PIPE, text=True)
         if done.returncode and next_number(log) == at and not begun(log, at):

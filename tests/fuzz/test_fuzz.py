@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import campaign, chain, inputs
+from tests.fuzz import campaign, chain, inputs, stores
 from tests.fuzz.branches import Branches, subset
 from tests.fuzz.crowds import CROWDS
 from tests.fuzz.grammar import generated
@@ -58,6 +58,14 @@ def test_a_million_messages_take_seconds_and_a_multiple_of_the_file(tmp_path: Pa
     assert (outcome.result, outcome.detail) == ("read", "")
     assert outcome.peak_bytes <= chain.BYTES_ALLOWED + chain.BYTES_ALLOWED_PER_BYTE * len(data)
     assert outcome.seconds < chain.SECONDS_ALLOWED
+
+
+def test_a_forged_file_of_a_store_is_read_right_or_refused(tmp_path: Path) -> None:
+    yard = stores.Yard(tmp_path)
+    outcomes = [stores.attempt(yard, 2, number, watch_memory=False) for number in range(40)]
+    assert [f"{o.number}: {o.result}: {o.detail}" for o in outcomes if not o.is_fine] == []
+    assert {o.kind for o in outcomes} == set(stores.KINDS)
+    assert sum(o.result == "read" for o in outcomes) > 5
 
 
 def test_what_the_grammar_makes_is_read_as_the_protobuf_library_reads_it() -> None:

@@ -24,6 +24,7 @@ from tfcompare.ingest.pools import Here, Processes
 from tfcompare.run import load
 from tfcompare.store import building, cached_frames, reading
 from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import runs_in
 
 __all__ = ["cache_folder", "s3", "s3_for_all"]
 
@@ -173,7 +174,7 @@ def test_what_was_done_before_it_was_interrupted_is_kept(tmp_path: Path) -> None
 
     with pytest.raises(KeyboardInterrupt):
         ingest([SAMPLES / "autoencoder"], str(tmp_path / "store"), Here, interrupt)
-    assert len(Store(str(tmp_path / "store")).runs()[0]) == 1
+    assert len(runs_in(Store(str(tmp_path / "store")))[0]) == 1
     assert put([SAMPLES / "autoencoder"], tmp_path / "store").runs_unchanged == 1
 
 

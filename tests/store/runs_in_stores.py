@@ -14,7 +14,7 @@ from tfcompare.ingest.ingesting import Summary, ingest
 from tfcompare.ingest.pools import Here
 from tfcompare.run import Run, load
 from tfcompare.store.stored import Store
-from tfcompare.store.stored_run import StoredRun, named
+from tfcompare.store.stored_run import StoredRun, named, runs_in
 
 
 def put(places: list[Path | str], store: Path | str) -> Summary:
@@ -24,7 +24,7 @@ def put(places: list[Path | str], store: Path | str) -> Summary:
 
 def stored(store: Path | str) -> dict[str, StoredRun]:
     """The runs in a store by their names."""
-    return {run.name: run for run in named(Store(str(store)).runs()[0])}
+    return {run.name: run for run in named(runs_in(Store(str(store)))[0])}
 
 
 def copied(name: str, to: Path) -> Path:

@@ -282,34 +282,40 @@ def test_a_full_disk_costs_time_only_and_leaves_nothing_half_written(
     monkeypatch.setattr("tfcompare.store.files.os.fdopen", Full)
     files = LocalFiles(store)
     with pytest.raises(OSError, match="No space left"):
-        files.write("packs/a", b"x" * 100)
+        files.write(name_of(0), b"x" * 100)
     assert [path for path in store.rglob("*") if path.is_file()] == []
+
+
+def name_of(number: int) -> str:
+    return f"packs/00/{number:032x}.pack"
 
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "store", max_bytes=250)
     for i in range(2):
-        files.write(f"packs/{i}", bytes(100))
-        os.utime(tmp_path / "store" / "packs" / str(i), (i, i))
-    files.read("packs/0")  # a use, long after the last one
-    files.write("packs/2", bytes(100))
-    assert sorted(names_in(files)) == ["packs/0", "packs/2"]
+        files.write(name_of(i), bytes(100))
+        os.utime(tmp_path / "store" / name_of(i), (i, i))
+    files.read(name_of(0))  # a use, long after the last one
+    files.write(name_of(2), bytes(100))
+    assert sorted(names_in(files)) == [name_of(0), name_of(2)]
 
 
 def test_one_file_larger_than_the_store_takes_the_place_of_all_others(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "store", max_bytes=250)
-    files.write("packs/0", bytes(100))
-    files.write("packs/1", bytes(1000))
-    assert names_in(files) == ["packs/1"]
+    files.write(name_of(0), bytes(100))
+    files.write(name_of(1), bytes(1000))
+    assert names_in(files) == [name_of(1)]
 
 
 def test_what_a_killed_process_left_goes_with_time(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "store", max_bytes=250)
-    files.write("packs/0", bytes(100))
+    files.write(name_of(0), bytes(100))
     old, new = (tmp_path / "store" / "packs" / f".arriving-{i}" for i in range(2))
     old.write_bytes(b"half")
     new.write_bytes(b"half")
     hours_ago = time.time() - 7200
     os.utime(old, (hours_ago, hours_ago))
-    assert names_in(files) == ["packs/0"]
+    assert names_in(files) == [name_of(0)]
+    assert old.exists()  # who only lists changes nothing
+    files.remove_abandoned()
     assert (old.exists(), new.exists()) == (False, True)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.profiles import run_path
 from tests.store.runs_in_stores import assert_same, copied, put, stored
+from tfcompare import settings
 from tfcompare.errors import NoOtherSteps
 from tfcompare.run import load
 from tfcompare.store import cached_frames
@@ -21,6 +22,7 @@ def test_steps_of_ones_own_come_from_the_profile_that_was_ingested_or_not_at_all
     keeps: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(settings, "_current", settings.Settings(places=(tmp_path / "logs",)))
     if keeps:
         monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
     folder = copied("jax_conv_08", tmp_path / "logs")

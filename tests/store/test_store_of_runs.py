@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from tests.profiles import SAMPLE_RUNS, run_path
 from tests.store.runs_in_stores import assert_same, assert_same_comparison, copied, put, stored
+from tfcompare import settings
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.ingest import ingesting, plan, tasks
 from tfcompare.run import load
@@ -23,8 +25,9 @@ from tfcompare.store import building, cached_frames, index, records, stored_run
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.stored import MARK, Store
-from tfcompare.store.stored_run import StoredRun, named, one_of
+from tfcompare.store.names import MARK
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import StoredRun, named, one_of, runs_in
 from tfcompare.tools.listing import listing
 
 OURS, THEIRS = "filters_16_8", "filters_512_128"
@@ -51,6 +54,13 @@ def logs(tmp_path: Path) -> Path:
     for name in (OURS, THEIRS):
         copied(name, tmp_path / "logs")
     return tmp_path / "logs"
+
+
+@pytest.fixture
+def given(logs: Path) -> Iterator[None]:
+    """The user named the folder of the runs, so profiles in it may be read for a store."""
+    with settings.override(settings.Settings(places=(logs,))):
+        yield
 
 
 @pytest.fixture
@@ -83,7 +93,7 @@ def test_two_stored_runs_compare_as_their_profiles_do(store: Path, logs: Path, r
 
 def test_a_stored_run_keeps_id_name_and_all_that_a_listing_tells(store: Path, logs: Path) -> None:
     raw = find_runs(logs)
-    ours = named(Store(str(store)).runs()[0])
+    ours = named(runs_in(Store(str(store)))[0])
     assert [(run.id, run.name, run.path) for run in ours] == [(run.id, run.name, run.path) for run in raw]
     read = listing(raw, {run.id: load(run) for run in raw})
     told = listing(ours, {})
@@ -93,7 +103,7 @@ def test_a_stored_run_keeps_id_name_and_all_that_a_listing_tells(store: Path, lo
 
 
 def test_two_thousand_runs_are_listed_without_a_record_or_a_pack(store: Path) -> None:
-    (one, two) = Store(str(store)).runs()[0]
+    (one, two) = runs_in(Store(str(store)))[0]
     rows = [
         replace(run.row, run=f"many/{i:04}", place=f"/many/{i:04}", parts=("many", f"{i:04}"), own=2, content_id=str(i))
         for i, run in enumerate([one, two] * 1000)
@@ -101,7 +111,7 @@ def test_two_thousand_runs_are_listed_without_a_record_or_a_pack(store: Path) ->
     add_to_index(Store(str(store)).files, rows)
     shutil.rmtree(store / "packs")
     shutil.rmtree(store / "runs")
-    runs = named(Store(str(store)).runs()[0])
+    runs = named(runs_in(Store(str(store)))[0])
     assert len(runs) == 2002
     frame = listing(runs, {})
     assert frame["state"].eq("read").all()
@@ -142,7 +152,7 @@ def test_a_file_written_just_before_it_was_read_is_read_again(
 def test_frames_of_another_reader_are_never_shown(store: Path, logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (records, stored_run, plan, tasks, ingesting, cached_frames):
         monkeypatch.setattr(module, "reader_version", lambda: "another")
-    runs = Store(str(store)).runs()[0]
+    runs = runs_in(Store(str(store)))[0]
     for run in runs:
         assert not run.is_readable
         assert run.problems == (
@@ -153,7 +163,7 @@ def test_frames_of_another_reader_are_never_shown(store: Path, logs: Path, monke
             load(run)
         assert listing([run], {})["state"].tolist() == ["unreadable"]
     assert put([logs], store).host_files == 2
-    assert all(run.is_readable for run in Store(str(store)).runs()[0])
+    assert all(run.is_readable for run in runs_in(Store(str(store)))[0])
 
 
 @pytest.mark.parametrize(
@@ -168,7 +178,7 @@ def test_the_command_that_ingests_a_run_again_gives_it_the_same_id(
     run: str, place: str, command: str, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = Store(str(store))
-    row = replace(held.runs()[0][0].row, run=run, place=place, reader="another")
+    row = replace(runs_in(held)[0][0].row, run=run, place=place, reader="another")
     (told,) = StoredRun.of(row, held).problems
     assert f"run `{command.format(store=store)}` where" in told
     monkeypatch.setenv(STORE_VARIABLE, str(store))
@@ -176,6 +186,7 @@ def test_the_command_that_ingests_a_run_again_gives_it_the_same_id(
     assert f"run `{command.partition(' --store')[0]}` where" in told
 
 
+@pytest.mark.usefixtures("given")
 def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read_anew: list[str]) -> None:
     run = stored(store)[OURS]
     pack = store / pack_of(run)
@@ -190,6 +201,7 @@ def test_a_damaged_pack_is_made_anew_from_the_profile_and_told(store: Path, read
     assert load(run).remarks == ()
 
 
+@pytest.mark.usefixtures("given")
 @pytest.mark.parametrize("what", ["gone", "changed"])
 def test_without_its_profile_a_damaged_pack_is_left_out_by_name(what: str, store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
@@ -204,6 +216,7 @@ def test_without_its_profile_a_damaged_pack_is_left_out_by_name(what: str, store
         load(run)
 
 
+@pytest.mark.usefixtures("given")
 def test_a_pack_under_anothers_name_is_not_taken_for_its_own(store: Path) -> None:
     ours, theirs = (stored(store)[name] for name in (OURS, THEIRS))
     shutil.copy(store / pack_of(theirs), store / pack_of(ours))
@@ -212,6 +225,7 @@ def test_a_pack_under_anothers_name_is_not_taken_for_its_own(store: Path) -> Non
     assert "is damaged; it was made anew" in loaded.remarks[0]
 
 
+@pytest.mark.usefixtures("given")
 def test_a_missing_pack_is_made_anew(store: Path) -> None:
     run = stored(store)[OURS]
     (store / pack_of(run)).unlink()
@@ -225,6 +239,7 @@ def test_a_missing_pack_is_ingested_again(store: Path, logs: Path) -> None:
     assert (summary.host_files, summary.runs_unchanged) == (1, 1)
 
 
+@pytest.mark.usefixtures("given")
 def test_a_damaged_record_is_told_and_the_profiles_are_read(store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
     record = store / records.record_name(run.id)
@@ -238,6 +253,7 @@ def test_a_damaged_record_is_told_and_the_profiles_are_read(store: Path, logs: P
     assert load(stored(store)[OURS]).remarks == ()
 
 
+@pytest.mark.usefixtures("given")
 def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> None:
     run = stored(store)[OURS]
     (store / records.record_name(run.id)).write_bytes(b"{}")
@@ -247,28 +263,31 @@ def test_a_damaged_record_without_profiles_is_told(store: Path, logs: Path) -> N
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: data[:50] + b"!" + data[51:], lambda _: b""])
-def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path) -> None:
-    before = sorted(run.id for run in Store(str(store)).runs()[0])
+def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path, logs: Path) -> None:
+    before = sorted(run.id for run in runs_in(Store(str(store)))[0])
     (file,) = (store / "index").iterdir()
     index.forget()
     file.write_bytes(spoil(file.read_bytes()))
-    runs, said = Store(str(store)).runs()
+    runs, said = runs_in(Store(str(store)))
     assert sorted(run.id for run in runs) == before
-    assert said == (f"{store}/index/{file.name}: is damaged; the runs in it were listed anew",)
+    told = f"{store}/index/{file.name}: is damaged; the runs in it were listed anew; `tfcompare ingest` repairs it"
+    assert said == (told,)
+    assert file.exists()
+    put([logs], store)
     assert not file.exists()
-    runs, said = Store(str(store)).runs()
+    runs, said = runs_in(Store(str(store)))
     assert (sorted(run.id for run in runs), said) == (before, ())
 
 
 def test_many_files_of_an_index_become_one(store: Path, logs: Path) -> None:
-    (row, _) = (run.row for run in Store(str(store)).runs()[0])
+    (row, _) = (run.row for run in runs_in(Store(str(store)))[0])
     for i in range(20):
         add_to_index(Store(str(store)).files, [replace(row, run=f"more/{i}", ingested_ns=i)])
     Store(str(store)).tidy()
     assert len(list((store / "index").iterdir())) == 1
-    assert len(Store(str(store)).runs()[0]) == 22
+    assert len(runs_in(Store(str(store)))[0]) == 22
     put([logs], store)
-    assert len(Store(str(store)).runs()[0]) == 22
+    assert len(runs_in(Store(str(store)))[0]) == 22
 
 
 def test_an_index_file_that_is_merged_while_it_is_read_is_looked_for_again(
@@ -284,7 +303,7 @@ def test_an_index_file_that_is_merged_while_it_is_read_is_looked_for_again(
 
     real.cache_clear()
     monkeypatch.setattr(index, "_rows_in", merged_before)
-    assert len(Store(str(store)).runs()[0]) == 2
+    assert len(runs_in(Store(str(store)))[0]) == 2
     assert len(set(names)) == 2
 
 
@@ -320,10 +339,10 @@ def test_a_folder_with_other_files_does_not_become_a_store(logs: Path, tmp_path:
 
 def test_what_is_no_store_is_told(tmp_path: Path) -> None:
     with pytest.raises(NoRuns, match="is no store of tfcompare; `tfcompare ingest PATH --store"):
-        Store(str(tmp_path)).runs()
+        runs_in(Store(str(tmp_path)))
     (tmp_path / MARK).write_text(json.dumps({"format": 2}))
     with pytest.raises(TfcompareError, match="later version"):
-        Store(str(tmp_path)).runs()
+        runs_in(Store(str(tmp_path)))
 
 
 def test_stores_that_cannot_be_had_are_told_in_a_sentence(logs: Path) -> None:
@@ -337,6 +356,7 @@ def test_a_store_in_memory(logs: Path, memory: fsspec.AbstractFileSystem) -> Non
     assert memory.find("/store/packs")
 
 
+@pytest.mark.usefixtures("given")
 def test_what_was_fetched_from_a_store_is_kept_here(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: fsspec.AbstractFileSystem, logs: Path
 ) -> None:

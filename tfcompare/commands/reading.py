@@ -160,9 +160,9 @@ def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:
     Raises `TfcompareError` if there is no store, or no run below one of the ids.
     """
     from tfcompare.store.stored import Store
-    from tfcompare.store.stored_run import named, nearest
+    from tfcompare.store.stored_run import named, nearest, runs_in
 
-    runs, problems = Store(store).runs()
+    runs, problems = runs_in(Store(store))
     for sentence in problems:
         note(f"note: {sentence}")
     runs = named(runs)

@@ -21,7 +21,8 @@ from tfcompare.commands.reading import (
     stored_runs,
 )
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import NoRuns, TfcompareError
+from tfcompare.sources.remote.places import shown
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
@@ -56,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
         found += find_runs(*arguments.paths)
     else:
         found += stored_runs(arguments.store, arguments.paths)
+        if not found:
+            raise NoRuns(f"{shown(arguments.store)}: lists no runs; `tfcompare ingest PATH --store …` adds them")
     elsewhere = [f for f in found if not arguments.fetch and f.bytes_at_hand < f.size_bytes]
     here = [f for f in found if f.summary is None and (arguments.fetch or f.bytes_at_hand >= f.size_bytes)]
     frame = listing(found, _read_all(here))

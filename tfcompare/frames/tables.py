@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import pandas as pd
-
-ALL_ROWS = slice(None)
 
 
 class Tables(Mapping[str, pd.DataFrame]):
     """Tables by name."""
-
-    @abstractmethod
-    def read(self, name: str, columns: Sequence[str] | None = None, rows: slice = ALL_ROWS) -> pd.DataFrame:
-        """Some columns (None: all) and a range of rows of a table, which are counted from 0 then."""
 
 
 class LoadedTables(Tables):
@@ -32,8 +25,3 @@ class LoadedTables(Tables):
 
     def __len__(self) -> int:
         return len(self._frames)
-
-    def read(self, name: str, columns: Sequence[str] | None = None, rows: slice = ALL_ROWS) -> pd.DataFrame:
-        """See `Tables`."""
-        frame = self[name].iloc[rows].reset_index(drop=True)
-        return frame if columns is None else frame[list(columns)]

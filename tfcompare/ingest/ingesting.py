@@ -66,7 +66,7 @@ def ingest(
     started = monotonic()
     store = Store(full_address(address))
     store.begin()
-    index, notes = store.index()
+    index, notes = store.repair_index()
     todo = plan(places, store, index)
     work = _Work(store, todo, progress)
     work.summary.notes += notes
@@ -75,8 +75,8 @@ def ingest(
         try:
             work.run(workers)
         finally:
-            work.write_index()
             workers.close()
+            work.write_index()
         store.tidy()
     work.summary.seconds = monotonic() - started
     return work.summary
@@ -119,9 +119,9 @@ class _Work:
 
     def write_index(self) -> None:
         """Add the runs that were finished since the last call to the index."""
-        rows, self._rows = self._rows, []
         self._index_written = monotonic()
-        self._store.note(rows)
+        self._store.note(self._rows)
+        self._rows = []
 
     def _host_done(self, task: HostTask, outcome: Outcome) -> None:
         file = task.file

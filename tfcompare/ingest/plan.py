@@ -14,9 +14,9 @@ from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Index
-from tfcompare.store.packing import Damaged
-from tfcompare.store.records import Record, StoredHost, record_name, unread
+from tfcompare.store.records import Record, StoredHost, check, record_name, unread
 from tfcompare.store.stored import Store
+from tfcompare.store.typed import Damaged
 from tfcompare.store.version import reader_version
 
 _AT_ONCE = 32
@@ -61,27 +61,24 @@ def _look_up(
 ) -> tuple[UnnamedRun, Record, Record | TfcompareError | None]:
     """(the run, its new record, its record in the store); both records are identical if nothing has changed."""
     new = unread(find)
-    if new.stamps in known and _has_packs(store, new):
-        return find, new, new
-    if record_name(new.run) not in stored:
-        return find, new, None
     try:
-        return find, new, store.record(new.run)
+        check(new)
+    except Damaged as error:
+        return find, new, TfcompareError(f"{find.run.path}: cannot be put into a store: {error}; rename it")
+    try:
+        before = store.record(new.run) if record_name(new.run) in stored else None
     except Damaged:
-        return find, new, None
+        before = None
     except TfcompareError as error:
         return find, new, error
+    return find, new, new if before is not None and new.stamps in known and _has_packs(store, before) else before
 
 
-def _has_packs(store: Store, new: Record) -> bool:
+def _has_packs(store: Store, record: Record) -> bool:
     """Whether all its packs exist. Only checked for local folders, where old packs are deleted to free space."""
     if not isinstance(store.files, FolderFiles):
         return True
-    try:
-        record = store.record(new.run)
-    except (Damaged, TfcompareError):
-        return False
-    return record is None or all(store.files.size(host.pack) is not None for host in record.readable)
+    return all(store.files.size(host.pack) is not None for host in record.readable)
 
 
 def _add(out: Plan, find: UnnamedRun, new: Record, before: Record | TfcompareError | None, store: Store) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from tfcompare.errors import NotFetched, TfcompareError
@@ -10,7 +10,7 @@ from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
 from tfcompare.frames.tables import LoadedTables
 from tfcompare.run import read_by
-from tfcompare.sources.logdir import FoundRun, HostFile
+from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.step_choice import OWN_STEPS
 from tfcompare.store.cached_frames import frame_cache, pack_name
 from tfcompare.store.files import is_own
@@ -116,7 +116,6 @@ def ingest_run(task: RunTask) -> Row:
         record = replace(
             record,
             content_id=run.content_id,
-            info=asdict(run.info),
             summary=summary_of(run),
             recorded=run.info.start_time,
             recorded_source=run.info.start_time_source,
@@ -134,6 +133,10 @@ class _Briefed(HostReader):
     def read(self, file: HostFile) -> HostFrames:
         """See `HostReader`."""
         return self._briefs.get(file.host) or super().read(file)
+
+    def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:  # noqa: ARG002
+        """See `HostReader`: the files are those below the places that are ingested."""
+        return True
 
 
 def _only(file: HostFile) -> FoundRun:

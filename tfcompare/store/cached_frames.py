@@ -1,6 +1,6 @@
 """A cache on this machine of the frames of host files that were read before.
 
-    seen/<key>.json    the content of a file with this path, size, times and inode: a pack's name, and a digest
+    seen/<key>.json    the content of a file with this path, size, times and inode: its digest
     packs/<name>.pack  its frames; the name depends on content, host name, steps and the reader's version
 
 A modified file gets another key, so it never gets the frames of its old content. The modification times of file
@@ -15,20 +15,22 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 
 from tfcompare import settings
+from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostFrames
 from tfcompare.sources.logdir import HostFile, open_untouched
 from tfcompare.sources.private import make_private, why_not_private
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.files import LocalFiles, local_files
-from tfcompare.store.packing import Damaged, pack, unpack
+from tfcompare.store.packing import pack, unpack
 from tfcompare.store.refused import RefusedFiles
+from tfcompare.store.typed import Damaged, from_json, json_in
 from tfcompare.store.version import reader_version
 from tfcompare.text import text_of
 
@@ -71,6 +73,14 @@ def stamp_of(file: HostFile) -> Stamp | None:
     return Stamp(parts, time.time_ns() - max(times) > _SETTLED_NS)
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What was in a file when it was read. `is_sure`: a later change would have changed its stamp."""
+
+    digest: str
+    is_sure: bool
+
+
 @dataclass
 class FrameCache:
     """Frames by the files that they were made from. Failures only cost time; they are reported in `messages`."""
@@ -96,18 +106,17 @@ class FrameCache:
             return None
         seen = _seen_name(stamp, file, choice)
         try:
-            known = json.loads(self.files.read(seen))
-            name, digest, is_sure = known["pack"], known["digest"], known["is_sure"]
+            known = from_json(json_in(self.files.read(seen)), _Seen)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, TfcompareError) as error:
             self._report_unreadable(seen, error)
             return None
-        if not is_sure and _digest_of_bytes(file.path) != digest:
+        if not known.is_sure and _digest_of_bytes(file.path) != known.digest:
             return None
-        frames = self._unpack(name, file)
-        if frames is not None and not is_sure and stamp.is_settled:
-            self._writer.submit(self._write_seen, seen, name, digest, True)
+        frames = self._unpack(pack_name(file.host, known.digest, choice), known.digest, file)
+        if frames is not None and not known.is_sure and stamp.is_settled:
+            self._writer.submit(self._write_seen, seen, replace(known, is_sure=True))
         return frames
 
     def add(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp | None) -> None:
@@ -128,41 +137,48 @@ class FrameCache:
         if now is None or now.parts != before.parts or not (is_sure or _digest_of_bytes(file.path) == frames.digest):
             return  # it has changed meanwhile
         name = pack_name(file.host, frames.digest, choice)
-        if self.files.has(name) or self._write(name, pack(frames)):
-            self._write_seen(_seen_name(before, file, choice), name, frames.digest, is_sure)
+        try:
+            if self.files.has(name) or self._write(name, pack(frames)):
+                self._write_seen(_seen_name(before, file, choice), _Seen(frames.digest, is_sure))
+        except TfcompareError as error:
+            self._report(f"{text_of(str(file.where))}: is read anew each time: {error}")
 
-    def _write_seen(self, seen: str, name: str, digest: str, is_sure: bool) -> None:
-        self._write(seen, json.dumps({"pack": name, "digest": digest, "is_sure": is_sure}).encode())
+    def _write_seen(self, name: str, seen: _Seen) -> None:
+        self._write(name, json.dumps(asdict(seen)).encode())
 
     def _write(self, name: str, data: bytes) -> bool:
         """Write a file; returns whether that succeeded, and reports a failure."""
         try:
             self.files.write(name, data)
-        except OSError as error:
+        except (OSError, TfcompareError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._report(
-                f"{text_of(str(self.files.folder))}: what is read cannot be kept there ({error.strerror or error}), so "
+                f"{text_of(str(self.files.folder))}: what is read cannot be kept there ({why}), so "
                 "it is read anew each time; make room, or name another folder in TFCOMPARE_STORE"
             )
             return False
         return True
 
-    def _unpack(self, name: str, file: HostFile) -> HostFrames | None:
+    def _unpack(self, name: str, digest: str, file: HostFile) -> HostFrames | None:
         try:
-            return unpack(self.files.read(name))
+            frames = unpack(self.files.read(name), text_of(str(self.files.folder / name)))
+            if (frames.host, frames.digest) != (file.host, digest):
+                raise Damaged
+            return frames
         except FileNotFoundError:  # evicted
             return None
-        except OSError as error:
-            self._report_unreadable(name, error)
         except Damaged:
             self.files.remove(name)
             self._report(
                 f"{text_of(str(self.files.folder / name))}: what was kept of {text_of(str(file.where))} is damaged; "
                 "the profile is read anew, and kept again"
             )
+        except (OSError, TfcompareError) as error:
+            self._report_unreadable(name, error)
         return None
 
     def _report_unreadable(self, name: str, error: Exception) -> None:
-        what = error.strerror if isinstance(error, OSError) and error.strerror else "its content is not as written"
+        what = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         self._report(
             f"{text_of(str(self.files.folder / name))}: cannot be read ({what}); profiles are read anew meanwhile: "
             "`tfcompare store --clear` empties the store"

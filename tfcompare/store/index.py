@@ -1,6 +1,7 @@
-"""The index of a store: one row per run, with everything that a list of runs shows, in a few Parquet files.
+"""The index of a store: one row per run, with everything that a list of runs shows, in a few files.
 
-    index/<time of writing in ns>-<digest of the file>.parquet
+    index/<time of writing in ns>-<digest of the file>.rows
+    8 bytes: size of the head | head: JSON | the rows as columns
 
 Each ingest adds a file with its changes; many files are merged into one. There are no locks: the latest row of a run
 counts, a merged file exists before its inputs are removed, and a reader that finds a file missing lists the files
@@ -9,7 +10,6 @@ again. The digest in the name shows whether the content is intact.
 
 from __future__ import annotations
 
-import io
 import json
 import time
 from collections.abc import Iterable, Sequence
@@ -19,20 +19,25 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 
 from tfcompare.sources.logdir import RunSummary
+from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.files import StoreFiles
-from tfcompare.store.packing import Damaged
-from tfcompare.store.records import Record
+from tfcompare.store.names import INDEX_SUFFIX
+from tfcompare.store.records import LARGEST, Record, check_place, check_summary
+from tfcompare.store.typed import FIRST_TIME, LAST_TIME, Damaged, from_json, json_in
 from tfcompare.text import text_of
+from tfcompare.units import format_bytes
 
 FOLDER = "index"
 _TRIES = 5
-_SUFFIX = ".parquet"
+_SIZE_BYTES = 8
+_MOST_EXPANDED = 1 << 30
+"""The size limit of the rows of one file: a million rows of 1,000 bytes."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _US = timedelta(microseconds=1)
+_FIRST_US, _LAST_US = ((when - _EPOCH) // _US for when in (FIRST_TIME, LAST_TIME))
 _REMOVALS_LISTED_NS = 24 * 3600 * 10**9
 """How long a row marks a removed run, since an older file may still contain it."""
 _MOST_BARS = 30
@@ -103,7 +108,7 @@ class Index:
 def read_index(files: StoreFiles) -> Index:
     """The current index. Files that were read before are cached in memory."""
     for _ in range(_TRIES):
-        names = sorted(file.name for file in files.listed(FOLDER) if file.name.endswith(_SUFFIX))
+        names = sorted(file.name for file in files.listed(FOLDER))
         try:
             return _merged(files, names)
         except FileNotFoundError:  # merged with others meanwhile
@@ -119,7 +124,7 @@ def forget() -> None:
 def add_to_index(files: StoreFiles, rows: Iterable[Row]) -> str:
     """Add a file with these rows; returns its name."""
     data = to_bytes(list(rows))
-    name = f"{FOLDER}/{time.time_ns():020d}-{_digest(data)}{_SUFFIX}"
+    name = f"{FOLDER}/{time.time_ns():020d}-{_digest(data)}{INDEX_SUFFIX}"
     files.write(name, data)
     return name
 
@@ -148,48 +153,53 @@ def _merged(files: StoreFiles, names: Sequence[str]) -> Index:
 @lru_cache(maxsize=64)
 def _rows_in(files: StoreFiles, name: str) -> list[Row]:
     data = files.read(name)
-    if name.rpartition("-")[2] != f"{_digest(data)}{_SUFFIX}":
+    if name.rpartition("-")[2] != f"{_digest(data)}{INDEX_SUFFIX}":
         raise Damaged
     return from_bytes(data)
 
 
 _JSON = ("parts", "problems", "host_names")
+_TIMES = "step_times_ms"
+_OF_SUMMARY = {"device": "str", "device_name": "str", "steps": "Int64", "step_time_ms_median": "Float64",
+               _TIMES: "str", "remarks": "str"}  # fmt: skip
+DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",
+           "recorded_us": "int64", "recorded_source": "str", "host_names": "str", "size_bytes": "int64",
+           "content_id": "str", "stamps": "str", "reader": "str", "ingested_ns": "int64", "pack_bytes": "int64",
+           "is_removed": "bool", "is_read": "bool", **_OF_SUMMARY}  # fmt: skip
 
 
 def to_bytes(rows: Sequence[Row]) -> bytes:
-    """Rows as a Parquet file."""
-    table = pa.Table.from_pylist([_plain(row) for row in rows], _schema())
-    out = io.BytesIO()
-    pq.write_table(table, out, compression="zstd", write_statistics=False)
-    return out.getvalue()
+    """Rows as the bytes of a file."""
+    plain = [_plain(row) for row in rows]
+    frame = pd.DataFrame(
+        {name: pd.Series([row.get(name) for row in plain], dtype=dtype) for name, dtype in DTYPES.items()}
+    )
+    shape, data = encode(frame, DTYPES)
+    head = json.dumps(asdict(shape)).encode()
+    return b"".join((len(head).to_bytes(_SIZE_BYTES, "little"), head, data))
 
 
 def from_bytes(data: bytes) -> list[Row]:
-    """The rows in a Parquet file."""
-    table = pq.read_table(pa.BufferReader(data), use_threads=False)
-    columns = [table.column(name).to_pylist() for name in table.column_names]
-    return [_row(dict(zip(table.column_names, values, strict=True))) for values in zip(*columns, strict=True)]
-
-
-def _schema() -> Any:
-    text, number, flag = pa.string(), pa.int64(), pa.bool_()
-    kinds = {"run": text, "parts": text, "own": number, "in_run_folder": flag, "place": text, "problems": text,
-             "recorded_us": number, "recorded_source": text, "host_names": text, "size_bytes": number,
-             "content_id": text, "stamps": text, "reader": text, "ingested_ns": number, "pack_bytes": number,
-             "is_removed": flag, "is_read": flag, "device": text, "device_name": text, "steps": number,
-             "step_time_ms_median": pa.float64(), "step_times_ms": pa.list_(pa.float64()),
-             "remarks": text}  # fmt: skip
-    return pa.schema(list(kinds.items()))
+    """The rows in the bytes of a file; raises `Damaged`."""
+    size, body = int.from_bytes(data[:_SIZE_BYTES], "little"), memoryview(data)[_SIZE_BYTES:]
+    shape = from_json(json_in(bytes(body[:size])), Shape)
+    if shape.expanded_bytes(DTYPES) > _MOST_EXPANDED:
+        raise Damaged(f"takes more than {format_bytes(_MOST_EXPANDED)}")
+    frame = decode(shape, body[size:], DTYPES)
+    columns = [frame[name].astype(object).tolist() for name in DTYPES]
+    return [_row(dict(zip(DTYPES, values, strict=True))) for values in zip(*columns, strict=True)]
 
 
 def _plain(row: Row) -> dict[str, Any]:
     values = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in ("summary", "recorded")}
     values |= {name: json.dumps(values[name]) for name in _JSON}
     values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.summary is not None}
-    if row.summary is not None:
-        values |= asdict(row.summary)
-        values["step_times_ms"] = _few(row.summary.step_times_ms)
-    return values
+    summary = asdict(row.summary) if row.summary is not None else {}
+    return values | {"device": "", "device_name": "", "remarks": ""} | summary | {_TIMES: _times(row.summary)}
+
+
+def _times(summary: RunSummary | None) -> str:
+    return json.dumps(None if summary is None else _few(summary.step_times_ms))
 
 
 def _few(times: tuple[float, ...] | None) -> list[float] | None:
@@ -201,18 +211,36 @@ def _few(times: tuple[float, ...] | None) -> list[float] | None:
 
 
 def _row(values: dict[str, Any]) -> Row:
+    """The row with these values; raises `Damaged` for values that no row has."""
     values |= {name: _tuple(values[name]) for name in _JSON}
-    values["recorded"] = _EPOCH + timedelta(microseconds=values.pop("recorded_us"))
-    summary = {f.name: values.pop(f.name) for f in fields(RunSummary)}
-    summary["step_times_ms"] = None if summary["step_times_ms"] is None else tuple(summary["step_times_ms"])
-    is_read = values.pop("is_read")
-    return Row(**values, summary=RunSummary(**summary) if is_read else None)
+    if not _FIRST_US <= (recorded_us := values.pop("recorded_us")) <= _LAST_US:
+        raise Damaged("a time in it is out of range")
+    values["recorded"] = _EPOCH + timedelta(microseconds=recorded_us)
+    facts, is_read = {name: values.pop(name) for name in _OF_SUMMARY}, values.pop("is_read")
+    row = Row(**values, summary=_summary(facts) if is_read else None)
+    if not row.run or not 0 <= row.own <= len(row.parts) or not 0 <= row.size_bytes <= LARGEST:
+        raise Damaged("an id, size or part in it is not that of a run")
+    check_place(row.place)
+    return row
+
+
+def _summary(facts: dict[str, Any]) -> RunSummary:
+    times = json_in(facts[_TIMES].encode())
+    if times is not None and not (isinstance(times, list) and all(isinstance(time, float) for time in times)):
+        raise Damaged("its step times are no numbers")
+    facts = {name: None if value is pd.NA else value for name, value in facts.items()}
+    summary = RunSummary(**facts | {_TIMES: None if times is None else tuple(times)})
+    check_summary(summary)
+    return summary
 
 
 @lru_cache(maxsize=4096)
 def _tuple(text: str) -> tuple[str, ...]:
     """The tuple in a JSON list. Runs of one program have the same hosts, which may be hundreds, so it is cached."""
-    return tuple(json.loads(text))
+    found = json_in(text.encode())
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise Damaged("a list in it is none of texts")
+    return tuple(found)
 
 
 def _digest(data: bytes) -> str:

@@ -1,93 +1,149 @@
-"""The tables of a host file in one file, a *pack*: a zip of Parquet files, preceded by a digest.
+"""The tables of a host file in one file, a *pack*: what is known of the file as JSON, then its tables.
 
-    TFCPACK1 | 16 bytes of digest | zip: manifest.json, steps.parquet, op_parts.parquet, …
+    TFCPACK2 | 16 bytes of digest | 8 bytes: size of the head | head: JSON | table | table | …
 
-Any tool that opens zips can show the tables. A pack whose bytes do not match the digest is refused before any table is
-read. Tables are read from a pack on first use.
+A pack whose bytes do not match the digest is refused before anything is read. Tables are read on first use, and
+checked then: anybody who can write to a store can make a pack whose digest is right.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
 from tfcompare.frames.origin import Origin
-from tfcompare.frames.tables import ALL_ROWS, Tables
+from tfcompare.frames.tables import Tables
+from tfcompare.store.columns import Shape, decode, encode
+from tfcompare.store.pack_checks import DTYPES, Checks
+from tfcompare.store.typed import Damaged, from_json, json_in
+from tfcompare.units import format_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_MAGIC = b"TFCPACK1"
+_MAGIC = b"TFCPACK2"
 _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
-_MANIFEST = "manifest.json"
-_OLDEST = (1980, 1, 1, 0, 0, 0)
-_ROWS_OF_GROUP = 1 << 17
-"""The number of rows per Parquet row group: reading one row decodes its whole group."""
+_SIZE_BYTES = 8
 _NOT_CACHED = ("op_cells", "op_wall")
 """Tables that are read from the pack each time: they are by far the largest, and quick to read."""
 
 
-class Damaged(Exception):
-    """The bytes of a file are not those that were written."""
+@dataclass(frozen=True)
+class _Block:
+    """A table in a pack: its shape, and the size of its compressed columns."""
+
+    shape: Shape
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class _Head:
+    """`HostFrames` without its tables. `memory_bytes`: see `HostFrames`."""
+
+    host: str
+    digest: str
+    origin: Origin
+    step_source: str
+    likely_markers: tuple[str, ...]
+    remarks: tuple[str, ...]
+    memory_labels: dict[str, tuple[str, ...]]
+    memory_bytes: int
+    tables: dict[str, _Block]
 
 
 def pack(frames: HostFrames) -> bytes:
-    """The frames as bytes; equal frames give equal bytes."""
+    """The frames as bytes; equal frames give equal bytes.
+
+    Raises `TfcompareError` if the tables are too large for a pack.
+    """
     if isinstance(frames.tables, PackedTables):
-        return frames.tables.data
-    manifest = {f.name: getattr(frames, f.name) for f in fields(frames) if f.name != "tables"}
-    held_bytes = sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED)
-    manifest |= {"origin": asdict(frames.origin), "memory_bytes": held_bytes}
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as members:
-        members.writestr(zipfile.ZipInfo(_MANIFEST, _OLDEST), json.dumps(manifest))
-        for name, frame in frames.tables.items():
-            members.writestr(zipfile.ZipInfo(f"{name}.parquet", _OLDEST), _parquet(frame))
-    body = out.getbuffer()
+        return frames.tables.pack
+    blocks, pieces, expanded = {}, [], 0
+    for name, dtypes in DTYPES.items():
+        shape, data = encode(frames.tables[name], dtypes)
+        blocks[name] = _Block(shape, len(data))
+        pieces.append(data)
+        expanded += shape.expanded_bytes(dtypes)
+    if expanded > (most := settings.pack_bytes(os.environ)):
+        raise TfcompareError(
+            f"the tables of host {frames.host} take {format_bytes(expanded)}, and a pack at most {format_bytes(most)}; "
+            f"raise {settings.PACK_VARIABLE}"
+        )
+    head = _Head(
+        host=frames.host,
+        digest=frames.digest,
+        origin=frames.origin,
+        step_source=frames.step_source,
+        likely_markers=frames.likely_markers,
+        remarks=frames.remarks,
+        memory_labels=dict(frames.memory_labels),
+        memory_bytes=sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED),
+        tables=blocks,
+    )
+    text = json.dumps(asdict(head)).encode()
+    body = b"".join((len(text).to_bytes(_SIZE_BYTES, "little"), text, *pieces))
     return b"".join((_MAGIC, _digest(body), body))
 
 
-def unpack(data: bytes) -> HostFrames:
+def unpack(data: bytes, where: str = "the pack") -> HostFrames:
     """The frames in the result of `pack`; their tables are read from `data` on first use.
 
-    Raises `Damaged` for bytes that have changed since they were written.
+    Raises `Damaged` for bytes that have changed since they were written, or were not written by `pack`. The tables
+    raise it when they are read, naming the file `where` they are.
     """
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
-        raise Damaged
-    tables = PackedTables(data)
-    manifest = json.loads(tables.members.read(_MANIFEST))
-    origin = manifest["origin"]
-    manifest |= {
-        "origin": Origin(**origin | {"remarks": tuple(origin["remarks"])}),
-        "likely_markers": tuple(manifest["likely_markers"]),
-        "remarks": tuple(manifest["remarks"]),
-        "memory_labels": {name: tuple(labels) for name, labels in manifest["memory_labels"].items()},
-        "memory_bytes": manifest["memory_bytes"] + len(data),
-    }
-    return HostFrames(**manifest, tables=tables)
+        raise Damaged("its bytes do not match their digest")
+    size, body = int.from_bytes(body[:_SIZE_BYTES], "little"), body[_SIZE_BYTES:]
+    head = from_json(json_in(bytes(body[:size])), _Head)
+    blocks = head.tables
+    if list(blocks) != list(DTYPES) or sum(block.size_bytes for block in blocks.values()) != len(body) - size:
+        raise Damaged("its tables are not where they should be")
+    expanded = {name: block.shape.expanded_bytes(DTYPES[name]) for name, block in blocks.items()}
+    if sum(expanded.values()) > (most := settings.pack_bytes(os.environ)):
+        raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
+    tables = PackedTables(data, len(data) - len(body) + size, blocks, Checks(head.host, head.memory_labels), where)
+    held = sum(size for name, size in expanded.items() if name not in _NOT_CACHED)
+    return HostFrames(
+        host=head.host,
+        digest=head.digest,
+        origin=head.origin,
+        step_source=head.step_source,
+        likely_markers=head.likely_markers,
+        remarks=head.remarks,
+        memory_labels=head.memory_labels,
+        memory_bytes=max(held, head.memory_bytes) + len(data),
+        tables=tables,
+    )
+
+
+def unpack_checked(data: bytes) -> HostFrames:
+    """As `unpack`, but reads each table once, so that damage is found now: for packs from other machines."""
+    frames = unpack(data)
+    assert isinstance(frames.tables, PackedTables)
+    frames.tables.check()
+    return frames
 
 
 class PackedTables(Tables):
-    """The tables in a pack. Each is read on first use, and then held in memory unless it is large.
+    """The tables in a pack. Each is read and checked on first use, and then held in memory unless it is large."""
 
-    `data` is the pack, `members` the zip in it.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.members = zipfile.ZipFile(io.BytesIO(data))  # shares the bytes, and finds the zip behind the digest
+    def __init__(self, pack: bytes, start: int, blocks: Mapping[str, _Block], checks: Checks, where: str) -> None:
+        """`start`: where in `pack` the tables begin."""
+        self.pack = pack
+        self._where = where
+        self._data = memoryview(pack)[start:]
+        self._blocks = blocks
+        self._checks = checks
         self._held: dict[str, pd.DataFrame] = {}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
@@ -99,30 +155,36 @@ class PackedTables(Tables):
         return frame
 
     def __iter__(self) -> Iterator[str]:
-        names = (name.removesuffix(".parquet") for name in self.members.namelist())
-        return (name for name in names if name != _MANIFEST)
+        return iter(self._blocks)
 
     def __len__(self) -> int:
-        return len(self.members.namelist()) - 1
+        return len(self._blocks)
 
-    def read(self, name: str, columns: Sequence[str] | None = None, rows: slice = ALL_ROWS) -> pd.DataFrame:
-        """See `Tables`: other columns and row groups are not decoded."""
-        file = pq.ParquetFile(pa.BufferReader(self.members.read(f"{name}.parquet")))
-        first, stop, _ = rows.indices(file.metadata.num_rows)
-        groups = range(first // _ROWS_OF_GROUP, -(-stop // _ROWS_OF_GROUP))
-        table = file.read_row_groups(list(groups), columns, use_threads=False)
-        table = table.slice(first - groups.start * _ROWS_OF_GROUP, max(stop - first, 0))
-        frame: pd.DataFrame = table.to_pandas(use_threads=False, split_blocks=True)  # no copy
+    def read(self, name: str) -> pd.DataFrame:
+        """The table, from the pack; raises `Damaged`."""
+        start = 0
+        for other, block in self._blocks.items():
+            if other == name:
+                break
+            start += block.size_bytes
+        else:
+            raise KeyError(name)
+        try:
+            frame = decode(block.shape, self._data[start : start + block.size_bytes], DTYPES[name])
+            self._checks.check(name, frame, self)
+        except Damaged as error:
+            raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
         return frame
 
+    def check(self) -> None:
+        """Read each table once; raises `Damaged`."""
+        for name in self:
+            self.read(name)
 
-def _parquet(frame: pd.DataFrame) -> memoryview:
-    out = io.BytesIO()
-    table = pa.Table.from_pandas(frame, preserve_index=False, nthreads=1)
-    # optimized for reading
-    pq.write_table(table, out, row_group_size=_ROWS_OF_GROUP, compression="lz4", write_statistics=False)
-    return out.getbuffer()
+    def rows(self, name: str) -> int:
+        """The number of rows of a table, without reading it."""
+        return self._blocks[name].shape.rows
 
 
-def _digest(body: memoryview) -> bytes:
+def _digest(body: bytes | memoryview) -> bytes:
     return blake2b(body, digest_size=_DIGEST_BYTES).digest()

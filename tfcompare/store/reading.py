@@ -26,7 +26,10 @@ from tfcompare.sources.step_choice import StepChoice
 from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of
 from tfcompare.store.files import is_own, store_files
-from tfcompare.store.packing import Damaged, pack, unpack
+from tfcompare.store.names import NotOfAStore
+from tfcompare.store.packing import pack, unpack, unpack_checked
+from tfcompare.store.trusted import REMEDY, may_be_read
+from tfcompare.store.typed import Damaged
 from tfcompare.text import text_of
 
 _READERS = 4
@@ -104,7 +107,11 @@ class HostReader:
             return self._cached_or_built(file)
         if self.choice.is_default:
             return self._stored(file, file.stored)
-        return self._with_other_steps(file, file.stored.name)
+        return self._with_other_steps(file, file.stored)
+
+    def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:
+        """Whether the profile of a stored file may be read; see `trusted`."""
+        return may_be_read(file.where, stored.store)
 
     def stop(self) -> None:
         """Abort fetching; what has arrived remains."""
@@ -120,7 +127,7 @@ class HostReader:
             return frames
         try:
             data = store_files(stored.store).read(stored.name)
-            frames = _unpacked(data, stored.name)
+            frames = _named(unpack(data) if is_own(stored.store) else unpack_checked(data), stored.name)
         except FileNotFoundError:
             return self._rebuilt(file, stored, "is not there any more")
         except Damaged:
@@ -132,6 +139,8 @@ class HostReader:
     def _rebuilt(self, file: HostFile, stored: StoredPack, what: str) -> HostFrames:
         """Frames built from the profile and put into the store, if they are the same as before."""
         problem = f"{shown(stored.store)}/{stored.name}: what the store held of {text_of(str(file.where))} {what}"
+        if not self.may_be_read(file, stored):
+            raise TfcompareError(f"{problem}, and the profile {REMEDY}, or run `tfcompare ingest` again where it is")
         frames = None
         with suppress(TfcompareError):
             frames = self._built(file)
@@ -143,15 +152,20 @@ class HostReader:
         self.remarks[f"{problem}; it was made anew from the profile"] = None
         return frames
 
-    def _with_other_steps(self, file: HostFile, pack: str) -> HostFrames:
+    def _with_other_steps(self, file: HostFile, stored: StoredPack) -> HostFrames:
         """The frames of a stored run's profile: a store only has the steps that the profiles themselves mark."""
+        if not self.may_be_read(file, stored):
+            raise NoOtherSteps(
+                f"{text_of(str(file.where))}: {REMEDY}; steps by a marker or range of one's own are made from the "
+                "profile itself"
+            )
         try:
             frames = self._cached_or_built(file)
         except NoSuchPlace as error:
             raise NoOtherSteps(
                 f"{error}; steps by a marker or range of one's own are made from the profile itself"
             ) from None
-        if pack_name(file.host, frames.digest) != pack:
+        if pack_name(file.host, frames.digest) != stored.name:
             problem = "is another profile than the one in the store; run `tfcompare ingest` again"
             raise NoOtherSteps(f"{text_of(str(file.where))}: {problem}")
         return frames
@@ -204,17 +218,16 @@ class HostReader:
 def _cached_pack(cache: FrameCache, name: str) -> HostFrames | None:
     """The cached frames of a pack of another store; None if they are not cached, or damaged."""
     try:
-        return _unpacked(cache.files.read(name), name)
+        return _named(unpack(cache.files.read(name), text_of(str(cache.files.folder / name))), name)
     except Damaged:
         cache.files.remove(name)
-    except OSError:
+    except (OSError, NotOfAStore):
         pass
     return None
 
 
-def _unpacked(data: bytes, name: str) -> HostFrames:
-    """The frames of a pack; raises `Damaged` if they belong to another pack."""
-    frames = unpack(data)
+def _named(frames: HostFrames, name: str) -> HostFrames:
+    """The frames; raises `Damaged` if they belong to another pack than that of this name."""
     if pack_name(frames.host, frames.digest) != name:
-        raise Damaged
+        raise Damaged("it is another pack")
     return frames

@@ -12,14 +12,19 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack, remote_cache
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
-from tfcompare.store.packing import Damaged
+from tfcompare.store.names import is_pack
+from tfcompare.store.typed import Damaged, from_json, json_in
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url
+
+LARGEST = 1 << 62
+"""The largest number in a record or the index."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,6 @@ class Record:
     reader: str
     ingested_ns: int = 0
     content_id: str = ""
-    info: dict[str, Any] | None = None
     summary: RunSummary | None = None
 
     @property
@@ -138,24 +142,53 @@ def to_bytes(record: Record) -> bytes:
 
 
 def from_bytes(data: bytes) -> Record:
-    """The record in the bytes of a file; raises `Damaged` if they have changed since they were written."""
+    """The record in the bytes of a file; raises `Damaged` if they have changed since they were written, or are none."""
+    content = json_in(data)
+    if not isinstance(content, dict) or content.get("digest") != _digest(content.get("record")):
+        raise Damaged
+    record = from_json(content["record"], Record)
+    check(record)
+    return record
+
+
+def check(record: Record) -> None:
+    """Raises `Damaged` for values that no run has."""
+    names = [host.host for host in record.hosts]
+    if not record.run or len(set(names)) < len(names) or not 0 <= record.own <= len(record.parts):
+        raise Damaged("its id, hosts or parts are not those of a run")
+    if max(record.size_bytes, abs(record.ingested_ns)) > LARGEST:
+        raise Damaged("a number in it is too large")
+    check_place(record.place)
+    check_summary(record.summary)
+    for host in record.hosts:
+        if host.pack and not is_pack(host.pack):
+            raise Damaged("the name of a pack in it is none")
+        if min(host.size_bytes, host.pack_bytes) < 0 or not host.host:
+            raise Damaged("a host in it has a negative size or no name")
+        check_place(host.path)
+
+
+def check_place(place: str) -> None:
+    """Raises `Damaged` for text that cannot be a path or URL."""
     try:
-        content = json.loads(data)
-        fields = content["record"]
-        if content["digest"] != _digest(fields):
-            raise Damaged
-        if (summary := fields["summary"]) is not None:
-            times = summary["step_times_ms"]
-            fields["summary"] = RunSummary(**summary | {"step_times_ms": None if times is None else tuple(times)})
-        fields |= {
-            "hosts": tuple(StoredHost(**host) for host in fields["hosts"]),
-            "parts": tuple(fields["parts"]),
-            "problems": tuple(fields["problems"]),
-            "recorded": datetime.fromisoformat(fields["recorded"]),
-        }
-        return Record(**fields)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise Damaged from None
+        if "\0" in place:
+            raise Damaged("a path in it has a NUL")
+        if is_url(place):
+            parse(place)
+    except NoSuchPlace:
+        raise Damaged("a URL in it is none that tfcompare opens") from None
+
+
+def check_summary(summary: RunSummary | None) -> None:
+    """Raises `Damaged` for values that no summary has: a run has steps, of which it knows the times, or no steps."""
+    if summary is None:
+        return
+    of_steps = (summary.steps, summary.step_time_ms_median, summary.step_times_ms)
+    if len({value is None for value in of_steps}) > 1:
+        raise Damaged("its summary has some facts on steps only")
+    times = (summary.step_time_ms_median or 0.0, *(summary.step_times_ms or ()))
+    if not 0 <= (summary.steps or 0) <= LARGEST or not all(0 <= ms <= LARGEST for ms in times):
+        raise Damaged("its summary has steps or times that cannot be")
 
 
 def _digest(content: object) -> str:

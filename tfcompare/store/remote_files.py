@@ -11,6 +11,7 @@ from tfcompare.sources.remote.failures import ANSWER_S, LISTING_S, sentence
 from tfcompare.sources.remote.files import remote_file
 from tfcompare.sources.remote.places import WEB, RemotePlace
 from tfcompare.sources.remote.stores import Objects, connect, forget_connections
+from tfcompare.store.names import check_size, checked, checked_folder, is_name, most_bytes
 
 _TRANSFER_S = 300
 _AT_ONCE = 1000
@@ -46,13 +47,15 @@ class RemoteFiles:
         """See `StoreFiles`."""
         # Without this option the driver first requests the size, to fetch large files in pieces.
         options = {"max_concurrency": 1} if self.place.path.protocol in ("s3", "s3a") else {}
-        data: bytes = self._ask("cat_file", name, timeout_s=_TRANSFER_S, **options)
+        end = most_bytes(checked(name)) + 1
+        data: bytes = self._ask("cat_file", name, start=0, end=end, timeout_s=_TRANSFER_S, **options)
+        check_size(name, len(data))
         return data
 
     def size(self, name: str) -> int | None:
         """See `StoreFiles`."""
         try:
-            about = self._ask("info", name, timeout_s=ANSWER_S)
+            about = self._ask("info", checked(name), timeout_s=ANSWER_S)
         except FileNotFoundError:
             return None
         return int(about["size"]) if about.get("type") != "directory" else None
@@ -60,9 +63,9 @@ class RemoteFiles:
     def write(self, name: str, data: bytes) -> None:
         """See `StoreFiles`."""
         if self.place.path.protocol in _ATOMIC:
-            self._change("pipe_file", name, data)
+            self._change("pipe_file", checked(name), data)
             return
-        folder, _, last = name.rpartition("/")
+        folder, _, last = checked(name).rpartition("/")
         arriving = f"{folder}/{_ARRIVING}{secrets.token_hex(8)}-{last}".removeprefix("/")
         self._change("makedirs", folder, exist_ok=True)
         self._change("pipe_file", arriving, data)
@@ -71,7 +74,7 @@ class RemoteFiles:
     def remove(self, names: list[str]) -> None:
         """See `StoreFiles`."""
         for start in range(0, len(names), _AT_ONCE):
-            keys = [self._key(name) for name in names[start : start + _AT_ONCE]]
+            keys = [self._key(checked(name)) for name in names[start : start + _AT_ONCE]]
             try:
                 self._objects.ask("rm", keys, timeout_s=_TRANSFER_S)
             except FileNotFoundError:  # some drivers raise if it is gone already
@@ -84,13 +87,16 @@ class RemoteFiles:
         """See `StoreFiles`."""
         root = self._key("")
         try:
-            found: dict[str, dict[str, Any]] = self._ask("find", folder, detail=True, timeout_s=LISTING_S)
+            about: dict[str, dict[str, Any]] = self._ask(
+                "find", checked_folder(folder), detail=True, timeout_s=LISTING_S
+            )
         except FileNotFoundError:
             return []
+        found = {key[len(root) :].lstrip("/"): info for key, info in about.items() if info.get("type") != "directory"}
         return [
-            StoredFile(key[len(root) :].lstrip("/"), int(about.get("size") or 0), self._time(about))
-            for key, about in found.items()
-            if about.get("type") != "directory" and not key.rpartition("/")[2].startswith(_ARRIVING)
+            StoredFile(name, int(info.get("size") or 0), self._time(info))
+            for name, info in found.items()
+            if is_name(name)
         ]
 
     def holds_others(self) -> bool:

@@ -5,27 +5,20 @@ Only files with names that a store uses are counted and removed; all others rema
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.packing import Damaged
+from tfcompare.store.names import FOLDERS, MARK
 from tfcompare.store.records import Record, record_name
 from tfcompare.store.remote_files import StoredFile
-from tfcompare.store.stored import MARK, Store
+from tfcompare.store.stored import Store
+from tfcompare.store.typed import Damaged
 
-_OURS = re.compile(
-    r"packs/[0-9a-f]{2}/[0-9a-f]{32}\.pack|(runs|seen)/[0-9a-f]{32}\.json|index/\d{20}-[0-9a-f]{32}\.parquet|"
-    + re.escape(MARK)
-)
-_FOLDERS = ("packs", "seen", "runs", "index")
-_ARRIVING = re.compile(r"\.arriving-\w+")
 _AT_ONCE = 32
 _BEING_INGESTED_NS = 24 * 3600 * 10**9
 """A newer pack without a run may belong to a run that is being ingested."""
@@ -55,7 +48,7 @@ def clear(store: Store) -> int:
     store.files.remove([name for name in names if name != MARK])
     store.files.remove([name for name in names if name == MARK])
     if isinstance(store.files, FolderFiles):
-        _remove_folders(store.files.files.folder)
+        store.files.files.remove_folders()
     return _bytes(files)
 
 
@@ -125,23 +118,10 @@ def _records(store: Store) -> list[Record]:
 
 
 def _files(store: Store) -> list[StoredFile]:
-    found = [file for folder in _FOLDERS for file in store.files.listed(folder) if _OURS.fullmatch(file.name)]
+    found = [file for folder in FOLDERS for file in store.files.listed(folder)]
     size = store.files.size(MARK)
     return found + ([StoredFile(MARK, size, 0)] if size is not None else [])
 
 
 def _bytes(files: list[StoredFile]) -> int:
     return sum(file.size_bytes for file in files)
-
-
-def _remove_folders(folder: Path) -> None:
-    """Remove incomplete files of killed processes, and empty folders."""
-    for name in _FOLDERS:
-        for path in sorted((folder / name).rglob("*"), reverse=True):
-            with suppress(OSError):
-                if _ARRIVING.fullmatch(path.name):
-                    path.unlink()
-                elif path.is_dir():
-                    path.rmdir()
-        with suppress(OSError):
-            (folder / name).rmdir()

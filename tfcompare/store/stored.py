@@ -6,24 +6,29 @@ import json
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
-from tfcompare.store.files import StoreFiles, is_own, store_files
+from tfcompare.store.files import FolderFiles, StoreFiles, is_own, store_files
 from tfcompare.store.index import Index, Row, add_to_index, merge_index, read_index, row_of
-from tfcompare.store.packing import Damaged
+from tfcompare.store.names import MARK
 from tfcompare.store.records import Record, from_bytes, record_name, to_bytes
-from tfcompare.store.stored_run import StoredRun
+from tfcompare.store.typed import Damaged, from_json, json_in
 
-MARK = "tfcompare-store.json"
 _FORMAT = 1
 _AT_ONCE = 32
 _MOST_FILES = 16
 """An index with more files is merged."""
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """The content of the file that marks a folder as a store."""
+
+    format: int
 
 
 class _DamagedMark(TfcompareError):
@@ -52,12 +57,12 @@ class Store:
     def check(self) -> None:
         """Raises `NoRuns` if there is no store, `TfcompareError` if its version is newer."""
         try:
-            is_known = json.loads(self.files.read(MARK))["format"] == _FORMAT
+            is_known = from_json(json_in(self.files.read(MARK)), _Mark).format == _FORMAT
         except FileNotFoundError:
             raise NoRuns(
                 f"{self.shown}: is no store of tfcompare; `tfcompare ingest PATH --store {self.shown}` makes one"
             ) from None
-        except (ValueError, KeyError, TypeError):
+        except Damaged:
             raise _DamagedMark(f"{self.shown}: its {MARK} is damaged; `tfcompare ingest` writes it anew") from None
         if not is_known:
             raise TfcompareError(f"{self.shown}: was made by a later version of tfcompare; install that version")
@@ -86,28 +91,35 @@ class Store:
         self.files.write(MARK, json.dumps({"format": _FORMAT}).encode())
 
     def index(self) -> tuple[Index, tuple[str, ...]]:
-        """(the current index; messages). Damaged index files are rebuilt from the runs' records."""
-        index = read_index(self.files)
-        if not index.damaged:
-            return index, ()
-        rows = self._missing_rows(index)
-        messages = [f"{self.shown}/{name}: is damaged; the runs in it were listed anew" for name in index.damaged]
-        with suppress(TfcompareError):  # a read-only store
-            add_to_index(self.files, rows)
-            self.files.remove(list(index.damaged))
-        whole = tuple(name for name in index.names if name not in index.damaged)
-        return Index(index.rows | {row.run: row for row in rows}, whole, ()), tuple(messages)
+        """(the current index; messages). Runs that are missing in it are listed from their records.
 
-    def runs(self) -> tuple[list[StoredRun], tuple[str, ...]]:
-        """(all runs in the index, without names; messages about the store)."""
-        self.check()
+        Changes nothing in the store: `repair_index` does.
+        """
+        index = read_index(self.files)
+        is_folder = isinstance(self.files, FolderFiles)  # elsewhere a listing of the records takes seconds
+        if index.names and not index.damaged and not is_folder:
+            return index, ()
+        rows, messages = self._missing_rows(index)
+        messages += [f"{self.shown}/{name}: is damaged; the runs in it were listed anew" for name in index.damaged]
+        if rows and not index.damaged:
+            messages.append(f"{self.shown}: its index lacks {len(rows):,} runs, which were listed from their records")
+        if messages:
+            messages[-1] += "; `tfcompare ingest` repairs it"
+        return replace(index, rows=index.rows | {row.run: row for row in rows}), tuple(messages)
+
+    def repair_index(self) -> tuple[Index, tuple[str, ...]]:
+        """As `index`, and adds what is missing in its files, and removes damaged ones."""
+        before = read_index(self.files)
         index, messages = self.index()
-        return [StoredRun.of(row, self) for row in index.runs], messages
+        self.note([row for run, row in index.rows.items() if run not in before.rows])
+        self.files.remove(list(index.damaged))
+        whole = tuple(name for name in index.names if name not in index.damaged)
+        return replace(index, names=whole, damaged=()), messages
 
     def record(self, run: str) -> Record | None:
         """A run's record; None if it does not exist. Raises `Damaged`."""
         try:
-            return from_bytes(self.files.read(record_name(run)))
+            return self._record_in(record_name(run))
         except FileNotFoundError:
             return None
 
@@ -123,20 +135,33 @@ class Store:
             add_to_index(self.files, rows)
 
     def tidy(self) -> None:
-        """Merge the index if it has many files."""
-        index, _ = self.index()
-        if len(index.names) > _MOST_FILES:
+        """Merge the index if it has many files, and remove what killed processes left."""
+        index = read_index(self.files)
+        if len(index.names) > _MOST_FILES and not index.damaged:
             merge_index(self.files, index)
+        if isinstance(self.files, FolderFiles):
+            self.files.files.remove_abandoned()
 
-    def _missing_rows(self, index: Index) -> list[Row]:
-        """The rows of runs that are not in any readable file of the index."""
+    def _missing_rows(self, index: Index) -> tuple[list[Row], list[str]]:
+        """(the rows of runs that are not in any readable file of the index; messages about damaged records)."""
         known = {record_name(run) for run in index.rows}
         names = [file.name for file in self.files.listed("runs") if file.name not in known]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return [row for row in pool.map(self._row_in, names) if row is not None]
+            found = list(pool.map(self._row_in, names))
+        damaged = [name for name, row in zip(names, found, strict=True) if isinstance(row, Damaged)]
+        messages = [f"{self.shown}/{name}: is damaged, and its run is not listed" for name in damaged]
+        return [row for row in found if isinstance(row, Row)], messages
 
-    def _row_in(self, name: str) -> Row | None:
+    def _row_in(self, name: str) -> Row | Damaged | None:
         try:
-            return row_of(from_bytes(self.files.read(name)))
-        except (Damaged, FileNotFoundError):
+            return row_of(self._record_in(name))
+        except Damaged as error:
+            return error
+        except FileNotFoundError:
             return None
+
+    def _record_in(self, name: str) -> Record:
+        record = from_bytes(self.files.read(name))
+        if record_name(record.run) != name:
+            raise Damaged("it is the record of another run")
+        return record

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.settings import STORE_OPTION
@@ -21,13 +20,12 @@ from tfcompare.sources.logdir.runs import survey
 from tfcompare.sources.remote.places import parse, shown
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row
-from tfcompare.store.packing import Damaged
 from tfcompare.store.records import record_name, unread
+from tfcompare.store.stored import Store
+from tfcompare.store.trusted import REMEDY, may_be_read
+from tfcompare.store.typed import Damaged
 from tfcompare.store.version import reader_version
 from tfcompare.text import is_url, text_of
-
-if TYPE_CHECKING:
-    from tfcompare.store.stored import Store
 
 _NEAREST = 5
 
@@ -130,19 +128,23 @@ class StoredRun(FoundRun):
         return hash((self.stat_key, self.name))
 
     def _from_profiles(self, problem: str) -> StoredRun:
-        """The run with the host files themselves, if none of them has changed.
-
-        Removes the record, so that an ingest writes it again.
-        """
-        with suppress(TfcompareError):
-            self.store.files.remove([record_name(self.id)])
+        """The run with the host files themselves, if they may be read and none of them has changed."""
         again = "run `tfcompare ingest` again, which writes it anew"
+        if not may_be_read(self.path, self.store.address):
+            raise TfcompareError(f"{problem}, and the folder of its profiles, {self.path}, {REMEDY}, or {again}")
         with suppress(TfcompareError):
             for find in survey(open_places([str(self.path)])).unnamed:
                 if unread(find).stamps == self.row.stamps != "":
                     problems = (*self.problems, f"{problem}; the profiles were read instead; {again}")
                     return replace(self, files=find.run.files, problems=problems)
         raise TfcompareError(f"{problem}, and the profiles are not there, or have changed; {again}")
+
+
+def runs_in(store: Store) -> tuple[list[StoredRun], tuple[str, ...]]:
+    """(all runs in the index of a store, without names; messages about the store). Raises `TfcompareError`."""
+    store.check()
+    index, messages = store.index()
+    return [StoredRun.of(row, store) for row in index.runs], messages
 
 
 def named(runs: Iterable[StoredRun]) -> list[StoredRun]:

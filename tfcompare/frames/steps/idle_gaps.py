@@ -24,7 +24,7 @@ def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -
     The ops are categoricals, so that each long name is stored once. No rows if nothing marks steps.
     """
     if not steps.has_markers:
-        return IDLE_GAPS.empty()
+        return IDLE_GAPS.empty().astype({"op_before": "category", "op_after": "category"})
     side = DEVICE if any(plane.host_or_device == DEVICE for plane in ops) else HOST
     planes = [plane for plane in ops if plane.host_or_device == side]
     since, length, before, after = _longest_gaps(*_events_of_steps(space, steps, planes), steps)

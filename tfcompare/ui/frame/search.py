@@ -19,6 +19,7 @@ from tfcompare.sources.remote import listing
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
 from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import runs_in
 from tfcompare.text import is_url
 from tfcompare.ui.frame.access import linkable, without_ways_out
 
@@ -95,7 +96,7 @@ def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
     if address is None:
         return [], ()
     try:
-        runs, notes = Store(address).runs()
+        runs, notes = runs_in(Store(address))
     except TfcompareError as error:
         return [], (str(error),)
     return [run.find() for run in runs], notes if runs else (*notes, f"{shown(address)}: there is no run in this store")

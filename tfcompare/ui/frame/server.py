@@ -13,7 +13,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from threading import Thread
 
-_ALSO = ("pyarrow.parquet", "scipy.special")
+_ALSO = ("scipy.special",)
 """Modules that are only imported on first use, which comes soon."""
 
 

@@ -1,0 +1,284 @@
+"""Stores with a forged file: whatever it holds, its digests are right, as whoever writes to a store can make them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import struct
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+
+from tests.fuzz import chain
+from tests.fuzz.edits import damaged_bytes
+from tests.xspace import fuzz_inputs
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.ingest.ingesting import ingest
+from tfcompare.ingest.pools import Here
+from tfcompare.run import load
+from tfcompare.sources.logdir import find_runs
+from tfcompare.store import cached_frames, columns, index
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.columns import Shape
+from tfcompare.store.pack_checks import DTYPES
+from tfcompare.store.records import record_name
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import named, runs_in
+from tfcompare.tools.listing import listing
+
+KINDS = ("record", "index", "pack", "pack", "pack", "seen", "own pack", "mark")
+_VALUES: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2, 31, -(2**31), 2**31, 2**53, 2**62, 2**63, -(2**63), 2**64, 10**30, 10**400),
+    *(0.5, -0.0, 1e300, -1e300, 1e18, float("nan"), float("inf"), "", "\0", "\ud800", "é:É", "a" * 5000, "CPU"),
+    *("../../precious/file", "packs/../../../precious/file", "s3://bucket/x", "file:///etc/x", "http://[", "a::b"),
+    *("2024-01-01T00:00:00", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2024-01-01", "\\\\host\\x"),
+    *([], [[]], [None], ["a", 1], {}, {"a": 1}, [0] * 10_000, ["x"] * 10_000),
+)
+_TEXTS = (
+    *("", "\0", "a\nb", "é", "x" * 3000, "Host", "Device", "IDLE", "1,1,1", "-1", "[]", "[1]", "null", "{", "NaN"),
+    *("[" * 9000, "../precious/file", "s3://bucket/x", "http://[", "a/b/c", "Iterator::A", "18446744073709551615"),
+)
+_DEEP = b'{"digest": "", "record": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+
+class Yard:
+    """A store of small runs, this machine's cache of them, and a file outside that no forged name may touch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store, self.own, self.logs = folder / "store", folder / "own", folder / "logs"
+        self.precious = folder / "precious" / "file"
+        self.precious.parent.mkdir()
+        self.precious.write_text("precious")
+        for number, data in enumerate(fuzz_inputs.built()):
+            path = self.logs / f"run{number}" / "vm.xplane.pb"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(data)
+        with self.entered():
+            ingest([self.logs], str(self.store), Here)
+            for run in find_runs(self.logs):
+                with contextlib.suppress(TfcompareError):
+                    load(run)
+            cache = frame_cache()
+            assert cache is not None
+            cache.flush()
+            self.run_of = self._runs_by_file()
+
+    def _runs_by_file(self) -> dict[str, str]:
+        """The run that each record and pack is of."""
+        runs = [run.opened() for run in runs_in(Store(str(self.store)))[0]]
+        records = {record_name(run.id): run.id for run in runs}
+        return records | {file.stored.name: run.id for run in runs for file in run.files if file.stored is not None}
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """Use this cache, whose files are settled at once, and let no profile be read for the store."""
+        environment = mock.patch.dict(os.environ, {settings.STORE_VARIABLE: str(self.own)})
+        with environment, mock.patch.object(cached_frames, "_SETTLED_NS", -1), settings.override(settings.Settings()):
+            yield
+
+    def files(self, kind: str) -> list[Path]:
+        """The files that are forged for this kind."""
+        folders = {
+            "record": self.store / "runs",
+            "index": self.store / "index",
+            "pack": self.store / "packs",
+            "seen": self.own / "seen",
+            "own pack": self.own / "packs",
+        }
+        if kind == "mark":
+            return [self.store / "tfcompare-store.json"]
+        return sorted(path for path in folders[kind].rglob("*") if path.is_file())
+
+
+def attempt(yard: Yard, seed: int, number: int, *, watch_memory: bool = True) -> chain.Outcome:
+    """Forge the file of that number, look at the store in every way, and put everything back."""
+    rng = random.Random(f"store/{seed}/{number}")
+    kind = rng.choice(KINDS)
+    path = rng.choice(yard.files(kind))
+    before = path.read_bytes()
+    name, data = forged(kind, path, before, rng)
+    target = path.with_name(name)
+    path.unlink()
+    target.write_bytes(data)
+    index.forget()
+    held, where = _contents(yard.store), path.relative_to(yard.store.parent).as_posix()
+    try:
+        with yard.entered():
+            outcome = chain.observed(
+                lambda: _look_at(yard, where, number), number, kind, len(data), watch_memory=watch_memory
+            )
+        assert _contents(yard.store) == held, "reading changed the store"
+        assert yard.precious.read_text() == "precious", "a file outside was changed"
+    finally:
+        target.unlink(missing_ok=True)
+        path.write_bytes(before)
+    return outcome
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _look_at(yard: Yard, name: str, number: int) -> None:
+    """Everything that reads that file: all runs are listed, and its run (else any) is opened, with all its tables."""
+    if name.startswith("own/"):
+        runs = [load(run) for run in find_runs(yard.logs)]
+        wanted = yard.run_of.get(name.removeprefix("own/"), runs[number % len(runs)].id)
+        for run in runs:
+            if run.id == wanted:
+                chain.look_at(run, number)
+        return
+    found = named(runs_in(Store(str(yard.store)))[0])
+    listing(found, {})
+    wanted = yard.run_of.get(name.removeprefix("store/"), "")
+    with mock.patch.dict(os.environ, {settings.STORE_VARIABLE: settings.OFF}):
+        for one in [run for run in found if run.id == wanted] or found[number % max(len(found), 1) :][:1]:
+            chain.look_at(load(one), number)
+
+
+def forged(kind: str, path: Path, data: bytes, rng: random.Random) -> tuple[str, bytes]:
+    """(the name, the content) of a file of that kind, which replaces the one at `path`."""
+    if rng.random() < 0.05:
+        return _renamed(kind, path, damaged_bytes(data, rng))
+    forge: dict[str, Callable[[bytes, random.Random], bytes]] = {
+        "record": _record,
+        "index": _index,
+        "pack": _pack,
+        "own pack": _pack,
+        "seen": _json,
+        "mark": _json,
+    }
+    return _renamed(kind, path, forge[kind](data, rng))
+
+
+def _renamed(kind: str, path: Path, data: bytes) -> tuple[str, bytes]:
+    """The digest of a file of the index is in its name."""
+    return (f"{path.name[:21]}{_digest(data).hex()}.rows" if kind == "index" else path.name), data
+
+
+def _record(data: bytes, rng: random.Random) -> bytes:
+    if rng.random() < 0.02:
+        return _DEEP
+    record = _mutated(json.loads(data)["record"], rng)
+    text = json.dumps(record, sort_keys=True)
+    return json.dumps({"digest": _digest(text.encode("utf-8", "surrogatepass")).hex(), "record": record}).encode()
+
+
+def _json(data: bytes, rng: random.Random) -> bytes:
+    return json.dumps(_mutated(json.loads(data), rng)).encode()
+
+
+def _mutated(content: Any, rng: random.Random) -> Any:
+    """The JSON with one to four values replaced, dropped, doubled or added."""
+    content = deepcopy(content)
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
+        nodes = [node for node in _nodes(content) if node]
+        if not nodes:
+            return deepcopy(rng.choice(_VALUES))
+        node = rng.choice(nodes)
+        key = rng.choice(list(node)) if isinstance(node, dict) else rng.randrange(len(node))
+        what = rng.random()
+        if what < 0.1:
+            del node[key]
+        elif what < 0.2 and isinstance(node, list):
+            node.append(deepcopy(node[key]))
+        elif what < 0.2:
+            node[f"{key}_"] = deepcopy(node[key])
+        elif what < 0.4:
+            node[key] = deepcopy(rng.choice([other[k] for other in nodes for k in _keys(other)]))
+        else:
+            node[key] = deepcopy(rng.choice(_VALUES))
+    return content
+
+
+def _nodes(content: Any) -> Iterator[Any]:
+    if isinstance(content, dict | list):
+        yield content
+        for key in _keys(content):
+            yield from _nodes(content[key])
+
+
+def _keys(node: Any) -> list[Any]:
+    return list(node) if isinstance(node, dict) else list(range(len(node)))
+
+
+def _pack(data: bytes, rng: random.Random) -> bytes:
+    """A pack with tables of other values or bytes, or with another head, and the digest to go with it."""
+    (size,) = struct.unpack("<Q", data[24:32])
+    head, at, blocks = json.loads(data[32 : 32 + size]), 32 + size, {}
+    for name, block in head["tables"].items():
+        blocks[name] = data[at : at + block["size_bytes"]]
+        at += block["size_bytes"]
+    if rng.random() < 0.15:
+        head = _mutated(head, rng)
+    else:
+        filled = [name for name, block in head["tables"].items() if block["shape"]["rows"]]
+        for name in rng.sample(filled, min(len(filled), rng.choice((1, 1, 2, 3)))):
+            shape, blocks[name] = _other_table(head["tables"][name]["shape"], blocks[name], DTYPES[name], rng)
+            head["tables"][name] = {"shape": shape, "size_bytes": len(blocks[name])}
+    text = json.dumps(head).encode()
+    body = b"".join((struct.pack("<Q", len(text)), text, *blocks.values()))
+    return data[:8] + _digest(body) + body
+
+
+def _index(data: bytes, rng: random.Random) -> bytes:
+    (size,) = struct.unpack("<Q", data[:8])
+    head, block = json.loads(data[8 : 8 + size]), data[8 + size :]
+    if rng.random() < 0.2:
+        head = _mutated(head, rng)
+    else:
+        head, block = _other_table(head, block, index.DTYPES, rng)
+    text = json.dumps(head).encode()
+    return struct.pack("<Q", len(text)) + text + block
+
+
+def _other_table(
+    shape: dict[str, Any], block: bytes, dtypes: columns.Dtypes, rng: random.Random
+) -> tuple[dict[str, Any], bytes]:
+    """(the shape, the bytes) of a table that was changed in its values or bytes."""
+    if rng.random() < 0.1:
+        return shape, damaged_bytes(block, rng)
+    table = columns.decode(Shape(shape["rows"], tuple(map(tuple, shape["texts"]))), block, dtypes)
+    other, data = columns.encode(_other_values(table, rng), dtypes)
+    return asdict(other), data
+
+
+def _other_values(table: pd.DataFrame, rng: random.Random) -> pd.DataFrame:
+    """The table with other values in one to three of its columns, or with other rows."""
+    table = table.copy()
+    if rng.random() < 0.2 and len(table):
+        rows = [rng.randrange(len(table)) for _ in range(rng.choice((0, 1, len(table), 2 * len(table))))]
+        return table.iloc[rows].reset_index(drop=True)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        name = rng.choice(list(table.columns))
+        where = np.array([rng.random() < rng.choice((0.1, 1.0)) for _ in range(len(table))], dtype=bool)
+        dtype = str(table[name].dtype)
+        if dtype in ("str", "category"):
+            texts = zip(where, table[name].astype("str"), strict=True)
+            values = pd.Series([rng.choice(_TEXTS) if hit else text for hit, text in texts], dtype="str")
+            table[name] = values.astype(dtype)
+        elif dtype == "bool":
+            table[name] = table[name].to_numpy() ^ where
+        elif "float" in dtype.lower():
+            value = rng.choice((0.0, -1.0, 1e-300, 1e12, 1e17, 1e300, float("inf"), float("nan")))
+            table[name] = pd.Series(np.where(where, value, table[name].astype("float64")), dtype=dtype)
+        else:
+            most = np.iinfo(dtype.lower())
+            value = rng.choice((0, 1, -1, -2, 7, len(table), int(most.max), int(most.min), int(most.max) // 2))
+            numbers = table[name].fillna(0).to_numpy(dtype.lower())
+            table[name] = pd.Series(np.where(where, np.array(value, dtype.lower()), numbers), dtype=dtype)
+    return table
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()

@@ -1,0 +1,524 @@
+"""A store that anybody may write to: its files do no harm to who reads it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pyarrow as pa
+import pytest
+
+from tests.profiles import loaded_run
+from tests.store.runs_in_stores import copied, put, stored
+from tfcompare import settings
+from tfcompare.errors import NoOtherSteps, TfcompareError
+from tfcompare.ingest import pools
+from tfcompare.run import load
+from tfcompare.sources.logdir import RunSummary
+from tfcompare.store import cached_frames, index, reading, records
+from tfcompare.store.cached_frames import frame_cache
+from tfcompare.store.columns import Shape, decode, encode
+from tfcompare.store.files import LocalFiles, StoreFiles, store_files
+from tfcompare.store.names import NotOfAStore
+from tfcompare.store.pack_checks import DTYPES
+from tfcompare.store.packing import pack, unpack, unpack_checked
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import runs_in
+from tfcompare.store.typed import Damaged, from_json, json_in
+
+RUN = "filters_16_8"
+PACK = f"packs/ab/{'ab' * 16}.pack"
+FORGED = [
+    "{outside}",
+    "../outside",
+    "packs/../../outside",
+    "packs/ab/../../../outside",
+    "packs\\..\\..\\outside",
+    "C:\\outside",
+    f"/{PACK}",
+    f"{PACK}\n",
+    f"{PACK}\0",
+    PACK.upper(),
+    f"other/{PACK}",
+    "runs/a.json",
+    "",
+    ".",
+    "index/00000000000000000001-x.rows",
+]
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that were written just now count as settled; nobody named a place."""
+    monkeypatch.setattr(cached_frames, "_SETTLED_NS", -1)
+    monkeypatch.setattr(settings, "_current", settings.Settings())
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A file of the reader's, outside every store."""
+    path = tmp_path / "outside"
+    path.write_bytes(b"TFCPACK2 and no pack, so it would be found damaged and removed")
+    return path
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    copied(RUN, tmp_path / "logs")
+    return tmp_path / "logs"
+
+
+@pytest.fixture
+def store(tmp_path: Path, logs: Path) -> Path:
+    put([logs], tmp_path / "store")
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """This machine's cache."""
+    monkeypatch.setenv("TFCOMPARE_STORE", str(tmp_path / "own"))
+    return tmp_path / "own"
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def forge_record(store: Path, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Change the record of the only run, with the digest to go with it."""
+    (path,) = (store / "runs").iterdir()
+    fields_ = json.loads(path.read_bytes())["record"]
+    change(fields_)
+    digest = blake2b(json.dumps(fields_, sort_keys=True).encode(), digest_size=16).hexdigest()
+    path.write_text(json.dumps({"digest": digest, "record": fields_}))
+    return path
+
+
+def only_host(change: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+    return lambda record: change(record["hosts"][0])
+
+
+@pytest.mark.parametrize("name", FORGED)
+@pytest.mark.parametrize("where", ["folder", "memory"])
+def test_no_other_name_is_read_written_or_removed(
+    name: str, where: str, outside: Path, tmp_path: Path, memory: fsspec.AbstractFileSystem
+) -> None:
+    files: StoreFiles = store_files(str(tmp_path / "store") if where == "folder" else "memory://store")
+    memory.pipe("/outside", b"mine")
+    name = name.replace("{outside}", str(outside))
+    before = outside.read_bytes()
+    for attack in (files.read, files.size, lambda name: files.write(name, b"x"), lambda name: files.remove([name])):
+        with pytest.raises(NotOfAStore):
+            attack(name)
+    with pytest.raises(NotOfAStore):
+        files.listed("../")
+    assert outside.read_bytes() == before
+    assert memory.cat("/outside") == b"mine"
+    assert memory.find("/store") == []
+
+
+def test_links_that_lead_out_of_a_store_are_not_followed(tmp_path: Path, outside: Path) -> None:
+    elsewhere = tmp_path / "elsewhere" / "ab"
+    elsewhere.mkdir(parents=True)
+    victim = elsewhere / PACK.rpartition("/")[2]
+    victim.write_bytes(b"mine")
+    arriving = elsewhere / ".arriving-1"
+    arriving.write_bytes(b"mine")
+    os.utime(arriving, (1, 1))
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "packs").symlink_to(elsewhere.parent)
+    files = LocalFiles(store, max_bytes=1)
+    for attack in (files.read, files.size, files.remove, lambda name: files.write(name, b"x")):
+        with pytest.raises(NotOfAStore, match="a link leads out of the store"):
+            attack(PACK)
+    for clean in (lambda: files.listed("packs"), files.remove_abandoned, files.remove_folders):
+        with pytest.raises(NotOfAStore, match="a link leads out of the store"):
+            clean()
+    assert (victim.read_bytes(), arriving.read_bytes()) == (b"mine", b"mine")
+
+    (store / "packs").unlink()
+    (store / "packs" / "ab").mkdir(parents=True)
+    (store / PACK).symlink_to(outside)
+    with pytest.raises(NotOfAStore):
+        files.read(PACK)
+    files.remove(PACK)
+    assert outside.exists() and not (store / PACK).is_symlink()
+
+
+def test_a_pipe_or_folder_in_place_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / PACK).parent.mkdir(parents=True)
+    os.mkfifo(tmp_path / PACK)
+    with pytest.raises(Damaged, match="is no file"):
+        LocalFiles(tmp_path).read(PACK)
+    (tmp_path / PACK).unlink()
+    (tmp_path / PACK).mkdir()
+    with pytest.raises((Damaged, OSError)):
+        LocalFiles(tmp_path).read(PACK)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path, memory: fsspec.AbstractFileSystem, monkeypatch) -> None:
+    record = f"runs/{'ab' * 16}.json"
+    (tmp_path / "runs").mkdir()
+    with (tmp_path / record).open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Damaged, match="is larger than"):
+        LocalFiles(tmp_path).read(record)
+    monkeypatch.setattr("tfcompare.store.names._MOST_BYTES", 10)
+    memory.pipe(f"/store/{record}", bytes(11))
+    with pytest.raises(Damaged, match="is larger than 10 B"):
+        store_files("memory://store").read(record)
+
+
+@pytest.mark.usefixtures("own")
+@pytest.mark.parametrize("name", FORGED[:4])
+def test_a_forged_record_deletes_nothing_of_its_reader(name: str, store: Path, outside: Path) -> None:
+    before = outside.read_bytes()
+    forge_record(store, only_host(lambda host: host.update(pack=name.replace("{outside}", str(outside)))))
+    (run,) = stored(store).values()
+    with pytest.raises(TfcompareError, match=r"the record of logs/.* is damaged"):
+        load(run)
+    assert outside.read_bytes() == before
+
+
+def test_a_forged_note_of_the_cache_deletes_nothing(logs: Path, own: Path, outside: Path) -> None:
+    before = outside.read_bytes()
+    load(logs)
+    frame_cache().flush()
+    (note,) = (own / "seen").iterdir()
+    for forged in ({"pack": str(outside)}, {"digest": str(outside)}, {"digest": "../../outside", "is_sure": True}):
+        note.write_text(json.dumps(json.loads(note.read_bytes()) | forged))
+        assert load(logs).info.step_count > 1
+        frame_cache().flush()
+    assert outside.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["runs", "index", "packs"])
+@pytest.mark.parametrize("spoil", [lambda _: b"", lambda data: data[:-1], lambda _: b"[" * 100_000])
+def test_who_reads_a_store_changes_nothing_in_it(kind: str, spoil, store: Path) -> None:
+    (path,) = (path for path in (store / kind).rglob("*") if path.is_file())
+    path.write_bytes(spoil(path.read_bytes()))
+    index.forget()
+    before = contents(store)
+    for run in stored(store).values():
+        try:
+            load(run)
+        except TfcompareError as error:
+            assert "\n" not in str(error)
+    assert contents(store) == before
+
+
+@pytest.mark.parametrize("path", ["{logs}", "http://127.0.0.1:9/vm.xplane.pb", "s3://bucket/vm.xplane.pb"])
+def test_a_profile_that_only_the_record_names_is_not_opened(
+    path: str, store: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (profile,) = logs.rglob("*.xplane.pb")
+    path = path.replace("{logs}", str(profile))
+    forge_record(store, only_host(lambda host: host.update(path=path)))
+    opened: list[object] = []
+    monkeypatch.setattr(reading.HostReader, "_built", lambda _, file: opened.append(file))
+    (run,) = stored(store).values()
+    with pytest.raises(NoOtherSteps, match="is not below any place given here; name its folder in TFCOMPARE_PLACES"):
+        load(run, step_marker="train")
+    next((store / "packs").rglob("*.pack")).unlink()
+    with pytest.raises(TfcompareError, match="is not below any place given here"):
+        load(run)
+    assert opened == []
+
+
+@pytest.mark.parametrize(
+    ("places", "may"),
+    [
+        (("logs",), True),
+        ((), False),
+        (("other",), False),
+        (("logs/..",), True),
+        (("s3://bucket/logs",), False),
+    ],
+)
+def test_profiles_below_a_given_place_are_read(
+    places: tuple[str, ...], may: bool, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = tuple(place if "://" in place else tmp_path / place for place in places)
+    monkeypatch.setattr(settings, "_current", settings.Settings(places=given))
+    next((store / "packs").rglob("*.pack")).unlink()
+    (run,) = stored(store).values()
+    if may:
+        assert "made anew from the profile" in load(run).remarks[0]
+    else:
+        with pytest.raises(TfcompareError, match="is not below any place given here"):
+            load(run)
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    text: str
+    number: int
+    share: float
+    flag: bool
+    texts: tuple[str, ...]
+    maybe: int | None
+
+
+GOOD = {"text": "a", "number": 1, "share": 0.5, "flag": True, "texts": ["a"], "maybe": None}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"text": 1}, {"text": None}, {"number": 1.0}, {"number": True}, {"number": 1 << 65}, {"number": "1"},
+        {"share": float("nan")}, {"share": float("inf")}, {"share": "1"}, {"share": 1 << 65}, {"share": True},
+        {"flag": 1}, {"texts": "a"}, {"texts": [1]}, {"texts": {"a": 1}}, {"maybe": "1"}, {"more": 1},
+    ],
+)  # fmt: skip
+def test_values_of_other_types_are_damage(bad: dict[str, object]) -> None:
+    assert from_json(GOOD, _Kinds) == _Kinds("a", 1, 0.5, True, ("a",), None)
+    with pytest.raises(Damaged):
+        from_json(GOOD | bad, _Kinds)
+    for missing in GOOD:
+        with pytest.raises(Damaged):
+            from_json({name: value for name, value in GOOD.items() if name != missing}, _Kinds)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 200_000, b"1" * 10_000, b'{"a":' * 50_000])
+def test_what_is_no_json_is_damage(data: bytes) -> None:
+    with pytest.raises(Damaged):
+        json_in(data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r.update(recorded="0001-01-01T00:00:00+23:59"),
+        lambda r: r.update(recorded="2024-01-01T00:00:00"),
+        lambda r: r.update(own=10**9),
+        lambda r: r.update(own=-1),
+        lambda r: r.update(ingested_ns=1 << 63),
+        lambda r: r.update(place="a\0b"),
+        lambda r: r.update(place="file:///etc"),
+        lambda r: r.update(hosts=r["hosts"] * 2),
+        lambda r: r["hosts"][0].update(size_bytes=-1),
+        lambda r: r["hosts"][0].update(path="ftp://host/x"),
+        lambda r: r["summary"].update(steps=None),
+        lambda r: r["summary"].update(step_times_ms=[-1.0]),
+        lambda r: r["summary"].update(step_times_ms=[float("nan")]),
+        lambda r: r.update(run="another"),
+    ],
+)
+def test_a_record_of_values_that_cannot_be_is_damaged(change: Callable[[dict[str, Any]], None], store: Path) -> None:
+    (run,) = runs_in(Store(str(store)))[0]
+    forge_record(store, change)
+    with pytest.raises(Damaged):
+        Store(str(store)).record(run.id)
+
+
+def test_what_is_written_can_be_read(store: Path) -> None:
+    (run,) = runs_in(Store(str(store)))[0]
+    record = Store(str(store)).record(run.id)
+    assert record is not None
+    assert records.from_bytes(records.to_bytes(record)) == record
+    assert index.from_bytes(index.to_bytes([run.row])) == [run.row]
+    unread = replace(run.row, summary=None)
+    of_no_steps = replace(run.row, summary=RunSummary("CPU", "", None, None, None, "é\nb"))
+    assert index.from_bytes(index.to_bytes([unread, of_no_steps])) == [unread, of_no_steps]
+    assert index.from_bytes(index.to_bytes([])) == []
+
+
+def repacked(data: bytes, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> bytes:
+    """A pack whose head and tables were changed, with the digest to go with it."""
+    (size,) = struct.unpack("<Q", data[24:32])
+    head, at, blocks = json.loads(data[32 : 32 + size]), 32 + size, {}
+    for name, block in head["tables"].items():
+        blocks[name], at = data[at : at + block["size_bytes"]], at + block["size_bytes"]
+    change(head, blocks)
+    text = json.dumps(head).encode()
+    body = struct.pack("<Q", len(text)) + text + b"".join(blocks.values())
+    return data[:8] + blake2b(body, digest_size=16).digest() + body
+
+
+def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+    """Replace the first value in some columns of a table."""
+
+    def change(head: dict[str, Any], blocks: dict[str, bytes]) -> None:
+        shape = head["tables"][table]["shape"]
+        frame = decode(Shape(shape["rows"], tuple(map(tuple, shape["texts"]))), blocks[table], DTYPES[table]).copy()
+        for name, value in values.items():
+            frame.loc[0, name] = value
+        new, blocks[table] = encode(frame, DTYPES[table])
+        head["tables"][table] = {"shape": {"rows": new.rows, "texts": new.texts}, "size_bytes": len(blocks[table])}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        ("steps", {"duration_us": float("nan")}),
+        ("steps", {"duration_us": -1.0}),
+        ("steps", {"input_us": float("inf")}),
+        ("steps", {"host": "another"}),
+        ("steps", {"step": 2}),
+        ("steps", {"host_start_us": float("nan")}),
+        ("op_parts", {"host_or_device": "neither"}),
+        ("op_cells", {"part": 10**6}),
+        ("op_cells", {"part": -1}),
+        ("op_cells", {"step": 12345}),
+        ("op_cells", {"self_time_ps": -1}),
+        ("op_totals", {"total_time_ps": (1 << 63) - 1}),
+        ("op_wall", {"step_part": 100}),
+        ("op_wall", {"stage": 2**31 - 1}),
+        ("op_wall", {"wall_time_ps": -1.0}),
+        ("memory_events", {"memory": 5}),
+        ("memory_events", {"following": 10**6}),
+        ("memory_events", {"op_name": 10**6}),
+        ("memory_events", {"shape": -2}),
+        ("idle_gaps", {"step": 999}),
+    ],
+)
+def test_a_pack_of_values_that_cannot_be_is_damaged(table: str, values: dict[str, object]) -> None:
+    frames = next(h for h in loaded_run(RUN).hosts)
+    data = pack(frames)
+    forged = repacked(data, with_values(table, **values))
+    assert len(unpack_checked(repacked(data, with_values("steps"))).tables["steps"]) == len(frames.tables["steps"])
+    with pytest.raises(Damaged, match=f"its table {table} is damaged|has steps that do not exist"):
+        unpack_checked(forged)
+
+
+def _claim(**shape: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+    return lambda head, _: head["tables"]["op_cells"]["shape"].update(shape)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _claim(rows=1 << 29),
+        _claim(rows=-1),
+        _claim(rows=1 << 62),
+        _claim(texts=[[1, 1]]),
+        lambda head, _: head["tables"].pop("op_cells"),
+        lambda head, _: head["tables"].update(more=head["tables"]["steps"]),
+        lambda head, _: head["tables"]["steps"].update(size_bytes=0),
+        lambda head, _: head["memory_labels"].pop("shape"),
+        lambda head, _: head["memory_labels"].update(shape=["no end"]),
+        lambda head, _: head["origin"].update(duration_us=float("nan")),
+        lambda head, _: head.update(host=None),
+    ],
+)
+def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(change, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = repacked(pack(loaded_run(RUN).hosts[0]), change)
+    monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
+    with pytest.raises(Damaged):
+        unpack(data)
+
+
+@pytest.mark.parametrize("size", [0, 10, 10_000_000])
+def test_a_table_that_expands_to_another_size_than_it_says_is_damaged(size: int) -> None:
+    def change(head: dict[str, Any], blocks: dict[str, bytes]) -> None:
+        blocks["op_cells"] = pa.compress(bytes(size), codec="zstd", asbytes=True)
+        head["tables"]["op_cells"]["size_bytes"] = len(blocks["op_cells"])
+
+    with pytest.raises(Damaged, match="op_cells is damaged"):
+        unpack_checked(repacked(pack(loaded_run(RUN).hosts[0]), change))
+
+
+def test_tables_above_the_limit_are_neither_packed_nor_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames = loaded_run("tf_gpu").hosts[0]
+    data = pack(frames)
+    monkeypatch.setenv("TFCOMPARE_PACK_MB", "1")
+    with pytest.raises(TfcompareError, match=r"take .* MB, and a pack at most 1\.05 MB; raise TFCOMPARE_PACK_MB"):
+        pack(frames)
+    with pytest.raises(Damaged, match="raise TFCOMPARE_PACK_MB"):
+        unpack(data)
+
+
+def test_an_index_of_values_that_cannot_be_is_listed_from_the_records(store: Path) -> None:
+    (run,) = runs_in(Store(str(store)))[0]
+    (file,) = (store / "index").iterdir()
+    for bad in ({"own": 99}, {"size_bytes": -1}, {"place": "a\0"}, {"ingested_ns": 0, "host_names": "[1]"}):
+        row = replace(run.row, **{k: v for k, v in bad.items() if k != "host_names"})
+        data = index.to_bytes([row])
+        if "host_names" in bad:
+            data = index.to_bytes([replace(row, host_names=(1,))])  # type: ignore[arg-type]
+        with pytest.raises(Damaged):
+            index.from_bytes(data)
+    file.unlink()
+    forged = store / "index" / f"{'0' * 20}-{blake2b(data, digest_size=16).hexdigest()}.rows"
+    forged.write_bytes(data)
+    index.forget()
+    runs, messages = runs_in(Store(str(store)))
+    assert [run.id for run in runs] == [run.id]
+    assert messages == (f"{store}/index/{forged.name}: is damaged; the runs in it were listed anew; "
+                        "`tfcompare ingest` repairs it",)  # fmt: skip
+
+
+def test_runs_are_listed_from_the_records_where_there_is_no_index(store: Path, tfcompare) -> None:
+    shutil.rmtree(store / "index")
+    status, out, err = tfcompare("runs", "--store", str(store))
+    assert (status, RUN in out or "run" in out) == (0, True)
+    assert "its index lacks 1 runs, which were listed from their records; `tfcompare ingest` repairs it" in err
+    for record in (store / "runs").iterdir():
+        record.write_bytes(b"")
+    status, out, err = tfcompare("runs", "--store", str(store))
+    assert (status, out) == (2, "")
+    assert ".json: is damaged, and its run is not listed" in err
+    assert "lists no runs; `tfcompare ingest PATH --store" in err
+
+
+def test_a_full_disk_at_any_write_is_one_sentence_and_leaves_a_store_that_can_be_read(
+    logs: Path, tmp_path: Path, tfcompare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "Processes", lambda _: pools.Here())
+    real, writes = os.fdopen, []
+
+    class Full:
+        """A file on a disk that takes ten bytes more."""
+
+        def __init__(self, handle: int) -> None:
+            self._handle = handle
+
+        def __enter__(self) -> Full:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            os.close(self._handle)
+
+        def write(self, data: bytes) -> None:
+            os.write(self._handle, data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def fdopen(handle: int, mode: str = "r") -> Any:
+        if mode != "wb":
+            return real(handle, mode)
+        writes.append(handle)
+        return Full(handle) if len(writes) == full_at else real(handle, mode)
+
+    monkeypatch.setattr("tfcompare.store.files.os.fdopen", fdopen)
+    for full_at in range(1, 10):
+        store = tmp_path / f"store{full_at}"
+        writes.clear()
+        status, _, err = tfcompare("ingest", str(logs), "--store", str(store))
+        if len(writes) < full_at:
+            break
+        assert (status in (1, 2), err.count("No space left on device"), "Traceback" in err) == (True, 1, False)
+        assert "make room on its disk" in err
+        assert list(store.rglob(".arriving-*")) == []
+        has_record = (store / "runs").exists() and any((store / "runs").iterdir())
+        status, out, err = tfcompare("runs", "--store", str(store))
+        assert ((" B" in out or "MB" in out), "lists no runs" in err or "no store" in err) == (
+            has_record,
+            not has_record,
+        )
+        assert status == (0 if full_at == 4 else 2)  # the fourth write is that of the index
+        assert tfcompare("ingest", str(logs), "--store", str(store))[0] == 0
+        assert load(*stored(store).values()).info.step_count > 1
+    assert full_at == 5  # mark, pack, record and index were all tried

@@ -1,0 +1,62 @@
+"""The names of a store's files. Whatever else a record or a listing names is refused before it is opened."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.store.typed import Damaged
+from tfcompare.text import text_of
+from tfcompare.units import format_bytes
+
+MARK = "tfcompare-store.json"
+FOLDERS = ("packs", "seen", "runs", "index")
+INDEX_SUFFIX = ".rows"
+_PACK = r"packs/[0-9a-f]{2}/[0-9a-f]{32}\.pack"
+_OTHERS = rf"(?:runs|seen)/[0-9a-f]{{32}}\.json|index/[0-9]{{20}}-[0-9a-f]{{32}}{re.escape(INDEX_SUFFIX)}"
+_NAME = re.compile(rf"{_PACK}|{_OTHERS}|{re.escape(MARK)}")
+_LONGEST_SHOWN = 100
+_MOST_BYTES = 64 << 20
+"""The size limit of records and files of the index. A record takes some 325 bytes per host, a row of the index 100."""
+
+
+class NotOfAStore(TfcompareError):
+    """A name that no file of a store has, such as a path that leads out of it."""
+
+
+def is_name(name: str) -> bool:
+    """Whether files of a store may have this name."""
+    return _NAME.fullmatch(name) is not None
+
+
+def is_pack(name: str) -> bool:
+    """Whether packs may have this name."""
+    return re.fullmatch(_PACK, name) is not None
+
+
+def checked(name: str) -> str:
+    """`name`; raises `NotOfAStore` if no file of a store has it."""
+    if not is_name(name):
+        shown = text_of(name[:_LONGEST_SHOWN])
+        raise NotOfAStore(f"{shown!r} is not the name of a store's file; expected one such as packs/ab/….pack")
+    return name
+
+
+def checked_folder(name: str) -> str:
+    """`name`; raises `NotOfAStore` if no folder of a store has it."""
+    if name not in FOLDERS:
+        raise NotOfAStore(f"{text_of(name[:_LONGEST_SHOWN])!r} is not a folder of a store: {', '.join(FOLDERS)}")
+    return name
+
+
+def most_bytes(name: str) -> int:
+    """The size limit of a file of this name."""
+    return settings.pack_bytes(os.environ) if is_pack(name) else _MOST_BYTES
+
+
+def check_size(name: str, size_bytes: int) -> None:
+    """Raises `Damaged` if a file of this name is larger than tfcompare makes them."""
+    if size_bytes > (most := most_bytes(name)):
+        raise Damaged(f"is larger than {format_bytes(most)}")
