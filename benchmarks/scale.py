@@ -30,7 +30,7 @@ from tfcompare.run import load
 from tfcompare.settings import OFF, STORE_VARIABLE, sample_runs
 from tfcompare.store.index import forget, read_index
 from tfcompare.store.stored import Store
-from tfcompare.store.stored_run import StoredRun, named
+from tfcompare.store.stored_run import StoredRun, named, runs_in
 from tfcompare.tools.listing import listing
 from tfcompare.units import format_bytes
 
