@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.fuzz.crowds import CROWDS
@@ -11,7 +13,8 @@ from tfcompare.errors import TfcompareError
 from tfcompare.query import RunTables, ask
 from tfcompare.run import Run, load
 
-COUNT = 56_000
+COUNT = 560_000
+STATUS = Path("/proc/self/status")
 QUERY = "SELECT count(*) FROM op_steps"
 
 
@@ -34,6 +37,19 @@ def test_a_table_that_is_too_large_is_not_made(run: Run) -> None:
     assert ask(QUERY, tables).frame.iloc[0, 0] > 1000
     with pytest.raises(TfcompareError, match=r"The table op_steps of these runs takes .* MB, and a query may read "):
         ask(QUERY, replace(tables, most_bytes=1_000_000))
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="memory is read from Linux's /proc")
+def test_memory_is_given_back_after_a_query(run: Run) -> None:
+    size = run.derived_bytes("op_steps")
+    pa.default_memory_pool().release_unused()
+    before = resident_bytes()
+    ask(QUERY, RunTables.of([run]))
+    assert resident_bytes() - before < size / 4
+
+
+def resident_bytes() -> int:
+    return int(STATUS.read_text().split("VmRSS:")[1].split()[0]) * 1024
 
 
 def test_a_table_is_not_held_after_a_query_and_what_is_held_counts(run: Run) -> None:

@@ -119,6 +119,7 @@ class Asked:
         try:
             return self._answer()
         finally:
+            pa.default_memory_pool().release_unused()  # or Arrow keeps the memory of the tables that were sent
             _turns.release()
 
     def _wait_for_turn(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 
 import streamlit as st
@@ -19,7 +19,7 @@ from tfcompare.run import Run, load
 from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.store.building import BoundedBuilder, FrameBuilder, build_here, reading_processes
+from tfcompare.store.building import READERS, BoundedBuilder, FrameBuilder, build_here, reading_processes
 from tfcompare.ui.frame.comparison_cache import cached_bytes
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes
@@ -46,10 +46,12 @@ def builder(limits: ReadLimits | None) -> FrameBuilder:
 
 
 def start_reader() -> None:
-    """Start a process that reads profiles, before one is needed; if they are read in this one, load the reader."""
+    """Start the processes that read profiles, before they are needed; if this one reads them, load the reader."""
     build = builder(settings_module.read_limits(os.environ))
     if isinstance(build, BoundedBuilder):
-        build.processes.start()
+        with ThreadPoolExecutor(READERS) as pool:
+            for _ in range(READERS):
+                pool.submit(build.processes.start)
     else:
         load_loops()
 
