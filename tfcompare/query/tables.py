@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_BYTES = 2 << 30
-"""The memory that a table of all runs may take, if it is derived for the query; that of real profiles takes half."""
+"""The memory that a table of all runs may take, if it is derived for the query."""
 
 BASELINE, CANDIDATE, REPEAT = "baseline", "candidate", "repeat"
 

@@ -35,9 +35,9 @@ class Limits:
     stat_metadata: int = 4_000_000
     """Distinct names of stats, and texts that stats refer to [4,200]."""
     other_stats: int = 20_000_000
-    """Stats of planes and of event metadata [48,000]."""
+    """Stats of planes, and of event metadata [of which 48,000]."""
     texts: int = 10_000
-    """Errors, warnings and host names [2]."""
+    """Errors, warnings and host names."""
     table_rows: int = 50_000_000
     """Of one table of a host [5,900,000]."""
     table_bytes: int = 2 << 30
