@@ -290,8 +290,9 @@ class _LinkedSpans:
         self.spans, self._origin, self._busy = spans, origin, busy
         self._shift = origin - steps.start_ps
         step = np.searchsorted(origin, spans.start_ps, side="right") - 1
-        self._begin = spans.start_ps - self._shift[step]
-        self._end = spans.end_ps - self._shift[step]
+        self._shift_of_span = self._shift[step]
+        self._begin = spans.start_ps - self._shift_of_span
+        self._end = spans.end_ps - self._shift_of_span
         self._total = np.append(0, np.cumsum(self._end - self._begin - busy.covered_between(self._begin, self._end)))
 
     def in_each_step(self) -> Int64:
@@ -305,9 +306,10 @@ class _LinkedSpans:
         steps."""
         if not len(self._begin):
             return np.zeros(len(times_ps), np.int64)
-        started = np.searchsorted(self.spans.start_ps, times_ps + self._shift[steps], side="right")
-        last = np.maximum(started - 1, 0)
-        until = np.clip(times_ps, self._begin[last], self._end[last])
+        shifted = times_ps + self._shift[steps]
+        started = np.searchsorted(self.spans.start_ps, shifted, side="right")
+        last = np.maximum(started - 1, 0)  # may be of an earlier step, which overlaps this one
+        until = np.clip(shifted, self.spans.start_ps[last], self.spans.end_ps[last]) - self._shift_of_span[last]
         within = until - self._begin[last] - self._busy.covered_between(self._begin[last], until)
         return np.where(started > 0, self._total[last] + within, 0)
 
