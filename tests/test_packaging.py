@@ -85,8 +85,8 @@ def test_requirements_hold_all_that_the_package_needs() -> None:
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "pages").glob("*.py")), ids=lambda path: path.name)
-def test_pages_are_thin_and_begin_with_setup(page: Path) -> None:
+def test_pages_are_thin_and_shown_in_a_page(page: Path) -> None:
     source = page.read_text(encoding="utf-8")
     assert len(source.splitlines()) <= 80
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    assert "setup" in {ast.unparse(call.func).rpartition(".")[2] for call in calls}
+    assert "page" in {ast.unparse(call.func).rpartition(".")[2] for call in calls}

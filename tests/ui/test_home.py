@@ -192,7 +192,7 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
     runs = tuple(found(f"run-{number:04}") for number in range(1000))
     asked: list[str] = []
 
-    def refuse(run: FoundRun, *, step_marker: str | None, steps: str | None) -> None:
+    def refuse(run: FoundRun, *, step_marker: str | None, steps: str | None, build: object) -> None:
         assert (step_marker, steps) == (None, None)
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
