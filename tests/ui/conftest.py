@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 
 import pytest
 
@@ -15,8 +16,14 @@ def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "TEXT_FIRST_S", 0)
 
 
+@pytest.fixture(autouse=True)
+def no_keras(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamlit clears Keras' session after each run of a page if another test has imported Keras: 40 % of the time."""
+    monkeypatch.delitem(sys.modules, "keras", raising=False)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def nothing_old_to_collect() -> None:
-    """Streamlit collects garbage after each run of a page, which takes longer the more objects other tests have left."""
+    """Streamlit collects garbage after each run of a page, which takes long if other tests left many objects."""
     gc.collect()
     gc.freeze()

@@ -194,6 +194,7 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
 
     def refuse(run: FoundRun, *, step_marker: str | None, steps: str | None, build: object) -> None:
         assert (step_marker, steps) == (None, None)
+        assert callable(build)
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 

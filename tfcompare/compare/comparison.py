@@ -112,6 +112,7 @@ class Comparison:
     _replicates: Replicates = field(repr=False)
     manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
     _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
+    _diff_bytes: dict[str, int] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -158,12 +159,13 @@ class Comparison:
         if name not in self._diffs:
             diffs = [self._diff(table, candidate) for candidate in self.candidates]
             self._diffs[name] = pd.concat(diffs, ignore_index=True)
+            self._diff_bytes[name] = frame_bytes(self._diffs[name])
         return self._diffs[name].copy(deep=False)
 
     @property
     def memory_bytes(self) -> int:
         """Memory used by the diffs made so far, in bytes; that of the runs is not included."""
-        return sum(map(frame_bytes, list(self._diffs.values())))
+        return sum(list(self._diff_bytes.values()))
 
     def coverage(self, table: str = "op_stats") -> pd.DataFrame:
         """The shares of a table's headline metric that were matched; see `coverage.coverage`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -34,7 +35,7 @@ class OpEvidence:
     launches: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def memory_bytes(self) -> int:
         """Roughly the memory used, in bytes."""
         texts = chain(self.names, self.shapes.values(), self.launches.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,7 @@ class StepCells:
     keys: pd.DataFrame
     cells: pd.DataFrame
 
-    @property
+    @cached_property
     def memory_bytes(self) -> int:
         """Memory used by both parts, in bytes."""
         return frame_bytes(self.keys) + frame_bytes(self.cells)

@@ -20,7 +20,8 @@ MAX_CACHED = 64
 T = TypeVar("T")
 
 _lock = threading.Lock()
-_caches: WeakKeyDictionary[Comparison, OrderedDict[Hashable, Any]] = WeakKeyDictionary()
+_caches: WeakKeyDictionary[Comparison, OrderedDict[Hashable, tuple[Any, int]]] = WeakKeyDictionary()
+"""Each value with the bytes of its frame; figures are small."""
 
 
 def cached(comparison: Comparison, key: Hashable, make: Callable[[], T]) -> T:
@@ -29,21 +30,21 @@ def cached(comparison: Comparison, key: Hashable, make: Callable[[], T]) -> T:
         cache = _caches.setdefault(comparison, OrderedDict())
         if key in cache:
             cache.move_to_end(key)
-            found: T = cache[key]
+            found: T = cache[key][0]
             return found
     made = make()
+    size_bytes = frame_bytes(made) if isinstance(made, pd.DataFrame) else 0
     with _lock:
-        cache[key] = made
+        cache[key] = made, size_bytes
         while len(cache) > MAX_CACHED:
             cache.popitem(last=False)
     return made
 
 
 def cached_bytes(comparison: Comparison) -> int:
-    """The memory of the frames that are cached for a comparison, in bytes; figures are small."""
+    """The memory of the frames that are cached for a comparison, in bytes."""
     with _lock:
-        values = list(_caches.get(comparison, {}).values())
-    return sum(frame_bytes(value) for value in values if isinstance(value, pd.DataFrame))
+        return sum(size_bytes for _, size_bytes in _caches.get(comparison, {}).values())
 
 
 def origin(make: Any) -> tuple[str, str]:
