@@ -69,6 +69,15 @@ def test_what_is_read_of_hostile_profiles_passes_the_checks_of_packs(first: int)
     assert built > 10
 
 
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_arrays_are_aligned_as_compiled_code_expects(name: str) -> None:
+    for host in hosts(name):
+        for table, frame in unpack(pack(host)).tables.items():
+            for column in frame.select_dtypes("number"):
+                values = frame[column].to_numpy()
+                assert values.flags.aligned, f"{table}.{column}"
+
+
 def test_the_same_frames_give_the_same_bytes() -> None:
     (frames,) = hosts("filters_16_8_simulated")
     assert pack(frames) == pack(frames)

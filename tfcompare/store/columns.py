@@ -4,6 +4,7 @@ Files of a store may be made by anybody. These cannot use more memory than they 
 sizes of all texts precede them, so the expanded size is known, and nothing in the bytes themselves says how to read
 them. A column is the little-endian array of its declared dtype. Nullable ones are followed by a byte per row that is 1
 where a value is missing; texts are the lengths of all texts, then the texts; a category is the codes, then its labels.
+Each array begins at a multiple of 8 bytes, since compiled code expects aligned arrays.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ Dtypes = Mapping[str, str]
 _CODEC = "zstd"
 _LENGTH = np.dtype("<i4")
 _LONGEST = 1 << 30
+_ALIGNMENT = 8
 _NULLABLE: dict[str, Any] = {"Int64": pd.arrays.IntegerArray, "Float64": pd.arrays.FloatingArray}
 
 
@@ -42,8 +44,8 @@ class Shape:
             raise Damaged("a table's size is out of range")
         if any(len(pair) != 2 for pair in self.texts) or len(self.texts) != sum(map(_has_texts, dtypes.values())):
             raise Damaged("a table has other columns of texts")
-        widths = sum(_width(dtype) for dtype in dtypes.values())
-        return self.rows * widths + sum(count * _LENGTH.itemsize + size for count, size in self.texts)
+        arrays = sum(_aligned(self.rows * width) for dtype in dtypes.values() for width in _widths(dtype))
+        return arrays + sum(_aligned(count * _LENGTH.itemsize) + _aligned(size) for count, size in self.texts)
 
 
 def encode(frame: pd.DataFrame, dtypes: Dtypes) -> tuple[Shape, bytes]:
@@ -53,15 +55,15 @@ def encode(frame: pd.DataFrame, dtypes: Dtypes) -> tuple[Shape, bytes]:
     for name, dtype in dtypes.items():
         column = frame[name]
         if dtype == "category":
-            pieces.append(column.cat.codes.to_numpy().astype("<i4").tobytes())
+            _add(pieces, column.cat.codes.to_numpy().astype("<i4").tobytes())
             texts.append(_add_texts(pieces, column.cat.categories))
         elif dtype == "str":
             texts.append(_add_texts(pieces, column))
         elif dtype in _NULLABLE:
-            pieces.append(column.to_numpy(_value_dtype(dtype), na_value=0).tobytes())
-            pieces.append(column.isna().to_numpy().tobytes())
+            _add(pieces, column.to_numpy(_value_dtype(dtype), na_value=0).tobytes())
+            _add(pieces, column.isna().to_numpy().tobytes())
         else:
-            pieces.append(column.to_numpy(_value_dtype(dtype)).tobytes())
+            _add(pieces, column.to_numpy(_value_dtype(dtype)).tobytes())
     data = b"".join(pieces)
     return Shape(len(frame), tuple(texts)), pa.compress(data, codec=_CODEC, asbytes=True)
 
@@ -109,7 +111,7 @@ class _Reader:
     def array(self, dtype: np.dtype[Any], count: int) -> npt.NDArray[Any]:
         if not count:
             return np.zeros(0, dtype)
-        start, self._at = self._at, self._at + count * dtype.itemsize
+        start, self._at = self._at, self._at + _aligned(count * dtype.itemsize)
         return np.frombuffer(self._data, dtype, count, start)
 
     def flags(self, count: int) -> npt.NDArray[np.bool_]:
@@ -140,9 +142,15 @@ def _add_texts(pieces: list[bytes], texts: pd.Series | pd.Index) -> tuple[int, i
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, "<i8")[array.offset : array.offset + len(array) + 1]
-    pieces.append(np.diff(ends).astype(_LENGTH).tobytes())
-    pieces.append(bytes(data[int(ends[0]) : int(ends[-1])]) if data is not None else b"")
-    return len(array), len(pieces[-1])
+    texts_bytes = bytes(data[int(ends[0]) : int(ends[-1])]) if data is not None else b""
+    _add(pieces, np.diff(ends).astype(_LENGTH).tobytes())
+    _add(pieces, texts_bytes)
+    return len(array), len(texts_bytes)
+
+
+def _add(pieces: list[bytes], array: bytes) -> None:
+    """Append the bytes of an array, up to where the next one begins."""
+    pieces.append(array.ljust(_aligned(len(array)), b"\0"))
 
 
 def _has_texts(dtype: str) -> bool:
@@ -153,10 +161,16 @@ def _value_dtype(dtype: str) -> np.dtype[Any]:
     return np.dtype(dtype.lower()).newbyteorder("<")
 
 
-def _width(dtype: str) -> int:
-    """The bytes of a row apart from texts."""
+def _widths(dtype: str) -> tuple[int, ...]:
+    """The bytes per row of each array of a column, apart from texts."""
     if dtype == "str":
-        return 0
+        return ()
     if dtype == "category":
-        return _LENGTH.itemsize
-    return _value_dtype(dtype).itemsize + (dtype in _NULLABLE)
+        return (_LENGTH.itemsize,)
+    width = _value_dtype(dtype).itemsize
+    return (width, 1) if dtype in _NULLABLE else (width,)
+
+
+def _aligned(size: int) -> int:
+    """The next multiple of 8."""
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
