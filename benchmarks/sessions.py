@@ -44,6 +44,8 @@ IS_DRAWN = """() => {
 }"""
 _MB = 1e6
 _LARGE_MEGABYTES = 100
+_TIMEOUT_MS = 300_000
+"""Ten browsers and the server share two cores."""
 _QUERY_EVERY, _UPLOAD_EVERY = 7, 11
 _SQL = (
     "SELECT op_type, sum(self_time_us) AS us FROM op_stats GROUP BY op_type ORDER BY us DESC",
@@ -97,7 +99,7 @@ def memory_mb(process: int) -> float:
 async def session(browser: Browser, url: str, number: int, runs: Sequence[tfc.Run], until: float, tally: Tally) -> None:
     """One browser that goes from pair to pair and page to page."""
     page = await (await browser.new_context(viewport={"width": 1440, "height": 900})).new_page()
-    page.set_default_timeout(90_000)
+    page.set_default_timeout(_TIMEOUT_MS)
     pairs = list(itertools.permutations(runs, 2))
     for turn in itertools.count(number):
         if time.monotonic() > until:
@@ -133,7 +135,7 @@ async def _upload(page: Page, url: str, number: int, turn: int, tally: Tally) ->
     expected = f"{name}: " if is_hostile else "was added|is here already"
     answer = page.locator("[data-testid=stAlert]").filter(has_text=re.compile(expected))
     try:
-        await answer.first.wait_for(timeout=60_000)
+        await answer.first.wait_for()
     except NoAnswer:
         tally.wrong.append(f"session {number}: no answer to the upload {name}")
 
