@@ -96,6 +96,7 @@ def loops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a module `loops` with a folder for its cache."""
     (tmp_path / "loops.py").write_text(ONE_LOOP)
     (tmp_path / "__pycache__").mkdir(mode=0o700)
+    monkeypatch.setattr(compilation, "_refused", {})
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "loops", raising=False)
     return tmp_path

@@ -75,8 +75,8 @@ def section(settings: Settings) -> None:
     folder_slot, files_slot = st.columns(2)
     with folder_slot:
         folder = st.file_uploader(
-            "A logdir or run folder", type=_TYPES, accept_multiple_files="directory",
-            key=f"tfcompare.uploads.folder.{number}", help="The profiles and archives in the folder are uploaded.",
+            "A logdir or run folder", accept_multiple_files="directory", key=f"tfcompare.uploads.folder.{number}",
+            help="The whole folder is sent to the server; the profiles in it are kept.",
         )  # fmt: skip
     with files_slot:
         files = st.file_uploader(
