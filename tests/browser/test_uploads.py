@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Start, opened, settled, table_texts
+from tests.browser.conftest import Start, becomes, opened, settled, table_texts
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
 
@@ -81,7 +81,9 @@ def test_every_way_in_leads_to_a_run_that_is_listed_at_once_and_compared(page: P
     said(page, re.compile("theirs.tgz: 'a.xplane.pb' is a link; nothing was unpacked"))
     send(page, 1, written(tmp_path, "notes.zip", zipped(("notes.txt", b"notes"))))
     said(page, re.compile("notes.zip: holds no profile .* upload a logdir"))
-    assert "UploadedFileManager" not in urlopen(f"{url}/_stcore/metrics").read().decode(), "memory is freed"
+    assert becomes(page, lambda: "UploadedFileManager" in urlopen(f"{url}/_stcore/metrics").read().decode(), False), (
+        "memory is freed"
+    )
     send(page, 1, written(tmp_path, "notes.txt", b"notes"))
     expect(page.get_by_text("files are not allowed")).to_be_visible()
     listed(page, expected, 4)
