@@ -45,9 +45,11 @@ class HostSteps:
         return times.reindex(self.steps["step"]).fillna(0.0)
 
     def typical_share(self, op_names: Collection[str], *, of_input: bool = False) -> float:
-        """That time as a share of the step, in the typical (median) step."""
+        """That time as a share of the step, in the typical (median) step; steps without duration do not count."""
         times = self.times_us(op_names, of_input=of_input).to_numpy()
-        return float(pd.Series(times / self.steps["duration_us"].to_numpy()).median())
+        duration = self.steps["duration_us"].to_numpy()
+        lasting = duration > 0
+        return float(pd.Series(times[lasting] / duration[lasting]).median())
 
     def ops(self, part: str) -> pd.DataFrame:
         """The ops of a part: the columns `compare.attribution.OP` and `time_us`, the mean per step.
