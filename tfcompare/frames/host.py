@@ -31,7 +31,6 @@ from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.steps.steps_table import steps_frame
 from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
-from tfcompare.frames.tables import LoadedTables, Tables
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -62,7 +61,7 @@ class HostFrames:
     remarks: tuple[str, ...]
     memory_labels: Mapping[str, tuple[str, ...]] = field(repr=False)
     memory_bytes: int
-    tables: Tables = field(repr=False)
+    tables: Mapping[str, pd.DataFrame] = field(repr=False)
 
     @property
     def parts(self) -> OpParts:
@@ -143,7 +142,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         remarks=(*origin.remarks, *pipelines.remarks),
         memory_labels=memory.labels,
         memory_bytes=memory_bytes,
-        tables=LoadedTables(tables),
+        tables=tables,
     )
 
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
-from tfcompare.frames.tables import LoadedTables
 from tfcompare.run import read_by
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.step_choice import OWN_STEPS
@@ -97,7 +96,7 @@ def _brief(frames: HostFrames) -> HostFrames | None:
     steps = frames.tables["steps"]
     if frame_bytes(steps) > _BRIEF_BYTES:
         return None
-    return replace(frames, memory_labels={}, tables=LoadedTables({"steps": steps}))
+    return replace(frames, memory_labels={}, tables={"steps": steps})
 
 
 def ingest_run(task: RunTask) -> Row:

@@ -13,21 +13,18 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
 from tfcompare.frames.origin import Origin
-from tfcompare.frames.tables import Tables
 from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.pack_checks import DTYPES, Checks
 from tfcompare.store.typed import Damaged, from_json, json_in
 from tfcompare.units import format_bytes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MAGIC = b"TFCPACK2"
 _DIGEST_BYTES = 16
@@ -134,7 +131,7 @@ def unpack_checked(data: bytes) -> HostFrames:
     return frames
 
 
-class PackedTables(Tables):
+class PackedTables(Mapping[str, pd.DataFrame]):
     """The tables in a pack. Each is read and checked on first use, and then held in memory unless it is large."""
 
     def __init__(self, pack: bytes, start: int, blocks: Mapping[str, _Block], checks: Checks, where: str) -> None:

@@ -95,7 +95,10 @@ class Store:
 
         Changes nothing in the store: `repair_index` does.
         """
-        index = read_index(self.files)
+        return self._completed(read_index(self.files))
+
+    def _completed(self, index: Index) -> tuple[Index, tuple[str, ...]]:
+        """(the index with the runs that are missing in it, from their records; messages)."""
         is_folder = isinstance(self.files, FolderFiles)  # elsewhere a listing of the records takes seconds
         if index.names and not index.damaged and not is_folder:
             return index, ()
@@ -110,7 +113,7 @@ class Store:
     def repair_index(self) -> tuple[Index, tuple[str, ...]]:
         """As `index`, and adds what is missing in its files, and removes damaged ones."""
         before = read_index(self.files)
-        index, messages = self.index()
+        index, messages = self._completed(before)
         self.note([row for run, row in index.rows.items() if run not in before.rows])
         self.files.remove(list(index.damaged))
         whole = tuple(name for name in index.names if name not in index.damaged)
