@@ -31,6 +31,13 @@ def _restored(kind: type[TfcompareError], args: tuple[Any, ...], attributes: dic
     return error
 
 
+def unexpected(error: BaseException) -> TfcompareError:
+    """The error to report in place of one that no code raises on purpose."""
+    return TfcompareError(
+        f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
+    )
+
+
 class NoSuchPlace(TfcompareError):
     """A path does not exist or cannot be opened."""
 

@@ -289,6 +289,11 @@ def override(settings: Settings) -> Iterator[Settings]:
         _current = before
 
 
+def python_path() -> str:
+    """The `PYTHONPATH` for child processes, so that they import this package, also from a checkout."""
+    return os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
 def app_folder() -> Path:
     """The folder that contains `app.py`, `pages/` and `sample_logs/`: in the wheel, or else the checkout.
 

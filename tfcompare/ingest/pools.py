@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any
 
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import TfcompareError, unexpected
 
 _CHECK_S = 5.0
 _BATCH_JOBS = 16
@@ -124,9 +124,7 @@ def _results(future: Future[list[Outcome]], pool: Pool, count: int) -> list[Outc
 def _portable(error: BaseException) -> TfcompareError:
     if isinstance(error, TfcompareError):
         return TfcompareError(str(error))
-    return TfcompareError(
-        f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
-    )
+    return unexpected(error)
 
 
 class Here(Pool):

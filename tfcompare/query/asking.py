@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -20,6 +19,7 @@ import pyarrow as pa
 
 from tfcompare.errors import TfcompareError
 from tfcompare.query.tables import RunTables
+from tfcompare.settings import python_path
 
 AT_ONCE = 4
 """The number of queries that run at the same time in one process; others wait."""
@@ -256,5 +256,4 @@ _DTYPES: dict[pa.DataType, Any] = {
 def _environment() -> dict[str, str]:
     """The environment of the process: only what is needed to find packages."""
     passed = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return passed | {"PYTHONPATH": os.pathsep.join(paths), "HOME": os.sep, "LANG": "C.UTF-8"}
+    return passed | {"PYTHONPATH": python_path(), "HOME": os.sep, "LANG": "C.UTF-8"}

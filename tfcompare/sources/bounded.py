@@ -24,7 +24,8 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any, cast
 
-from tfcompare.errors import TfcompareError
+from tfcompare.errors import TfcompareError, unexpected
+from tfcompare.settings import python_path
 
 MEANWHILE_EVERY_S = 0.25
 _LOOK_FOR_PARENT_EVERY_S = 0.2
@@ -111,8 +112,9 @@ class _Child:
 
     def __init__(self, prepare: Callable[[], object] | None) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_environment()
-        )
+            [sys.executable, "-P", "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=os.environ | {"PYTHONPATH": python_path()},
+        )  # fmt: skip
         self._send(prepare)
         self._receive()  # it is ready: the time for starting does not count towards that of a call
 
@@ -179,12 +181,6 @@ class _Child:
             raise Exceeded(f"ended the process that examined it ({how})") from None
 
 
-def _environment() -> dict[str, str]:
-    """The environment of the process, which finds the same packages."""
-    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-
-
 def main() -> None:
     """Answer calls until the parent closes stdin, or ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -222,9 +218,7 @@ def _attempt(function: Callable[..., Any], arguments: tuple[Any, ...], memory_by
     except (TfcompareError, OSError, MemoryError) as error:
         return False, error.with_traceback(None)
     except Exception as error:
-        return False, TfcompareError(
-            f"failed with {type(error).__name__} ({error}), which is a bug in tfcompare: please report it"
-        )
+        return False, unexpected(error)
     finally:
         _limit_memory(None)
 

@@ -17,8 +17,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
+
+from tfcompare.settings import python_path
 
 _MOST_LOG_BYTES = 1 << 16
 _PROXIES = frozenset({"grpc_proxy", "http_proxy", "https_proxy", "all_proxy"})
@@ -81,8 +82,7 @@ class Call:
 def _environment() -> dict[str, str]:
     """This process's environment, with this package on the path, without proxies, and with the log that has reasons."""
     kept = {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
-    paths = [str(Path(__file__).parents[2]), *filter(None, [kept.get("PYTHONPATH")])]
-    return kept | {"PYTHONPATH": os.pathsep.join(paths), "TF_CPP_MIN_LOG_LEVEL": "0"}
+    return kept | {"PYTHONPATH": python_path(), "TF_CPP_MIN_LOG_LEVEL": "0"}
 
 
 # --- runs in that process

@@ -26,13 +26,12 @@ from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.names import INDEX_SUFFIX
 from tfcompare.store.records import LARGEST, Record, check_place, check_summary
-from tfcompare.store.typed import FIRST_TIME, LAST_TIME, Damaged, from_json, json_in
+from tfcompare.store.typed import FIRST_TIME, LAST_TIME, Damaged, head_bytes, json_in, split_head
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
 FOLDER = "index"
 _TRIES = 5
-_SIZE_BYTES = 8
 _MOST_EXPANDED = 1 << 30
 """The size limit of the rows of one file: a million rows of 1,000 bytes."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -175,17 +174,15 @@ def to_bytes(rows: Sequence[Row]) -> bytes:
         {name: pd.Series([row.get(name) for row in plain], dtype=dtype) for name, dtype in DTYPES.items()}
     )
     shape, data = encode(frame, DTYPES)
-    head = json.dumps(asdict(shape)).encode()
-    return b"".join((len(head).to_bytes(_SIZE_BYTES, "little"), head, data))
+    return head_bytes(shape) + data
 
 
 def from_bytes(data: bytes) -> list[Row]:
     """The rows in the bytes of a file; raises `Damaged`."""
-    size, body = int.from_bytes(data[:_SIZE_BYTES], "little"), memoryview(data)[_SIZE_BYTES:]
-    shape = from_json(json_in(bytes(body[:size])), Shape)
+    shape, columns_bytes = split_head(data, Shape)
     if shape.expanded_bytes(DTYPES) > _MOST_EXPANDED:
         raise Damaged(f"takes more than {format_bytes(_MOST_EXPANDED)}")
-    frame = decode(shape, body[size:], DTYPES)
+    frame = decode(shape, columns_bytes, DTYPES)
     columns = [frame[name].astype(object).tolist() for name in DTYPES]
     return [_row(dict(zip(DTYPES, values, strict=True))) for values in zip(*columns, strict=True)]
 

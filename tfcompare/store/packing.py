@@ -8,10 +8,9 @@ checked then: anybody who can write to a store can make a pack whose digest is r
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 
 import pandas as pd
@@ -23,13 +22,12 @@ from tfcompare.frames.ops.op_parts import frame_bytes
 from tfcompare.frames.origin import Origin
 from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.pack_checks import DTYPES, Checks
-from tfcompare.store.typed import Damaged, from_json, json_in
+from tfcompare.store.typed import Damaged, head_bytes, split_head
 from tfcompare.units import format_bytes
 
 _MAGIC = b"TFCPACK2"
 _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
-_SIZE_BYTES = 8
 _NOT_CACHED = ("op_cells", "op_wall")
 """Tables that are read from the pack each time: they are by far the largest, and quick to read."""
 
@@ -86,8 +84,7 @@ def pack(frames: HostFrames) -> bytes:
         memory_bytes=sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED),
         tables=blocks,
     )
-    text = json.dumps(asdict(head)).encode()
-    body = b"".join((len(text).to_bytes(_SIZE_BYTES, "little"), text, *pieces))
+    body = b"".join((head_bytes(head), *pieces))
     return b"".join((_MAGIC, _digest(body), body))
 
 
@@ -100,15 +97,14 @@ def unpack(data: bytes, where: str = "the pack") -> HostFrames:
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
         raise Damaged("its bytes do not match their digest")
-    size, body = int.from_bytes(body[:_SIZE_BYTES], "little"), body[_SIZE_BYTES:]
-    head = from_json(json_in(bytes(body[:size])), _Head)
+    head, tables_bytes = split_head(body, _Head)
     blocks = head.tables
-    if list(blocks) != list(DTYPES) or sum(block.size_bytes for block in blocks.values()) != len(body) - size:
+    if list(blocks) != list(DTYPES) or sum(block.size_bytes for block in blocks.values()) != len(tables_bytes):
         raise Damaged("its tables are not where they should be")
     expanded = {name: block.shape.expanded_bytes(DTYPES[name]) for name, block in blocks.items()}
     if sum(expanded.values()) > (most := settings.pack_bytes(os.environ)):
         raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
-    tables = PackedTables(data, len(data) - len(body) + size, blocks, Checks(head.host, head.memory_labels), where)
+    tables = PackedTables(data, len(data) - len(tables_bytes), blocks, Checks(head.host, head.memory_labels), where)
     held = sum(size for name, size in expanded.items() if name not in _NOT_CACHED)
     return HostFrames(
         host=head.host,

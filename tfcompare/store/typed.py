@@ -6,7 +6,7 @@ import json
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -14,6 +14,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from tfcompare.errors import TfcompareError
 
 _T = TypeVar("_T")
+
+_SIZE_BYTES = 8
 
 MOST = 1 << 64
 """The largest absolute value of an integer."""
@@ -33,6 +35,18 @@ def json_in(data: bytes) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"is no JSON ({type(error).__name__})") from None
+
+
+def head_bytes(head: Any) -> bytes:
+    """A dataclass as the head of a file: 8 bytes with the size of its JSON, then the JSON."""
+    text = json.dumps(asdict(head)).encode()
+    return len(text).to_bytes(_SIZE_BYTES, "little") + text
+
+
+def split_head(data: bytes | memoryview, kind: type[_T]) -> tuple[_T, memoryview]:
+    """(the head that `head_bytes` made, the bytes behind it); raises `Damaged`."""
+    size, rest = int.from_bytes(data[:_SIZE_BYTES], "little"), memoryview(data)[_SIZE_BYTES:]
+    return from_json(json_in(bytes(rest[:size])), kind), rest[size:]
 
 
 def from_json(value: object, kind: type[_T]) -> _T:
