@@ -137,7 +137,7 @@ class Run:
     @property
     def memory_bytes(self) -> int:
         """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
-        derived = sum(list(self._op_stats_bytes.values()))
+        derived = sum(size_bytes for _, size_bytes in list(self._op_stats_tables.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
         return sum(h.memory_bytes for h in self.hosts) + derived
@@ -224,16 +224,12 @@ class Run:
             return self._op_steps(hosts, host, device)
         if (host, device) not in self._op_stats_tables:
             table = self._op_stats(hosts, host, device)
-            self._op_stats_tables[host, device], self._op_stats_bytes[host, device] = table, frame_bytes(table)
-        return self._op_stats_tables[host, device]
+            self._op_stats_tables[host, device] = table, frame_bytes(table)
+        return self._op_stats_tables[host, device][0]
 
     @cached_property
-    def _op_stats_tables(self) -> dict[tuple[str | None, str | None], pd.DataFrame]:
-        return {}
-
-    @cached_property
-    def _op_stats_bytes(self) -> dict[tuple[str | None, str | None], int]:
-        """The memory of each of these tables, which takes too long to measure at each rerun of a page."""
+    def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
+        """Each table with its bytes, which take too long to measure at each rerun of a page."""
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -53,3 +55,21 @@ def assert_same_comparison(store: dict[str, StoredRun], names: tuple[str, str]) 
             pd.testing.assert_frame_equal(*(frame.drop(columns=ids) for frame in frames))
     headlines = [run.headline(run.candidates[0].id) for run in (ours, theirs)]
     assert headlines[0] == headlines[1]
+
+
+class FullFile:
+    """Stands for what `os.fdopen` returns: a file on a disk that takes ten bytes more."""
+
+    def __init__(self, handle: int, mode: str = "wb") -> None:
+        assert mode == "wb"
+        self._handle = handle
+
+    def __enter__(self) -> FullFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+    def write(self, data: bytes) -> None:
+        os.write(self._handle, data[:10])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

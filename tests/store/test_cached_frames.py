@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 from tests.profiles import SAMPLE_RUNS
+from tests.store.runs_in_stores import FullFile
 from tfcompare.run import Run, load
 from tfcompare.store import building, cached_frames
 from tfcompare.store.cached_frames import FrameCache, frame_cache
@@ -265,21 +266,7 @@ def test_where_nothing_can_be_kept_the_app_says_so_and_works(
 def test_a_full_disk_costs_time_only_and_leaves_nothing_half_written(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Full:
-        def __init__(self, handle: int, _: str) -> None:
-            self._handle = handle
-
-        def __enter__(self) -> Full:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            os.close(self._handle)
-
-        def write(self, data: bytes) -> None:
-            os.write(self._handle, data[:10])
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("tfcompare.store.files.os.fdopen", Full)
+    monkeypatch.setattr("tfcompare.store.files.os.fdopen", FullFile)
     files = LocalFiles(store)
     with pytest.raises(OSError, match="No space left"):
         files.write(name_of(0), b"x" * 100)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import shutil
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -14,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-import pyarrow as pa
 import pytest
 
-from tests.profiles import loaded_run
-from tests.store.runs_in_stores import copied, put, stored
+from tests.store.runs_in_stores import FullFile, copied, put, stored
 from tfcompare import settings
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.ingest import pools
@@ -26,11 +22,8 @@ from tfcompare.run import load
 from tfcompare.sources.logdir import RunSummary
 from tfcompare.store import cached_frames, index, reading, records
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.files import LocalFiles, StoreFiles, store_files
 from tfcompare.store.names import NotOfAStore
-from tfcompare.store.pack_checks import DTYPES
-from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import runs_in
 from tfcompare.store.typed import Damaged, from_json, json_in
@@ -334,113 +327,6 @@ def test_what_is_written_can_be_read(store: Path) -> None:
     assert index.from_bytes(index.to_bytes([])) == []
 
 
-def repacked(data: bytes, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> bytes:
-    """A pack whose head and tables were changed, with the digest to go with it."""
-    (size,) = struct.unpack("<Q", data[24:32])
-    head, at, blocks = json.loads(data[32 : 32 + size]), 32 + size, {}
-    for name, block in head["tables"].items():
-        blocks[name], at = data[at : at + block["size_bytes"]], at + block["size_bytes"]
-    change(head, blocks)
-    text = json.dumps(head).encode()
-    body = struct.pack("<Q", len(text)) + text + b"".join(blocks.values())
-    return data[:8] + blake2b(body, digest_size=16).digest() + body
-
-
-def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    """Replace the first value in some columns of a table."""
-
-    def change(head: dict[str, Any], blocks: dict[str, bytes]) -> None:
-        shape = head["tables"][table]["shape"]
-        frame = decode(Shape(shape["rows"], tuple(map(tuple, shape["texts"]))), blocks[table], DTYPES[table]).copy()
-        for name, value in values.items():
-            frame.loc[0, name] = value
-        new, blocks[table] = encode(frame, DTYPES[table])
-        head["tables"][table] = {"shape": {"rows": new.rows, "texts": new.texts}, "size_bytes": len(blocks[table])}
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("table", "values"),
-    [
-        ("steps", {"duration_us": float("nan")}),
-        ("steps", {"duration_us": -1.0}),
-        ("steps", {"input_us": float("inf")}),
-        ("steps", {"host": "another"}),
-        ("steps", {"step": 2}),
-        ("steps", {"host_start_us": float("nan")}),
-        ("op_parts", {"host_or_device": "neither"}),
-        ("op_cells", {"part": 10**6}),
-        ("op_cells", {"part": -1}),
-        ("op_cells", {"step": 12345}),
-        ("op_cells", {"self_time_ps": -1}),
-        ("op_totals", {"total_time_ps": (1 << 63) - 1}),
-        ("op_wall", {"step_part": 100}),
-        ("op_wall", {"stage": 2**31 - 1}),
-        ("op_wall", {"wall_time_ps": -1.0}),
-        ("memory_events", {"memory": 5}),
-        ("memory_events", {"following": 10**6}),
-        ("memory_events", {"op_name": 10**6}),
-        ("memory_events", {"shape": -2}),
-        ("idle_gaps", {"step": 999}),
-    ],
-)
-def test_a_pack_of_values_that_cannot_be_is_damaged(table: str, values: dict[str, object]) -> None:
-    frames = next(h for h in loaded_run(RUN).hosts)
-    data = pack(frames)
-    forged = repacked(data, with_values(table, **values))
-    assert len(unpack_checked(repacked(data, with_values("steps"))).tables["steps"]) == len(frames.tables["steps"])
-    with pytest.raises(Damaged, match=f"its table {table} is damaged|has steps that do not exist"):
-        unpack_checked(forged)
-
-
-def _claim(**shape: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
-    return lambda head, _: head["tables"]["op_cells"]["shape"].update(shape)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        _claim(rows=1 << 29),
-        _claim(rows=-1),
-        _claim(rows=1 << 62),
-        _claim(texts=[[1, 1]]),
-        lambda head, _: head["tables"].pop("op_cells"),
-        lambda head, _: head["tables"].update(more=head["tables"]["steps"]),
-        lambda head, _: head["tables"]["steps"].update(size_bytes=0),
-        lambda head, _: head["memory_labels"].pop("shape"),
-        lambda head, _: head["memory_labels"].update(shape=["no end"]),
-        lambda head, _: head["origin"].update(duration_us=float("nan")),
-        lambda head, _: head.update(host=None),
-    ],
-)
-def test_a_head_that_cannot_be_is_damaged_before_anything_is_expanded(change, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = repacked(pack(loaded_run(RUN).hosts[0]), change)
-    monkeypatch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
-    with pytest.raises(Damaged):
-        unpack(data)
-
-
-@pytest.mark.parametrize("size", [0, 10, 10_000_000])
-def test_a_table_that_expands_to_another_size_than_it_says_is_damaged(size: int) -> None:
-    def change(head: dict[str, Any], blocks: dict[str, bytes]) -> None:
-        blocks["op_cells"] = pa.compress(bytes(size), codec="zstd", asbytes=True)
-        head["tables"]["op_cells"]["size_bytes"] = len(blocks["op_cells"])
-
-    with pytest.raises(Damaged, match="op_cells is damaged"):
-        unpack_checked(repacked(pack(loaded_run(RUN).hosts[0]), change))
-
-
-def test_tables_above_the_limit_are_neither_packed_nor_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    frames = loaded_run("tf_gpu").hosts[0]
-    data = pack(frames)
-    monkeypatch.setenv("TFCOMPARE_PACK_MB", "1")
-    with pytest.raises(TfcompareError, match=r"take .* MB, and a pack at most 1\.05 MB; raise TFCOMPARE_PACK_MB"):
-        pack(frames)
-    with pytest.raises(Damaged, match="raise TFCOMPARE_PACK_MB"):
-        unpack(data)
-
-
 def test_an_index_of_values_that_cannot_be_is_listed_from_the_records(store: Path) -> None:
     (run,) = runs_in(Store(str(store)))[0]
     (file,) = (store / "index").iterdir()
@@ -480,27 +366,11 @@ def test_a_full_disk_at_any_write_is_one_sentence_and_leaves_a_store_that_can_be
     monkeypatch.setattr(pools, "Processes", lambda _: pools.Here())
     real, writes = os.fdopen, []
 
-    class Full:
-        """A file on a disk that takes ten bytes more."""
-
-        def __init__(self, handle: int) -> None:
-            self._handle = handle
-
-        def __enter__(self) -> Full:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            os.close(self._handle)
-
-        def write(self, data: bytes) -> None:
-            os.write(self._handle, data[:10])
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
     def fdopen(handle: int, mode: str = "r") -> Any:
         if mode != "wb":
             return real(handle, mode)
         writes.append(handle)
-        return Full(handle) if len(writes) == full_at else real(handle, mode)
+        return FullFile(handle) if len(writes) == full_at else real(handle, mode)
 
     monkeypatch.setattr("tfcompare.store.files.os.fdopen", fdopen)
     for full_at in range(1, 10):

@@ -111,8 +111,7 @@ class Comparison:
     _hosts: Mapping[str, str | None] = field(repr=False)
     _replicates: Replicates = field(repr=False)
     manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
-    _diffs: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
-    _diff_bytes: dict[str, int] = field(default_factory=dict, init=False, repr=False)
+    _diffs: dict[str, tuple[pd.DataFrame, int]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -158,14 +157,14 @@ class Comparison:
             raise TfcompareError(f"the table {name!r} has no diff; show it for each run by itself")
         if name not in self._diffs:
             diffs = [self._diff(table, candidate) for candidate in self.candidates]
-            self._diffs[name] = pd.concat(diffs, ignore_index=True)
-            self._diff_bytes[name] = frame_bytes(self._diffs[name])
-        return self._diffs[name].copy(deep=False)
+            diff = pd.concat(diffs, ignore_index=True)
+            self._diffs[name] = diff, frame_bytes(diff)
+        return self._diffs[name][0].copy(deep=False)
 
     @property
     def memory_bytes(self) -> int:
         """Memory used by the diffs made so far, in bytes; that of the runs is not included."""
-        return sum(list(self._diff_bytes.values()))
+        return sum(size_bytes for _, size_bytes in list(self._diffs.values()))
 
     def coverage(self, table: str = "op_stats") -> pd.DataFrame:
         """The shares of a table's headline metric that were matched; see `coverage.coverage`.

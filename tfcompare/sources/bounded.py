@@ -51,8 +51,7 @@ class BoundedProcesses:
         """Start a process for the next call, so that it need not wait for one."""
         child = self._children.get()
         try:
-            if child is None or not child.is_running:
-                child = _Child(self._prepare)
+            child = self._running(child)
         finally:
             self._children.put(child)
 
@@ -72,8 +71,7 @@ class BoundedProcesses:
         """
         child = self._free_child(meanwhile)
         try:
-            if child is None or not child.is_running:
-                child = _Child(self._prepare)
+            child = self._running(child)
             is_ok, outcome = child.call((function, arguments, memory_bytes), seconds, meanwhile)
         except BaseException:
             if child is not None:
@@ -97,6 +95,9 @@ class BoundedProcesses:
                 return self._children.get(timeout=MEANWHILE_EVERY_S)
             except Empty:
                 meanwhile()
+
+    def _running(self, child: _Child | None) -> _Child:
+        return child if child is not None and child.is_running else _Child(self._prepare)
 
     def close(self) -> None:
         """End the processes that are not in use."""
