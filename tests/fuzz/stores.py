@@ -20,6 +20,7 @@ import pandas as pd
 
 from tests.fuzz import chain
 from tests.fuzz.edits import damaged_bytes
+from tests.store.forged_packs import put_together, taken_apart
 from tests.xspace import fuzz_inputs
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
@@ -214,11 +215,7 @@ def _keys(node: Any) -> list[Any]:
 
 def _pack(data: bytes, rng: random.Random) -> bytes:
     """A pack with tables of other values or bytes, or with another head, and the digest to go with it."""
-    (size,) = struct.unpack("<Q", data[24:32])
-    head, at, blocks = json.loads(data[32 : 32 + size]), 32 + size, {}
-    for name, block in head["tables"].items():
-        blocks[name] = data[at : at + block["size_bytes"]]
-        at += block["size_bytes"]
+    head, blocks = taken_apart(data)
     if rng.random() < 0.15:
         head = _mutated(head, rng)
     else:
@@ -226,9 +223,7 @@ def _pack(data: bytes, rng: random.Random) -> bytes:
         for name in rng.sample(filled, min(len(filled), rng.choice((1, 1, 2, 3)))):
             shape, blocks[name] = _other_table(head["tables"][name]["shape"], blocks[name], DTYPES[name], rng)
             head["tables"][name] = {"shape": shape, "size_bytes": len(blocks[name])}
-    text = json.dumps(head).encode()
-    body = b"".join((struct.pack("<Q", len(text)), text, *blocks.values()))
-    return data[:8] + _digest(body) + body
+    return put_together(data, head, blocks)
 
 
 def _index(data: bytes, rng: random.Random) -> bytes:

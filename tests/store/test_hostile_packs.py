@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from tests.profiles import loaded_run
+from tests.store.forged_packs import put_together, taken_apart
 from tfcompare.errors import TfcompareError
 from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.pack_checks import DTYPES
@@ -23,14 +21,9 @@ RUN = "filters_16_8"
 
 def repacked(data: bytes, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> bytes:
     """A pack whose head and tables were changed, with the digest to go with it."""
-    (size,) = struct.unpack("<Q", data[24:32])
-    head, at, blocks = json.loads(data[32 : 32 + size]), 32 + size, {}
-    for name, block in head["tables"].items():
-        blocks[name], at = data[at : at + block["size_bytes"]], at + block["size_bytes"]
+    head, blocks = taken_apart(data)
     change(head, blocks)
-    text = json.dumps(head).encode()
-    body = struct.pack("<Q", len(text)) + text + b"".join(blocks.values())
-    return data[:8] + blake2b(body, digest_size=16).digest() + body
+    return put_together(data, head, blocks)
 
 
 def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
