@@ -91,6 +91,16 @@ def by_names(diff: pd.DataFrame, *, swapped: bool) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
+def test_op_types_on_devices_are_those_of_their_tables(name: str) -> None:
+    run = loaded_run(name)
+    for host in (None, *run.host_names):
+        types = run.op_types_on_devices(host=host)
+        for device in run.devices:
+            table = run.table("op_stats", host=host, device=device)
+            assert set(types.loc[types["device"] == device, "op_type"]) == set(table["op_type"]) - {schema.IDLE}
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
 def test_parts_sum_to_the_whole(name: str) -> None:
     run = loaded_run(name)
     stats = run.table("op_stats")

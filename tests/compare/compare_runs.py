@@ -79,6 +79,11 @@ class FakeRun:
         nothing = pd.DataFrame({"row": [], "step": [], "occurrences": [], "time_us": []}, dtype="int64")
         return self.cells.get(name, StepCells(keys.empty()[list(keys.keys)], nothing))
 
+    def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
+        assert not self.devices, "of devices, no ops are known"
+        assert host is None or host in self.host_names
+        return pd.DataFrame({"device": [], "op_type": []}, dtype="str")
+
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         assert host is None or host in self.host_names
         return self.evidence

@@ -21,12 +21,9 @@ _PER_OCCURRENCE = "_per_occurrence"
 
 def computing_devices(run: Run, host: str | None = None) -> int:
     """The number of devices with ops other than copies; if there are none, the number of all devices, at least 1."""
-    busy = [device for device in run.devices if not _only_copies(run.table("op_stats", host=host, device=device))]
-    return max(len(busy or run.devices), 1)
-
-
-def _only_copies(ops: pd.DataFrame) -> bool:
-    return bool(ops["op_type"].isin(UNTYPED).all())
+    types = run.op_types_on_devices(host=host)
+    busy = types.loc[~types["op_type"].isin(UNTYPED), "device"].nunique()
+    return max(busy or len(run.devices), 1)
 
 
 def devices_note(baseline: Run, candidates: tuple[Run, ...], host: str | None, per: str) -> str:
