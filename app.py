@@ -5,7 +5,7 @@ from streamlit.starlette import App
 from tfcompare.ui.frame.middleware import MIDDLEWARE
 
 app = App(__file__, middleware=MIDDLEWARE)
-"""What `streamlit run` serves: this script, and those in `pages/`."""
+# What `streamlit run` serves: this script, and those in `pages/`.
 
 if __name__ == "__main__":
     from tfcompare import ui
