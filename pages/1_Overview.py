@@ -6,11 +6,9 @@ from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import overview
 from tfcompare.ui.pages.overview_runs import all_runs
-from tfcompare.ui.widgets.remarks import remarks
 
 with ui.page("Overview", needs="pair") as view:
     comparison = comparison_of(view)
-    remarks(comparison)
     overview.headlines(comparison)
     draw_intervals = overview.verdicts(comparison)
     all_runs(comparison)

@@ -6,11 +6,9 @@ from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import op_stats
 from tfcompare.ui.widgets import manual
-from tfcompare.ui.widgets.remarks import remarks
 
 with ui.page("Op stats", needs="pair") as view:
     comparison = comparison_of(view)
-    remarks(comparison)
     pair = choose_pair(comparison)
     op_stats.coverage(pair)
     choice = op_stats.TABLE.show(pair)

@@ -7,11 +7,9 @@ from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import kernel_stats, kernel_stats_table
 from tfcompare.ui.pages.kernel_stats_copies import copies
 from tfcompare.ui.widgets import manual
-from tfcompare.ui.widgets.remarks import remarks
 
 with ui.page("Kernel stats", needs="pair") as view:
     comparison = comparison_of(view)
-    remarks(comparison)
     pair = choose_pair(comparison)
     kernel_stats.explain_missing(pair, view.selection, view.found)
     kernel_stats.headline(pair)

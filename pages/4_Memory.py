@@ -7,11 +7,9 @@ import streamlit as st
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import memory, memory_peak
-from tfcompare.ui.widgets.remarks import remarks
 
 with ui.page("Memory", needs="pair") as view:
     comparison = comparison_of(view)
-    remarks(comparison)
     pair = choose_pair(comparison)
     memory.stop_without_events(pair, view.selection)
     chosen = memory.choose_memories(pair)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import input_pipeline
-from tfcompare.ui.widgets.remarks import remarks
 
 with ui.page("Input pipeline", needs="pair") as view:
     comparison = comparison_of(view)
-    remarks(comparison)
     pair = choose_pair(comparison)
     waits = input_pipeline.waits_of(pair)
     input_pipeline.headline(pair, waits)

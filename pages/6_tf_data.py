@@ -9,11 +9,9 @@ from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import tf_data, tf_data_steps
 from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_graphs import both_graphs
-from tfcompare.ui.widgets.remarks import remarks
 
 with ui.page("tf.data", needs="pair") as view:
     comparison = comparison_of(view)
-    remarks(comparison)
     pair = choose_pair(comparison)
     if not tf_data.headline(pair):
         st.stop()

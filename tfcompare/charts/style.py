@@ -44,7 +44,7 @@ CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"
 
 @dataclass(frozen=True)
 class Side:
-    """A run in a chart: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all."""
+    """A run in a chart: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all; 1 if alone."""
 
     name: str
     position: int
@@ -52,7 +52,9 @@ class Side:
 
     @property
     def role(self) -> str:
-        """`Baseline`, `Candidate`, or `Candidate 2` if there are several."""
+        """`Baseline`, `Candidate`, or `Candidate 2` if there are several; `Run` if it is shown alone."""
+        if self.sides == 1:
+            return "Run"
         if self.position == 0:
             return "Baseline"
         return "Candidate" if self.sides <= 2 else f"Candidate {self.position}"
@@ -74,7 +76,8 @@ class Side:
     @property
     def label(self) -> str:
         """The run's legend text."""
-        return f"{self.role} · {safe(middle_ellipsis(self.name, LABEL_LENGTH))}"
+        name = safe(middle_ellipsis(self.name, LABEL_LENGTH))
+        return name if self.sides == 1 else f"{self.role} · {name}"
 
 
 @dataclass(frozen=True)

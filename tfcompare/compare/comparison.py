@@ -84,7 +84,7 @@ def compare(
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = [run.name for run in (baseline, *candidates) if not has_steps(run.info)]
+    unmarked = list(dict.fromkeys(run.name for run in (baseline, *candidates) if not has_steps(run.info)))
     if per == "step" and unmarked:
         names = ", ".join(unmarked)
         notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
@@ -118,6 +118,11 @@ class Comparison:
         """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
         names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
         return (*self._notes, *dict.fromkeys(names))
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one run is shown alone: it is its own and only candidate."""
+        return [run.id for run in self.candidates] == [self.baseline.id]
 
     def per_occurrence(self, name: str) -> pd.DataFrame:
         """The diff of a table with sums divided by occurrences (`<metric>_per_occurrence`).

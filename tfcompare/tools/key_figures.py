@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.aggregate import metric_in, without_idle
@@ -41,6 +41,10 @@ class KeyFigure:
     def has_baseline(self) -> bool:
         """Whether both sides have the figure."""
         return not math.isnan(self.baseline)
+
+    def alone(self) -> KeyFigure:
+        """The figure of a run that is shown alone, without a baseline."""
+        return replace(self, baseline=math.nan)
 
     @property
     def judgement(self) -> Literal["better", "worse", "same", "neither"]:

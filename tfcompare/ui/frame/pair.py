@@ -25,7 +25,7 @@ from tfcompare.ui.frame.shell import View
 
 @dataclass(frozen=True)
 class Pair:
-    """A baseline and one candidate. `position` is the candidate's among all candidates, from 1."""
+    """A baseline and one candidate. `position` is the candidate's among all candidates, from 1; 0 for a run alone."""
 
     comparison: Comparison
     candidate: Run
@@ -35,6 +35,16 @@ class Pair:
     def baseline(self) -> Run:
         """The run that the candidate is compared with."""
         return self.comparison.baseline
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one run is shown alone: both sides are that run, and pages show the first only."""
+        return self.comparison.is_single
+
+    @property
+    def shown(self) -> list[tuple[style.Side, Run]]:
+        """The sides to show, each with its run: baseline and candidate, or the run that is shown alone."""
+        return list(zip(self.sides, self.runs, strict=True))[: 1 if self.is_single else 2]
 
     @property
     def runs(self) -> tuple[Run, Run]:
@@ -117,6 +127,8 @@ def comparison_of(view: View) -> Comparison:
 
 def choose_pair(comparison: Comparison) -> Pair:
     """The pair to show in detail; with several candidates, shows a widget to choose it."""
+    if comparison.is_single:
+        return Pair(comparison, comparison.baseline, 0)
     candidates = {run.id: run for run in comparison.candidates}
     chosen = next(iter(candidates))
     if len(candidates) > 1:
@@ -146,6 +158,8 @@ def has_steps(run: Run) -> bool:
 
 
 def sides(comparison: Comparison) -> list[style.Side]:
-    """The runs as charts show them, baseline first."""
+    """The runs as charts show them, baseline first; a run that is shown alone once."""
+    if comparison.is_single:
+        return [style.Side(comparison.baseline.name, 0, 1)]
     runs = (comparison.baseline, *comparison.candidates)
     return [style.Side(run.name, position, len(runs)) for position, run in enumerate(runs)]

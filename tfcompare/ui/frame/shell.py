@@ -23,12 +23,13 @@ from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
+from tfcompare.text import text_of
 from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_pair, settle, with_replicates
 from tfcompare.ui.pages import capture_runs, home_uploads
-from tfcompare.ui.widgets import side_by_side
+from tfcompare.ui.widgets import caveats
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
@@ -57,18 +58,21 @@ _MOST_NAMED = 12
 _MARKER_LENGTH = 100
 
 Needs = Literal["runs", "pair"]
+_CHIP_LENGTH = 40
+_CHIP_COLOURS: tuple[Literal["gray", "violet", "yellow", "blue", "green"], ...] = (
+    "gray", "violet", "yellow", "blue", "green",
+)  # fmt: skip
+"""The theme's colours that are nearest to those of charts."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a page shows. With `needs="pair"`, `baseline`, `candidates` and `comparison` are set."""
+    """What a page shows. With `needs="pair"`, `comparison` is set: of two or more runs, or of a run alone."""
 
     settings: Settings
     search: Search
     selection: Selection
     may_type_paths: bool
-    baseline: Run | None = None
-    candidates: tuple[Run, ...] = ()
     comparison: Comparison | None = None
     marker_slot: DeltaGenerator | None = None
 
@@ -104,10 +108,10 @@ def setup(title: str, *, needs: Needs) -> View:
     this shows why and what to do, and stops the page.
     """
     st.set_page_config(f"{title} · tfcompare", ICON, layout="wide", initial_sidebar_state=sidebar.WIDTH)
-    side_by_side.style()
     narrow.watch()
     st.logo(LOGO, icon_image=ICON, size="large")
-    st.title(title)
+    header = st.container(horizontal=True, vertical_alignment="center")
+    header.title(title, anchor=False, width="content")
     login.require()
     try:
         view, wish, complaints = _begin()
@@ -129,10 +133,11 @@ def setup(title: str, *, needs: Needs) -> View:
     _stop_without_pair(view)
     baseline, candidates, repeats = _load(view)
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
-    comparison = _compare(view.selection, baseline, candidates, repeats)
-    _show_what_is_compared(comparison)
+    comparison = _compare(view.selection, baseline, candidates or [baseline], repeats)
+    with header:
+        _show_what_is_compared(comparison)
     on_disk.watch([run.found for run in (baseline, *candidates)])
-    return replace(view, baseline=baseline, candidates=tuple(candidates), comparison=comparison)
+    return replace(view, comparison=comparison)
 
 
 def _begin() -> tuple[View, Selection, list[str]]:
@@ -193,13 +198,8 @@ def _stop_without_pair(view: View) -> None:
             "Name a place with runs on the home page.",
             selection,
         )
-    if len(readable) == 1:
-        why = f"There is one run only, {as_code(readable[0].name)}, and nothing to compare it with."
-        stop(why, "Name another place with runs on the home page.", selection)
     if selection.baseline is None:
-        stop("No baseline is chosen.", "Choose one in the sidebar or on the home page.", selection)
-    if not selection.candidates:
-        stop("No candidate is chosen.", "Choose one or more in the sidebar or on the home page.", selection)
+        stop("No run is chosen.", "Choose a baseline in the sidebar or on the home page.", selection)
 
 
 def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
@@ -210,7 +210,10 @@ def stop(why: str, what_to_do: str, selection: Selection) -> NoReturn:
 
 
 def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
-    """The loaded baseline, candidates and replicates; unreadable candidates and replicates are reported."""
+    """The loaded baseline, candidates and replicates; unreadable candidates and replicates are reported.
+
+    Without candidates, the baseline is shown alone.
+    """
     runs = {run.id: run for run in view.found}
     selection = view.selection
     outcomes = fetch([runs[run_id] for run_id in selection.recordings], view.settings, selection.steps)
@@ -222,9 +225,9 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
             loaded[run_id] = outcome
     choose_steps(view, list(loaded.values()))
     candidates = [loaded[run_id] for run_id in selection.candidates if run_id in loaded]
-    if selection.baseline not in loaded or not candidates:
+    if selection.baseline not in loaded or (selection.candidates and not candidates):
         on_disk.reread_button("tfcompare.on_disk.unreadable")
-        stop("Without this run there is nothing to compare.", "Choose another in the sidebar.", selection)
+        stop("Without this run there is nothing to show.", "Choose another in the sidebar.", selection)
     baseline = loaded[selection.baseline]
     repeats = usable_repeats(selection, [baseline, *candidates], loaded)
     for sentence in repeats.refused:
@@ -298,20 +301,24 @@ def _manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ManualPair
 
 
 def _show_what_is_compared(comparison: Comparison) -> None:
-    candidates = ", ".join(_with_repeats(comparison, run) for run in comparison.candidates)
+    """A chip for each run, the unit of all sums, and the caveats."""
+    for position, run in enumerate(caveats.runs_of(comparison)):
+        count = len(comparison.repeats_of(run))
+        more = f" (+{count} replicate{'s' if count > 1 else ''})" if count else ""
+        name = as_markdown(middle_ellipsis(run.name, _CHIP_LENGTH) + more)
+        label = name if comparison.is_single else f"**{caveats.letter(position)}** {name}"
+        st.badge(
+            label,
+            color=_CHIP_COLOURS[min(position, len(_CHIP_COLOURS) - 1)],
+            help=_chip_help(comparison, position, run),
+        )
     where = f", host {as_code(comparison.host)}" if comparison.host else ""
     steps = chosen_steps((comparison.baseline, *comparison.candidates))
-    baseline = _with_repeats(comparison, comparison.baseline)
-    has_repeats = any(comparison.repeats_of(run) for run in (comparison.baseline, *comparison.candidates))
-    st.caption(
-        f"{candidates} against the baseline {baseline}, per {comparison.per}{where}{steps}",
-        help=OF_ALL_RECORDINGS if has_repeats else None,
-    )
-    for note in comparison.notes:
-        st.info(as_markdown(note), icon=":material/info:")
+    st.caption(f"per {comparison.per}{where}{steps}", width="content")
+    caveats.show(comparison)
 
 
-def _with_repeats(comparison: Comparison, run: Run) -> str:
-    count = len(comparison.repeats_of(run))
-    more = f" with {count} repeat{'s' if count > 1 else ''}" if count else ""
-    return as_code(run.name) + more
+def _chip_help(comparison: Comparison, position: int, run: Run) -> str:
+    role = "" if comparison.is_single else "Baseline: " if position == 0 else "Candidate: "
+    replicates = f" {OF_ALL_RECORDINGS}" if comparison.repeats_of(run) else ""
+    return f"{role}{as_code(text_of(str(run.path)))}{replicates}"

@@ -29,7 +29,7 @@ from tfcompare.ui.pages import input_pipeline_ops
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import verdicts
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_percent, format_time_us
 
@@ -148,10 +148,11 @@ def on_device(pair: Pair, waits: Waits) -> None:
         )
         return
     draw(pair, "step_times", lambda: charts.step_times(_series(pair, waits)))
-    with two_charts("input_shares"):
+    left, right = side_by_side(2)
+    with left:
         draw(pair, "input_shares", lambda: charts.input_shares(_series(pair, waits)))
-        with st.container():
-            _show_spreads(waits)
+    with right:
+        _show_spreads(waits)
 
 
 def _series(pair: Pair, waits: Waits) -> list[tuple[style.Side, pd.DataFrame]]:

@@ -25,7 +25,7 @@ from tfcompare.ui.frame.sidebar import HOME, link
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
-from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_percent, format_value
 
@@ -218,8 +218,8 @@ def distributions(pair: Pair) -> None:
     """How the kernel time of both sides is distributed: by kernel, by op, and by use of tensor cores."""
     st.subheader("Where the time goes")
     groupings: tuple[KernelGrouping, ...] = ("kernel_name", "op_name")
-    with two_charts("shares"):
-        for key in groupings:
+    for place, key in zip(side_by_side(len(groupings)), groupings, strict=True):
+        with place:
             draw(pair, f"shares_{key}", partial(_shares, pair, key))
     st.subheader("Tensor cores")
     use = kernel_figures.tensor_core_use(pair.diff("kernel_stats"))

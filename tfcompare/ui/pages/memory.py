@@ -28,7 +28,7 @@ from tfcompare.ui.frame.shell import stop
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.figures import cached, draw
-from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_code
 
 LEVELS: dict[Level, str] = {
@@ -186,15 +186,11 @@ def timeline(chosen: Chosen) -> None:
     else:
         draw(chosen.pair, "timeline", partial(_timeline, chosen, lines, level, align), on)
     if parts:
-        with two_charts("make_up"):
-            for side, frame in _lines(chosen, "in_use_bytes", align):
-                if len(frame):
-                    draw(
-                        chosen.pair,
-                        f"make_up_{side.position > 0}",
-                        partial(charts.memory_composition, side, frame, align),
-                        on,
-                    )
+        drawn = [(side, frame) for side, frame in _lines(chosen, "in_use_bytes", align) if len(frame)]
+        for place, (side, frame) in zip(side_by_side(len(drawn)), drawn, strict=True):
+            with place:
+                key, make = f"make_up_{side.position > 0}", partial(charts.memory_composition, side, frame, align)
+                draw(chosen.pair, key, make, on)
     _explain_sampling(chosen)
     _timeline_csvs(chosen)
 

@@ -20,7 +20,7 @@ from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
 from tfcompare.ui.widgets import manual
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw, draw_op_in_steps
-from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_percent
@@ -217,8 +217,8 @@ def distributions(pair: Pair, choice: Choice) -> None:
         if groups["op_type"].empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
-        with two_charts(f"shares_{place}"):
-            for by, rows in groups.items():
+        for column, (by, rows) in zip(side_by_side(len(groups)), groups.items(), strict=True):
+            with column:
                 draw(pair, f"shares_{place}_{by}", partial(_shares, pair, rows, by, place), choice.idle)
 
 

@@ -37,7 +37,6 @@ from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
-from tfcompare.ui.widgets.side_by_side import two_charts
 from tfcompare.ui.widgets.text import as_code, as_markdown
 
 DRAWN = 4
@@ -137,7 +136,7 @@ def attribution(pair: Pair) -> None:
     if found.waterfall is None:
         return
     colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
-    with two_charts("attribution"):
+    with st.container():
         if not found.waterfall.is_empty:
             draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides, colours))
         draw(pair, "average_steps", lambda: average_steps(found.parts, pair.sides))
@@ -179,7 +178,7 @@ def advice(pair: Pair) -> None:
         with st.expander(one.title, expanded=place < UNFOLDED):
             st.markdown(f"{one.text} [More in the guide]({one.link})")
             _evidence(one.evidence)
-    with two_charts("changes"):
+    with st.container():
         _changes("Got better since the baseline", found.improvements)
         _changes("Got worse since the baseline", found.regressions)
     if found.unchanged:
@@ -264,13 +263,13 @@ def step_times(pair: Pair) -> None:
         return
     frames = cached(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
     series = list(zip(sides(pair.comparison), frames, strict=True))
-    with two_charts("step_times"):
+    with st.container():
         draw(pair, "step_times", lambda: steps.step_times(series))
         if max(int(frame["included"].sum()) for frame in frames) >= FEWEST_STEPS:
             draw(pair, "step_distribution", lambda: steps.step_distribution(series))
         else:
             st.info(f"Fewer than {FEWEST_STEPS} steps have no distribution. Profile more steps to see one.")
-    with two_charts("step_parts"):
+    with st.container():
         for side, run in zip(pair.sides, pair.runs, strict=True):
             if has_steps(run):
                 draw(pair, f"step_parts_{side.position > 0}", partial(_parts_of_steps, pair, side))
@@ -292,7 +291,7 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 def top_ops(pair: Pair) -> None:
     """The ten ops with the largest share of each run, side by side."""
     st.subheader("Where the time goes")
-    with two_charts("top_ops"):
+    with st.container():
         for side, run in zip(pair.sides, pair.runs, strict=True):
             place, ranked = cached(pair, ("ranked", side.position > 0), partial(_ranked, pair, run))
             if ranked.empty:

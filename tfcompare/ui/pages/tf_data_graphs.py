@@ -14,7 +14,7 @@ from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.tf_data_steps import Sides
 from tfcompare.ui.widgets.figures import cached, show
-from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_count, format_time_us
 
@@ -28,8 +28,11 @@ def both_graphs(pair: Pair, sides: Sides) -> None:
     )
     which = tuple(None if side is None else (side.host, side.pipeline, side.rank) for side in sides)
     drawn, figures = cached(pair, ("graphs", which), lambda: _drawn(pair, sides))
-    with two_charts("graphs"):
-        for run, graph, figure, key in zip(pair.runs, drawn, figures, ("baseline", "candidate"), strict=True):
+    places = side_by_side(2)
+    for place, run, graph, figure, key in zip(
+        places, pair.runs, drawn, figures, ("baseline", "candidate"), strict=True
+    ):
+        with place:
             if graph.nodes.empty:
                 st.info(f"{as_code(run.name)} does not have this execution.")
             else:

@@ -14,7 +14,7 @@ from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.side_by_side import two_charts
+from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_markdown
 
 NOTHING_TESTED = (
@@ -48,8 +48,10 @@ def largest(
         st.caption(NOTHING_TESTED)
         return
     ratios = pair.comparison.per_step(changes[f"{name}_ratio"], pair.candidate)
-    with two_charts(key):
+    left, right = side_by_side(2)
+    with left:
         bars()
+    with right:
         intervals = f"{key}_intervals"
         draw(pair, intervals, lambda: change_intervals(changes, ratios, by=by, quantity=quantity), (by, quantity, on))
 

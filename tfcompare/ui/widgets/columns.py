@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, cast
 
@@ -151,6 +151,21 @@ def shown(name: str, table: schema.Table) -> Shown:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline
     return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit, is_judged)
+
+
+def shown_alone(name: str, table: schema.Table) -> Shown:
+    """How the baseline's column of a diff is shown where one run is shown alone: as in `table` itself."""
+    column = shown(name, table)
+    return replace(column, heading="", label=column.heading) if column.heading else column
+
+
+def of_one_run(names: Sequence[str]) -> list[str]:
+    """The columns of a diff that say something about its baseline alone."""
+    comparing = ("_candidate", "_delta", "_ratio")
+    return [name for name in names if not name.endswith(comparing) and name not in _OF_TWO_RUNS]
+
+
+_OF_TWO_RUNS = ("candidate", "status", "match", "interval_low", "interval_high", "verdict", "evidence")
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, bool, str]:

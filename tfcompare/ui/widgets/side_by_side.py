@@ -1,33 +1,20 @@
-"""Charts side by side if the window is wide enough for two, otherwise stacked.
-
-The browser's CSS grid does the layout. Streamlit's `st.grid` uses one column until it has been measured, so charts
-would be drawn twice: first in that width, then in the right one.
-"""
+"""Places next to each other if the window is wide enough, otherwise one below the other."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from tfcompare.ui.frame.narrow import is_narrow
+
 CHART_PIXELS = 420
 """A narrower chart is not readable."""
 
-_CLASS = "tfcompare_two_charts"
-_STYLE = f"""<style>
-.stVerticalBlock[class*="st-key-{_CLASS}"] {{
-    display: grid;
-    grid-template-columns: repeat(auto-fill, minmax(min(100%, max({CHART_PIXELS}px, 50% - 0.5rem)), 1fr));
-    gap: 1rem;
-    align-items: start;
-}}
-</style>"""
 
-
-def style() -> None:
-    """Add the CSS that `two_charts` needs; called once per page."""
-    st.html(_STYLE)
-
-
-def two_charts(key: str) -> DeltaGenerator:
-    """A container that shows its two charts side by side; `key` must be unique on the page."""
-    return st.container(key=f"{_CLASS}_{key}")
+def side_by_side(count: int) -> Sequence[DeltaGenerator]:
+    """`count` places of the same width, next to each other; on a narrow page, one below the other."""
+    if count < 2 or is_narrow():
+        return [st.container() for _ in range(count)]
+    return st.columns(count)

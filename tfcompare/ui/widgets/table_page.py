@@ -10,8 +10,9 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.compare.aggregate import metric_in
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.widgets.columns import shown
+from tfcompare.ui.widgets.columns import of_one_run, shown, shown_alone
 from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.tables import sortable
 
@@ -76,7 +77,9 @@ class TablePage(Generic[C]):
     def show_rows(self, pair: Pair, choice: C) -> pd.DataFrame:
         """Show everything except the controls; returns the rows."""
         rows = self.rows(pair, choice)
-        if self.changes is not None:
+        if pair.is_single:
+            rows = self._largest_first(rows)
+        elif self.changes is not None:
             self.changes(pair, rows, choice)
         chosen = self._show_table(pair, rows, choice)
         if self.details is not None:
@@ -95,20 +98,38 @@ class TablePage(Generic[C]):
         if rows.empty:
             st.info(self.nothing(choice))
             return None
-        names = list(self.columns(pair, rows, choice, every))
+        names, show = list(self.columns(pair, rows, choice, every)), shown
+        if pair.is_single:
+            names, show = of_one_run(names), shown_alone
         cells = self.cells(rows).assign(**{_POSITION: range(len(rows))})
         ordered, chosen = sortable(
             cells,
-            [shown(name, self.table) for name in names],
+            [show(name, self.table) for name in names],
             key=f"{self.table.name} {title} {every}",
             row_key=self.row_key if self.has_row_key(choice) else None,
             address=self.address,
             readings=self.readings(pair) if self.readings else None,
         )
         csv_buttons(
-            rows.iloc[ordered[_POSITION]][names],
-            lambda: self.everything(pair) if self.everything else pair.comparison.table(self.table.name),
-            name=f"{self.table.name} {pair.baseline.name} {pair.candidate.name}",
+            rows.iloc[ordered[_POSITION]][names].rename(columns=lambda name: _without_side(pair, name)),
+            lambda: self._everything(pair),
+            name=" ".join([self.table.name, *(run.name for _, run in pair.shown)]),
             key=f"{self.table.name}_csv",
         )
         return chosen
+
+    def _everything(self, pair: Pair) -> pd.DataFrame:
+        if pair.is_single:
+            return pair.tables(self.table.name)[0]
+        return self.everything(pair) if self.everything else pair.comparison.table(self.table.name)
+
+    def _largest_first(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a run alone by its headline metric: a diff is ordered by change, and nothing changed here."""
+        if self.table.headline is None:
+            return rows
+        column = f"{metric_in(rows, self.table.headline)}_baseline"
+        return rows.sort_values(column, ascending=False, kind="stable", ignore_index=True)
+
+
+def _without_side(pair: Pair, name: str) -> str:
+    return name.removesuffix("_baseline") if pair.is_single else name
