@@ -1,23 +1,25 @@
-"""What a change did to a run, on one page."""
+"""What a change did to a run, on one screen."""
 
 from __future__ import annotations
 
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
-from tfcompare.ui.pages import overview
-from tfcompare.ui.pages.overview_runs import all_runs
+from tfcompare.ui.pages import overview, overview_runs, overview_steps
+from tfcompare.ui.widgets.side_by_side import side_by_side
 
 with ui.page("Overview", needs="pair") as view:
     comparison = comparison_of(view)
-    overview.headlines(comparison)
-    draw_intervals = overview.verdicts(comparison)
-    all_runs(comparison)
+    overview_runs.ranking(comparison)
     pair = choose_pair(comparison)
+    overview.verdict(pair)
     overview.figures(pair)
-    draw_intervals()
-    overview.attribution(pair)
-    overview.advice(pair)
-    overview.step_times(pair)
-    overview.top_ops(pair)
-    overview.movers(pair)
-    overview.environments(comparison)
+    left, right = side_by_side(2)
+    with left:
+        overview.why(pair)
+    with right:
+        overview.top_changes(pair)
+        overview.advice(pair)
+    overview_steps.step_times(pair)
+    overview_steps.largest_gap(pair)
+    overview_steps.changes(pair)
+    overview_runs.all_runs(comparison)

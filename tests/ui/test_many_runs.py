@@ -22,9 +22,10 @@ def section(paths: list[str]) -> None:
     import streamlit as st
 
     from tfcompare import compare, load
-    from tfcompare.ui.pages.overview_runs import all_runs
+    from tfcompare.ui.pages.overview_runs import all_runs, ranking
 
     comparison = st.session_state.setdefault("comparison", compare(*map(load, paths)))
+    ranking(comparison)
     all_runs(comparison)
 
 

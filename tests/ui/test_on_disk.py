@@ -59,11 +59,11 @@ def test_a_run_that_is_replaced_is_told_and_read_again(overview: AppTest, logs: 
     shutil.copy(next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")), logs / "after" / "vm.xplane.pb")
     overview.run()
     assert warnings(overview) == ["`after` has changed on disk; what is shown is as it was read."]
-    before = overview.markdown[0].value
+    before = [text.value for text in overview.markdown]
     overview.button(key="tfcompare.on_disk.changed").click().run()
     assert warnings(overview) == []
     assert "213 ms" in "\n".join(text.value for text in overview.markdown)
-    assert overview.markdown[0].value != before
+    assert [text.value for text in overview.markdown] != before
 
 
 def test_a_run_that_disappears_stays_on_screen_until_it_is_read_again(overview: AppTest, logs: Path) -> None:
@@ -91,4 +91,4 @@ def test_a_run_that_is_still_being_written_costs_one_message_and_comes_when_it_i
     again[0].click().run()
     assert not overview.exception
     assert not overview.error
-    assert "`after`" in "\n".join(text.value for text in overview.caption)
+    assert ":violet-badge[**B** after]" in [text.value for text in overview.markdown]

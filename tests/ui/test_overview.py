@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
+from tfcompare.charts.verdicts import word_of
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.outliers import in_words, outlying
-from tfcompare.ui.pages.overview import first_sentence
-from tfcompare.units import format_time_us
+from tfcompare.units import format_bytes, format_ratio, format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}
@@ -51,53 +50,57 @@ def of_corpus(page: AppTest, baseline: str, *candidates: str) -> AppTest:
         return shown(page)
 
 
-def test_the_headline_and_the_key_figures_are_those_of_the_frames(page):
+def test_the_verdict_and_the_figures_are_those_of_the_frames(page):
     shown(page)
     slow, fast = load(RUNS["filters_512_128"]), load(RUNS["filters_16_8"])
-    headline = compare(slow, fast).headline()
-    assert "× faster than" in headline
-    assert f"## {headline}" in [element.value for element in page.markdown]
-    value, delta = metrics(page)["Step time (typical)"]
-    assert value == format_time_us(compare(slow, fast).typical_step_us(fast))
-    assert delta.startswith("−9")
-    assert metrics(page)["Time matched"][0] == "100 %"
+    comparison = compare(slow, fast)
+    assert f"### {comparison.headline(names=('A', 'B'))}" in [element.value for element in page.markdown]
+    (verdict,) = comparison.verdict.values()
+    badge = f":blue-badge[{word_of(verdict)} {format_ratio(verdict.ratio)}]"
+    assert badge in [element.value for element in page.markdown]
+    assert any(caption.value.startswith("95 % confidence interval ") for caption in page.caption)
+    found = metrics(page)
+    assert list(found) == ["Step time", "Throughput", "Host compute per step", "Input wait per step", "Peak memory"]
+    assert found["Step time"][0] == format_time_us(comparison.typical_step_us(fast))
+    assert found["Step time"][1].startswith("−9")
+    peak = max(fast.table("memory_summary")["peak_bytes"])
+    assert found["Peak memory"][0] == format_bytes(peak)
 
 
-def test_outlying_steps_are_counted_and_told_apart_from_the_average(page):
+def test_outliers_are_counted(page):
     shown(page)
     captions = [caption.value for caption in page.caption]
-    for name, whose in (("filters_512_128", "the baseline"), ("filters_16_8", "the candidate")):
-        said = in_words(outlying(load(RUNS[name])), f"{whose}, `{NAMES[name]}`,")
-        assert said == "" or said in captions
-    assert any("steps of the candidate" in caption and "outlying" in caption for caption in captions)
-    assert any(caption.startswith("The average step counts outlying steps in full") for caption in captions)
-    assert "16-bit compute" not in metrics(page), "a CPU tells no width of numbers"
+    for name, letter in (("filters_512_128", "A"), ("filters_16_8", "B")):
+        sentence = in_words(outlying(load(RUNS[name])), letter)
+        assert sentence == "" or sentence in captions
+    assert any("steps of B" in caption for caption in captions)
 
 
-def test_the_width_of_numbers_is_a_figure_where_the_profile_tells_it(page):
-    of_corpus(page, "jax_tpu", "tf_gpu")
-    assert metrics(page)["16-bit compute"] == ("30.6 %", "+30.6 points")
-
-
-def test_the_parts_come_in_the_order_of_their_weight(page):
-    assert headings(shown(page)) == [
-        "What made the difference",
-        "What to try next",
-        "Step times",
-        "Where the time goes",
-        "What changed the most",
-        "How they were recorded",
-    ]
+def test_the_first_screen_answers_and_each_thing_is_said_once(page):
+    assert headings(shown(page)) == ["Why", "Top changes", "What to try next", "Largest idle gap"]
     assert not page.warning, "nothing to warn of between two recordings on one machine"
+    labels = [expander.label for expander in page.main.expander]
+    assert sum(label.startswith(":blue[**▼ −") for label in labels) == 3
+    assert labels[3].startswith("The steps wait for input"), "advice follows the changes"
 
 
-def test_the_environments_stand_side_by_side(page):
-    facts = shown(page).dataframe[0].value.set_index("")
-    assert list(facts.columns) == [
-        f"Baseline: {NAMES['filters_512_128']}",
-        f"Candidate: {NAMES['filters_16_8']}",
-        "Differs",
-    ]
+def test_one_run_alone_has_its_figures_ops_and_advice(page):
+    page.query_params["baseline"] = IDS["filters_512_128"]
+    shown(page)
+    assert headings(page) == ["Where the time goes", "Top ops", "What to try next", "Largest idle gap"]
+    run = load(RUNS["filters_512_128"])
+    time = format_time_us(compare(run, run).typical_step_us(run))
+    assert f"### {time} per step" in [element.value for element in page.markdown]
+    assert metrics(page)["Step time"] == (time, "")
+    assert len(page.main.expander) >= 4
+    text = " ".join(element.value for element in (*page.markdown, *page.caption)).lower()
+    assert "baseline" not in text
+    assert "candidate" not in text
+
+
+def test_the_captures_are_described_behind_the_caveats(page):
+    facts = shown(page).table[0].value
+    assert list(facts.columns) == ["A filters\\_512\\_128", "B filters\\_16\\_8", "Differs"]
     assert facts.loc["Device type"].tolist() == ["CPU", "CPU", ""]
 
 
@@ -105,10 +108,11 @@ def test_several_candidates_have_a_headline_each_and_one_is_shown_in_detail(page
     page.query_params["baseline"] = IDS["filters_512_128"]
     page.query_params["candidate"] = [IDS["filters_16_8"], IDS["filters_16_8_better_input"]]
     shown(page)
-    assert sum(element.value.startswith("## ") for element in page.markdown) == 2
+    assert [element.value for element in page.markdown if element.value.startswith("### `B` ")]
     first = metrics(page)
     page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
     assert metrics(shown(page)) != first
+    assert [element.value for element in page.markdown if element.value.startswith("### `C` ")]
 
 
 def test_a_run_against_itself_changes_nothing(page, tmp_path):
@@ -117,23 +121,22 @@ def test_a_run_against_itself_changes_nothing(page, tmp_path):
     with settings.override(Settings(places=(tmp_path,))):
         shown(page)
     assert any("byte for byte" in element.value for element in page.markdown)
-    assert metrics(page)["Step time (typical)"][1] == "unchanged"
-    assert "No op's self time differs between these runs." in [info.value for info in page.info]
+    assert metrics(page)["Step time"][1] == "unchanged"
+    assert "No op changed its self time." in [element.value for element in page.markdown]
 
 
 def test_runs_without_steps_say_so_and_what_to_do(page):
     of_corpus(page, "jax_conv_legacy", "jax_conv_08")
     assert any("jax.profiler.StepTraceAnnotation" in info.value for info in page.info)
-    assert "Step time (typical)" not in metrics(page)
+    assert "Step time" not in metrics(page)
     assert "Device op time per run" in metrics(page)
 
 
-def test_what_makes_runs_hard_to_compare_comes_first(page):
+def test_what_makes_runs_hard_to_compare_is_a_caveat(page):
     of_corpus(page, "tf_gpu", "tf_cpu_base")
-    warnings = [warning.value.replace("\\", "") for warning in page.warning]
-    assert any("one recording is counted 2 times" in text for text in warnings)
-    assert any("Device type**: GPU and CPU; another kind of device" in text for text in warnings)
-    assert metrics(page)["Device op time per step"][0] == "–"
+    (caveats,) = [element.value.replace("\\", "") for element in page.markdown if element.value.startswith("- ")]
+    assert "one recording is counted 2 times" in caveats
+    assert caveats.startswith("- **Device type**: GPU vs CPU; another kind of device")
 
 
 @pytest.mark.parametrize("name", ["tf_cpu_base", "tf_cpu_zoo", "tf_cpu_sleepy", "jax_elementwise", "jax_tpu", "tf_gpu"])
@@ -142,45 +145,21 @@ def test_every_kind_of_profile_is_shown(page, name):
     assert metrics(page)
 
 
-def test_one_run_has_nothing_to_compare(page):
-    with settings.override(Settings(places=(Path(run_path("filters_16_8")),))):
-        shown(page)
-    assert any("nothing to compare" in info.value for info in page.info)
-    assert not page.metric
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("`a` is fast.", ("`a` is fast.", "")),
-        ("`a. b` is fast. The rest. More.", ("`a. b` is fast.", "The rest. More.")),
-        ("1.5× faster. Rest", ("1.5× faster.", "Rest")),
-        ("no stop", ("no stop", "")),
-    ],
-)
-def test_the_first_sentence_is_the_heading(text, parts):
-    assert first_sentence(text) == parts
-
-
-def test_the_verdict_stands_with_what_it_rests_on(page):
-    shown(page)
-    assert any("**▼ likely faster** – 95 % confidence interval " in text.value for text in page.markdown)
-
-
 def test_two_recordings_of_one_program_are_not_called_different(page):
     query = {"baseline": IDS["filters_16_8"], "candidate": IDS["filters_16_8_again"]}
     for name, value in query.items():
         page.query_params[name] = value
     shown(page)
     said = " ".join(text.value for text in page.markdown)
-    assert "**? inconclusive**" in said
-    assert "## Inconclusive: `filters_16_8_again` vs `filters_16_8`" in said
+    assert ":gray-badge[? inconclusive " in said
+    assert "### Inconclusive: `B` vs `A`" in said
     assert "captures of 20 steps per side" in said
     assert "The step time has no conclusive change, so the following may be chance. " in said
 
 
-def test_advice_has_its_evidence_and_changes_are_told(page):
+def test_advice_has_its_evidence(page):
     shown(page)
-    titles = [expander.label for expander in page.expander]
-    assert titles[0].startswith("The steps wait for input")
-    assert any("The average step fell from 213 ms to 10.9 ms" in text.value for text in page.markdown)
+    unfolded = next(e for e in page.main.expander if e.label.startswith("The steps wait for input"))
+    evidence = unfolded.table[0].value
+    assert list(evidence.columns) == ["A", "B"]
+    assert evidence.loc["Share of the step time"].tolist() == ["3.65 %", "62.2 %"]

@@ -44,9 +44,9 @@ def page(tmp_path: Path) -> Iterator[AppTest]:
         yield page
 
 
-def caption(page: AppTest) -> str:
+def chips(page: AppTest) -> str:
     assert not page.exception
-    return next(c.value for c in page.main.caption if "against the baseline" in c.value)
+    return " ".join(e.value for e in page.main.markdown if "-badge[" in e.value).replace("\\", "")
 
 
 def reason(page: AppTest) -> str:
@@ -64,14 +64,14 @@ def repeats_of(page: AppTest, run: str):
 
 def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(page: AppTest) -> None:
     page.run()
-    assert caption(page) == "`filters_16_8` against the baseline `filters_512_128`, per step"
+    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8]"
     assert "from 20 steps per run" in reason(page)
     alone = page.session_state["key"], page.session_state["ratio"]
     button = page.button(key="tfcompare.group")
     assert button.label == "Group 1 capture by name"
     assert "filters\\_16\\_8\\_again as replicates of filters\\_16\\_8" in button.help
     button.click().run()
-    assert caption(page) == "`filters_16_8` with 1 repeat against the baseline `filters_512_128`, per step"
+    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"
     assert "from 20 and 40 steps" in reason(page)
     assert page.query_params["repeat"] == f"1:{AGAIN}"
     assert (page.session_state["key"], page.session_state["ratio"]) != alone, "nothing stale is shown"
@@ -82,7 +82,7 @@ def test_repeats_are_chosen_by_hand_for_each_run_and_taken_away_again(page: AppT
     page.run()
     assert repeats_of(page, LARGE).label == "More captures of filters\\_512\\_128"
     repeats_of(page, LARGE).set_value([AGAIN, OTHER]).run()
-    assert "the baseline `filters_512_128` with 2 repeats" in caption(page)
+    assert "**A** filters_512_128 (+2 replicates)" in chips(page)
     assert page.query_params["repeat"] == [f"0:{AGAIN}", f"0:{OTHER}"]
     assert "run-to-run variation is measured: " in reason(page)
     assert repeats_of(page, SMALL).options == [], "a recording belongs to one run"
@@ -98,7 +98,7 @@ def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: A
     assert repeats_of(page, SMALL).value == [AGAIN]
     next(button for button in page.button if button.label == "Swap").click().run()
     assert page.query_params["repeat"] == f"0:{AGAIN}"
-    assert caption(page) == "`filters_512_128` against the baseline `filters_16_8` with 1 repeat, per step"
+    assert chips(page) == ":gray-badge[**A** filters_16_8 (+1 replicate)] :violet-badge[**B** filters_512_128]"
     assert page.session_state["ratio"] == pytest.approx(1 / forth)
 
 
@@ -106,7 +106,7 @@ def test_a_run_that_is_chosen_comes_with_its_replicates(page: AppTest) -> None:
     page.query_params["candidate"] = OTHER
     page.run()
     page.multiselect(key="tfcompare.candidates").set_value([SMALL]).run()
-    assert caption(page) == "`filters_16_8` with 1 repeat against the baseline `filters_512_128`, per step"
+    assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"
     repeats_of(page, SMALL).set_value([]).run()
     assert "repeat" not in page.query_params, "they can be taken away"
     page.multiselect(key="tfcompare.candidates").set_value([SMALL, AGAIN]).run()
@@ -121,7 +121,7 @@ def test_a_run_that_is_grouped_is_no_candidate(page: AppTest) -> None:
     assert page.query_params["repeat"] == f"1:{AGAIN}"
     page.multiselect(key="tfcompare.candidates").set_value([SMALL, AGAIN]).run()
     assert "repeat" not in page.query_params
-    assert caption(page).startswith("`filters_16_8`, `filters_16_8_again` against")
+    assert "**B** filters_16_8] :yellow-badge[**C** filters_16_8_again]" in chips(page)
 
 
 def test_of_many_compared_runs_the_repeats_of_one_are_shown_at_a_time(page: AppTest) -> None:
@@ -136,7 +136,7 @@ def test_of_many_compared_runs_the_repeats_of_one_are_shown_at_a_time(page: AppT
 def test_what_cannot_be_a_repeat_is_told_and_left_out(page: AppTest) -> None:
     page.query_params["repeat"] = [f"1:{AGAIN}", f"0:{SMALL}", f"9:{OTHER}", "0:gone"]
     page.run()
-    assert "with 1 repeat against" in caption(page)
+    assert "(+1 replicate)" in chips(page)
     assert page.query_params["repeat"] == f"1:{AGAIN}"
     assert "There is no run `gone` here" in said(page)
     assert "is not counted as a repeat: it is compared itself." in said(page)
@@ -158,7 +158,7 @@ def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(pa
     page.query_params["repeat"] = [f"1:{run}" for run in (again, simulated, copied, broken)]
     with settings.override(Settings(places=places)):
         page.run()
-    assert "with 1 repeat against" in caption(page)
+    assert "(+1 replicate)" in chips(page)
     assert "from 20 and 40 steps" in reason(page)
     assert said(page).count("not a readable profile") == 1
     assert (
@@ -178,8 +178,8 @@ def test_the_home_page_tells_the_same_of_the_runs_and_their_repeats(repeat: str 
             shown.query_params["repeat"] = repeat
         shown.run()
         assert not shown.exception
-        headlines.append(next(m.value.lstrip("# ") for m in shown.markdown if " vs " in m.value))
-    assert headlines[0].startswith(headlines[1])
+        headlines.append(next(m.value.rpartition(": ")[2] for m in shown.main.markdown if " vs " in m.value))
+    assert headlines[0] == headlines[1]
 
 
 def test_many_captures_are_not_grouped_unasked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from tfcompare.run import Run, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.store.building import FrameBuilder
+from tfcompare.ui.frame.applicable import why_not
 from tfcompare.ui.frame.loading import reading_sentence
 
 PAGE = """
@@ -26,7 +28,8 @@ from tfcompare import ui
 
 view = ui.setup("A page", needs="pair")
 st.session_state["seen"] = (
-    view.baseline.name, tuple(run.name for run in view.candidates), view.per, view.host, view.comparison.per
+    view.comparison.baseline.name, tuple(run.name for run in view.comparison.candidates), view.per, view.host,
+    view.comparison.per,
 )
 """
 
@@ -53,13 +56,30 @@ def showing(page: AppTest, *places: Path) -> AppTest:
         return page.run()
 
 
+def chips(page: AppTest) -> list[tuple[str, str]]:
+    """The colour and text of each chip in the page's header."""
+    texts = [element.value.replace("\\", "") for element in page.main.markdown]
+    return [match.groups() for text in texts if (match := re.fullmatch(r":(\w+)-badge\[(.*)\]", text))]
+
+
+def per(page: AppTest) -> str:
+    """The unit and the steps that the header names."""
+    return next(caption.value for caption in page.caption if caption.value.startswith("per "))
+
+
+def caveats(page: AppTest) -> str:
+    """What the header's button unfolds."""
+    return "\n".join(element.value for element in page.main.markdown if element.value.startswith("- "))
+
+
 def said(page: AppTest) -> str:
     return "\n".join(element.value for element in (*page.error, *page.info)).replace("\\", "")
 
 
 def test_without_a_choice_the_samples_pair_is_compared_and_told(page: AppTest) -> None:
     assert seen(page.run()) == ("filters_512_128", ("filters_16_8",), "step", None, "step")
-    assert "`filters_16_8` against the baseline `filters_512_128`, per step" in [c.value for c in page.caption]
+    assert chips(page) == [("gray", "**A** filters_512_128"), ("violet", "**B** filters_16_8")]
+    assert "per step" in [caption.value for caption in page.caption]
     assert page.query_params["baseline"] == IDS["filters_512_128"]
     assert page.query_params["candidate"] == IDS["filters_16_8"]
     assert page.title[0].value == "A page"
@@ -92,7 +112,7 @@ def test_an_unknown_run_is_named_and_those_there_are_offered(page: AppTest) -> N
     page.run()
     assert "There is no run `gone/plugins/profile/x` here" in said(page)
     assert "`filters_512_128`" in said(page)
-    assert "No candidate is chosen." in said(page)
+    assert seen(page)[:2] == ("filters_16_8", ("filters_16_8",)), "the baseline is shown alone"
 
 
 def test_a_run_that_cannot_be_read_costs_one_sentence(page: AppTest, tmp_path: Path) -> None:
@@ -103,7 +123,7 @@ def test_a_run_that_cannot_be_read_costs_one_sentence(page: AppTest, tmp_path: P
     showing(page, good, bad)
     assert not page.exception
     assert said(page).count("is empty (0 bytes)") == 1
-    assert "There is one run only" in said(page)
+    assert seen(page)[0] == "filters_16_8"
 
 
 def test_a_candidate_that_breaks_leaves_the_others(page: AppTest, tmp_path: Path) -> None:
@@ -132,9 +152,19 @@ def test_without_runs_the_page_says_why_and_what_to_do(page: AppTest, tmp_path: 
     assert "on the home page" in said(page)
 
 
-def test_one_run_alone_cannot_be_compared(page: AppTest) -> None:
-    showing(page, SAMPLE_RUNS["filters_16_8"])
-    assert "There is one run only, `filters_16_8`" in said(page)
+def test_one_run_alone_is_shown(page: AppTest) -> None:
+    page.query_params["baseline"] = IDS["filters_16_8"]
+    assert seen(page.run())[:2] == ("filters_16_8", ("filters_16_8",))
+    assert chips(page) == [("gray", "filters_16_8")]
+    assert not page.info
+    assert not page.warning
+
+
+def test_pages_that_have_nothing_to_show_are_dimmed_and_say_why() -> None:
+    on_cpu, on_gpu = (load(run_path(name)) for name in ("filters_16_8", "filters_16_8_simulated"))
+    assert why_not([on_cpu]) == {"Kernel stats": "No GPU kernels were captured."}
+    assert why_not([on_cpu, on_gpu]) == {}
+    assert "tf.data" in why_not([load(run_path("jax_tpu"))])
 
 
 def test_one_bad_place_does_not_hide_the_others(page: AppTest) -> None:
@@ -175,7 +205,7 @@ def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppT
     with settings.override(Settings(places=(run_path("jax_conv_legacy"), run_path("jax_conv_08")))):
         choice.set_value("PJRT_LoadedExecutable_Execute").run()
     assert seen(page)[4] == "step"
-    assert all("names without" in info.value for info in page.info), "what was normalised, and not: per run"
+    assert "Figures are per run" not in caveats(page)
     assert any("; steps that begin with `PJRT_LoadedExecutable_Execute`" in caption.value for caption in page.caption)
     assert "PJRT_LoadedExecutable_Execute" in page.selectbox(key="tfcompare.step_marker").options
 
@@ -193,12 +223,13 @@ def test_a_run_without_the_event_keeps_its_own_steps_and_that_is_told(page: AppT
     (warning,) = page.warning
     told = "`tpu_inference_2` cannot be shown with steps that begin with `PjitFunction(forward"
     assert warning.value.startswith(told)
-    assert "; steps that begin with `PjitFunction" in page.caption[0].value
+    assert "; steps that begin with `PjitFunction" in per(page)
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*")
     assert seen(page)[4] == "run"
     told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be shown with steps that begin with `no such *event*`"
     assert told in page.warning[0].value
-    assert "begin with" not in page.caption[0].value
+    assert "begin with" not in per(page)
+    assert "Figures are per run, not per step" in caveats(page)
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="x" * 100_000)
     assert len(page.warning[0].value) < 500
 

@@ -18,7 +18,7 @@ import streamlit as st
 from tfcompare import ui
 
 view = ui.setup("A page", needs="pair")
-st.session_state["seen"] = [len(run.table("steps")) for run in (view.baseline, *view.candidates)]
+st.session_state["seen"] = [len(run.table("steps")) for run in (view.comparison.baseline, *view.comparison.candidates)]
 """
 
 
@@ -36,7 +36,7 @@ def test_all_steps_are_shown_until_a_range_is_typed(page: AppTest) -> None:
     page.text_input(key="tfcompare.steps").set_value(" 3:8 ").run()
     assert not page.exception
     assert page.session_state["seen"] == [6, 6]
-    assert page.caption[0].value.endswith("per step; steps 3:8")
+    assert "per step; steps 3:8" in [caption.value for caption in page.caption]
     page.text_input(key="tfcompare.steps").set_value("").run()
     assert page.session_state["seen"] == [22, 22]
 

@@ -15,7 +15,6 @@ from tfcompare.units import (
     format_delta,
     format_percent_change,
     format_time_us,
-    middle_ellipsis,
 )
 
 if TYPE_CHECKING:
@@ -42,8 +41,13 @@ TEXT_MARGIN = 0.34
 
 
 def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], colours: Colours = VERDICT_COLOURS) -> go.Figure:
-    """Waterfall from the baseline's average step to the candidate's, by part. `waterfall` has at least the two ends."""
-    return _waterfall(waterfall, sides, ("Average step", "part"), colours)
+    """Waterfall from the baseline's average step to the candidate's, by part. `waterfall` has at least the two ends.
+
+    Parts have short names, which are on the left of their bars.
+    """
+    result, labels = _waterfall(waterfall, sides, ("Average step", "part"), colours)
+    style.label_rows(result, labels, style.bar_offsets()[0][0])
+    return result
 
 
 def part_waterfall(
@@ -52,10 +56,15 @@ def part_waterfall(
     """Waterfall from the baseline's average time of one part of the step to the candidate's, by op. `label` names the
     part."""
     what = "factor" if (waterfall.moves["kind"] == "factor").any() else "op"
-    return _waterfall(waterfall, sides, (label, what), colours)
+    result, labels = _waterfall(waterfall, sides, (label, what), colours)
+    style.name_rows(result, labels)
+    return result
 
 
-def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str, str], colours: Colours) -> go.Figure:
+def _waterfall(
+    waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str, str], colours: Colours
+) -> tuple[go.Figure, list[str]]:
+    """The figure, and the label of each row."""
     about, unit = names
     moves = waterfall.moves.iloc[:0] if waterfall.is_empty else waterfall.moves
     levels = waterfall.levels_us[: len(moves) + 1]
@@ -63,7 +72,7 @@ def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str,
     low, high = _limits([*levels, waterfall.baseline_us, waterfall.candidate_us])
     ends = tuple(map(format_time_us, (waterfall.baseline_us, waterfall.candidate_us)))
     result = style.figure(
-        f"{about}: from {ends[0]} to {ends[1]}, {unit} by {unit}",
+        f"{about} by {unit}: {ends[0]} → {ends[1]}",
         "; ".join(_notes(moves, low)),
         height=style.rows_height(len(moves) + 2),
         legend_rows=0,
@@ -78,15 +87,14 @@ def _waterfall(waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str,
         bars = _move_bars(moves, levels, rows[1:-1], scale)
         result.add_trace(bars.update(marker_color=_colours_of(moves, colours)))
     result.update_xaxes(
-        title_text=f"Mean over the steps that count ({scale.unit})",
+        title_text=f"Mean over the included steps ({scale.unit})",
         range=[low / scale.size, (high + TEXT_MARGIN * (high - low)) / scale.size],
         tickformat="~r",
         zeroline=bool(low < 0),
     )
-    ends_of = [f"{side.role} · {middle_ellipsis(side.name, 48)}" for side in sides]
+    ends_of = [side.role for side in sides]
     parts = style.shorten_distinct([str(n) for n in moves["name"]], NAME_LENGTH)
-    style.name_rows(result, [ends_of[0], *parts, ends_of[1]])
-    return result
+    return result, [ends_of[0], *parts, ends_of[1]]
 
 
 def _limits(levels: Sequence[float]) -> tuple[float, float]:
@@ -98,7 +106,7 @@ def _limits(levels: Sequence[float]) -> tuple[float, float]:
 
 
 def _notes(moves: pd.DataFrame, low: float) -> list[str]:
-    notes = ["▼ less time, ▲ more time"] if len(moves) else ["nothing moved: no bar between the two"]
+    notes = [] if len(moves) else ["no part changed"]
     notes += ["hatched: only one side has it"] if moves["kind"].isin(["added", "removed"]).any() else []
     notes += ["dotted: no op was running"] if (moves["kind"] == "no op running").any() else []
     notes += ["the axis does not begin at 0"] if low > 0 else []

@@ -50,14 +50,14 @@ LEGEND_PIXELS = 32
 """Height of a one-row legend below the axis; stating it saves Plotly a second draw."""
 
 
-def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
-    """The average step of both sides as stacked parts.
+def average_steps(parts: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
+    """The average step of both sides, or of the baseline alone, as stacked parts.
 
     `parts` is the result of `compare.attribution.part_means`; sides without steps and parts that no side has are
     omitted. If the steps differ too much in length, they are drawn as shares.
     """
     means = {role: parts[f"mean_us_{role}"].fillna(0.0) for role in ROLES}
-    present = [(role, side) for role, side in zip(ROLES, sides, strict=True) if means[role].sum() > 0]
+    present = [(role, side) for role, side in zip(ROLES, sides, strict=False) if means[role].sum() > 0]
     whole = {role: float(means[role].sum()) for role, _ in present}
     as_shares = bool(whole) and max(whole.values()) > MAX_LENGTH_RATIO * min(whole.values())
     scale = style.time_scale(whole.values())
@@ -78,9 +78,10 @@ def average_steps(parts: pd.DataFrame, sides: tuple[Side, Side]) -> go.Figure:
         result.update_xaxes(tickformat=".0%", range=[0, 1.0])
     else:
         result.update_xaxes(tickformat="~r", title_text=f"Time ({scale.unit})")
-    labels = [
-        f"{side.role} · {middle_ellipsis(side.name, 48)} · {format_time_us(whole[role])}" for role, side in present
-    ]
+    names = {
+        side.role: "" if len(sides) == 1 else f"{side.role} · {middle_ellipsis(side.name, 48)} · " for side in sides
+    }
+    labels = [f"{names[side.role]}{format_time_us(whole[role])}" for role, side in present]
     style.name_rows(result, labels)
     return result
 

@@ -214,5 +214,25 @@ def name_rows(result: go.Figure, labels: list[str], *, above: float = 0.0, **pla
     )
 
 
+LABELLED_ROW_PIXELS = 27
+LABELLED_BAR = 0.6
+"""Height of a bar with its label on the left, in rows."""
+
+
+def label_rows(result: go.Figure, labels: list[str], offset: float = 0.0) -> None:
+    """Set up the y axis as rows 0, 1, … from the top, each with a short label on the left of its bars.
+
+    `offset` is how far below its row each bar is.
+    """
+    rows = [row + offset for row in range(len(labels))]
+    result.update_traces(width=LABELLED_BAR, selector={"type": "bar"})
+    result.update_yaxes(
+        tickvals=rows, ticktext=[safe(label) for label in labels], showgrid=False, zeroline=False, fixedrange=True,
+        range=[len(labels) - 0.4 + offset, -0.6 + offset],
+    )  # fmt: skip
+    above = 62 if result.layout.title.subtitle.text else 44
+    result.update_layout(height=above + 52 + LABELLED_ROW_PIXELS * len(labels), margin_t=above)
+
+
 def _row_pixels(bars: int) -> int:
     return 26 + BAR_PIXELS * bars

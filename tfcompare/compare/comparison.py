@@ -251,15 +251,16 @@ class Comparison:
         """Differences that make the two runs hard to compare, the most serious first."""
         return mismatches(self.baseline, candidate)
 
-    def headline(self, candidate: str | None = None) -> str:
+    def headline(self, candidate: str | None = None, names: tuple[str, str] | None = None) -> str:
         """A Markdown sentence on the candidate with that id, by default the first one.
 
-        Raises `Unknown` for a run that is not a candidate.
+        `names` are what baseline and candidate are called, by default their display names, or their ids if these are
+        equal. Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        names = (self.baseline.name, run.name)
-        if names[0] == names[1]:
-            names = (self.baseline.id, run.id)
+        if names is None:
+            names = (self.baseline.name, run.name)
+            names = (self.baseline.id, run.id) if names[0] == names[1] else names
         times = self.typical_step_us(self.baseline), self.typical_step_us(run)
         return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
 

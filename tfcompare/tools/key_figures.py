@@ -78,7 +78,7 @@ def key_figures(
     metric = metric_in(diff, "self_time_us")
     per = metric.partition("_per_")[2] or "run"
     figures = [] if any(map(math.isnan, step_us)) else [_step_time(*step_us, step_time)]
-    sides = [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
+    sides = _sides(diff)
     figures += [_op_time(diff, metric, side, per) for side in sides]
     figures += [_idle_share(diff, metric, side) for side in sides[:1]]
     figures += [] if all(map(math.isnan, sixteen_bit)) else [_sixteen_bit(*sixteen_bit)]
@@ -101,6 +101,17 @@ def _sixteen_bit(baseline: float, candidate: float) -> KeyFigure:
         "computes with numbers of a known width. It is known by the types of an op's inputs or the kernel's name; no "
         "figure where the profile tells it of less than half of the computing.",
     )
+
+
+def op_times(diff: pd.DataFrame) -> list[KeyFigure]:
+    """The self time of all ops of one candidate's diff, on each of device and host that ran any."""
+    metric = metric_in(diff, "self_time_us")
+    per = metric.partition("_per_")[2] or "run"
+    return [_op_time(diff, metric, side, per) for side in _sides(diff)]
+
+
+def _sides(diff: pd.DataFrame) -> list[str]:
+    return [side for side in (DEVICE, HOST) if bool((without_idle(diff)["host_or_device"] == side).any())]
 
 
 def _op_time(diff: pd.DataFrame, metric: str, side: str, per: str) -> KeyFigure:

@@ -91,7 +91,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
                 "interval_high": verdict.high if verdict else math.nan,
                 "reason": verdict.reason if verdict else "",
                 "caveat": verdict.caveat if verdict else "",
-                "peak_bytes": _peak_bytes(run, host),
+                "peak_bytes": peak_bytes(run, host),
                 "input_share": _input_share(run, host),
                 "start_time": run.info.start_time,
                 "start_time_source": run.info.start_time_source,
@@ -173,7 +173,8 @@ def _step_times(run: Run, host: str | None) -> dict[str, Any]:
     return {"steps": len(durations), **dict(zip(names, figures, strict=True))}
 
 
-def _peak_bytes(run: Run, host: str | None) -> float:
+def peak_bytes(run: Run, host: str | None) -> float:
+    """The largest peak of any memory within the profile, of all hosts or of one; NaN if unknown."""
     summary = run.table("memory_summary", host=host)
     return float(summary["peak_bytes"].max()) if len(summary) else math.nan
 

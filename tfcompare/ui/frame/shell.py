@@ -24,7 +24,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
-from tfcompare.ui.frame import access, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
+from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_pair, settle, with_replicates
@@ -40,14 +40,8 @@ ICON = (
 )
 """Before and after: a tall bar next to a short one."""
 
-LOGO = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 150 32" width="150" height="32">'
-    '<rect x="1" y="3" width="10" height="26" rx="2.5" fill="#DD6B00"/>'
-    '<rect x="15" y="15" width="10" height="14" rx="2.5" fill="#2B7BD6"/>'
-    '<text x="35" y="24" font-family="sans-serif" font-size="22" font-weight="600" fill="#7A8798">tfcompare</text>'
-    "</svg>"
-)
-"""A grey that is readable on light and dark pages."""
+LOGO = str(Path(__file__).with_name("logo.svg"))
+"""In a grey that is readable on light and dark pages; its letters are paths, as no font is certain to be there."""
 
 OF_ALL_RECORDINGS = (
     "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
@@ -118,7 +112,9 @@ def setup(title: str, *, needs: Needs) -> View:
     except TfcompareError as error:
         st.error(as_markdown(error))
         st.stop()
-    sidebar.links(view.selection)
+    link_slot = st.sidebar.empty()
+    known = applicable.known(view.selection)
+    sidebar.links(link_slot, view.selection, known)
     sidebar.choices(view.selection, view.found)
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
@@ -134,6 +130,10 @@ def setup(title: str, *, needs: Needs) -> View:
     baseline, candidates, repeats = _load(view)
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     comparison = _compare(view.selection, baseline, candidates or [baseline], repeats)
+    reasons = applicable.why_not([baseline, *candidates])
+    applicable.remember(view.selection, reasons)
+    if reasons != known:
+        sidebar.links(link_slot, view.selection, reasons)
     with header:
         _show_what_is_compared(comparison)
     on_disk.watch([run.found for run in (baseline, *candidates)])

@@ -22,11 +22,11 @@ from tfcompare.ui.widgets.text import as_markdown
 from tfcompare.units import middle_ellipsis
 
 HOME = "app.py"
-WIDTH = 320
+WIDTH = 280
 MOST_NAMED = 6
 MOST_AT_ONCE = 3
 """With more compared runs than this, the replicates of only one are shown at a time."""
-_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 27, 20, 16
+_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 22, 16, 12
 _ICONS = {
     "Overview": ":material/speed:",
     "Op stats": ":material/table_chart:",
@@ -63,20 +63,31 @@ def page_title(path: Path) -> str:
     return _SPELLED.get(title, title)
 
 
-def links(selection: Selection) -> None:
-    """Show a link to each page that preserves the selection."""
-    with st.sidebar.container(gap="xxsmall"):
+def links(slot: DeltaGenerator, selection: Selection, why_not: Mapping[str, str]) -> None:
+    """Show a link to each page that preserves the selection; those that have nothing to show are dimmed and say why."""
+    with slot.container(gap="xxsmall"):
         link(HOME, "Home", selection, icon=":material/home:")
         for path in page_files():
             title = page_title(path)
-            link(f"pages/{path.name}", title, selection, icon=_ICONS.get(title))
+            link(f"pages/{path.name}", title, selection, icon=_ICONS.get(title), why_not=why_not.get(title))
 
 
-def link(page: str, label: str, selection: Selection, *, icon: str | None = None) -> None:
-    """Show a link to a page, with the selection in its URL."""
-    query = {name: values for name, values in selection.as_query().items() if values}
+def link(
+    page: str,
+    label: str,
+    selection: Selection,
+    *,
+    icon: str | None = None,
+    more: Mapping[str, str] | None = None,
+    why_not: str | None = None,
+) -> None:
+    """Show a link to a page, with the selection in its URL, and `more` parameters of that page.
+
+    With a reason `why_not`, it is dimmed and shows that on hovering.
+    """
+    query = {name: values for name, values in selection.as_query().items() if values} | dict(more or {})
     try:
-        st.page_link(page, label=label, icon=icon, query_params=query)
+        st.page_link(page, label=label, icon=icon, query_params=query, help=why_not, disabled=why_not is not None)
     except StreamlitAPIException:  # a page that is run on its own, as in tests, does not know the others
         st.markdown(label)
 
@@ -100,7 +111,7 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
         )  # fmt: skip
         _repeats(selection, found, full_names)
         st.button(
-            "Swap", icon=":material/swap_vert:", help="The baseline becomes the candidate, and the other way round",
+            "Swap", icon=":material/swap_vert:", help="Swap baseline and candidate", shortcut="x",
             disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
         )  # fmt: skip
         st.segmented_control(

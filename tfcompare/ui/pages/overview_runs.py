@@ -32,15 +32,22 @@ _RATIO = "Of the typical steps, as is the interval; no interval where it was not
 _ASCII_UNITS: dict[str, Literal["s", "ms", "us"]] = {"s": "s", "ms": "ms", "µs": "us"}
 
 
+def ranking(comparison: Comparison) -> None:
+    """The table of all runs, fastest first; nothing is shown if there is only one candidate."""
+    if len(comparison.candidates) >= many_runs.FEWEST_CANDIDATES:
+        _ranking(comparison, _runs(comparison))
+
+
 def all_runs(comparison: Comparison) -> None:
-    """Compare all runs; nothing is shown if there is only one candidate."""
-    if len(comparison.candidates) < many_runs.FEWEST_CANDIDATES:
-        return
-    st.subheader("All runs")
-    runs = cached(comparison, "runs", lambda: many_runs.runs_table(comparison))
-    _ranking(comparison, runs)
-    _step_times(comparison, runs)
-    _changes(comparison, runs)
+    """Step times and the ops that changed, of all runs; nothing is shown if there is only one candidate."""
+    if len(comparison.candidates) >= many_runs.FEWEST_CANDIDATES:
+        st.subheader("All runs", anchor=False)
+        _step_times(comparison, _runs(comparison))
+        _changes(comparison, _runs(comparison))
+
+
+def _runs(comparison: Comparison) -> pd.DataFrame:
+    return cached(comparison, "runs", lambda: many_runs.runs_table(comparison))
 
 
 def _ranking(comparison: Comparison, runs: pd.DataFrame) -> None:

@@ -11,12 +11,8 @@ import streamlit as st
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.units import MINUS, format_percent, format_percent_change, format_value
 
-CARDS_IN_A_ROW = 3
-
-# In a narrow card, the baseline's value goes below the change, since Streamlit would truncate it.
-_STYLE = """<style>
-[data-testid="stMetric"] :has(> [data-testid="stMetricDeltaDescription"]) { flex-wrap: wrap }
-</style>"""
+CARDS_IN_A_ROW = 5
+CARD_PIXELS = 170
 
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
     "better": "blue",
@@ -28,8 +24,7 @@ DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
 
 def cards(figures: Sequence[KeyFigure], in_a_row: int = CARDS_IN_A_ROW) -> None:
     """Show the key figures, each with its change."""
-    st.html(_STYLE)
-    with st.grid(in_a_row):
+    with st.grid(in_a_row, min_column_width=CARD_PIXELS):
         for figure in figures:
             _card(figure)
 
@@ -42,7 +37,7 @@ def _card(figure: KeyFigure) -> None:
         _change(figure),
         delta_color=DELTA_COLOURS[figure.judgement],
         delta_arrow="down" if change < 0 else "up" if change > 0 else "off",
-        delta_description=f"from {_text(figure, figure.baseline)}" if figure.has_baseline else None,
+        delta_description=_before(figure) if figure.has_baseline else None,
         help=figure.meaning,
         border=True,
         height="stretch",
@@ -64,6 +59,12 @@ def _points(change: float) -> str:
     """`+1.2 points`, with more digits for small changes; a change below a thousandth is shown as none."""
     digits = next((digits for digits in (1, 2, 3) if round(abs(change), digits) > 0), None)
     return "unchanged" if digits is None else f"{change:+.{digits}f} points".replace("-", MINUS)
+
+
+def _before(figure: KeyFigure) -> str:
+    """`from 213`: the baseline's value, without its unit if it is that of the candidate's."""
+    before, unit = _text(figure, figure.baseline), _text(figure, figure.candidate).rpartition(" ")[2]
+    return f"from {before.removesuffix(f' {unit}')}"
 
 
 def _text(figure: KeyFigure, value: float) -> str:

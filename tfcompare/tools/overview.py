@@ -1,0 +1,80 @@
+"""What the Overview shows of a pair of runs: five figures that answer first, and each run's largest idle gap."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.stats.estimates import TYPICAL_STEP
+from tfcompare.tools.advice.model import code
+from tfcompare.tools.input_verdicts import on_waiting
+from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
+from tfcompare.tools.many_runs import peak_bytes
+from tfcompare.tools.throughput import window_figures
+from tfcompare.units import format_percent, format_time_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+    from tfcompare.tools.advice import Facts
+
+STEP_TIME = "Step time"
+DEVICE_PARTS = ("device_compute_us", "device_collectives_us", "device_to_device_us")
+_DEVICE_BUSY = (
+    "Mean time per step in which a device computes, communicates or copies between devices, as in the step breakdown."
+)
+_HOST_COMPUTE = "Mean time per step in which the host computes and nothing else explains the step, as in the breakdown."
+_INPUT = "Mean time per step spent waiting for input or copying it to the device."
+_PEAK = "The largest peak of any memory within the profile."
+
+
+def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:
+    """Step time, throughput, device busy or host compute, input wait and peak memory; those that neither run has are
+    left out.
+
+    `parts` is the result of `compare.attribution.part_means`. Without steps, op times per run replace the parts.
+    """
+    times, peaks = (
+        (of(comparison.baseline), of(candidate))
+        for of in (comparison.typical_step_us, lambda run: peak_bytes(run, comparison.host_of(run)))
+    )
+    figures = [
+        KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), TYPICAL_STEP),
+        *(figure for figure in window_figures(comparison, candidate) if figure.label == "Throughput"),
+        *_parts(comparison, candidate, parts),
+        KeyFigure("Peak memory", "bytes", *peaks, "lower", _PEAK),
+    ]
+    return [figure for figure in figures if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+
+
+def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:
+    """What keeps the step busy, and its wait for input."""
+    on_device, on_host, waits = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"], ["input_us"]))
+    if any(map(math.isnan, on_host)):
+        diff = comparison.table("op_stats")
+        return op_times(diff[diff["candidate"] == candidate.id])
+    busy = (
+        KeyFigure("Device busy per step", "µs", *on_device, "neither", _DEVICE_BUSY)
+        if max(on_device) > 0
+        else KeyFigure("Host compute per step", "µs", *on_host, "neither", _HOST_COMPUTE)
+    )
+    return [busy, KeyFigure("Input wait per step", "µs", *waits, better_by(on_waiting(comparison, candidate)), _INPUT)]
+
+
+def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
+    rows = parts[parts["part"].isin(names)]
+    return float(rows["mean_us_baseline"].sum(skipna=False)), float(rows["mean_us_candidate"].sum(skipna=False))
+
+
+def gap_sentence(facts: Facts) -> str:
+    """A Markdown sentence on the run's largest idle gap: its length, and the ops before and after it."""
+    gap = facts.gap
+    if gap is None:
+        return "no idle gap that recurs in most steps."
+    what = "no device is busy" if gap.on_device else "no op runs"
+    after = f"after {code(gap.op_before)}" if gap.op_before else "from the start of the step"
+    before = f"before {code(gap.op_after)}" if gap.op_after else "until the end of the step"
+    share = f", {format_percent(gap.length_us / facts.step_us)} of the step" if facts.step_us > 0 else ""
+    return f"{what} for {format_time_us(gap.length_us)}{share}, {after}, {before}."

@@ -1,0 +1,84 @@
+"""The lower part of the Overview: every step of all runs, the largest idle gap, and the top changes."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from tfcompare.charts import ops, steps
+from tfcompare.compare.aggregate import largest_changes
+from tfcompare.compare.headline import step_marker_call
+from tfcompare.run import Run
+from tfcompare.tools.outliers import in_words, outlying
+from tfcompare.tools.overview import gap_sentence
+from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
+from tfcompare.ui.pages.overview import facts_of_sides
+from tfcompare.ui.widgets.caveats import letter, runs_of
+from tfcompare.ui.widgets.changes import largest
+from tfcompare.ui.widgets.figures import cached, draw
+
+DRAWN = 4
+"""The number of candidates that can be distinguished in one chart."""
+
+OUTLIERS = (
+    "More than 2.5 robust standard deviations from the median of the run's steps. For the verdict they are moved to "
+    "the edge of the usual range, so that a single step does not decide; charts show them as they are."
+)
+
+
+def step_times(pair: Pair) -> None:
+    """Every step of all runs on one axis, and its outliers."""
+    runs = runs_of(pair.comparison)
+    if not any(has_steps(run) for run in runs):
+        st.info(
+            f"No step markers. Record again with each step inside `{step_marker_call([pair.baseline.info])}`, or "
+            "choose the host event that begins each step under “Steps begin with” in the sidebar."
+        )
+        return
+    frames = cached(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
+    draw(pair, "step_times", lambda: steps.step_times(list(zip(sides(pair.comparison), frames, strict=True))))
+    if len(runs) > DRAWN + 1:
+        st.caption(f"The baseline, the first {DRAWN} candidates and the one shown in detail are drawn.")
+    _outliers(pair)
+
+
+def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
+    """The steps of a run to draw; none if it is not drawn, so that the others keep their colours."""
+    frame = steps_of(pair.comparison, run)
+    is_drawn = position <= DRAWN or run is pair.candidate
+    return frame if is_drawn and has_steps(run) else frame.iloc[:0]
+
+
+def _outliers(pair: Pair) -> None:
+    """Which steps are outliers, and why they took long."""
+    shown = [(name, run) for name, run in _lettered(pair) if has_steps(run)]
+    found = cached(pair, "outliers", lambda: [in_words(outlying(run, pair.host_of(run)), name) for name, run in shown])
+    for sentence in filter(None, found):
+        st.caption(sentence, help=OUTLIERS)
+
+
+def _lettered(pair: Pair) -> list[tuple[str, Run]]:
+    if pair.is_single:
+        return [("the run", pair.baseline)]
+    return [(letter(0), pair.baseline), (letter(pair.position), pair.candidate)]
+
+
+def largest_gap(pair: Pair) -> None:
+    """The largest idle gap of each run's steps, and between which ops it is."""
+    if not any(map(has_steps, pair.runs)):
+        return
+    st.subheader("Largest idle gap", anchor=False)
+    for (name, run), facts in zip(_lettered(pair), facts_of_sides(pair), strict=False):
+        if has_steps(run):
+            st.markdown(f"{'' if pair.is_single else f'**{name}** '}{gap_sentence(facts)}")
+
+
+def changes(pair: Pair) -> None:
+    """The ten ops with the largest changes; nothing for a run that is shown alone."""
+    if pair.is_single:
+        return
+    found = cached(pair, "movers", lambda: largest_changes(pair.diff(), n=ops.TOP))
+    if found.empty:
+        st.markdown("No op changed its self time.")
+        return
+    largest(pair, found, "self_time_us")
