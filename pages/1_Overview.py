@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfcompare import ui
-from tfcompare.ui.frame.pair import choose_pair, comparison_of
+from tfcompare.ui.frame.pair import choose_pair, comparison_of, has_steps
 from tfcompare.ui.pages import overview, overview_runs, overview_steps
 from tfcompare.ui.widgets.side_by_side import side_by_side
 
@@ -16,8 +16,9 @@ with ui.page("Overview", needs="pair") as view:
     left, right = side_by_side(2)
     with left:
         overview.why(pair)
-    with right:
+    with right if all(map(has_steps, pair.runs)) else left:
         overview.top_changes(pair)
+    with right:
         overview.advice(pair)
     overview_steps.step_times(pair)
     overview_steps.largest_gap(pair)

@@ -27,7 +27,7 @@ def test_every_step_of_both_runs_in_milliseconds():
 def test_steps_set_aside_are_hollow_and_say_so():
     trace = step_times([(SLOW, BEFORE)]).data[0]
     assert list(trace.marker.symbol) == ["circle-open", *["circle"] * 4, "circle-open"]
-    assert list(trace.customdata[0]) == ["10", "351 ms", "localhost", "<br>set aside"]
+    assert list(trace.customdata[0]) == ["10", "351 ms", "localhost", "<br>excluded"]
     assert trace.customdata[1][3] == ""
 
 

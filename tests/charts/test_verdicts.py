@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tfcompare.charts import style
-from tfcompare.charts.verdicts import SIGNS, colour_of, colours_of_change, step_time_intervals, text_of, word_of
+from tfcompare.charts.verdicts import SIGNS, Judged, colour_of, colours_of_change, text_of, verdict_intervals, word_of
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 
 FASTER = Verdict("faster", "20 steps", 0.5, 0.4, 0.6)
@@ -16,8 +16,8 @@ UNCLEAR = Verdict("unclear", "<b>20</b> steps", 1.05, 0.9, 1.2)
 
 
 def drawn(*verdicts: Verdict):
-    sides = [style.Side(f"run {i}", i, len(verdicts) + 1) for i in range(1, len(verdicts) + 1)]
-    return step_time_intervals(list(zip(sides, verdicts, strict=True)))
+    rows = [Judged(f"run {i}", verdict) for i, verdict in enumerate(verdicts, 1)]
+    return verdict_intervals(rows, "Confidence interval of the step time", "Step time, candidate ÷ baseline")
 
 
 def test_an_interval_is_drawn_from_end_to_end_with_the_ratio_between() -> None:

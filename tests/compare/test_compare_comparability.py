@@ -54,7 +54,7 @@ def test_hard_mismatches_come_first_with_both_sides() -> None:
     assert [(m.label, m.baseline, m.candidate, m.is_hard) for m in found] == [
         ("Device type", "CPU", "GPU", True),
         ("Batch size", "32", "64", True),
-        ("Steps that count", "5", "20", False),
+        ("Included steps", "5", "20", False),
     ]
     mirrored = mismatches(theirs, ours)
     assert [(m.label, m.candidate, m.baseline) for m in mirrored] == [(m.label, m.baseline, m.candidate) for m in found]
@@ -71,4 +71,4 @@ def test_a_device_that_did_not_tell_what_it_did() -> None:
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_a_run_is_comparable_with_itself(name: str) -> None:
     it = loaded_run(name)
-    assert [m.label for m in mismatches(it, it)] in ([], ["Steps that count"])
+    assert [m.label for m in mismatches(it, it)] in ([], ["Included steps"])

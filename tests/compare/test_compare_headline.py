@@ -89,7 +89,7 @@ def test_small_and_large_differences_keep_two_digits():
 
 def test_one_recording_beside_itself():
     comparison = compare(run("a", content="x"), run("b", content="x"))
-    assert comparison.headline() == "`b` is the same recording as `a`, byte for byte."
+    assert comparison.headline() == "`b` is the same capture as `a`, byte for byte."
 
 
 def test_without_step_markers_it_says_how_to_get_them():

@@ -94,7 +94,7 @@ def test_a_run_beside_itself_has_an_empty_waterfall_or_none(name: str) -> None:
         assert "no step markers" in found.sentence
         return
     assert found.waterfall.is_empty
-    assert "same recording" in found.sentence
+    assert "same capture" in found.sentence
     for part in STEP_PARTS:
         inside = within(comparison, run, part).waterfall
         assert inside is None or inside.is_empty

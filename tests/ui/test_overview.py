@@ -127,7 +127,7 @@ def test_a_run_against_itself_changes_nothing(page, tmp_path):
 
 def test_runs_without_steps_say_so_and_what_to_do(page):
     of_corpus(page, "jax_conv_legacy", "jax_conv_08")
-    assert any("jax.profiler.StepTraceAnnotation" in info.value for info in page.info)
+    assert any("jax.profiler.StepTraceAnnotation" in caption.value for caption in page.caption)
     assert "Step time" not in metrics(page)
     assert "Device op time per run" in metrics(page)
 
@@ -153,7 +153,7 @@ def test_two_recordings_of_one_program_are_not_called_different(page):
     said = " ".join(text.value for text in page.markdown)
     assert ":gray-badge[? inconclusive " in said
     assert "### Inconclusive: `B` vs `A`" in said
-    assert "captures of 20 steps per side" in said
+    assert "captures of 20 steps per side" in " ".join(caption.value for caption in page.caption)
     assert "The step time has no conclusive change, so the following may be chance. " in said
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tfcompare.charts.style import Scale
 
 SYMBOL = "star"
-NOTE = "star: outlying"
-HOVER = "<br>outlying: moved to the edge of the usual for the verdict"
+NOTE = "star: outlier"
+HOVER = "<br>outlier: moved to the edge of the usual range for the verdict"
 CUT_ABOVE_RATIO = 2.5
 """The axis is cut above the usual steps if the longest step is more than this many times the longest usual one."""
 BEYOND_NOTE = "▲ beyond the axis (double-click: all of it)"

@@ -1,8 +1,7 @@
-"""Charts of the parts of steps: the average step of both runs, and every step of one run."""
+"""Charts of the parts of steps: the average step and every step of one run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,15 +30,8 @@ PART_COLOURS = {
 }
 PART_PATTERNS = {"other_us": "/", "host_collectives_us": "+", "device_collectives_us": "x", "device_to_device_us": "."}
 
-ROLES = ("baseline", "candidate")
-MAX_LENGTH_RATIO = 4.0
-"""Average steps that differ by more than this ratio are drawn as shares; parts of the shorter would be invisible."""
-
 EXCLUDED_OPACITY = 0.35
-EXCLUDED_NOTE = "pale: first and last step, set aside"
-AVERAGE_BARS = 2
-"""An average step is as thick as this many bars, to fit the text of its parts."""
-
+EXCLUDED_NOTE = "pale: excluded (first and last step)"
 MIN_STEPS_SHOWN = 8
 """The axis has room for at least this many steps: otherwise a single bar would fill the chart."""
 
@@ -50,39 +42,29 @@ LEGEND_PIXELS = 32
 """Height of a one-row legend below the axis; stating it saves Plotly a second draw."""
 
 
-def average_steps(parts: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
-    """The average step of both sides, or of the baseline alone, as stacked parts.
+def step_breakdown(parts: pd.DataFrame, side: Side) -> go.Figure:
+    """The average step of one run as a bar for each of its parts, with its time and share.
 
-    `parts` is the result of `compare.attribution.part_means`; sides without steps and parts that no side has are
-    omitted. If the steps differ too much in length, they are drawn as shares.
+    `parts` is the result of `compare.attribution.part_means` with the run as baseline; parts without time are omitted.
     """
-    means = {role: parts[f"mean_us_{role}"].fillna(0.0) for role in ROLES}
-    present = [(role, side) for role, side in zip(ROLES, sides, strict=False) if means[role].sum() > 0]
-    whole = {role: float(means[role].sum()) for role, _ in present}
-    as_shares = bool(whole) and max(whole.values()) > MAX_LENGTH_RATIO * min(whole.values())
-    scale = style.time_scale(whole.values())
-    shown = parts[np.logical_or.reduce([means[role] > 0 for role in ROLES])]
-    result = style.figure(
-        "Average step by part" + (", as shares of each run's step" if as_shares else ""),
-        "mean over the steps that count, outlying ones in full; hover for the deviation",
-        height=style.rows_height(len(present), AVERAGE_BARS), legend_rows=0, barmode="stack", showlegend=True,
-        barcornerradius=0, uniformtext={"minsize": 10, "mode": "hide"},
+    shown = parts[parts["mean_us_baseline"] > 0]
+    times = shown["mean_us_baseline"].to_numpy(np.float64)
+    scale, whole = style.time_scale(times), float(times.sum())
+    texts = [f"{format_time_us(time)} ({format_percent(time / whole)})" for time in times]
+    result = style.figure(f"Average step by part: {format_time_us(whole)}", height=120, legend_rows=0, showlegend=False)
+    result.add_trace(
+        go.Bar(
+            orientation="h", x=times / scale.size, y=np.arange(len(shown)), text=texts, textposition="outside",
+            textfont={"size": 11}, constraintext="none", cliponaxis=False, textangle=0,
+            marker={"color": [PART_COLOURS[part] for part in shown["part"]]},
+            customdata=np.column_stack([shown["label"], texts, shown["std_us_baseline"].map(_deviation)]),
+            hovertemplate=f"<b>%{{customdata[0]}}</b><br>{style.safe(side.name)}<br>%{{customdata[1]}}%{{customdata[2]}}"
+            "<extra></extra>",
+        )
     )  # fmt: skip
-    (first, second), width = style.bar_offsets(AVERAGE_BARS)
-    y = np.arange(len(present)) + (first + second) / 2
-    for row in shown.index:
-        lengths = [means[role][row] / (whole[role] if as_shares else scale.size) for role, _ in present]
-        result.add_trace(_part_bars(parts.loc[row], present, whole).update(x=lengths, y=y, width=1.7 * width))
-    _legend_below(result, len(shown))
-    if as_shares:
-        result.update_xaxes(tickformat=".0%", range=[0, 1.0])
-    else:
-        result.update_xaxes(tickformat="~r", title_text=f"Time ({scale.unit})")
-    names = {
-        side.role: "" if len(sides) == 1 else f"{side.role} · {middle_ellipsis(side.name, 48)} · " for side in sides
-    }
-    labels = [f"{names[side.role]}{format_time_us(whole[role])}" for role, side in present]
-    style.name_rows(result, labels)
+    highest = float(times.max(initial=0.0)) / scale.size or 1.0
+    result.update_xaxes(title_text=f"Mean over the included steps ({scale.unit})", range=[0, 1.34 * highest])
+    style.label_rows(result, [str(label) for label in shown["label"]])
     return result
 
 
@@ -94,32 +76,6 @@ def _legend_below(result: go.Figure, entries: int) -> None:
         margin_b=room + LEGEND_PIXELS,
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
     )
-
-
-def _part_bars(part: pd.Series, present: Sequence[tuple[str, Side]], whole: dict[str, float]) -> go.Bar:
-    key = str(part["part"])
-    times = [format_time_us(part[f"mean_us_{role}"]) for role, _ in present]
-    return go.Bar(
-        name=part["label"],
-        orientation="h",
-        marker=_part_marker(key),
-        text=None if key in PART_PATTERNS else times,  # unreadable on hatching
-        textposition="inside",
-        insidetextanchor="middle",
-        textangle=0,
-        textfont={"color": "#FFFFFF"},
-        customdata=[
-            [
-                side.role, time, _deviation(part[f"std_us_{role}"]),
-                format_percent(part[f"mean_us_{role}"] / whole[role]),
-            ]
-            for (role, side), time in zip(present, times, strict=True)
-        ],
-        hovertemplate=(
-            f"<b>{part['label']}</b><br>%{{customdata[0]}}: %{{customdata[1]}}%{{customdata[2]}}"
-            "<br>%{customdata[3]} of the step<extra></extra>"
-        ),
-    )  # fmt: skip
 
 
 def _deviation(std_us: float) -> str:
@@ -169,7 +125,7 @@ def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
 
 
 def _step_hover(steps: pd.DataFrame, positions: NDArray[np.int64]) -> list[list[str]]:
-    status = np.where(steps["included"].astype(bool), "", "<br>set aside")
+    status = np.where(steps["included"].astype(bool), "", "<br>excluded")
     status = np.where(outliers.is_outlier(steps), outliers.HOVER, status)[positions]
     rows = steps.iloc[positions]
     texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), status)

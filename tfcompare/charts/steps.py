@@ -33,7 +33,7 @@ NAMES_PIXELS = 96
 MAX_BOX_POINTS = 200
 """Maximum number of points above a box; of more steps, a sample spread evenly over their ranks is drawn."""
 
-EXCLUDED_NOTE = "hollow: first and last step, set aside"
+EXCLUDED_NOTE = "hollow: excluded (first and last step)"
 
 
 Series = Sequence[tuple[Side, "pd.DataFrame"]]
@@ -109,7 +109,7 @@ def _step_trace(
     rows, outlying = frame.iloc[positions], outlying[positions]
     included = rows["included"].to_numpy(dtype=bool)
     symbols = np.where(included, side.symbol, f"{side.symbol}-open")
-    remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>set aside"))
+    remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>excluded"))
     return go.Scatter(
         name=side.label,
         x=positions + 1,

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import Side
 from tfcompare.compare.stats.verdict import (
     FASTER,
     SAME,
@@ -45,12 +44,6 @@ class Judged:
     name: str
     verdict: Verdict
     symbol: str = style.CANDIDATE_SYMBOLS[0]
-
-
-def step_time_intervals(verdicts: Sequence[tuple[Side, Verdict]]) -> go.Figure:
-    """Candidate ÷ baseline of each candidate's step time, as a point with confidence interval and verdict."""
-    rows = [Judged(side.name, verdict, side.symbol) for side, verdict in verdicts]
-    return verdict_intervals(rows, "Confidence interval of the step time", "Step time, candidate ÷ baseline")
 
 
 def verdict_intervals(rows: Sequence[Judged], title: str, axis: str) -> go.Figure:

@@ -97,4 +97,4 @@ def _few_steps(baseline: Run, candidate: Run) -> list[Mismatch]:
     if min(ours, theirs) >= FEWEST_STEPS:
         return []
     meaning = f"a verdict on a time takes {FEWEST_STEPS} steps on each side"
-    return [Mismatch("Steps that count", f"{ours:,}", f"{theirs:,}", meaning, False)]
+    return [Mismatch("Included steps", f"{ours:,}", f"{theirs:,}", meaning, False)]

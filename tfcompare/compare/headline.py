@@ -29,7 +29,7 @@ def step_time_headline(
     """
     ours, theirs = (f"`{' '.join(name.replace('`', chr(39)).split())}`" for name in names)
     if verdict == IDENTICAL:
-        return f"{theirs} is the same recording as {ours}, byte for byte."
+        return f"{theirs} is the same capture as {ours}, byte for byte."
     timed = zip((ours, theirs), infos, times_us, strict=True)
     without = {name: info for name, info, time in timed if not (has_steps(info) and time > 0)}
     if without:

@@ -63,7 +63,7 @@ def _why_not(primary: Run, run: Run, taken: Mapping[str, Run], called: Mapping[P
         return f"the two differ in {differences}"
     steps = run.info.steps_included if run.info.has_steps else 0
     if steps < FEWEST_STEPS:
-        return f"it has {steps} steps that count, and a verdict takes {FEWEST_STEPS} of each recording"
+        return f"it has {steps} included steps, and a verdict takes {FEWEST_STEPS} of each capture"
     return ""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,7 +77,7 @@ def outlying_of(steps: pd.DataFrame) -> Outlying:
 
 
 def in_words(found: Outlying, whose: str) -> str:
-    """`3 of 20 steps of … are outlying: …`, empty without any; `whose` names the run, in Markdown."""
+    """`3 of 20 steps of … are outliers: …`, empty without any; `whose` names the run, in Markdown."""
     if not found.steps:
         return ""
     one = len(found.steps) == 1
@@ -86,21 +85,8 @@ def in_words(found: Outlying, whose: str) -> str:
     named = ", ".join(map(str, found.steps[:MOST_NAMED])) + (f" and {more} more" if more > 0 else "")
     if found.positions != found.steps:  # charts count all steps from 1, whatever the profile numbers them
         named += f" (position{'' if one else 's'} {', '.join(map(str, found.positions[:MOST_NAMED]))})"
-    verb, steps = ("is", "step") if one else ("are", "steps")
-    return f"{len(found.steps)} of {found.counted} steps of {whose} {verb} outlying: {steps} {named}. {_why(found)}"
-
-
-def average_in_words(sides: Sequence[tuple[str, Outlying]]) -> str:
-    """A sentence on how mean steps, which include outliers in full, differ from typical ones; empty if they do not.
-
-    Each side is given with its display name.
-    """
-    told = [(whose, format_time_us(one.average_us), format_time_us(one.typical_us)) for whose, one in sides]
-    said = [f"{average} against {typical_step} in the {whose}" for whose, average, typical_step in told
-            if average != typical_step]  # fmt: skip
-    if not said:
-        return ""
-    return f"The average step counts outlying steps in full, the typical step does not: {' and '.join(said)}."
+    what, steps = ("is an outlier", "step") if one else ("are outliers", "steps")
+    return f"{len(found.steps)} of {found.counted} steps of {whose} {what}: {steps} {named}. {_why(found)}"
 
 
 def _why(found: Outlying) -> str:

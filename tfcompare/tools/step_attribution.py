@@ -73,10 +73,10 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     if why := _why_none(comparison.baseline, candidate):
         return Attribution(hosts, parts, None, why)
     if not has_both(parts):
-        return Attribution(hosts, parts, None, "No waterfall: a run has no step that counts.")
+        return Attribution(hosts, parts, None, "No breakdown: a run has no included step.")
     waterfall = step_waterfall(parts)
     if comparison.baseline.content_id == candidate.content_id:
-        same = "Both runs are the same recording: no part of the step differs."
+        same = "Both runs are the same capture: no part of the step differs."
         return Attribution(hosts, parts, waterfall, same, of_hosts)
     return Attribution(hosts, parts, waterfall, caution(comparison, candidate) + step_sentence(parts), of_hosts)
 
@@ -167,6 +167,6 @@ def _why_none(*runs: Run) -> str:
         return ""
     call = step_marker_call(run.info for run in runs)
     return (
-        f"No waterfall: {' and '.join(without)} {'has' if len(without) == 1 else 'have'} no step markers, so there is "
-        f"no step time to take apart. Record again with each step inside `{call}`."
+        f"No breakdown: {' and '.join(without)} {'has' if len(without) == 1 else 'have'} no step markers, so there is "
+        f"no step time to break down. Record again with each step inside `{call}`."
     )

@@ -36,7 +36,7 @@ FEWEST_REPLICATES = 5
 POWER = 0.8
 
 TYPICAL_STEP = (
-    "The typical step: the mean of the steps that count, outlying ones moved to the edge of the usual (2.5 robust "
+    "Typical step: the mean of the included steps, with outliers moved to the edge of the usual range (2.5 robust "
     "standard deviations from the median). The verdict and its interval are on the same figure."
 )
 """The definition of the typical step, as shown on pages."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from functools import partial
 from typing import Any, Literal
 
@@ -10,19 +11,19 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts.attribution import step_waterfall
-from tfcompare.charts.step_parts import average_steps
+from tfcompare.charts.step_parts import step_breakdown
 from tfcompare.charts.style import shorten_distinct
 from tfcompare.charts.verdicts import SIGNS, colours_of_change, text_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.estimates import TYPICAL_STEP
-from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNTESTED, Verdict
+from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNCLEAR, UNTESTED, Verdict
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice import Advice, Evidence, Facts, Findings, advise_on, facts_of, with_repeats
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.ui.frame.pair import Pair
+from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.pages.op_stats import row_key
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.caveats import letter
@@ -51,19 +52,37 @@ def verdict(pair: Pair) -> None:
     if pair.is_single:
         _typical_step(pair)
         return
+    if not all(map(has_steps, pair.runs)):
+        _no_steps(pair)
+        return
     found = pair.comparison.verdict[pair.candidate.id]
-    names = letter(0), letter(pair.position)
-    sentence = pair.comparison.headline(pair.candidate.id, names)
+    headline = pair.comparison.headline(pair.candidate.id, (letter(0), letter(pair.position)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(_badge(found), color=_BADGES.get(found.word, "gray"))
-        st.markdown(f"### {sentence}", help=TYPICAL_STEP, width="stretch")
-    basis = [
-        f"{as_markdown(found.reason)}." if found.word != UNTESTED else "",
-        pair.comparison.doubt(pair.candidate.id),
-    ]
+        st.markdown(f"### {first_sentence(headline)}", help=TYPICAL_STEP, width="stretch")
+    basis = f"{as_markdown(found.reason)}." if found.word != UNTESTED else pair.comparison.doubt(pair.candidate.id)
+    needed = found.sensitivity.how_to_detect() if found.sensitivity and found.word == UNCLEAR else ""
     caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
-    text = " ".join(filter(None, [*basis, caveat, *_outside_of_steps(pair)]))
+    text = " ".join(filter(None, [basis, needed, caveat, *_outside_of_steps(pair)]))
     st.caption(text, help=None if found.sensitivity is None else found.sensitivity.details())
+
+
+def _no_steps(pair: Pair) -> None:
+    """Which runs have no steps, and how to get them."""
+    missing = {letter(i and pair.position): run for i, (_, run) in enumerate(pair.shown) if not has_steps(run)}
+    where = "" if pair.is_single else f" in {' and '.join(missing)}"
+    consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
+    st.markdown(f"### No step markers{where}, so {consequence}")
+    st.caption(
+        f"Record again with each step inside `{step_marker_call(run.info for run in missing.values())}`, or choose the "
+        "host event that begins each step under “Steps begin with” in the sidebar."
+    )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of some Markdown; a full stop within backticks does not end a sentence."""
+    found = re.match(r"(?:`[^`]*`|[^`])*?\.(?=\s|$)", text)
+    return found[0] if found else text
 
 
 def _badge(found: Verdict) -> str:
@@ -75,11 +94,7 @@ def _typical_step(pair: Pair) -> None:
     """The step time of a run that is shown alone."""
     run, time_us = pair.baseline, pair.comparison.typical_step_us(pair.baseline)
     if math.isnan(time_us):
-        st.markdown("### No step markers, so there is no step time")
-        st.caption(
-            f"Record again with each step inside `{step_marker_call([run.info])}`, or choose the host event that "
-            "begins each step under “Steps begin with” in the sidebar."
-        )
+        _no_steps(pair)
         return
     st.markdown(f"### {format_time_us(time_us)} per step", help=TYPICAL_STEP)
     counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
@@ -117,13 +132,12 @@ def _attribution(key: tuple[Any, ...], _pair: Pair) -> step_attribution.Attribut
 
 def why(pair: Pair) -> None:
     """What made the average step longer or shorter, by part; of a run alone, what its step consists of."""
+    if not all(map(has_steps, pair.runs)):
+        return
     found = attribution(pair)
     if pair.is_single:
         st.subheader("Where the time goes", anchor=False)
-        if pair.baseline.info.has_steps:
-            draw(pair, "average_step", lambda: average_steps(found.parts, pair.sides[:1]))
-        else:
-            st.info("Without steps, see the ops on the right.")
+        draw(pair, "average_step", lambda: step_breakdown(found.parts, pair.sides[0]))
         return
     st.subheader("Why", anchor=False, help=" ".join(filter(None, [found.host_sentence, _MEAN])))
     st.markdown(found.sentence)
@@ -163,7 +177,7 @@ def _change_title(pair: Pair, row: pd.Series, name: str) -> str:
     sign = SIGNS.get(word, "")
     colour = _BADGES.get(word, "gray")
     status = "" if row["status"] == "matched" else f" ({row['status']})"
-    return f":{colour}[**{sign} {change}**] {as_markdown(name)}{status}"
+    return f":{colour}[**{f'{sign} {change}'.strip()}**] {as_markdown(name)}{status}"
 
 
 def _change(pair: Pair, row: pd.Series) -> None:

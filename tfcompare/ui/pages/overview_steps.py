@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import ops, steps
+from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.compare.aggregate import largest_changes
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.run import Run
+from tfcompare.tools import step_attribution
 from tfcompare.tools.outliers import in_words, outlying
 from tfcompare.tools.overview import gap_sentence
 from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
@@ -16,6 +19,9 @@ from tfcompare.ui.pages.overview import facts_of_sides
 from tfcompare.ui.widgets.caveats import letter, runs_of
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.side_by_side import side_by_side
+
+VIEWS = ("step time", "by part", "distribution")
 
 DRAWN = 4
 """The number of candidates that can be distinguished in one chart."""
@@ -30,16 +36,32 @@ def step_times(pair: Pair) -> None:
     """Every step of all runs on one axis, and its outliers."""
     runs = runs_of(pair.comparison)
     if not any(has_steps(run) for run in runs):
-        st.info(
-            f"No step markers. Record again with each step inside `{step_marker_call([pair.baseline.info])}`, or "
-            "choose the host event that begins each step under “Steps begin with” in the sidebar."
-        )
         return
+    view = st.segmented_control(
+        "Steps", VIEWS, default=VIEWS[0], required=True, key="steps_view", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
     frames = cached(pair, "steps", lambda: [_drawn(pair, run, position) for position, run in enumerate(runs)])
-    draw(pair, "step_times", lambda: steps.step_times(list(zip(sides(pair.comparison), frames, strict=True))))
-    if len(runs) > DRAWN + 1:
+    series = list(zip(sides(pair.comparison), frames, strict=True))
+    if view == "by part":
+        _by_part(pair)
+    elif view == "distribution":
+        draw(pair, "step_distribution", lambda: steps.step_distribution(series))
+    else:
+        draw(pair, "step_times", lambda: steps.step_times(series))
+    if len(runs) > DRAWN + 1 and view != "by part":
         st.caption(f"The baseline, the first {DRAWN} candidates and the one shown in detail are drawn.")
     _outliers(pair)
+
+
+def _by_part(pair: Pair) -> None:
+    """Every step of each run by its parts, on one scale."""
+    frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
+    shown = [(side, frame) for (side, run), frame in zip(pair.shown, frames, strict=False) if has_steps(run)]
+    places = side_by_side(len(shown))
+    for place, (side, frame) in zip(places, shown, strict=True):
+        with place:
+            draw(pair, f"step_parts_{side.position > 0}", partial(parts_of_steps, side, frame))
 
 
 def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
