@@ -4,6 +4,7 @@
 #   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
 #   make test                         formatting, lint, types, layers, tests: all that a reviewer would run
 #   make test-fast                    the tests of the numeric core alone: no app, no browser, no servers
+#   make screenshots                  every page in Chromium, in build/screenshots/index.html, for reviewers
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,7 +16,7 @@ WORKERS ?= 2
 SOURCES := app.py pages tfcompare tests benchmarks sample_logs
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-fast check lint format bench clean
+.PHONY: run test test-fast check lint format bench screenshots clean
 
 run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
@@ -37,6 +38,9 @@ lint: .venv/test.stamp
 format: .venv/test.stamp
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
+
+screenshots: .venv/test.stamp
+	$(BIN)/python -m tests.screenshots
 
 bench: .venv/test.stamp
 	$(BIN)/python -m benchmarks

@@ -332,7 +332,7 @@ def _remarks(hosts: list[HostFrames]) -> list[str]:
     for h in hosts:
         by_digest.setdefault(h.digest, []).append(h.host)
     out += [
-        f"the files of hosts {' and '.join(same)} are identical: one recording is counted {len(same)} times"
+        f"the files of hosts {' and '.join(same)} are identical: one capture is counted {len(same)} times"
         for same in by_digest.values()
         if len(same) > 1
     ]

@@ -68,5 +68,5 @@ def test_it_can_become_the_baseline_or_be_stopped(page: Page, url: str, workers:
     expect(main.get_by_text(f"Recording {workers[0]}: ")).to_be_visible()
     expect(main.get_by_role("button", name="Record", exact=True)).to_be_disabled()
     main.get_by_role("button", name="Stop", exact=True).click()
-    expect(main.get_by_text("the recording was stopped, and nothing was kept")).to_be_visible()
+    expect(main.get_by_text("the capture was stopped, and nothing was saved")).to_be_visible()
     settled(page)

@@ -113,7 +113,9 @@ def test_what_is_no_repeat_is_told_and_left_out(tfcompare, tmp_path: Path) -> No
     assert "from 20 and 40 steps" in out
     assert len(told) == 4
     assert "note: left out: " in err
-    assert "copy is not counted as a repeat of filters_16_8: it is a copy of filters_16_8, so it adds nothing." in err
+    assert (
+        "copy is not counted as a replicate of filters_16_8: it is a copy of filters_16_8, so it adds nothing." in err
+    )
     assert "the two differ in device type (CPU and GPU)" in err
     assert "it is compared, or counted, already." in err
 

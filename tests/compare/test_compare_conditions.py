@@ -351,7 +351,7 @@ def test_a_host_stands_beside_its_counterpart():
     after.frames["steps"], after.host_names = after.frames["steps"].assign(host="other"), ("other",)
     findings = check(before, after, [parse_condition("step_time>+5%")], host="worker")
     assert findings.found[0].outcome == "failed"
-    assert findings.notes == ("host worker of the baseline stands beside host other of the candidate",)
+    assert findings.notes == ("host worker of the baseline is compared with host other of the candidate",)
     with pytest.raises(Unknown, match="unknown host of before 'nobody'"):
         check(before, after, [], host="nobody")
 

@@ -167,7 +167,7 @@ def test_one_host_beside_its_counterpart():
     diff = comparison.table("op_stats")
     time = "self_time_us_per_step"
     assert text(diff, ["host", f"{time}_baseline", f"{time}_candidate", "status"]) == ["h-1 2.0 2.0 matched"]
-    assert comparison.notes == ("Host h-1 of the baseline stands beside host k-1 of after.",)
+    assert comparison.notes == ("Host h-1 of the baseline is compared with host k-1 of after.",)
     with pytest.raises(Unknown, match="unknown host of before 'k-1'; must be one of: 'h-1', 'h-2'"):
         compare(before, after, host="k-1")
     assert compare(before, run("after", hosts=("k-1",)), host="h-1").notes == comparison.notes

@@ -101,7 +101,7 @@ def test_rows_of_one_name_pair_on_their_own_side_and_by_type() -> None:
 def test_a_choice_of_names_that_are_not_there_is_told_and_ignored() -> None:
     comparison = compare(BEFORE, AFTER, manual_pairs={"after": [pair("attend", "nowhere"), pair("mix", "blend")]})
     assert comparison.manual_pairs["after"] == (pair("mix", "blend"),)
-    assert comparison.notes == ("One choice made by hand cannot hold here: there is no “nowhere” in after.",)
+    assert comparison.notes == ("One choice made manually cannot be applied here: there is no “nowhere” in after.",)
     assert beside(comparison.table("op_stats"))["attend | attend"] == "exact"
 
 

@@ -67,9 +67,9 @@ def test_a_copy_adds_nothing_wherever_it_lies() -> None:
     found = vetted([before, after], {"before": copies})
     assert found.repeats == {"before": (more,)}
     assert found.refused == (
-        "copy_of_before is not counted as a repeat of before: it is a copy of before, so it adds nothing.",
-        "copy_of_after is not counted as a repeat of before: it is a copy of after, so it adds nothing.",
-        "copy_of_more is not counted as a repeat of before: it is a copy of more, so it adds nothing.",
+        "copy_of_before is not counted as a replicate of before: it is a copy of before, so it adds nothing.",
+        "copy_of_after is not counted as a replicate of before: it is a copy of after, so it adds nothing.",
+        "copy_of_more is not counted as a replicate of before: it is a copy of more, so it adds nothing.",
     )
 
 
@@ -78,8 +78,8 @@ def test_what_was_recorded_otherwise_is_no_repeat() -> None:
     found = vetted([recording("before"), recording("after")], {"after": [gpu, short]})
     assert found.repeats == {}
     assert found.refused == (
-        "gpu is not counted as a repeat of after: the two differ in device type (CPU and GPU).",
-        "short is not counted as a repeat of after: it has 5 steps that count, and a verdict takes 9 of each "
+        "gpu is not counted as a replicate of after: the two differ in device type (CPU and GPU).",
+        "short is not counted as a replicate of after: it has 5 steps that count, and a verdict takes 9 of each "
         "recording.",
     )
 
@@ -88,12 +88,12 @@ def test_a_recording_counts_for_one_side_only() -> None:
     more = recording("more")
     found = vetted([recording("before"), recording("after")], {"before": [more], "after": [more]})
     assert found.repeats == {"before": (more,)}
-    assert found.refused == ("more is not counted as a repeat of after: it is compared, or counted, already.",)
+    assert found.refused == ("more is not counted as a replicate of after: it is compared, or counted, already.",)
 
 
 def test_runs_of_one_name_are_told_apart_by_their_paths() -> None:
     found = vetted([recording("a/x"), recording("after")], {"a/x": [recording("b/x", device_type="GPU")]})
-    assert found.refused[0].startswith("/logs/b/x is not counted as a repeat of /logs/a/x: ")
+    assert found.refused[0].startswith("/logs/b/x is not counted as a replicate of /logs/a/x: ")
 
 
 # --- step time

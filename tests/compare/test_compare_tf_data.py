@@ -121,7 +121,7 @@ def test_a_bottleneck_that_moved_to_the_other_branch_moved(runs: dict[str, Run])
             "The candidate is input bound, with Map the bottleneck; the baseline is not. Mean call: 1.30 ms, baseline "
             "30.0 µs.",
         ),
-        ("plain", "plain", "Both are the same recording: the mean call took 4.30 ms, with Map the bottleneck."),
+        ("plain", "plain", "Both are the same capture: the mean call took 4.30 ms, with Map the bottleneck."),
         (
             "plain",
             "none",
@@ -130,7 +130,7 @@ def test_a_bottleneck_that_moved_to_the_other_branch_moved(runs: dict[str, Run])
         ),
         ("none", "none", "Neither profile holds calls of tf.data."),
         ("plain", "reading", "Bottleneck: TFRecord, baseline Map. Mean call: 4.30 ms, baseline 4.30 ms."),
-        ("quick", "quick", "Both are the same recording: the mean call took 30.0 µs."),
+        ("quick", "quick", "Both are the same capture: the mean call took 30.0 µs."),
     ],
 )
 def test_the_change_in_a_sentence(runs: dict[str, Run], baseline: str, candidate: str, said: str) -> None:

@@ -79,7 +79,7 @@ def test_a_folder_that_others_can_write_to_is_neither_read_nor_written(
     opened(other)
     assert sorted(store.rglob("*")) == before
     (message,) = here().messages
-    assert message.startswith(f"{store}: what is read cannot be kept there (other users can write to it), so")
+    assert message.startswith(f"{store}: tables cannot be cached there (other users can write to it), so")
     cached_frames._frame_cache_in.cache_clear()
 
 
@@ -222,7 +222,7 @@ def test_a_damaged_pack_is_told_and_made_again(store: Path, profile: Path, read_
     pd.testing.assert_frame_equal(opened(profile).table("op_stats"), first.table("op_stats"))
     assert len(read_anew) == 2
     (message,) = here().messages
-    assert message == (f"{pack}: what was kept of {profile} is damaged; the profile is read anew, and kept again")
+    assert message == (f"{pack}: the cache of {profile} is damaged; the profile is read anew, and kept again")
     opened(profile)
     assert len(read_anew) == 2
 
@@ -258,7 +258,7 @@ def test_where_nothing_can_be_kept_the_app_says_so_and_works(
     assert opened(profile).info.step_count > 0
     (message,) = here().messages
     assert message == (
-        f"{no_folder}/store: what is read cannot be kept there (Not a directory), so it is read anew each time; make "
+        f"{no_folder}/store: tables cannot be cached there (Not a directory), so it is read anew each time; make "
         "room, or name another folder in TFCOMPARE_STORE"
     )
 

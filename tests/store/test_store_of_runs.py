@@ -346,7 +346,7 @@ def test_what_is_no_store_is_told(tmp_path: Path) -> None:
 
 
 def test_stores_that_cannot_be_had_are_told_in_a_sentence(logs: Path) -> None:
-    with pytest.raises(TfcompareError, match="a store is not kept behind https://"):
+    with pytest.raises(TfcompareError, match="a store is not supported behind https://"):
         put([logs], "https://example.com/store")
 
 

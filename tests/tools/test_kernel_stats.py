@@ -32,7 +32,7 @@ def test_the_figures_are_sums_per_step_and_shares_of_them():
     assert found["Time in eligible ops"] == (0.7, pytest.approx(2 / 3))
     assert found["Copy time per step"] == (20.0, 10.0)
     assert found["Bytes copied per step"] == (2000.0, 2000.0)
-    assert found["Time matched"][1] == pytest.approx((150 + 400) / 1300)
+    assert found["Matched time"][1] == pytest.approx((150 + 400) / 1300)
 
 
 def test_memory_sets_are_no_copies_and_an_untold_size_is_unknown():

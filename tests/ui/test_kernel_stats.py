@@ -158,7 +158,7 @@ def test_a_copy_of_a_run_shows_no_difference(page, tmp_path):
     page.query_params |= {"baseline": found["one"], "candidate": found["two"], "all_columns": "true"}
     with settings.override(Settings(places=(tmp_path / "logs",))):
         frame = table(shown(page))
-    assert "Both are the same recording" in texts(page)
+    assert "Both are the same capture" in texts(page)
     assert "Nothing among these rows changed its kernel time." in texts(page)
     assert (frame[f"{TIME}_delta"] == 0).all()
     assert set(frame["verdict"]) == {"same"}

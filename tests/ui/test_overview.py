@@ -135,7 +135,7 @@ def test_runs_without_steps_say_so_and_what_to_do(page):
 def test_what_makes_runs_hard_to_compare_is_a_caveat(page):
     of_corpus(page, "tf_gpu", "tf_cpu_base")
     (caveats,) = [element.value.replace("\\", "") for element in page.markdown if element.value.startswith("- ")]
-    assert "one recording is counted 2 times" in caveats
+    assert "one capture is counted 2 times" in caveats
     assert caveats.startswith("- **Device type**: GPU vs CPU; another kind of device")
 
 

@@ -139,8 +139,8 @@ def test_what_cannot_be_a_repeat_is_told_and_left_out(page: AppTest) -> None:
     assert "(+1 replicate)" in chips(page)
     assert page.query_params["repeat"] == f"1:{AGAIN}"
     assert "There is no run `gone` here" in said(page)
-    assert "is not counted as a repeat: it is compared itself." in said(page)
-    assert "is not counted as a repeat: there is no run '9' among those compared." in said(page)
+    assert "is not counted as a replicate: it is compared itself." in said(page)
+    assert "is not counted as a replicate: there is no run '9' among those compared." in said(page)
 
 
 def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(page: AppTest, tmp_path: Path) -> None:
@@ -162,9 +162,10 @@ def test_another_device_a_copy_and_a_damaged_file_are_told_in_a_sentence_each(pa
     assert "from 20 and 40 steps" in reason(page)
     assert said(page).count("not a readable profile") == 1
     assert (
-        said(page).count("is not counted as a repeat of filters_16_8: the two differ in device type (CPU and GPU)") == 1
+        said(page).count("is not counted as a replicate of filters_16_8: the two differ in device type (CPU and GPU)")
+        == 1
     )
-    assert said(page).count("copy is not counted as a repeat of filters_16_8: it is a copy of filters_16_8") == 1
+    assert said(page).count("copy is not counted as a replicate of filters_16_8: it is a copy of filters_16_8") == 1
 
 
 @pytest.mark.usefixtures("page")

@@ -97,7 +97,7 @@ def test_the_mean_call_has_its_interval_its_word_and_what_that_rests_on(page: Ap
 
 def test_a_run_beside_itself_needs_no_interval(page: AppTest, tmp_path: Path) -> None:
     beside_itself(page, tmp_path, "filters_16_8")
-    assert "Both are the same recording" in page.markdown[0].value
+    assert "Both are the same capture" in page.markdown[0].value
     assert not [spec for spec in specs(page) if SURE in spec]
 
 

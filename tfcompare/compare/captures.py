@@ -122,7 +122,7 @@ def counterparts_of_host(
             raise Unknown(f"host of {run.id}", host, sorted(run.host_names))
         hosts[run.id] = counterparts[host]
         if counterparts[host] != host:
-            notes.append(f"Host {host} of the baseline stands beside host {counterparts[host]} of {run.name}.")
+            notes.append(f"Host {host} of the baseline is compared with host {counterparts[host]} of {run.name}.")
     return hosts, notes
 
 

@@ -86,9 +86,12 @@ _FACTS = (
     _Fact("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
     _Fact("Batch size", lambda r: _count(batch_size(r)), "a step handles more examples on one side", True),
     _Fact(
-        "How steps were found", lambda r: r.info.step_source, "where a step begins and ends is told in other ways", True
+        "How steps were found",
+        lambda r: r.info.step_source,
+        "the runs mark the start and end of a step differently",
+        True,
     ),
-    _Fact("Device ops", _device_ops, "of one run the profile does not tell what its device did", False),
+    _Fact("Device ops", _device_ops, "one profile has no device ops", False),
 )
 
 

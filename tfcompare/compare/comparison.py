@@ -178,7 +178,7 @@ class Comparison:
         """
         headline_metric = schema.table(table).headline
         if headline_metric is None:
-            raise TfcompareError(f"the table {table!r} has no headline metric, so no share of it can be told")
+            raise TfcompareError(f"the table {table!r} has no headline metric, so it has no matched share")
         metric = metric_name(schema.table(table).column(headline_metric), self.per)
         return coverage_of.coverage(self.table(table), metric, [run.id for run in self.candidates])
 

@@ -186,7 +186,7 @@ def check(
     windows = [window_of(run, on_host) for run, on_host in ((baseline, host), (candidate, theirs))]
     notes.append(in_words(*windows, has_changed=False))
     if theirs != host:
-        notes.append(f"host {host} of the baseline stands beside host {theirs} of the candidate")
+        notes.append(f"host {host} of the baseline is compared with host {theirs} of the candidate")
     return Findings(tuple(found), tuple(note for note in notes if note))
 
 

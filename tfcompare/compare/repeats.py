@@ -46,7 +46,7 @@ def vetted(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> Vet
     for primary in compared:
         for run in repeats.get(primary.id, ()):
             if why := _why_not(primary, run, taken, called):
-                refused.append(f"{called[run.path]} is not counted as a repeat of {called[primary.path]}: {why}.")
+                refused.append(f"{called[run.path]} is not counted as a replicate of {called[primary.path]}: {why}.")
                 continue
             taken[run.content_id] = run
             accepted[primary.id] = (*accepted.get(primary.id, ()), run)

@@ -77,7 +77,7 @@ class Cluster(Pool):
         self._client.close()
 
     def _gone(self) -> TfcompareError:
-        return TfcompareError(f"{self._address}: the scheduler went away; what was done is kept, so run this again")
+        return TfcompareError(f"{self._address}: the scheduler went away; finished runs are stored, so run this again")
 
     def _count(self) -> int:
         """The number of tasks that the workers run at once."""

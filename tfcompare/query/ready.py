@@ -46,7 +46,7 @@ READY = (
         ORDER BY change_points DESC
         LIMIT 30
         """,
-        "No op was recorded, or there is no candidate to hold against the baseline.",
+        "No op was recorded, or there is no candidate to compare with the baseline.",
         is_of_two=True,
     ),
     _ready(

@@ -31,7 +31,7 @@ RUNS = Table(
         RUN,
         text("name", "Name", "The run's name as pages show it."),
         text("role", "Role", f"`{BASELINE}`, `{CANDIDATE}` or `{REPEAT}`: what the run is in the comparison."),
-        level("position", "", "Position", "0 for the baseline, from 1 on for candidates, then repeats.", "int64"),
+        level("position", "", "Position", "0 for the baseline, from 1 for candidates, then replicates.", "int64"),
     ),
 )
 

@@ -61,7 +61,7 @@ TF_DATA_PIPELINES = Table(
         ),
         Column("feeds_device", "bool", "flag", "", "Feeds a device", "Whether it takes elements to a device."),
         level(
-            "executions_kept", "", "Executions kept", "How many of the calls, the slowest, are in `tf_data`.", "int64"
+            "executions_kept", "", "Executions stored", "How many of the calls, the slowest, are in `tf_data`.", "int64"
         ),
     ),
     headline="mean_latency_us",
@@ -116,7 +116,7 @@ TF_DATA = Table(
         text("dataset", "Dataset", "The iterator's dataset in the program, e.g. `MapDataset:3`."),
         text("shapes", "Shapes", "Shapes of the elements' components."),
         text("types", "Types", "Types of the elements' components."),
-        text("settings", "Settings", "What else the profile tells of how the transformation was set up."),
+        text("settings", "Settings", "Other settings of the transformation."),
     ),
     headline="self_time_us",
 )

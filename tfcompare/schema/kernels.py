@@ -14,7 +14,7 @@ KERNEL_STATS = Table(
         key(
             "registers_per_thread",
             "Registers",
-            "Registers that a thread takes; missing where the profile does not tell.",
+            "Registers that a thread takes; missing where the profile does not say.",
             "Int64",
         ),
         Column(
@@ -23,7 +23,7 @@ KERNEL_STATS = Table(
             "key",
             "bytes",
             "Shared memory",
-            "Shared memory of a block, static and dynamic; missing where the profile does not tell.",
+            "Shared memory of a block, static and dynamic; missing where the profile does not say.",
         ),
         total("occurrences", "", "Occurrences", "How often the kernel ran.", "int64"),
         total("total_duration_us", "µs", "Total time", "Time of all runs of the kernel."),
@@ -83,7 +83,7 @@ COPIES = Table(
             f"`{MEMORY_SET}` or `{OTHER_COPY}`, as the profiler names it.",
         ),
         total("occurrences", "", "Occurrences", "How many copies were made.", "int64"),
-        total("size_bytes", "bytes", "Size", "Bytes copied; missing where a copy does not tell its size.", "Int64"),
+        total("size_bytes", "bytes", "Size", "Bytes copied; missing where the size of a copy is unknown.", "Int64"),
         total("duration_us", "µs", "Time", "Time of all copies; copies at the same time count each in full."),
         level(
             "bandwidth_bytes_per_s",

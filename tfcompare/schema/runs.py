@@ -32,7 +32,7 @@ _PARTS = (
 _PRECISIONS = (
     level(
         "device_compute_16_bit_us", "µs", "Device compute, 16-bit",
-        "The part of device compute with numbers of 16 bits or fewer; missing where the profile tells no width.",
+        "The part of device compute with numbers of 16 bits or fewer; missing where the width is unknown.",
     ),
     level(
         "device_compute_32_bit_us", "µs", "Device compute, 32-bit",
@@ -56,7 +56,7 @@ RUN_INFO = Table(
         text("host_names", "Host names", "The hosts' names, separated by commas."),
         text("framework", "Framework", "What recorded the profile, judged by its events: TensorFlow, JAX or empty."),
         text("device_type", "Device type", "`CPU`, `GPU` or `TPU`: where the run computed."),
-        text("device_name", "Device", "The device's model as far as the profile tells it."),
+        text("device_name", "Device", "The device's model if the profile names it."),
         level(
             "device_count", "", "Devices", "Devices (GPUs, TPU cores) with recorded events, over all hosts.", "int64"
         ),
@@ -66,7 +66,7 @@ RUN_INFO = Table(
         ),
         level("duration_ms", "ms", "Profile length", "From the first event to the end of the last."),
         level("step_count", "", "Steps", "Steps found; of several hosts, the most.", "int64"),
-        level("steps_included", "", "Steps counted", "Steps that the figures rest on.", "int64"),
+        level("steps_included", "", "Steps counted", "Steps that are included in the figures.", "int64"),
         text("step_source", "Steps from", "What marked the steps; `whole profile` when nothing did."),
         level("step_time_ms_median", "ms", "Step time (median)", "Median over the included steps of the slowest host."),
         level("step_time_ms_mean", "ms", "Step time (mean)", "Mean over the included steps of the slowest host."),

@@ -153,7 +153,7 @@ class FrameCache:
         except (OSError, TfcompareError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             self._report(
-                f"{text_of(str(self.files.folder))}: what is read cannot be kept there ({why}), so "
+                f"{text_of(str(self.files.folder))}: tables cannot be cached there ({why}), so "
                 "it is read anew each time; make room, or name another folder in TFCOMPARE_STORE"
             )
             return False
@@ -170,7 +170,7 @@ class FrameCache:
         except Damaged:
             self.files.remove(name)
             self._report(
-                f"{text_of(str(self.files.folder / name))}: what was kept of {text_of(str(file.where))} is damaged; "
+                f"{text_of(str(self.files.folder / name))}: the cache of {text_of(str(file.where))} is damaged; "
                 "the profile is read anew, and kept again"
             )
         except (OSError, TfcompareError) as error:

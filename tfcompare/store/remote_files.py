@@ -38,7 +38,9 @@ class RemoteFiles:
 
     def __post_init__(self) -> None:
         if self.place.path.protocol in WEB:
-            raise NoSuchPlace(f"{self.place.path}: a store is not kept behind {self.place.path.protocol}://; use s3://")
+            raise NoSuchPlace(
+                f"{self.place.path}: a store is not supported behind {self.place.path.protocol}://; use s3://"
+            )
 
     def __str__(self) -> str:
         return str(self.place.path)

@@ -41,8 +41,8 @@ def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
                   "Time of all kernels added up, over all streams; those that ran at once count in full."),
         KeyFigure(f"Kernel launches per {per}", "", *count, "lower", "How many kernels ran, on all devices."),
         KeyFigure("Average kernel", "µs", average[0], average[1], "neither", "Kernel time ÷ launches."),
-        KeyFigure("Time matched", "share", math.nan, _ratio(matched, sum(_without_nan(time))), "neither",
-                  "Share of both runs' kernel time in kernels that stand beside their counterpart in the other run."),
+        KeyFigure("Matched time", "share", math.nan, _ratio(matched, sum(_without_nan(time))), "neither",
+                  "Share of both runs' kernel time in kernels that have a counterpart in the other run."),
         KeyFigure("Time on tensor cores", "share", *used, "neither",
                   "Share of the kernel time in kernels using tensor cores (AMD: matrix cores), judged by their names."),
         KeyFigure("Time in eligible ops", "share", *eligible, "neither",
@@ -62,7 +62,7 @@ def _copy_figures(copies: pd.DataFrame, per: str) -> list[KeyFigure]:
         KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
                   "Time of all copies added up, over all devices; copies by kernels count as kernels."),
         KeyFigure(f"Bytes copied per {per}", "bytes", *size, "lower",
-                  "Bytes of all copies; missing where a copy does not tell its size."),
+                  "Bytes of all copies; missing where the size of a copy is unknown."),
     ]  # fmt: skip
 
 

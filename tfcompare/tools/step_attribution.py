@@ -133,7 +133,7 @@ def within(comparison: Comparison, candidate: Run, part: str) -> Within:
         _launch_moves(ours, theirs) if part == "kernel_launch_us" else op_moves(pairs, ours.ops(part), theirs.ops(part))
     )
     if moves is None or moves.empty:
-        return Within(part, None, f"The profiles do not tell what {PART_WORDS[part]} is made of.")
+        return Within(part, None, f"The profiles do not show what {PART_WORDS[part]} consists of.")
     waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
     sentence = caution(comparison, candidate) + part_sentence(part, waterfall, moves)
     if part == "input_us":

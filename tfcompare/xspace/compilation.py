@@ -53,7 +53,7 @@ def survives_full_disk(function: F) -> F:
 
 def why_uncached() -> str:
     """Why compiled functions are not cached although there is a folder for them, as a sentence; else empty."""
-    return "; ".join(f"{folder}: compiled code is not kept there, since {why}" for folder, why in _refused.items())
+    return "; ".join(f"{folder}: compiled code is not cached there, since {why}" for folder, why in _refused.items())
 
 
 _refused: dict[Path, str] = {}

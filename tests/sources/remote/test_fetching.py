@@ -76,7 +76,7 @@ def test_what_has_arrived_is_kept_for_the_next_try(web: Web, cache_folder: Path)
     with pytest.raises(NotFetched) as caught:
         tfc.load(place)
     assert str(caught.value) == (
-        f"{place}: broke off after 500 kB of 1.57 MB; what has arrived is kept: try again to go on from there"
+        f"{place}: broke off after 500 kB of 1.57 MB; what has arrived is cached: try again to continue from there"
     )
     assert names(cache_folder) == ["xplane.pb.part"]
     assert only_file(place).bytes_at_hand == 500_000
@@ -94,7 +94,7 @@ def test_a_server_that_sends_a_few_bytes_a_second_is_given_up_and_what_has_arriv
         tfc.load(place)
     assert str(caught.value).startswith(f"{place}: the server sent ")
     assert str(caught.value).endswith(
-        " B within 0.1 s, where at least 1.00 MB were expected; what has arrived is kept: try again to go on from there"
+        " B within 0.1 s, where at least 1.00 MB were expected; what has arrived is cached: try again to continue from there"
     )
     assert web.asked.count("GET /vm.xplane.pb") == 1, "not tried again at once"
     assert names(cache_folder) == ["xplane.pb.part"]
@@ -316,7 +316,7 @@ def test_a_folder_that_others_can_write_to_gets_and_gives_no_copy(memory: Any, c
     run = tfc.load(URL)
     assert run.content_id == tfc.load(PROFILE).content_id
     assert run.remarks[-1] == (
-        f"copies of remote files are not kept in {cache_folder} (other users can write to it); name a folder of your "
+        f"copies of remote files are not cached in {cache_folder} (other users can write to it); name a folder of your "
         "own in TFCOMPARE_FETCHED"
     )
 

@@ -111,7 +111,7 @@ def test_the_run_opens_and_says_that_copies_are_not_kept_and_why(
     run = tfc.load(URL)
     reason, way_out = TROUBLES[trouble]
     folder = remote_cache().folder
-    assert run.remarks == (*kept.remarks, f"copies of remote files are not kept in {folder} ({reason}); {way_out}")
+    assert run.remarks == (*kept.remarks, f"copies of remote files are not cached in {folder} ({reason}); {way_out}")
     assert run.content_id == kept.content_id
     assert not cache_folder.is_dir() or list(cache_folder.iterdir()) == []
     (aside,) = asides(temporary)
@@ -176,7 +176,9 @@ def test_a_damaged_copy_that_cannot_be_removed_is_passed_over(
     refusing(monkeypatch, "unlink", cache_folder, errno.EROFS)
     run = tfc.load(listed)
     assert run.content_id == good.content_id
-    assert run.remarks[-1] == f"copies of remote files are not kept in {cache_folder} (Read-only file system); {CLEAN}"
+    assert (
+        run.remarks[-1] == f"copies of remote files are not cached in {cache_folder} (Read-only file system); {CLEAN}"
+    )
 
 
 def test_what_is_kept_is_used_where_nothing_can_be_added(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -140,7 +140,7 @@ def applicable(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tupl
                for name in sorted(names)]  # fmt: skip
     more = f", and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
     what = "One choice" if len(left_out) == 1 else f"{len(left_out)} choices"
-    sentence = f"{what} made by hand cannot hold here: there is no {', no '.join(missing[:_MOST_NAMED])}{more}."
+    sentence = f"{what} made manually cannot be applied here: there is no {', no '.join(missing[:_MOST_NAMED])}{more}."
     return tuple(choice for choice in holding if choice not in left_out), sentence
 
 

@@ -125,7 +125,7 @@ def change(
     if baseline is None or candidate is None:
         return _without_tf_data(baseline, candidate, are_bound)
     if identical:
-        return f"Both are the same recording: {_finding(candidate, are_bound[1])}."
+        return f"Both are the same capture: {_finding(candidate, are_bound[1])}."
     if baseline.feeds_device_only or candidate.feeds_device_only:
         return _to_devices_only(baseline, candidate, are_bound)
     mean = f"Mean call: {format_time_us(candidate.mean_us)}, baseline {format_time_us(baseline.mean_us)}."

@@ -38,7 +38,7 @@ class TfData:
             return []
         which = f"pipeline {short['pipeline'].item()}" if len(short) == 1 else f"{len(short):,} pipelines"
         calls, kept = short["calls"].sum(), short["executions_kept"].sum()
-        return [f"tf.data, {which}: of {calls:,} executions the slowest {kept:,} are kept"]
+        return [f"tf.data, {which}: of {calls:,} executions the slowest {kept:,} are shown"]
 
 
 def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:

@@ -131,7 +131,7 @@ def _why_no_service(connection: socket.socket, patience_s: float) -> str:
         while len(answer) < _HEADER_BYTES and (more := connection.recv(_HEADER_BYTES - len(answer))):
             answer += more
     except TimeoutError:
-        return f"took the connection, but said nothing for {patience_s:g} s; has the program been stopped?"
+        return f"accepted the connection, but sent nothing for {patience_s:g} s; has the program been stopped?"
     except OSError as error:
         return f"took the connection and broke it off ({error.strerror or error}); it is no profiler service"
     if len(answer) < _HEADER_BYTES or answer[_TYPE_AT] != _SETTINGS:

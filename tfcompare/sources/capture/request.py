@@ -78,7 +78,7 @@ class Stopped(TfcompareError):
     """The user stopped the capture; nothing was stored."""
 
     def __init__(self) -> None:
-        super().__init__("the recording was stopped, and nothing was kept")
+        super().__init__("the capture was stopped, and nothing was saved")
 
 
 def check_name(name: str) -> str:

@@ -80,7 +80,7 @@ def _check_pace(file: RemoteFile, arrived: int) -> None:
     if arrived < PACE_BYTES:
         raise NotFetched(
             f"{shown(file)}: the server sent {format_bytes(arrived)} within {PACE_S:g} s, where at least "
-            f"{format_bytes(PACE_BYTES)} were expected; what has arrived is kept: try again to go on from there"
+            f"{format_bytes(PACE_BYTES)} were expected; what has arrived is cached: try again to continue from there"
         )
 
 
@@ -103,8 +103,8 @@ def _broken_off(file: RemoteFile, arrived: int, error: Exception) -> NotFetched:
         return NotFetched(sentence(file.path, error))
     of = f" of {format_bytes(file.size_bytes)}" if file.size_bytes is not None else ""
     return NotFetched(
-        f"{shown(file)}: broke off after {format_bytes(arrived)}{of}; what has arrived is kept: try again to go on "
-        "from there"
+        f"{shown(file)}: broke off after {format_bytes(arrived)}{of}; what has arrived is cached: try again to "
+        "continue from there"
     )
 
 

@@ -120,7 +120,7 @@ class Cache:
                 f"({error.strerror or error}); {_remedy(why)}"
             ) from error
         return Copy(
-            temporary.path_of(file), f"copies of remote files are not kept in {self._refusal(why)}; {_remedy(why)}"
+            temporary.path_of(file), f"copies of remote files are not cached in {self._refusal(why)}; {_remedy(why)}"
         )
 
     def _refusal(self, why: OSError) -> str:

@@ -189,7 +189,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class Misplaced:
-    """An invalid replicate: its id, and the reason, phrased to follow `is not counted as a repeat`."""
+    """An invalid replicate: its id, and the reason, phrased to follow `is not counted as a replicate`."""
 
     run: str
     why: str

@@ -44,7 +44,7 @@ LOGO = str(Path(__file__).with_name("logo.svg"))
 """In a grey that is readable on light and dark pages; its letters are paths, as no font is certain to be there."""
 
 OF_ALL_RECORDINGS = (
-    "Verdicts and typical steps rest on a run and its repeats together; all other figures are of the run that is named."
+    "Verdicts and typical steps use a run and its replicates together; all other figures are those of the run itself."
 )
 _BEFORE_AND_AFTER = 2
 """If this many places are given, the newest run of each is compared, with its replicates."""
@@ -166,7 +166,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
     complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
     complaints += _unknown_runs(settled.unknown, result.found)
     complaints += [
-        f"{as_code(bad.run)} is not counted as a repeat: {as_markdown(bad.why)}." for bad in settled.misplaced
+        f"{as_code(bad.run)} is not counted as a replicate: {as_markdown(bad.why)}." for bad in settled.misplaced
     ]
     return View(settings, result, settled.selection, may_type), wish, complaints
 

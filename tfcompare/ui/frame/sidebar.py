@@ -133,7 +133,7 @@ def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, s
         for run in shown:
             _repeats_of(run, selection, names)
         st.caption(
-            f"Verdicts rest on all captures of a program. From {FEWEST_REPEATS} on, their variation is measured; from "
+            f"Verdicts use all captures of a program. From {FEWEST_REPEATS} on, their variation is measured; from "
             f"{FEWEST_REPLICATES} on, verdicts are plain instead of likely."
         )
     if more := ungrouped(selection, suggest(found, selection.baseline, selection.candidates)):

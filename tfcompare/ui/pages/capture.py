@@ -135,7 +135,7 @@ def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None
         make_private(settings.data_folder)
     except OSError as error:
         reason = as_markdown(f"{settings.data_folder}: {error.strerror or error}")
-        st.error(f"Captures cannot be kept: {reason}; name another folder in TFCOMPARE\\_DATA.")
+        st.error(f"Captures cannot be saved: {reason}; name another folder in TFCOMPARE\\_DATA.")
         return
     st.session_state[_RECORDING] = BackgroundRecording(request, capture_runs.folder(settings), name)
     st.rerun()
@@ -186,7 +186,7 @@ def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
     st.success(f"{as_code(found.name)} was recorded: {_summary(run)}.", icon=":material/check:")
     if not run.info.has_steps:
         st.info(
-            "No steps are marked in it, so nothing can be said per step. A loop of your own marks one with "
+            "It marks no steps, so there are no times per step. A loop of your own marks one with "
             "`with tf.profiler.experimental.Trace('train', step_num=i, _r=1):` around it."
         )
     selection = view.selection

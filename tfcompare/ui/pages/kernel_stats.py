@@ -99,7 +99,7 @@ def headline(pair: Pair) -> None:
     """The change in kernel time, as a sentence and as key figures."""
     diff = pair.diff("kernel_stats")
     if pair.baseline.content_id == pair.candidate.content_id:
-        st.markdown("### Both are the same recording, byte for byte: no kernel differs.")
+        st.markdown("### Both are the same capture, byte for byte: no kernel differs.")
     elif sentence := kernel_figures.kernel_sentence(diff):
         st.markdown(f"### {sentence}")
     cards(kernel_figures.kernel_figures(diff, pair.diff("copies")), CARDS_IN_A_ROW)

@@ -156,7 +156,7 @@ def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
         _size(
             "Peak heap since start",
             figures["peak_heap_bytes"],
-            "The largest heap since the program began, as the allocator told it: it may lie before the profile.",
+            "The largest heap since the program began, as reported by the allocator: it may be before the profile.",
         ),
         KeyFigure(
             "Capacity used at peak", "share", used[0], used[1], "neither",
