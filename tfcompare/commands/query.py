@@ -86,7 +86,7 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.format == "table" and answer.is_plan:
         sys.stdout.writelines(f"{lines_of(plan)}\n" for plan in frame.iloc[:, 1])
         return
-    emit(frame, argparse.Namespace(format=arguments.format, limit=0), as_text)
+    emit(frame, argparse.Namespace(format=arguments.format, limit=0, all_columns=False), as_text)
 
 
 def as_text(frame: pd.DataFrame) -> list[TextColumn]:

@@ -96,15 +96,15 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
     size = scale("bytes", frame["size_bytes"])
     return [
         text_column("run", frame["name"]),
-        text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S")),
-        number_column("hosts", frame["hosts"], 0),
+        text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S"), rank=1),
+        number_column("hosts", frame["hosts"], 0, rank=3),
         text_column("device", frame["device"]),
         number_column("steps", frame["steps"], 0),
         number_column(
             f"median step ({step_time.unit})", frame["step_time_ms_median"] * step_time.factor, step_time.decimals
         ),
-        number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals),
-        text_column("path", frame["path"]),
+        number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals, rank=4),
+        text_column("path", frame["path"], rank=2),
     ]
 
 
