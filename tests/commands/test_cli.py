@@ -412,7 +412,7 @@ def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path)
 
 def test_serve_refuses_a_root_that_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "--root", str(tmp_path / "none")]) == 2
-    assert "is no folder; --root names one" in capsys.readouterr().err
+    assert "is not a folder; --root takes a folder" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -430,8 +430,8 @@ def test_serve_on_a_port_that_is_taken_says_what_to_do(tfcompare, no_server: lis
         assert tfcompare("serve", "--port", str(port)) == (
             2,
             "",
-            f"tfcompare: port {port}: another program listens on it; name another with --port, or leave it out for "
-            "the first free from 8501\n",
+            f"tfcompare: port {port} is in use by another program; choose another with --port, or leave it out for "
+            "the first free port from 8501\n",
         )
     assert no_server == []
     tfcompare("serve", "--port", str(port))

@@ -1,11 +1,11 @@
 """Print what changed from a baseline to one or more candidates, largest change first.
 
-Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several captures
-of one program by their names (run-1, run-2, …); with --store, a run of that store. Differences are candidate minus
-baseline, ratios candidate divided by baseline; lower is better for times and bytes.
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
+captures of one program by their names (run-1, run-2, …); with --store, a run of that store. Differences are candidate
+minus baseline, ratios candidate divided by baseline; lower is better for times and bytes.
 
-Without --table, the output is a summary: the verdict on the step time, the parts of the average step, what to try next,
-and the ops with the largest changes. IDLE, the time in which no op ran, is left out of tables for reading.
+Without --table, the output is a summary: the verdict on the step time, the parts of the average step, what to try
+next, and the ops with the largest changes. IDLE, the time in which no op ran, is left out of tables for reading.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    parser.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs that are judged")
+    parser.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs to compare with it")
     tables = ", ".join(diffable())
     parser.add_argument(
         "--table", metavar="T", help=f"one of: {tables} (default: a summary, and {DEFAULT_TABLE} as csv or json)"
@@ -53,11 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--per",
         choices=("step", "run", "device", OCCURRENCE),
         default="step",
-        help="what sums are given for (default: %(default)s)",
+        help="what sums are divided by (default: %(default)s)",
     )
-    parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
     add_idle(parser)
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write one CSV for each table into this folder")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write a CSV file for each table to this folder")
     add_judging(parser)
     add_store(parser)
     add_steps(parser)
@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise Unknown("table with a diff", arguments.table, diffable())
     if len(arguments.candidates) > 1 and arguments.candidate_repeat:
         raise TfcompareError(
-            f"--candidate-repeat takes a single CANDIDATE, for which the recordings are; {len(arguments.candidates)} "
-            "were given: compare them one by one"
+            f"--candidate-repeat takes a single CANDIDATE, but {len(arguments.candidates)} were given; compare them "
+            "one by one"
         )
     spread = spread_of(arguments)
     places = [arguments.baseline, *arguments.candidates]
