@@ -202,9 +202,9 @@ def test_diff_of_one_table_has_the_verdict_and_coverage_above_it(tfcompare) -> N
     assert (status, err) == (0, "")
     assert lines[0].startswith("filters_16_8 is likely 20× faster than filters_512_128: ")
     assert "95 % confidence interval 0.0393×–0.0646×" in lines[1]
-    assert "of the self time is matched" in lines[2]
-    assert "self time (ms/step)" in lines[4]
-    assert lines[5].split()[:2] == ["op_type", "op_name"]
+    assert lines[3] == "Matched self time: 100 % (100 % exactly). Figures are per step."
+    assert "self time (ms/step)" in lines[5]
+    assert lines[6].split()[:2] == ["op_type", "op_name"]
 
 
 def test_diff_as_csv_is_nothing_but_data(tfcompare) -> None:

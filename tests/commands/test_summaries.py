@@ -49,8 +49,10 @@ def test_the_summary_shows_as_many_changes_as_asked_and_says_how_many_more(tfcom
 def test_each_candidate_has_its_own_summary(tfcompare) -> None:
     _, out, _ = tfcompare("diff", BASELINE, CANDIDATE, AGAIN)
     assert out.count("faster than filters_512_128") == out.count("Host compute  ") == 2
-    for name in ("filters_16_8", "filters_16_8_again"):
-        assert f"What to try next in {name}\n" in out
+    assert out.count("Largest changes") == 1
+    candidates = ["filters_16_8", "filters_16_8_again"]
+    assert all(f"What to try next in {name}\n" in out for name in candidates)
+    assert list(dict.fromkeys(line.split()[0] for line in sections(out)[-1][2:])) == candidates
 
 
 def test_identical_runs_have_no_changes_and_no_advice(tfcompare) -> None:

@@ -113,30 +113,34 @@ def _capture_notes(comparison: Comparison) -> list[str]:
 
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     name = arguments.table or DEFAULT_TABLE
-    frame = _rows(comparison, name, arguments, for_reading=arguments.format == "table")
-    most_rows = None
-    if arguments.format == "table":
-        if arguments.table is None:
-            frame, most_rows = _changed(frame, name), TOP_CHANGES
-        print(_preamble(comparison, name, arguments), end="\n\n")
-        if frame.empty:
-            print("No op's self time differs." if arguments.table is None else f"{name} has no rows.")
-            return
-    emit(frame, arguments, lambda shown: as_text(shown, schema.table(name)), most_rows)
+    table = schema.table(name)
+    if arguments.format != "table":
+        emit(_rows(comparison, name, arguments, for_reading=False), arguments, lambda shown: as_text(shown, table))
+        return
+    frame = _rows(comparison, name, arguments, for_reading=True)
+    names = {run.id: run.name for run in comparison.candidates}
+    if len(set(names.values())) == len(names):
+        frame = frame.assign(candidate=frame["candidate"].map(names))
+    if arguments.table is None:
+        frame = _changed(frame, name)
+    print("\n\n".join(_preamble(comparison, name, arguments)), end="\n\n")
+    if frame.empty:
+        print("No op's self time differs." if arguments.table is None else f"{name} has no rows.")
+        return
+    emit(frame, arguments, lambda shown: as_text(shown, table), TOP_CHANGES if arguments.table is None else None)
 
 
-def _preamble(comparison: Comparison, name: str, arguments: argparse.Namespace) -> str:
-    """The text above the table: of each candidate the summary (with `--table` only the verdict), and how much of the
-    table is matched."""
-    describe = diff_summary if arguments.table is None else verdict_text
-    title = paint("Largest changes", "bold") if arguments.table is None else ""
+def _preamble(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:
+    """The sections above the table: the summary of each candidate (with `--table` only the verdict), and how much of
+    the table is matched."""
+    describe, title = (diff_summary, "Largest changes") if arguments.table is None else (verdict_text, "")
     per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
-    sections = []
-    for candidate in comparison.candidates:
-        matched = "\n".join(filter(None, [title, coverage_text(comparison, candidate, name, per)]))
-        between = "\n\n" if title else "\n"
-        sections.append(between.join(filter(None, [describe(comparison, candidate), matched])))
-    return "\n\n".join(sections)
+    matched = {run.name: coverage_text(comparison, run, name, per) for run in comparison.candidates}
+    if len(set(matched.values())) > 1:
+        matched = {of: f"{of}: {text}" for of, text in matched.items()}
+    lines = filter(None, [paint(title, "bold"), *dict.fromkeys(matched.values())])
+    sections = [*(describe(comparison, run) for run in comparison.candidates), "\n".join(lines)]
+    return list(filter(None, sections))
 
 
 def _changed(frame: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -47,7 +47,9 @@ def verdict_text(comparison: Comparison, candidate: Run) -> str:
     verdict = comparison.verdict[candidate.id]
     lines = [sentence(comparison.headline(candidate.id), tone_of(verdict.text) or "bold")]
     if verdict.has_interval:
-        lines.append(sentence(f"Ratio (candidate ÷ baseline): {format_ratio(verdict.ratio)}; {verdict.reason}."))
+        # Without a claim, the headline has the interval.
+        basis = f"; {verdict.reason}." if verdict.is_claim else f". {verdict.reason.partition('. ')[2]}."
+        lines.append(sentence(f"Ratio (candidate ÷ baseline): {format_ratio(verdict.ratio)}{basis}"))
     more = (host_sentence, between_steps_sentence, dispatch_sentence)
     lines += map(sentence, [comparison.doubt(candidate.id), *(of(comparison, candidate) for of in more)])
     return "\n".join(filter(None, lines))
@@ -122,7 +124,7 @@ def _advice(comparison: Comparison, candidate: Run) -> str:
 
 
 def coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) -> str:
-    """How much of a table's headline metric is matched, and what its figures are per; empty if it is not a sum."""
+    """The matched share of a table's headline metric, and what figures are per; empty for metrics such as means."""
     table = schema.table(name)
     if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
         return ""
@@ -133,5 +135,6 @@ def coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) -
     if math.isnan(matched):
         return f"Neither run's profile has anything for {name}."
     figures = f" Figures are per {per or comparison.per}." if headline.kind == "sum" else ""
-    shares = f"{format_percent(matched)} of the {headline.label.lower()} is matched, {format_percent(exact)} exactly."
-    return sentence(shares + figures)
+    what = "memory" if headline.unit == "bytes" else headline.label.lower()
+    shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
+    return shares + figures

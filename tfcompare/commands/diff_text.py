@@ -21,12 +21,12 @@ KEY_RANKS = {
     "region_type": 4,
     "data_type": 4,
     "shape": 4,
-    "execution": 6,
-    "iterator_id": 6,
-    "block_dim": 5,
-    "grid_dim": 5,
-    "registers_per_thread": 5,
-    "shared_memory_bytes": 5,
+    "execution": 40,
+    "iterator_id": 40,
+    "block_dim": 40,
+    "grid_dim": 40,
+    "registers_per_thread": 40,
+    "shared_memory_bytes": 40,
 }
 """The ranks (`TextColumn.rank`) of keys that say less than the names beside them."""
 _COUNT_RANK, _MATCH_RANK, _CHANGE_RANK = 8, 7, 1

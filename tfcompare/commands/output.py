@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json")
 ROWS_ON_SCREEN = 40
+MOST_NAMED = 6
+"""Columns that are named if they are left out."""
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +92,9 @@ def emit(
     if len(shown) < len(frame):
         note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
     if dropped:
-        note(f"columns left out to fit {width} characters: {', '.join(dropped)} (--all-columns shows them)")
+        named, more = ", ".join(dropped[:MOST_NAMED]), len(dropped) - MOST_NAMED
+        names = f"{named} and {more} more" if more > 0 else named
+        note(f"columns left out to fit {width} characters: {names} (--all-columns shows them)")
 
 
 def _default_limit(most_rows: int | None) -> int:

@@ -27,7 +27,7 @@ EXAMPLES = """examples:
   tfcompare show logs/before
   tfcompare show logs/before op_stats
   tfcompare show logs/before steps --format csv"""
-_METRIC_RANK = 10
+_METRIC_RANK, _TIME_POINT_RANK, _EMPTY_RANK = 10, 50, 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,14 +77,21 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     if len(table.keys) == 1 and len(frame) == 1:
         return _transposed(frame, table)
     columns = [column for column in table.columns if not _is_one_host(frame, column)]
-    return [replace(_column(frame, column), rank=_rank(column, table)) for column in columns]
+    return [replace(_column(frame, column), rank=_rank(frame, column, table)) for column in columns]
 
 
-def _rank(column: schema.Column, table: schema.Table) -> int:
-    """Of the metrics, the last ones are dropped first, the headline never."""
-    if column.kind == "key":
-        return KEY_RANKS.get(column.name, 0)
-    return 0 if column.name == table.headline else _METRIC_RANK + table.columns.index(column)
+def _rank(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> int:
+    """Columns that are empty or 0 in all rows are dropped first, then time points, then the last of the other metrics.
+
+    The headline metric is never dropped.
+    """
+    if column.name == table.headline:
+        return 0
+    if not frame[column.name].fillna(0).astype(bool).any():
+        return _EMPTY_RANK
+    if column.kind == "time_point":
+        return _TIME_POINT_RANK
+    return KEY_RANKS.get(column.name, 0) if column.kind == "key" else _METRIC_RANK + table.columns.index(column)
 
 
 def _is_one_host(frame: pd.DataFrame, column: schema.Column) -> bool:
