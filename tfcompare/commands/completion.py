@@ -41,9 +41,7 @@ class _PrintCompletion(argparse.Action):
         try:
             import shtab
         except ImportError:
-            raise TfcompareError(
-                "shell completion needs the package shtab; install it: pip install 'tfcompare[completion]'"
-            ) from None
+            raise TfcompareError("shell completion needs the package shtab; run: pip install shtab") from None
         for action in _arguments(parser):
             if action.metavar in _TABLES:
                 action.choices = _TABLES[str(action.metavar)]

@@ -24,6 +24,7 @@ from tfcompare.commands.pairs import add_pairs, read_pairs
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.export.csv import csv_text
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +138,7 @@ def _preamble(comparison: Comparison, name: str, arguments: argparse.Namespace) 
     per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
     matched = {run.name: coverage_text(comparison, run, name, per) for run in comparison.candidates}
     if len(set(matched.values())) > 1:
-        matched = {of: f"{of}: {text}" for of, text in matched.items()}
+        matched = {of: f"{text_of(of)}: {text}" for of, text in matched.items()}
     lines = filter(None, [paint(title, "bold"), *dict.fromkeys(matched.values())])
     sections = [*(describe(comparison, run) for run in comparison.candidates), "\n".join(lines)]
     return list(filter(None, sections))
