@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from tfcompare import __version__
 from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
+from tfcompare.commands.completion import add_completion
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.text import close_matches, did_you_mean, text_of
 
@@ -56,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: tfcompare diff logs/before logs/after",
     )
     top.add_argument("--version", action="version", version=f"tfcompare {__version__}")
+    add_completion(top)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
     for module in _COMMANDS:
         name = module.__name__.rpartition(".")[2]

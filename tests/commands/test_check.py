@@ -50,7 +50,7 @@ def outcomes(check, baseline: str, candidate: str, *conditions: str, more: tuple
 def test_a_run_against_itself_passes(check, run: str) -> None:
     status, out, err = check(run, run, *ON_CHANGE, more=("--strict",))
     assert (status, err) == (0, "")
-    assert out.splitlines()[0] == f"{run} against {run}: passed ({len(ON_CHANGE)} passed)"
+    assert out.splitlines()[0] == f"{run} vs {run}: passed ({len(ON_CHANGE)} passed)"
 
 
 def test_a_copy_elsewhere_is_the_same_run(check, tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_two_recordings_of_one_program_pass(check, sides: tuple[str, str]) -> No
 def test_more_filters_fail_and_fewer_pass(check) -> None:
     status, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>+10%")
     assert status == 1
-    assert out.startswith("filters_512_128 against filters_16_8: FAILED (2 failed)\n")
+    assert out.startswith("filters_512_128 vs filters_16_8: FAILED (2 failed)\n")
     assert check(LARGE, SMALL, "step_time>+5%", "peak_memory>+10%")[0] == 0
 
 
@@ -111,7 +111,7 @@ def test_without_conditions_the_verdicts_are_told(check) -> None:
 def test_text_shows_figures_with_units_and_what_they_rest_on(check) -> None:
     _, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>+10%")
     lines = out.splitlines()
-    assert " ".join(lines[2].split()) == "outcome condition baseline candidate change 95 % interval"
+    assert " ".join(lines[2].split()) == "outcome condition baseline candidate change 95 % confidence interval"
     assert lines[3].split()[:5] == ["FAILED", "step_time>+5%", "10.7", "ms", "213"]
     assert lines[4].endswith("exact")
     basis = r"step_time>\+5%: 95 % confidence interval 15\.\d×–25\.\d×, from 20 steps per run\. .* detectable change"

@@ -146,6 +146,18 @@ def test_runs_as_csv_has_the_columns_of_the_listing(tfcompare) -> None:
 # --- show
 
 
+@pytest.mark.parametrize(
+    "words", [("show", BASELINE, "op_stats"), ("diff", BASELINE, CANDIDATE, "--table", "op_stats")]
+)
+def test_idle_is_in_text_only_with_an_option_and_in_csv_unless_left_out(tfcompare, words: tuple[str, ...]) -> None:
+    def has_idle(*more: str) -> bool:
+        return "IDLE" in tfcompare(*words, *more)[1]
+
+    assert [has_idle(), has_idle("--idle"), has_idle("--no-idle")] == [False, True, False]
+    csv_words = ("--format", "csv")
+    assert [has_idle(*csv_words), has_idle(*csv_words, "--no-idle")] == [True, False]
+
+
 def test_show_sorts_by_self_time_and_can_leave_idle_out(tfcompare) -> None:
     _, out, _ = tfcompare("show", BASELINE, "op_stats", "--format", "csv", "--no-idle")
     ops = rows(out)
@@ -184,14 +196,15 @@ def test_long_names_give_way_to_the_terminal(tfcompare, monkeypatch: pytest.Monk
 # --- diff
 
 
-def test_diff_tells_headline_and_coverage_above_the_table(tfcompare) -> None:
-    status, out, err = tfcompare("diff", BASELINE, CANDIDATE)
+def test_diff_of_one_table_has_the_verdict_and_coverage_above_it(tfcompare) -> None:
+    status, out, err = tfcompare("diff", BASELINE, CANDIDATE, "--table", "op_stats")
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert lines[0].startswith("filters_16_8 is likely 20× faster than filters_512_128: ")
-    assert "of the self time is matched" in lines[1]
-    assert "self time (ms/step)" in lines[3]
-    assert lines[4].split()[:2] == ["op_type", "op_name"]
+    assert "95 % confidence interval 0.0393×–0.0646×" in lines[1]
+    assert lines[3] == "Matched self time: 100 % (100 % exactly). Figures are per step."
+    assert "self time (ms/step)" in lines[5]
+    assert lines[6].split()[:2] == ["op_type", "op_name"]
 
 
 def test_diff_as_csv_is_nothing_but_data(tfcompare) -> None:
@@ -216,7 +229,9 @@ def test_diff_per_run_names_its_sums_so(tfcompare) -> None:
 def test_diff_of_several_candidates_tells_them_apart(tfcompare) -> None:
     again = str(SAMPLE_RUNS["filters_16_8_again"])
     _, out, _ = tfcompare("diff", BASELINE, CANDIDATE, again, "--format", "csv")
-    assert len({row["candidate"] for row in rows(out)}) == 2
+    found = rows(out)
+    assert {row["baseline"].partition("/")[0] for row in found} == {"filters_512_128"}
+    assert len({row["candidate"] for row in found}) == 2
 
 
 def test_diff_out_writes_a_file_for_each_table(tfcompare, tmp_path: Path) -> None:
@@ -397,7 +412,7 @@ def test_serve_hands_roots_and_the_leave_to_record_on_to_the_app(tmp_path: Path)
 
 def test_serve_refuses_a_root_that_is_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["serve", "--root", str(tmp_path / "none")]) == 2
-    assert "is no folder; --root names one" in capsys.readouterr().err
+    assert "is not a folder; --root takes a folder" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -415,8 +430,8 @@ def test_serve_on_a_port_that_is_taken_says_what_to_do(tfcompare, no_server: lis
         assert tfcompare("serve", "--port", str(port)) == (
             2,
             "",
-            f"tfcompare: port {port}: another program listens on it; name another with --port, or leave it out for "
-            "the first free from 8501\n",
+            f"tfcompare: port {port} is in use by another program; choose another with --port, or leave it out for "
+            "the first free port from 8501\n",
         )
     assert no_server == []
     tfcompare("serve", "--port", str(port))

@@ -64,7 +64,7 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare, tmp_path: Pa
     assert found["captures"] == {"baseline": 1, "candidate": 3}
     assert (found["verdict"], found["evidence"]) == ("faster", "single")
     _, _, err = tfcompare("diff", LARGE, str(tmp_path))
-    assert "note: verdicts rest on 3 captures of the candidate\n" in err
+    assert "note: verdicts are based on 3 captures of the candidate\n" in err
 
 
 def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None:
@@ -88,7 +88,7 @@ def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
 
     alone, _ = verdicts()
     grouped, err = verdicts("--candidate-repeat", OTHER)
-    assert err == "note: verdicts rest on 2 captures of the candidate\n"
+    assert err == "note: verdicts are based on 2 captures of the candidate\n"
     assert alone != grouped
 
 

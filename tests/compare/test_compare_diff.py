@@ -56,7 +56,8 @@ def test_the_diff_lays_both_runs_side_by_side_per_step():
 def test_the_columns_and_their_dtypes_are_those_of_the_contract():
     per_step = compare(run("before", BEFORE), run("after", AFTER)).table("op_stats")
     assert list(per_step.columns) == [
-        *["candidate", "host", "host_or_device", "op_type", "op_name", "op_type_candidate", "op_name_candidate"],
+        *["baseline", "candidate", "host", "host_or_device", "op_type", "op_name"],
+        *["op_type_candidate", "op_name_candidate"],
         *[f"occurrences_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"total_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"self_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
@@ -191,7 +192,7 @@ def test_a_table_of_other_keys_pairs_by_them(monkeypatch):
     before = with_copies("before", "h", [("to host", 10, 5), ("to device", 6, 5)])
     after = with_copies("after", "k", [("to device", 8, 4), ("peer", 2, 1)])
     diff = compare(before, after).table("copies")
-    assert list(diff.columns) == diff_columns(copies, "step")
+    assert list(diff.columns) == ["baseline", *diff_columns(copies, "step")]
     metrics = ["size_bytes_per_step_baseline", "size_bytes_per_step_candidate", "bandwidth_bytes_per_s_delta"]
     assert text(diff, ["host", "kind", *metrics, "status", "match"]) == [
         "h to host 5.0 – – removed –",
@@ -228,7 +229,7 @@ def test_what_a_caller_does_to_a_diff_stays_with_the_caller():
 
 def test_runs_without_ops():
     comparison = compare(run("before"), run("after"))
-    assert list(comparison.table("op_stats").columns) == diff_columns(schema.OP_STATS, "step")
+    assert list(comparison.table("op_stats").columns) == ["baseline", *diff_columns(schema.OP_STATS, "step")]
     assert len(comparison.table("op_stats")) == 0
     assert comparison.coverage().drop(columns="candidate").isna().all(axis=None)
     assert len(compare(run("before", BEFORE), run("after")).table("op_stats")) == len(BEFORE)

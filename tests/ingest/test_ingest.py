@@ -100,7 +100,7 @@ def test_without_a_store_it_goes_where_the_app_looks(
     assert (status, OURS in out) == (0, True)
     monkeypatch.setenv("TFCOMPARE_STORE", "off")
     assert tfcompare("ingest", str(tmp_path / "logs"))[::2] == (
-        2, "tfcompare: TFCOMPARE_STORE is off; name a store with --store\n",
+        2, "tfcompare: the cache is turned off (TFCOMPARE_STORE=off); name a store with --store\n",
     )  # fmt: skip
 
 

@@ -1,12 +1,16 @@
-"""Record a run from programs that are running, each of which has a profiler server.
+"""Capture a profile of running programs through their profiler servers.
 
-One line in the program starts it: tf.profiler.experimental.server.start(6009), or jax.profiler.start_server(6009).
-ADDRESS is host:port or grpc://host:port. Several workers give one run with several hosts. LOGDIR is a folder, made
-where there is none; the run's own folder in it is printed. Addresses that do not answer are named, and the others
-recorded. The machine's load is stored beside the run. With --repeat 3, three captures are recorded one after the other
-into run-1, run-2 and run-3, and the folder that holds them is printed: `check` and `diff` take it as replicates. They
-are of one process, and processes differ more than captures of one: restart the program between captures where you can.
-Exit status: 0 recorded, 2 nothing was recorded.
+One line in the program starts the server: tf.profiler.experimental.server.start(6009), or
+jax.profiler.start_server(6009). ADDRESS is host:port or grpc://host:port. Several workers become one run with several
+hosts. Addresses that do not answer are reported, and the others are captured. The run gets a folder of its own in
+LOGDIR, which is created if it does not exist; the path of that folder is printed. The load of the machine is stored
+with the run.
+
+With --repeat 3, three captures are taken one after the other and stored in run-1, run-2 and run-3. The path of the
+folder that contains them is printed; `check` and `diff` use them as replicates. All of them are from one process.
+Processes differ more than captures of one process, so restart the program between captures if you can.
+
+Exit status: 0 captured, 2 nothing was captured.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from tfcompare.sources.capture import Progress, Request
 
 MAX_REPEATS = 100
-SUMMARY = "record a run from programs that are running"
+SUMMARY = "capture a profile of running programs"
 EXAMPLES = """examples:
   tfcompare capture localhost:6009 logs/now --duration-ms 2000
   tfcompare capture worker0:6009 worker1:6009 logs --name bigger_batch --retries 10
@@ -34,39 +38,43 @@ EXAMPLES = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("addresses", metavar="ADDRESS", nargs="+", help="where a profiler server listens")
-    parser.add_argument("logdir", metavar="LOGDIR", help="the folder that the run is recorded into")
+    parser.add_argument("addresses", metavar="ADDRESS", nargs="+", help="address of a profiler server")
+    parser.add_argument("logdir", metavar="LOGDIR", help="folder to store the run in")
     parser.add_argument(
-        "--duration-ms", metavar="N", type=int, default=2000, help="how long to record (default: %(default)s)"
+        "--duration-ms", metavar="N", type=int, default=2000, help="length of the capture (default: %(default)s)"
     )
+    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="number of captures (default: %(default)s)")
     parser.add_argument(
-        "--repeat", metavar="N", type=int, default=1, help="record so many captures (default: %(default)s)"
+        "--name", metavar="NAME", default="", help="store the run below LOGDIR/NAME (default: below LOGDIR)"
     )
-    parser.add_argument("--name", metavar="NAME", default="", help="a folder of that name in LOGDIR gets the run")
     parser.add_argument(
         "--host-tracer-level",
         metavar="L",
         type=int,
         default=2,
-        help="0: nothing of the host, 1: what the program traces itself, 2: also its ops, 3: also the cheap ones "
+        help="detail on the host: 0 nothing, 1 user annotations only, 2 also ops, 3 also inexpensive ops "
         "(default: %(default)s)",
     )
     parser.add_argument(
-        "--device-tracer-level", metavar="L", type=int, default=1, help="0: no devices, 1: all (default: %(default)s)"
+        "--device-tracer-level",
+        metavar="L",
+        type=int,
+        default=1,
+        help="0: no devices, 1: all devices (default: %(default)s)",
     )
     parser.add_argument(
         "--python-tracer-level",
         metavar="L",
         type=int,
         default=0,
-        help="1: every call of a Python function, which slows the program down (default: %(default)s)",
+        help="1: trace all Python function calls, which slows down the program (default: %(default)s)",
     )
     parser.add_argument(
         "--retries",
         metavar="N",
         type=int,
         default=3,
-        help="further attempts while nothing was recorded (default: %(default)s)",
+        help="number of further attempts if nothing was captured (default: %(default)s)",
     )
     parser.add_argument(
         "--delay-ms", metavar="N", type=int, default=0, help="pause before each attempt (default: %(default)s)"
@@ -74,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Record, read what was recorded, and print its folder."""
+    """Capture a run, read it, and print the path of its folder."""
     from tfcompare.sources import capture
 
     request = capture.Request(
@@ -100,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _record(request: Request, folder: Path, name: str) -> Path:
-    """Record a run now; returns its folder."""
+    """Capture a run now; returns its folder."""
     from tfcompare.sources import capture
 
     recorded = capture.record(request, folder, name, tell=_note_progress)
@@ -112,20 +120,20 @@ def _record(request: Request, folder: Path, name: str) -> Path:
 
 
 def _folder(text: str) -> Path:
-    """The folder to record into. Raises `TfcompareError` if it is an address, URL or file, most likely by mistake."""
+    """The folder for the run. Raises `TfcompareError` if it is an address, URL or file, most likely by mistake."""
     from tfcompare.sources import capture
 
     path = Path(text)
     if "://" in text:
-        raise TfcompareError(f"{text}: is a URL where LOGDIR was expected, a folder on this machine")
+        raise TfcompareError(f"{text}: expected LOGDIR, a folder on this machine, but this is a URL")
     if not path.exists():
         try:
             capture.parse_address(text)
         except capture.BadAddress:
             return path
-        raise TfcompareError(f"{text}: is an address where LOGDIR was expected, the folder to record into")
+        raise TfcompareError(f"{text}: expected LOGDIR, the folder to store the run in, but this is an address")
     if not path.is_dir():
-        raise TfcompareError(f"{text}: is a file where LOGDIR was expected, the folder to record into")
+        raise TfcompareError(f"{text}: expected LOGDIR, the folder to store the run in, but this is a file")
     return path
 
 
@@ -140,5 +148,5 @@ def _summary(path: Path) -> str:
     info = run.info
     hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
     if not info.has_steps:
-        return f"recorded {hosts}; no steps are marked, see the README on how to mark them"
-    return f"recorded {hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"
+        return f"captured {hosts}; no step markers were found (the README explains how to add them)"
+    return f"captured {hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"

@@ -1,25 +1,26 @@
-"""Fail where a change made things worse, for CI: check conditions on two runs.
+"""Check conditions on two runs and fail if one is met, for CI.
 
-Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several captures
-of one program by their names (run-1, run-2, …); with --store, a run of that store. CONDITION says what must not be:
-METRIC OP PERCENT% (of the change from baseline to candidate) or METRIC OP VALUE (of the candidate).
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
+captures of one program by their names (run-1, run-2, …); with --store, a run of that store. CONDITION is what must not
+happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the candidate.
 
   METRIC  step_time             the typical step
-          time_between_steps    time per step that is in no step, from the first step to the last
-          input_latency         the mean call of the slowest input pipeline of tf.data
-          peak_memory           the largest peak; peak_memory:MEMORY that of one memory, such as GPU_0_bfc
+          time_between_steps    time outside steps, from the first step to the last, per step
+          input_latency         the mean latency of calls to the slowest tf.data pipeline
+          peak_memory           the largest peak of any memory; peak_memory:MEMORY for one memory, such as GPU_0_bfc
           kernel_launches       kernels launched per step
           op:PATTERN            self time per step of all ops whose name or type matches, such as op:*Conv2D*
           kernel:PATTERN        time per step of all kernels whose name matches
   OP      >  >=  <  <=
   VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches as a plain number
 
-A time fails only where the whole 95 % confidence interval meets the condition; it is unclear where only the estimate
-does, and untested where there are too few steps. The output states how many captures there were, the smallest change
-that they could have detected and, if unclear, how many captures would detect the change in question. Bytes and launches
-are compared exactly, those of BASELINE and CANDIDATE themselves. A condition is missing where neither run has what it
-is about, such as an op of that name: it is bad input, which is reported once the others are checked and printed. Exit
-status: 0 passed, 1 a condition failed (with --strict also: is unclear or untested), 2 bad input.
+A time fails only if its whole 95 % confidence interval meets the condition. It is unclear if only the estimate does,
+and untested if there are too few steps. The output states the number of captures, the smallest detectable change and,
+if a condition is unclear, how many captures would detect the change in question. Bytes and launches are exact and are
+compared without replicates. A condition is missing if neither run has its subject, such as an op of that name; this is
+bad input, reported after the other conditions.
+
+Exit status: 0 passed, 1 a condition failed (with --strict also if one is unclear or untested), 2 bad input.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
 
-SUMMARY = "fail where a change made things worse, for CI"
+SUMMARY = "check conditions on two runs and fail if one is met, for CI"
 EXAMPLES = """examples:
   tfcompare check logs/before logs/after --fail-if 'step_time>+5%' --fail-if 'peak_memory>+10%'
   tfcompare check logs/before logs/after --fail-if 'op:*Conv2D*>+5%' --strict --format markdown
@@ -47,16 +48,16 @@ PASSED, FAILED = 0, 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    parser.add_argument("candidate", metavar="CANDIDATE", help="the run that is judged")
+    parser.add_argument("candidate", metavar="CANDIDATE", help="the run to test")
     parser.add_argument(
         "--fail-if",
         metavar="CONDITION",
         action="append",
         default=[],
-        help="what must not be; can be given several times (without any, the verdicts on step time and peak memory are "
-        "printed, and nothing fails)",
+        help="what must not happen; can be given several times (default: print the verdicts on step time and peak "
+        "memory, without failing)",
     )
-    parser.add_argument("--strict", action="store_true", help="fail also where a condition is unclear or untested")
+    parser.add_argument("--strict", action="store_true", help="also fail if a condition is unclear or untested")
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text: for reading; json: full precision, for programs; markdown: for a comment on a pull request "
         "(default: %(default)s)",
     )
-    parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
     add_judging(parser)
     add_store(parser)
     add_steps(parser)
@@ -73,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; returns 1 if a condition failed.
 
-    Raises `TfcompareError`, after printing, if neither run has what a condition is about.
+    Raises `TfcompareError`, after printing, if neither run has the subject of a condition.
     """
     from tfcompare.compare.conditions import check, parse_condition
 

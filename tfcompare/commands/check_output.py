@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfcompare.commands.colour import Tone, tone_of
 from tfcompare.commands.text_table import TextColumn, render, terminal_width, text_column
 from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
@@ -19,20 +20,25 @@ Names = tuple[str, str]
 
 _OUTCOMES = ("failed", "missing", "passed", "unclear", "untested")
 _EMPHASISED = ("failed", "missing")
+_TONES: dict[str, Tone] = {"failed": "worse", "passed": "better"}
 
 
 def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
     """The result in one line, a table of the findings, and the basis of each."""
     found = findings.found
     columns = [
-        text_column("outcome", [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome for f in found]),
+        text_column(
+            "outcome",
+            [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome for f in found],
+            tones=[_TONES.get(f.outcome) or tone_of(f.measured.verdict.text) for f in found],
+        ),
         text_column(_first_header(findings), [condition_text(f) for f in found]),
         TextColumn("baseline", [format_value(f.measured.baseline, f.measured.unit) for f in found], is_number=True),
         TextColumn("candidate", [format_value(f.candidate, f.measured.unit) for f in found], is_number=True),
         TextColumn("change", [change(f) for f in found], is_number=True),
-        TextColumn("95 % interval", [interval(f) for f in found], is_number=True),
+        TextColumn("95 % confidence interval", [interval(f) for f in found], is_number=True),
     ]
-    lines = [f"{text_of(names[1])} against {text_of(names[0])}: {result(findings, is_passed)}", ""]
+    lines = [f"{text_of(names[1])} vs {text_of(names[0])}: {result(findings, is_passed)}", ""]
     lines += [render(columns, terminal_width()), ""]
     lines += [f"{text_of(', '.join(of))}: {text_of(reason)}" for reason, of in findings_by_basis(found).items()]
     lines += [f"note: {text_of(note)}" for note in findings.notes]
@@ -44,9 +50,9 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
     lines = [
         f"### tfcompare: {result(findings, is_passed)}",
         "",
-        f"{_code(names[1])} against {_code(names[0])}",
+        f"{_code(names[1])} vs {_code(names[0])}",
         "",
-        f"| {_first_header(findings)} | baseline | candidate | change | 95 % interval | outcome |",
+        f"| {_first_header(findings)} | baseline | candidate | change | 95 % confidence interval | outcome |",
         "| :--- | ---: | ---: | ---: | ---: | :--- |",
     ]
     for f in findings.found:
@@ -56,7 +62,7 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
     lines += ["", *(f"**Note:** {_escape_markdown(note)}\n" for note in findings.notes)]
     lines += [f"**Missing:** {_code(condition_text(f))}: {_escape_markdown(f.reason)}\n" for f in findings.missing]
     if judged := [f for f in findings.found if f.outcome != "missing"]:
-        lines += ["<details><summary>What this rests on</summary>", ""]
+        lines += ["<details><summary>Basis of these results</summary>", ""]
         lines += [
             f"- {', '.join(map(_code, of))}: {_escape_markdown(reason)}"
             for reason, of in findings_by_basis(judged).items()

@@ -1,8 +1,11 @@
-"""Print what changed from a baseline to one or more candidates, biggest change first.
+"""Print what changed from a baseline to one or more candidates, largest change first.
 
-Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several captures
-of one program by their names (run-1, run-2, …); with --store, a run of that store. Differences are candidate minus
-baseline, ratios candidate divided by baseline; lower is better for times and bytes.
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
+captures of one program by their names (run-1, run-2, …); with --store, a run of that store. Differences are candidate
+minus baseline, ratios candidate divided by baseline; lower is better for times and bytes.
+
+Without --table, the output is a summary: the verdict on the step time, the parts of the average step, what to try
+next, and the ops with the largest changes. IDLE, the time in which no op ran, is left out of tables for reading.
 """
 
 from __future__ import annotations
@@ -12,24 +15,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.commands.diff_text import as_text
+from tfcompare.commands.colour import paint
+from tfcompare.commands.diff_summary import coverage_text, diff_summary, verdict_text
+from tfcompare.commands.diff_text import as_text, metric_name
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
-from tfcompare.commands.output import add_format, emit, note
+from tfcompare.commands.output import add_format, add_idle, emit, note, without_idle_rows
 from tfcompare.commands.pairs import add_pairs, read_pairs
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.export.csv import csv_text
-from tfcompare.text import lines_of
-from tfcompare.units import format_percent
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from tfcompare.compare import Comparison
-    from tfcompare.run import Run
 
 SUMMARY = "print what changed between runs"
 DEFAULT_TABLE = "op_stats"
+TOP_CHANGES = 10
+"""Rows of the summary."""
 OCCURRENCE = "occurrence"
 EXAMPLES = """examples:
   tfcompare diff logs/before logs/after
@@ -40,18 +45,20 @@ EXAMPLES = """examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    parser.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs that are judged")
+    parser.add_argument("candidates", metavar="CANDIDATE", nargs="+", help="the runs to compare with it")
     tables = ", ".join(diffable())
-    parser.add_argument("--table", metavar="T", help=f"one of: {tables} (default: {DEFAULT_TABLE})")
+    parser.add_argument(
+        "--table", metavar="T", help=f"one of: {tables} (default: a summary, and {DEFAULT_TABLE} as csv or json)"
+    )
     parser.add_argument(
         "--per",
         choices=("step", "run", "device", OCCURRENCE),
         default="step",
-        help="what sums are given for (default: %(default)s)",
+        help="what sums are divided by (default: %(default)s)",
     )
-    parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
-    parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="write one CSV for each table into this folder")
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_idle(parser)
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write a CSV file for each table to this folder")
     add_judging(parser)
     add_store(parser)
     add_steps(parser)
@@ -72,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise Unknown("table with a diff", arguments.table, diffable())
     if len(arguments.candidates) > 1 and arguments.candidate_repeat:
         raise TfcompareError(
-            f"--candidate-repeat takes a single CANDIDATE, for which the recordings are; {len(arguments.candidates)} "
-            "were given: compare them one by one"
+            f"--candidate-repeat takes a single CANDIDATE, but {len(arguments.candidates)} were given; compare them "
+            "one by one"
         )
     spread = spread_of(arguments)
     places = [arguments.baseline, *arguments.candidates]
@@ -102,49 +109,49 @@ def _capture_notes(comparison: Comparison) -> list[str]:
     """How many captures of a program the verdicts are based on, if more than one."""
     sides = (("baseline", comparison.baseline), ("candidate", comparison.candidates[0]))
     counts = {side: len(comparison.repeats_of(run)) + 1 for side, run in sides}
-    return [f"verdicts rest on {count} captures of the {side}" for side, count in counts.items() if count > 1]
+    return [f"verdicts are based on {count} captures of the {side}" for side, count in counts.items() if count > 1]
 
 
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:
     name = arguments.table or DEFAULT_TABLE
-    if arguments.format == "table":
-        per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
-        print(lines_of("\n".join(preamble(comparison, name, per)) + "\n"))
-    emit(_rows(comparison, name, arguments), arguments, lambda shown: as_text(shown, schema.table(name)))
-
-
-def preamble(comparison: Comparison, name: str, per: str = "") -> list[str]:
-    """The lines above the table: the headline of each candidate, and how much of the table's metric was matched."""
     table = schema.table(name)
-    headlines = ["\n".join(_headlines(comparison, candidate)).replace("`", "") for candidate in comparison.candidates]
-    if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
-        return headlines
-    coverage, what = comparison.coverage(name), table.column(table.headline).label.lower()
-    per = f" Figures are per {per or comparison.per}." if table.column(table.headline).kind == "sum" else ""
-    matched = [
-        f"{format_percent(matched)} of the {what} is matched, {format_percent(exact)} exactly.{per}"
-        if matched == matched
-        else f"Neither run's profile holds anything for {name}: it recorded none of it."
-        for matched, exact in zip(coverage["matched_share"], coverage["exact_share"], strict=True)
-    ]
-    return [line for lines in zip(headlines, matched, strict=True) for line in lines]
+    if arguments.format != "table":
+        emit(_rows(comparison, name, arguments, for_reading=False), arguments, lambda shown: as_text(shown, table))
+        return
+    frame = _rows(comparison, name, arguments, for_reading=True)
+    names = {run.id: run.name for run in comparison.candidates}
+    if len(set(names.values())) == len(names):
+        frame = frame.assign(candidate=frame["candidate"].map(names))
+    if arguments.table is None:
+        frame = _changed(frame, name)
+    print("\n\n".join(_preamble(comparison, name, arguments)), end="\n\n")
+    if frame.empty:
+        print("No op's self time differs." if arguments.table is None else f"{name} has no rows.")
+        return
+    emit(frame, arguments, lambda shown: as_text(shown, table), TOP_CHANGES if arguments.table is None else None)
 
 
-def _headlines(comparison: Comparison, candidate: Run) -> list[str]:
-    """The sentences on a candidate: its step time, its slowest host, and time outside steps."""
-    from tfcompare.tools.step_attribution import host_sentence
-    from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
+def _preamble(comparison: Comparison, name: str, arguments: argparse.Namespace) -> list[str]:
+    """The sections above the table: the summary of each candidate (with `--table` only the verdict), and how much of
+    the table is matched."""
+    describe, title = (diff_summary, "Largest changes") if arguments.table is None else (verdict_text, "")
+    per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
+    matched = {run.name: coverage_text(comparison, run, name, per) for run in comparison.candidates}
+    if len(set(matched.values())) > 1:
+        matched = {of: f"{text_of(of)}: {text}" for of, text in matched.items()}
+    lines = filter(None, [paint(title, "bold"), *dict.fromkeys(matched.values())])
+    sections = [*(describe(comparison, run) for run in comparison.candidates), "\n".join(lines)]
+    return list(filter(None, sections))
 
-    sentences = [f"{comparison.headline(candidate.id)} {comparison.doubt(candidate.id)}".rstrip()]
-    sentences += [of(comparison, candidate) for of in (host_sentence, between_steps_sentence, dispatch_sentence)]
-    return [sentence for sentence in sentences if sentence]
+
+def _changed(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows whose headline metric differs; added and removed rows do."""
+    return frame[frame[f"{metric_name(frame, schema.table(name).headline or '')}_delta"] != 0]
 
 
-def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace) -> pd.DataFrame:
+def _rows(comparison: Comparison, name: str, arguments: argparse.Namespace, *, for_reading: bool) -> pd.DataFrame:
     frame = comparison.per_occurrence(name) if _is_per_occurrence(name, arguments) else comparison.table(name)
-    if arguments.no_idle and "op_type" in frame:
-        frame = frame[frame["op_type"] != schema.IDLE]
-    return frame
+    return without_idle_rows(frame, arguments, for_reading=for_reading)
 
 
 def _is_per_occurrence(name: str, arguments: argparse.Namespace) -> bool:
@@ -155,7 +162,7 @@ def _write_all(comparison: Comparison, arguments: argparse.Namespace) -> None:
     folder: Path = arguments.out
     folder.mkdir(parents=True, exist_ok=True)
     for name in diffable():
-        frame = _rows(comparison, name, arguments)
+        frame = _rows(comparison, name, arguments, for_reading=False)
         path = folder / f"{name}.csv"
         path.write_text(csv_text(frame), encoding="utf-8", newline="")
         note(f"wrote {path} ({len(frame):,} rows)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
+from tfcompare.commands.colour import Tone, tone_of
 from tfcompare.commands.text_table import Scale, TextColumn, number_column, scale, text_column
 from tfcompare.units import format_ratio
 
@@ -12,31 +13,57 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SIDES = ("baseline", "candidate")
+KEY_RANKS = {
+    "op_type": 4,
+    "host_or_device": 3,
+    "category": 4,
+    "memory_id": 2,
+    "region_type": 4,
+    "data_type": 4,
+    "shape": 4,
+    "execution": 40,
+    "iterator_id": 40,
+    "block_dim": 40,
+    "grid_dim": 40,
+    "registers_per_thread": 40,
+    "shared_memory_bytes": 40,
+}
+"""The ranks (`TextColumn.rank`) of keys that say less than the names beside them."""
+_COUNT_RANK, _MATCH_RANK, _CHANGE_RANK = 8, 7, 1
 
 
 def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     """The diff's columns for a terminal. A table with one row per run (`run_info`) is transposed."""
     if table.keys == ("run",):
         return _transposed(frame, table)
-    columns = [text_column(name, frame[name]) for name in _key_columns(frame, table)]
+    columns = [text_column(name, frame[name], rank=KEY_RANKS.get(name, 0)) for name in _key_columns(frame, table)]
     if "long_name_baseline" in frame:  # ids of iterators mean nothing to a reader
         names = frame["long_name_baseline"].where(frame["status"] != "added", frame["long_name_candidate"])
         columns.append(text_column("long name", names))
+    verdicts = _verdicts(frame)
+    tones = [tone_of(verdict) for verdict in verdicts]
     main = table.headline or next(c.name for c in table.metrics if c.is_number)
-    columns += _metric_columns(frame, table.column(main))
+    columns += _metric_columns(frame, table.column(main), tones)
     for metric in table.metrics:
         if metric.kind == "sum" and not metric.unit:
-            columns += _both_sides(frame, metric)
-    columns.append(text_column("match", frame["match"].where(frame["status"] == "matched", frame["status"])))
-    if "verdict" in frame and set(frame["verdict"].dropna()) - {"untested"}:
-        columns.append(text_column("verdict", _verdicts(frame)))
-    return columns
+            columns += _both_sides(frame, metric, rank=_COUNT_RANK)
+    status = frame["status"]
+    if not any(verdicts):
+        return [*columns, text_column("match", frame["match"].where(status == "matched", status))]
+    outcomes = [verdict or outcome for verdict, outcome in zip(verdicts, status, strict=True)]
+    return [
+        *columns,
+        text_column("match", frame["match"], rank=_MATCH_RANK),
+        text_column("verdict", outcomes, tones=tones),
+    ]
 
 
 def _verdicts(frame: pd.DataFrame) -> list[str]:
-    """The verdict on each row in words, empty without one."""
+    """The verdict on each row in words, empty without one; all are empty if nothing was tested."""
     from tfcompare.compare.stats.verdict import wording
 
+    if "verdict" not in frame or not set(frame["verdict"].dropna()) - {"untested"}:
+        return [""] * len(frame)
     pairs = zip(frame["verdict"], frame["evidence"], strict=True)
     return [wording(word, evidence) if isinstance(word, str) else "" for word, evidence in pairs]
 
@@ -64,21 +91,24 @@ def _scale_of(frame: pd.DataFrame, metric: schema.Column) -> Scale:
     return scale(metric.unit, values)
 
 
-def _both_sides(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
+def _both_sides(frame: pd.DataFrame, metric: schema.Column, rank: int = 0) -> list[TextColumn]:
     name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
     group = _label(frame, metric, shown.unit)
-    return [number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group) for side in SIDES]
+    return [
+        number_column(side, frame[f"{name}_{side}"] * shown.factor, shown.decimals, group=group, rank=rank)
+        for side in SIDES
+    ]
 
 
-def _metric_columns(frame: pd.DataFrame, metric: schema.Column) -> list[TextColumn]:
+def _metric_columns(frame: pd.DataFrame, metric: schema.Column, tones: list[Tone]) -> list[TextColumn]:
     name, shown = metric_name(frame, metric.name), _scale_of(frame, metric)
     group = _label(frame, metric, shown.unit)
     change = frame[f"{name}_delta"] * shown.factor
     ratios = [format_ratio(r) for r in frame[f"{name}_ratio"]]
     return [
         *_both_sides(frame, metric),
-        number_column("change", change, shown.decimals, sign="+", group=group),
-        TextColumn("ratio", ratios, is_number=True, group=group),
+        number_column("change", change, shown.decimals, sign="+", group=group, rank=_CHANGE_RANK, tones=tones),
+        TextColumn("ratio", ratios, is_number=True, group=group, tones=tones),
     ]
 
 

@@ -1,9 +1,9 @@
-"""Put the runs below each PATH into a store: tables that open at once, without the profiles.
+"""Add the runs below each PATH to a store, from which they open fast and without the profiles.
 
-PATHs are files, run folders, logdirs or parents of them, or URLs of such. The store is a folder or a URL that fsspec
-writes to (s3://, gs://, …); without --store it is the one on this machine that tfcompare keeps what it read in. Only
-what is new, or has changed since, is read. Host files are read on processes of this machine, or on the workers of a
-Dask cluster, which need the same version of tfcompare, access to the PATHs and the store, and their own credentials.
+PATHs are files, run folders, logdirs or their parents, or URLs of these. The store is a folder or a URL that fsspec
+can write to (s3://, gs://, …); without --store, it is this machine's cache. Only new and changed profiles are read.
+Host files are read by processes on this machine, or by the workers of a Dask cluster, which need the same version of
+tfcompare, access to the PATHs and the store, and their own credentials.
 
 Exit status: 0 done, 1 some runs or host files could not be ingested, 2 bad input.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tfcompare.ingest.ingesting import Ingest, Summary
     from tfcompare.ingest.pools import Pool
 
-SUMMARY = "put runs into a store, on many processes or machines"
+SUMMARY = "add runs to a store, using several processes or machines"
 EXAMPLES = """examples:
   tfcompare ingest logs/
   tfcompare ingest logs/ --store s3://bucket/store --workers 8
@@ -44,15 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="where to look for runs")
     parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: the one on this machine)"
+        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: this machine's cache)"
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
     how.add_argument(
-        "--workers", metavar="N", type=_at_least_1, help="processes on this machine (default: one for each core)"
+        "--workers", metavar="N", type=_at_least_1, help="number of processes on this machine (default: one per core)"
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="of the summary (default: %(default)s)"
+        "--format", choices=("text", "json"), default="text", help="format of the summary (default: %(default)s)"
     )
 
 
@@ -74,7 +74,10 @@ def local_store() -> str:
     """The folder of the local store. Raises `TfcompareError` if it is turned off."""
     folder = settings.store_folder(os.environ)
     if folder is None:
-        raise TfcompareError(f"{settings.STORE_VARIABLE} is {settings.OFF}; name a store with {settings.STORE_OPTION}")
+        raise TfcompareError(
+            f"the cache is turned off ({settings.STORE_VARIABLE}={settings.OFF}); name a store with "
+            f"{settings.STORE_OPTION}"
+        )
     return str(folder)
 
 
@@ -121,7 +124,7 @@ def _print(summary: Summary, address: str) -> None:
     print(
         f"{summary.host_files:,} host files read ({format_bytes(summary.bytes_read)} into "
         f"{format_bytes(summary.pack_bytes)}) in {summary.seconds:.1f} s, {format_bytes(rate)}/s"
-        + (f"; {summary.host_files_kept:,} more were there" if summary.host_files_kept else "")
+        + (f"; {summary.host_files_kept:,} more were up to date" if summary.host_files_kept else "")
     )
     sys.stdout.flush()
     for sentence in (*(f"note: {remark}" for remark in summary.notes), *summary.failures):

@@ -28,14 +28,14 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
             nargs="+",
             action="extend",
             default=[],
-            help=f"more captures of the {side}'s program, all runs at and below each PATH: verdicts on times then rest "
-            "on all of them, and from 3 captures a side on the variation between them is measured",
+            help=f"replicates: all runs at and below each PATH, captured from the {side}'s program; verdicts on times "
+            "use them, and with 3 or more captures per side the run-to-run variation is measured instead of assumed",
         )
     parser.add_argument(
         "--spread",
         metavar="PERCENT",
-        help="how far captures of one program are apart, as a standard deviation, such as 3%% (default: what is "
-        "assumed for the device)",
+        help="run-to-run variation, as the standard deviation between captures of one program, such as 3%% (default: "
+        "assumed by device)",
     )
 
 

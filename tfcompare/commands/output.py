@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfcompare.commands.text_table import TextColumn, render, terminal_width
+from tfcompare.commands.text_table import TextColumn, fitting, render, terminal_width
 from tfcompare.export.csv import csv_text
 from tfcompare.text import lines_of, text_of
 
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json")
 ROWS_ON_SCREEN = 40
+MOST_NAMED = 6
+"""Columns that are named if they are left out."""
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
-    """Declare `--format` and `--limit`."""
+    """Declare `--format`, `--limit` and `--all-columns`."""
     parser.add_argument(
         "--format",
         choices=FORMATS,
@@ -35,31 +37,70 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         "--limit",
         metavar="N",
         type=_at_least_0,
-        help="rows to print at most (of several candidates, of each), 0: all "
+        help="the maximum number of rows, per candidate if there are several; 0: all "
         f"(default: {ROWS_ON_SCREEN} for a table on a terminal, else all)",
+    )
+    parser.add_argument(
+        "--all-columns",
+        action="store_true",
+        help="print all columns and full names, even if lines are wider than the terminal (default: tables are fitted "
+        "to the width of the terminal or COLUMNS; in a pipe without COLUMNS, nothing is left out)",
     )
 
 
+def add_idle(parser: argparse.ArgumentParser) -> None:
+    """Declare `--idle` and `--no-idle`."""
+    idle = parser.add_mutually_exclusive_group()
+    idle.add_argument(
+        "--idle", action="store_true", help="include IDLE, the time in which no op ran, in tables for reading"
+    )
+    idle.add_argument("--no-idle", action="store_true", help="leave out IDLE in csv and json, too")
+
+
+def without_idle_rows(frame: pd.DataFrame, arguments: argparse.Namespace, *, for_reading: bool) -> pd.DataFrame:
+    """`frame` without IDLE, if the options say so: by default, it is left out only in tables for reading."""
+    from tfcompare.compare.aggregate import without_idle
+
+    return without_idle(frame) if arguments.no_idle or (for_reading and not arguments.idle) else frame
+
+
 def emit(
-    frame: pd.DataFrame, arguments: argparse.Namespace, as_text: Callable[[pd.DataFrame], Sequence[TextColumn]]
+    frame: pd.DataFrame,
+    arguments: argparse.Namespace,
+    as_text: Callable[[pd.DataFrame], Sequence[TextColumn]],
+    most_rows: int | None = None,
 ) -> None:
-    """Print `frame` in the requested format; `as_text` converts it to columns for a terminal."""
+    """Print `frame` in the requested format; `as_text` converts it to columns for a terminal.
+
+    `most_rows` is the default of `--limit` for tables for reading.
+    """
     limit = arguments.limit
     if limit is None:
-        limit = ROWS_ON_SCREEN if arguments.format == "table" and sys.stdout.isatty() else 0
+        limit = _default_limit(most_rows) if arguments.format == "table" else 0
     shown = _first(frame, limit) if limit else frame
-    if arguments.format == "csv":
-        text = csv_text(shown)
-    elif arguments.format == "json":
-        text = json_text(shown)
+    dropped: list[str] = []
+    if arguments.format == "table":
+        width = None if arguments.all_columns else terminal_width()
+        columns, dropped = fitting(as_text(shown), width)
+        text = render(columns, width) + "\n"
     else:
-        text = render(as_text(shown), terminal_width()) + "\n"
-    if sys.stdout.isatty():
-        text = lines_of(text)
+        text = csv_text(shown) if arguments.format == "csv" else json_text(shown)
+        text = lines_of(text) if sys.stdout.isatty() else text
     # Line by line: Python does not report a pipe that breaks during one large write.
     sys.stdout.writelines(text.splitlines(keepends=True))
+    sys.stdout.flush()
     if len(shown) < len(frame):
         note(f"{len(frame) - len(shown):,} more rows (--limit 0 shows all)")
+    if dropped:
+        named, more = ", ".join(dropped[:MOST_NAMED]), len(dropped) - MOST_NAMED
+        names = f"{named} and {more} more" if more > 0 else named
+        note(f"columns left out to fit {width} characters: {names} (--all-columns shows them)")
+
+
+def _default_limit(most_rows: int | None) -> int:
+    if most_rows is not None:
+        return most_rows
+    return ROWS_ON_SCREEN if sys.stdout.isatty() else 0
 
 
 def _first(frame: pd.DataFrame, limit: int) -> pd.DataFrame:

@@ -20,7 +20,7 @@ def add_pairs(parser: argparse.ArgumentParser) -> None:
         "--pairs",
         metavar="FILE",
         type=Path,
-        help="a file that says which ops are the same in both runs and which are not, as the dashboard saves it",
+        help="a file of manual matches between ops, saved by the dashboard",
     )
 
 
@@ -35,8 +35,7 @@ def read_pairs(arguments: argparse.Namespace, candidates: Sequence[Run]) -> Manu
         return {}
     if len(candidates) != 1:
         raise TfcompareError(
-            f"--pairs takes a single CANDIDATE, for which the file is; {len(candidates)} were given: compare them one "
-            "by one"
+            f"--pairs takes a single CANDIDATE, but {len(candidates)} were given; compare them one by one"
         )
     try:
         text = arguments.pairs.read_text(encoding="utf-8")

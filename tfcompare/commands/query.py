@@ -1,10 +1,12 @@
-"""Ask the tables of some runs in SQL.
+"""Query the tables of runs in SQL.
 
 The statement is one SELECT (or WITH, FROM, DESCRIBE, SHOW, SUMMARIZE, …) in DuckDB's dialect. It sees the tables that
-`show` prints, each with a `run` column before the others and the rows of all runs, and `runs`, a row for each run: the
-first has the role `baseline`, the others `candidate`. A RUN that is a folder of several stands for all of them, in the
-order in which they were recorded. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns of one. Nothing else
-can be read, and nothing written. Exit status: 0 done, 2 the query or a run is bad.
+`show` prints, with the rows of all runs and a first column `run`, and the table `runs` with one row per run: the first
+has the role `baseline`, the others `candidate`. A folder of several runs stands for all of them, in the order of
+capture. `SHOW TABLES` lists the tables, `DESCRIBE op_stats` the columns of one. A query cannot read anything else, or
+write.
+
+Exit status: 0 done, 2 the query or a run is bad.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from tfcompare.query import Answer
 
-SUMMARY = "ask the tables of some runs in SQL"
+SUMMARY = "query the tables of runs in SQL"
 EXAMPLES = """examples:
   tfcompare query 'SHOW TABLES' logs/before
   tfcompare query 'SELECT run, median(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
@@ -53,13 +55,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="table: aligned for reading; csv, json: full precision, for programs (default: %(default)s)",
     )
-    parser.add_argument("--limit", metavar="N", type=_at_least_0, default=0, help="rows at most (default: 0, all)")
+    parser.add_argument(
+        "--limit", metavar="N", type=_at_least_0, default=0, help="the maximum number of rows; 0: all (default: 0)"
+    )
     parser.add_argument(
         "--timeout",
         metavar="S",
         type=_seconds,
         default=DEFAULT_SECONDS,
-        help="seconds that the query may take, reading the runs apart (default: %(default)g)",
+        help="time limit of the query in seconds, without reading the runs (default: %(default)g)",
     )
 
 
@@ -86,7 +90,7 @@ def _print(answer: Answer, arguments: argparse.Namespace) -> None:
     if arguments.format == "table" and answer.is_plan:
         sys.stdout.writelines(f"{lines_of(plan)}\n" for plan in frame.iloc[:, 1])
         return
-    emit(frame, argparse.Namespace(format=arguments.format, limit=0), as_text)
+    emit(frame, argparse.Namespace(format=arguments.format, limit=0, all_columns=False), as_text)
 
 
 def as_text(frame: pd.DataFrame) -> list[TextColumn]:

@@ -28,7 +28,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         settings.STORE_OPTION,
         metavar="URL",
-        help="take runs from this store, by their ids or names as `tfcompare runs --store URL` lists them",
+        help="read runs from this store, by the ids or names that `tfcompare runs --store URL` lists",
     )
 
 
@@ -37,13 +37,14 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--steps",
         metavar="FIRST:LAST",
-        help="only the steps at these positions, counted from 1 and both included, such as 5:25, 5: or :25 (default: "
-        "all steps, of which the first and the last of more than five do not count)",
+        help="only the steps at these positions, from 1 and inclusive, such as 5:25, 5: or :25 (default: all steps; if "
+        "there are more than five, the first and the last are excluded from figures)",
     )
     parser.add_argument(
         "--step-marker",
         metavar="NAME",
-        help="the host event that begins each step, which lasts until the next one, for profiles that mark no steps",
+        help="the host event that begins each step, for profiles without step markers; a step ends where the "
+        "next begins",
     )
 
 

@@ -1,8 +1,8 @@
-"""List the runs below each PATH, with what one chooses by; those that cannot be read are listed with the reason.
+"""List the runs below each PATH with their devices, steps and sizes, including unreadable runs with the reason.
 
-PATHs are files, run folders, logdirs or parents of them, or URLs of such; with --store, ids of runs in that store or of
-folders of them, and without any PATH all runs in it are listed. Times of recording are UTC. Runs behind a URL
-are listed without fetching them, unless they were fetched before.
+PATHs are files, run folders, logdirs or their parents, or URLs of these; with --store, ids of runs or folders of runs
+in that store, or nothing for all of them. Capture times are in UTC. Runs behind a URL are listed without downloading
+them, unless they are cached.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 6
 
-SUMMARY = "list the runs below a path"
+SUMMARY = "list runs"
 EXAMPLES = "examples:\n  tfcompare runs logs/\n  tfcompare runs logs/a logs/b --format json\n"
 EXAMPLES += "  tfcompare runs s3://bucket/logs\n  tfcompare runs --store s3://bucket/store"
 
@@ -42,7 +42,9 @@ EXAMPLES += "  tfcompare runs s3://bucket/logs\n  tfcompare runs --store s3://bu
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", metavar="PATH", nargs="*", help="where to look for runs")
-    parser.add_argument("--fetch", action="store_true", help="fetch runs behind URLs, to tell their steps and devices")
+    parser.add_argument(
+        "--fetch", action="store_true", help="download runs behind URLs to list their steps and devices"
+    )
     add_store(parser)
     add_format(parser)
 
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     report_cache_problems()
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
-        note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them: --fetch fetches {size}")
+        note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them (--fetch downloads {size})")
     elif len(frame) and not (frame["state"] == READ).any():
         raise TfcompareError(f"none of the {len(frame)} runs can be read; the listing says why")
     return 0
@@ -96,15 +98,15 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
     size = scale("bytes", frame["size_bytes"])
     return [
         text_column("run", frame["name"]),
-        text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S")),
-        number_column("hosts", frame["hosts"], 0),
+        text_column("recorded", frame["recorded"].dt.strftime("%Y-%m-%d %H:%M:%S"), rank=1),
+        number_column("hosts", frame["hosts"], 0, rank=3),
         text_column("device", frame["device"]),
         number_column("steps", frame["steps"], 0),
         number_column(
             f"median step ({step_time.unit})", frame["step_time_ms_median"] * step_time.factor, step_time.decimals
         ),
-        number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals),
-        text_column("path", frame["path"]),
+        number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals, rank=4),
+        text_column("path", frame["path"], rank=2),
     ]
 
 

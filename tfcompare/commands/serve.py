@@ -1,7 +1,7 @@
 """Open the dashboard in a browser, served on this machine only.
 
-PATHs are files, run folders, logdirs or parents of them, or URLs of such; without any, and without a store, the sample
-runs are shown. The runs of a store open without their profiles.
+PATHs are files, run folders, logdirs or their parents, or URLs of these. Without PATHs and a store, the sample runs
+are shown. Runs in a store open without their profiles.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ EXAMPLES += "  tfcompare serve --store s3://bucket/store"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where the runs are")
+    parser.add_argument("paths", metavar="PATH", nargs="*", type=_place, help="where to look for runs")
     parser.add_argument(
         "--port", metavar="N", type=_port, help=f"port to listen on (default: the first free from {FIRST_PORT})"
     )
     parser.add_argument(
         settings.ROOT_OPTION, metavar="DIR", dest="roots", action="append", type=Path, default=[],
-        help="open nothing that is typed or linked outside DIR; repeatable",
+        help="open no path outside DIR that is typed or in a link; can be given several times",
     )  # fmt: skip
     parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="show the runs of this store as well, which `tfcompare ingest` fills"
+        settings.STORE_OPTION, metavar="URL", help="also show the runs in this store (filled by `tfcompare ingest`)"
     )
     parser.add_argument(
-        settings.CAPTURE_OPTION, action="store_true", help="let any browser record, not only one on this machine"
+        settings.CAPTURE_OPTION, action="store_true", help="allow capturing from any browser, not only on this machine"
     )
 
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise NoSuchPlace(f"{path}: no such file or folder")
     for root in arguments.roots:
         if not root.is_dir():
-            raise NoSuchPlace(f"{root}: is no folder; {settings.ROOT_OPTION} names one that runs lie in")
+            raise NoSuchPlace(f"{root}: is not a folder; {settings.ROOT_OPTION} takes a folder that contains runs")
     if arguments.store is not None:
         from tfcompare.store.stored import Store
 
@@ -105,9 +105,10 @@ def check_port(port: int) -> None:
         except OSError as error:
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 return  # a problem of the address, which Streamlit reads from more places than we do
-            why = "another program listens on it" if error.errno == errno.EADDRINUSE else "you may not listen on it"
+            why = "is in use by another program" if error.errno == errno.EADDRINUSE else "requires more permissions"
             raise TfcompareError(
-                f"port {port}: {why}; name another with --port, or leave it out for the first free from {FIRST_PORT}"
+                f"port {port} {why}; choose another with --port, or leave it out for the first free port from "
+                f"{FIRST_PORT}"
             ) from error
 
 

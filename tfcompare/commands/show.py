@@ -1,44 +1,56 @@
-"""Print one table of one run.
+"""Print a summary of one run, or one of its tables.
 
-RUN is a profile file, a run folder, or a logdir that holds a single run; with --store, a run of that store. Of
-`tf_data`, the slowest execution of each pipeline is printed.
+RUN is a profile file, a run folder, or a logdir that holds a single run; with --store, a run of that store. Without
+TABLE, the summary says what was captured, how long steps take and what they consist of, the top ops, peak memory, the
+wait for input, what to try next, and which tables the run has. Of `tf_data`, the slowest execution of each pipeline is
+printed. IDLE, the time in which no op ran, is left out of tables for reading.
 """
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tfcompare import schema
-from tfcompare.commands.output import add_format, emit
+from tfcompare.commands.diff_text import KEY_RANKS
+from tfcompare.commands.output import add_format, add_idle, emit, without_idle_rows
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
+from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SUMMARY = "print a table of one run"
-EXAMPLES = "examples:\n  tfcompare show logs/before op_stats --no-idle\n  tfcompare show logs/before steps --format csv"
+SUMMARY = "print a summary of one run, or one of its tables"
+EXAMPLES = """examples:
+  tfcompare show logs/before
+  tfcompare show logs/before op_stats
+  tfcompare show logs/before steps --format csv"""
+_METRIC_RANK, _TIME_POINT_RANK, _EMPTY_RANK = 10, 50, 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("place", metavar="RUN", help="the run")
-    parser.add_argument("table", metavar="TABLE", help=f"one of: {', '.join(schema.TABLES)}")
-    parser.add_argument("--host", metavar="H", help="of this host only (default: all hosts)")
-    parser.add_argument("--no-idle", action="store_true", help="leave out the time in which no op ran")
+    parser.add_argument(
+        "table", metavar="TABLE", nargs="?", help=f"one of: {', '.join(schema.TABLES)} (default: a summary)"
+    )
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_idle(parser)
     add_store(parser)
     add_steps(parser)
     add_format(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the table."""
+    """Print the summary or the table."""
+    if arguments.table is None:
+        return _print_summary(arguments)
     table = schema.table(arguments.table)
     (one,) = load_runs([arguments.place], arguments.store, chosen_steps(arguments))
-    frame = one.table(table.name, host=arguments.host)
-    if arguments.no_idle and "op_type" in frame:
-        frame = frame[frame["op_type"] != schema.IDLE]
+    is_text = arguments.format == "table"
+    frame = without_idle_rows(one.table(table.name, host=arguments.host), arguments, for_reading=is_text)
     if "execution" in frame:
         frame = frame[frame["execution"] == 0]
     if table.headline is not None:
@@ -47,11 +59,39 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _print_summary(arguments: argparse.Namespace) -> int:
+    from tfcompare.commands.run_summary import run_summary
+
+    if arguments.format != "table":
+        raise TfcompareError(
+            f"--format {arguments.format} needs a TABLE, since the summary is text; must be one of: "
+            f"{', '.join(schema.TABLES)}"
+        )
+    (one,) = load_runs([arguments.place], arguments.store, chosen_steps(arguments))
+    print(run_summary(one, arguments.host))
+    return 0
+
+
 def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     """The table's columns for a terminal: a single row is transposed, and the host omitted if there is only one."""
     if len(table.keys) == 1 and len(frame) == 1:
         return _transposed(frame, table)
-    return [_column(frame, column) for column in table.columns if not _is_one_host(frame, column)]
+    columns = [column for column in table.columns if not _is_one_host(frame, column)]
+    return [replace(_column(frame, column), rank=_rank(frame, column, table)) for column in columns]
+
+
+def _rank(frame: pd.DataFrame, column: schema.Column, table: schema.Table) -> int:
+    """Columns that are empty or 0 in all rows are dropped first, then time points, then the last of the other metrics.
+
+    The headline metric is never dropped.
+    """
+    if column.name == table.headline:
+        return 0
+    if not frame[column.name].fillna(0).astype(bool).any():
+        return _EMPTY_RANK
+    if column.kind == "time_point":
+        return _TIME_POINT_RANK
+    return KEY_RANKS.get(column.name, 0) if column.kind == "key" else _METRIC_RANK + table.columns.index(column)
 
 
 def _is_one_host(frame: pd.DataFrame, column: schema.Column) -> bool:

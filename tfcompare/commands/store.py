@@ -1,7 +1,7 @@
-"""Tell where a store is and how much it holds, make it smaller, or clear it.
+"""Show the location and size of a store, shrink it, or clear it.
 
-Without --store it is the one on this machine that tfcompare keeps what it read in. Clearing loses nothing but time: the
-profiles themselves are never touched, and what they hold is read again when it is asked for. Nothing is asked before.
+Without --store, it is this machine's cache. Profiles are never changed: after clearing the cache, they are read again
+when needed. There is no confirmation prompt.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tfcompare.commands.output import note
 from tfcompare.sources.remote.places import shown
 from tfcompare.units import format_bytes
 
-SUMMARY = "tell what a store holds, or clear it"
+SUMMARY = "show the size of a store, shrink it, or clear it"
 EXAMPLES = "examples:\n  tfcompare store\n  tfcompare store --clear\n"
 EXAMPLES += "  tfcompare store --store s3://bucket/store --keep-mb 20000"
 
@@ -23,21 +23,23 @@ EXAMPLES += "  tfcompare store --store s3://bucket/store --keep-mb 20000"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: the one on this machine)"
+        settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: this machine's cache)"
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--clear", action="store_true", help="remove all that it holds")
+    how.add_argument("--clear", action="store_true", help="remove everything")
     how.add_argument(
         "--keep-mb",
         metavar="N",
         type=_at_least_0,
-        help="remove whole runs, the least recently used first, down to N MB",
+        help="remove runs, the least recently used first, until N MB are left",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="(default: %(default)s)")
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help="format of the output (default: %(default)s)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do that, and tell what there is then."""
+    """Clear or shrink the store if asked to, and print its size."""
     from tfcompare.store.retention import clear, holdings, shrink
     from tfcompare.store.stored import Store
 
@@ -49,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         removed_runs, removed_bytes = holdings(store)[0].runs, clear(store)
     elif arguments.keep_mb is not None:
         removed_runs, removed_bytes = shrink(store, arguments.keep_mb * 2**20)
-    left, said = holdings(store)
-    for sentence in said:
+    left, problems = holdings(store)
+    for sentence in problems:
         note(f"note: {sentence}")
     if arguments.format == "json":
         record = {"store": shown(store.address), "runs": left.runs, "packs": left.packs, "bytes": left.bytes}

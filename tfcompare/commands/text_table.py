@@ -1,4 +1,4 @@
-"""Tables as aligned text for a terminal: numbers right-aligned, long names shortened in their middle."""
+"""Tables as aligned text: fitted to the terminal by dropping columns of lower rank and by abbreviating names."""
 
 from __future__ import annotations
 
@@ -6,29 +6,37 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 
+from tfcompare.commands.colour import Tone, paint
 from tfcompare.text import text_of
 from tfcompare.units import MINUS, MISSING, middle_ellipsis
 
 GAP = "  "
-MIN_TEXT_WIDTH = 16
+NAME_WIDTH = 32
+"""Columns are dropped rather than abbreviating texts to less than this width."""
+MIN_TEXT_WIDTH = 12
+"""The least width of a text column where no further column can be dropped."""
 
 
 @dataclass(frozen=True)
 class TextColumn:
     """One column: its header, its cells as text, and whether to right-align them.
 
-    Adjacent columns of the same `group` share a heading.
+    Adjacent columns of the same `group` share a heading. A column with a `rank` above 0 may be dropped to fit the
+    terminal, the highest rank first. `tones` are the colours of the cells, if any.
     """
 
     header: str
     cells: list[str]
     is_number: bool = False
     group: str = ""
+    rank: int = 0
+    tones: Sequence[Tone] = field(default=())
 
     @property
     def width(self) -> int:
@@ -37,16 +45,52 @@ class TextColumn:
 
 
 def render(columns: Sequence[TextColumn], width: int | None) -> str:
-    """The table as text, one line per row. Text columns are shortened until it fits into `width` characters."""
+    """The table as text, one line per row, with texts abbreviated to fit into `width` characters (None: in full).
+
+    Different texts stay different. Control characters are escaped.
+    """
+    columns = [replace(c, header=text_of(c.header), cells=list(map(text_of, c.cells))) for c in columns]
     widths = _fitting_widths(columns, width)
+    shown = [_abbreviated(column, w) for column, w in zip(columns, widths, strict=True)]
     lines = [_group_line(columns, widths)] if any(c.group for c in columns) else []
-    for cells in [[c.header for c in columns], *zip(*(c.cells for c in columns), strict=True)]:
-        placed = (
-            middle_ellipsis(cell, w).rjust(w) if column.is_number else middle_ellipsis(cell, w).ljust(w)
-            for cell, w, column in zip(cells, widths, columns, strict=True)
+    lines.append(_line([_aligned(middle_ellipsis(c.header, w), c, w) for c, w in zip(columns, widths, strict=True)]))
+    for row in range(len(columns[0].cells) if columns else 0):
+        cells = [_aligned(cells[row], c, w) for cells, c, w in zip(shown, columns, widths, strict=True)]
+        lines.append(
+            _line([paint(cell, c.tones[row]) if c.tones else cell for cell, c in zip(cells, columns, strict=True)])
         )
-        lines.append(GAP.join(placed).rstrip())
     return "\n".join(lines)
+
+
+def fitting(columns: Sequence[TextColumn], width: int | None) -> tuple[list[TextColumn], list[str]]:
+    """The columns to show in `width` characters, and the names of those that are dropped: headers, or whole groups."""
+    shown = list(columns)
+    while width is not None and _least_width(shown) > width and (highest := max(c.rank for c in shown)) > 0:
+        shown = [c for c in shown if c.rank < highest]
+    groups = {c.group for c in shown}
+    dropped = [c.header if c.group in groups else c.group for c in columns if all(c is not one for one in shown)]
+    return shown, list(dict.fromkeys(dropped))
+
+
+def _least_width(columns: Sequence[TextColumn]) -> int:
+    """The width with texts abbreviated to `NAME_WIDTH`."""
+    return sum(c.width if c.is_number else min(c.width, NAME_WIDTH) for c in columns) + len(GAP) * (len(columns) - 1)
+
+
+def _abbreviated(column: TextColumn, width: int) -> list[str]:
+    if column.is_number or column.width <= width:
+        return column.cells
+    from tfcompare.charts.style import shorten_distinct  # the rule of all charts; importing it loads Plotly
+
+    return shorten_distinct(column.cells, width)
+
+
+def _aligned(cell: str, column: TextColumn, width: int) -> str:
+    return cell.rjust(width) if column.is_number else cell.ljust(width)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return GAP.join(cells).rstrip()
 
 
 def _group_line(columns: Sequence[TextColumn], widths: Sequence[int]) -> str:
@@ -54,8 +98,8 @@ def _group_line(columns: Sequence[TextColumn], widths: Sequence[int]) -> str:
     for group, members in groupby(zip(columns, widths, strict=True), key=lambda pair: pair[0].group):
         sizes = [w for _, w in members]
         span = sum(sizes) + len(GAP) * (len(sizes) - 1)
-        parts.append(f" {group} ".center(span, "·") if group else " " * span)
-    return GAP.join(parts).rstrip()
+        parts.append(middle_ellipsis(f" {group} ", span).center(span, "·") if group else " " * span)
+    return _line(parts)
 
 
 def _fitting_widths(columns: Sequence[TextColumn], width: int | None) -> list[int]:
@@ -73,9 +117,16 @@ def _fitting_widths(columns: Sequence[TextColumn], width: int | None) -> list[in
     return widths
 
 
-def text_column(header: str, values: Iterable[object]) -> TextColumn:
+def paragraph(text: str, width: int | None, indent: int = 0) -> str:
+    """`text` in lines of at most `width` characters (None: one line), with all lines but the first indented."""
+    if width is None:
+        return text
+    return textwrap.fill(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def text_column(header: str, values: Iterable[object], *, rank: int = 0, tones: Sequence[Tone] = ()) -> TextColumn:
     """A column of text."""
-    return TextColumn(header, [text_of(_as_text(v)) or MISSING for v in values])
+    return TextColumn(header, [_as_text(v) or MISSING for v in values], rank=rank, tones=tones)
 
 
 def _as_text(value: object) -> str:
@@ -85,11 +136,18 @@ def _as_text(value: object) -> str:
 
 
 def number_column(
-    header: str, values: Iterable[float], decimals: int, *, sign: str = "", group: str = ""
+    header: str,
+    values: Iterable[float],
+    decimals: int,
+    *,
+    sign: str = "",
+    group: str = "",
+    rank: int = 0,
+    tones: Sequence[Tone] = (),
 ) -> TextColumn:
     """A column of numbers with the same number of decimals, so that they are easy to compare."""
     cells = [MISSING if _is_absent(v) else f"{v:{sign},.{decimals}f}".replace("-", MINUS) for v in values]
-    return TextColumn(header, cells, is_number=True, group=group)
+    return TextColumn(header, cells, is_number=True, group=group, rank=rank, tones=tones)
 
 
 def _is_absent(value: object) -> bool:
@@ -98,7 +156,7 @@ def _is_absent(value: object) -> bool:
 
 
 def terminal_width() -> int | None:
-    """Characters per line of the terminal; None if stdout is no terminal and COLUMNS is not set."""
+    """Characters per line of the terminal, or COLUMNS; None if stdout is not a terminal and COLUMNS is not set."""
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):
         return shutil.get_terminal_size().columns
     return None

@@ -136,7 +136,7 @@ class Comparison:
 
         Columns:
 
-        - `candidate`;
+        - `baseline` and `candidate`, their ids;
         - the table's keys, and `<key>_candidate` for keys that may differ between matched rows (an added row has the
           candidate's keys, but the baseline's name for the host);
         - `<metric>_baseline` and `<metric>_candidate` for each metric; for numbers also `<metric>_delta` (candidate −
@@ -163,6 +163,7 @@ class Comparison:
         if name not in self._diffs:
             diffs = [self._diff(table, candidate) for candidate in self.candidates]
             diff = pd.concat(diffs, ignore_index=True)
+            diff.insert(0, "baseline", pd.Series(self.baseline.id, diff.index, dtype="str"))
             self._diffs[name] = diff, frame_bytes(diff)
         return self._diffs[name][0].copy(deep=False)
 

@@ -30,7 +30,7 @@ def downloads(web: Web) -> int:
 def test_runs_are_listed_without_fetching_them_unless_asked_to(tfcompare, web: Web, logs: str) -> None:
     status, out, err = tfcompare("runs", logs)
     assert (status, downloads(web)) == (0, 0)
-    assert err == "note: 2 of 2 runs are listed without reading them: --fetch fetches 3.14 MB\n"
+    assert err == "note: 2 of 2 runs are listed without reading them (--fetch downloads 3.14 MB)\n"
     assert f"{logs}/filters_16_8/plugins/profile/2026_11_20_11_13_16" in out
     status, out, err = tfcompare("runs", logs, "--fetch", "--format", "json")
     assert (status, err, downloads(web)) == (0, "", 2)

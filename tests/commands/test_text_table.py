@@ -1,0 +1,121 @@
+"""Tables as text: fitted to a width, with distinct names, and coloured on a terminal only."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS
+from tfcompare.commands.colour import has_colours, paint, tone_of
+from tfcompare.commands.text_table import TextColumn, fitting, number_column, paragraph, render, text_column
+
+BASELINE, CANDIDATE = (str(SAMPLE_RUNS[f"filters_{name}"]) for name in ("512_128", "16_8"))
+LONG = [f"model/{scope}/very/long/scope/of/a/layer/Conv2D" for scope in ("encoder", "decoder")]
+
+
+def columns() -> list[TextColumn]:
+    return [
+        text_column("type", ["Conv2D", "Conv2D"], rank=2),
+        text_column("name", LONG),
+        number_column("baseline", [1.0, 2.0], 1, group="time"),
+        number_column("change", [1.0, 2.0], 1, group="time", rank=1),
+        number_column("count", [1, 2], 0, group="calls", rank=3),
+        number_column("other", [1, 2], 0, group="calls", rank=3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("width", "dropped"),
+    [(None, []), (120, []), (70, ["calls"]), (57, ["type", "calls"]), (48, ["type", "change", "calls"])],
+)
+def test_columns_of_the_highest_rank_are_dropped_first(width: int | None, dropped: list[str]) -> None:
+    shown, names = fitting(columns(), width)
+    assert names == dropped
+    assert width is None or max(map(len, render(shown, width).splitlines())) <= width
+
+
+def test_no_column_without_rank_is_dropped() -> None:
+    shown, _ = fitting(columns(), 10)
+    assert [c.header for c in shown] == ["name", "baseline"]
+
+
+def test_abbreviated_names_stay_distinct() -> None:
+    lines = render([text_column("name", LONG), number_column("time", [1.0, 2.0], 1)], 24).splitlines()
+    assert all("…" in line for line in lines[1:])
+    assert lines[1].split()[0] != lines[2].split()[0]
+
+
+def test_without_a_width_nothing_is_abbreviated() -> None:
+    assert LONG[0] in render(columns(), None)
+
+
+def test_control_characters_are_escaped() -> None:
+    assert "\x1b" not in render([text_column("a\x1b[2J", ["\x1b]0;evil\x07"])], None)
+
+
+def test_paragraphs_are_wrapped_to_a_width() -> None:
+    assert paragraph("one two three", 9, 2) == "one two\n  three"
+    assert paragraph("one two three", None) == "one two three"
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "variables", "expected"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"NO_COLOR": ""}, True),
+        (True, {"TERM": "dumb"}, False),
+    ],
+)
+def test_colours_are_for_terminals_without_no_color(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, variables: dict[str, str], expected: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    assert has_colours() is expected
+    assert (paint("slower", "worse") != "slower") is expected
+    assert paint("same", "") == "same"
+
+
+def test_only_claims_have_a_tone() -> None:
+    words = ("faster", "likely slower", "less", "more", "same", "inconclusive", "not tested", "")
+    assert [tone_of(word) for word in words] == ["better", "likely worse", "better", "worse", "", "", "", ""]
+
+
+def test_a_terminal_shows_colours_and_the_words_that_say_the_same(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    words = ("diff", BASELINE, CANDIDATE)
+    plain = tfcompare(*words)[1]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    coloured = tfcompare(*words)[1]
+    assert re.search("\x1b\\[38;5;67m +likely faster|\x1b\\[38;5;67mlikely faster", coloured)
+    assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_diff_and_show_fit_the_terminal_and_say_what_is_left_out(
+    tfcompare, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for words in (("diff", BASELINE, CANDIDATE), ("show", BASELINE), ("show", BASELINE, "op_stats")):
+        _, out, err = tfcompare(*words)
+        assert max(map(len, out.splitlines())) <= width
+        told = f"columns left out to fit {width} characters: " in err
+        assert told == (width < 160 and words != ("show", BASELINE))
+
+
+def test_all_columns_shows_everything_in_full(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, err = tfcompare("show", BASELINE, "op_stats", "--all-columns")
+    piped = tfcompare("show", BASELINE, "op_stats")[1]
+    assert "left out" not in err
+    monkeypatch.delenv("COLUMNS")
+    assert tfcompare("show", BASELINE, "op_stats")[1] == out != piped

@@ -1,0 +1,125 @@
+"""The summary of one run that `show RUN` prints."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from tfcompare import schema
+from tfcompare.commands.colour import paint
+from tfcompare.commands.diff_summary import advice_text, parts_table, sentence
+from tfcompare.commands.text_table import (
+    TextColumn,
+    fitting,
+    number_column,
+    paragraph,
+    render,
+    scale,
+    terminal_width,
+    text_column,
+)
+from tfcompare.text import text_of
+from tfcompare.units import format_bytes, format_percent, format_time_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from tfcompare.run import Run
+    from tfcompare.tools.advice import Facts
+
+TOP_OPS = 10
+
+
+def run_summary(run: Run, host: str | None = None) -> str:
+    """What was captured, the typical step and its parts, the top ops, peak memory, the wait for input, the top advice,
+    and the tables that have rows; of one host or of all. Raises `Unknown` for an unknown host."""
+    from tfcompare.tools.advice import facts_of
+
+    facts = facts_of(run, host)
+    sections = [
+        _about(run, host),
+        _step_parts(facts),
+        sentence(_input(run, facts)),
+        _top_ops(run, host),
+        _advice(run, facts),
+        _tables(run, host),
+    ]
+    return "\n\n".join(filter(None, sections))
+
+
+def _about(run: Run, host: str | None) -> str:
+    from tfcompare.tools.environment import environment
+
+    facts = [(fact.label, fact.values[0]) for fact in environment([run.info])]
+    step_us = _typical_step_us(run, host)
+    if not math.isnan(step_us):
+        facts.append(("Typical step", format_time_us(step_us)))
+    facts.append(("Peak memory", _peak_memory(run.table("memory_summary", host=host))))
+    widest = max(len(label) for label, _ in facts)
+    lines = [paragraph(text_of(f"{label:{widest}}  {value}"), terminal_width(), widest + 2) for label, value in facts]
+    return "\n".join([paint(text_of(run.name), "bold"), *lines])
+
+
+def _typical_step_us(run: Run, host: str | None) -> float:
+    """The typical step in microseconds; NaN without step markers."""
+    from tfcompare.compare.captures import Replicates, typical_step_us
+
+    return typical_step_us(Replicates({}, None).captures(run, host))
+
+
+def _peak_memory(memories: pd.DataFrame) -> str:
+    if memories.empty:
+        return "unknown (the profile has no allocations)"
+    largest = memories.iloc[int(memories["peak_bytes"].argmax())]
+    more = f", the largest of {len(memories)} memories" if len(memories) > 1 else ""
+    return f"{format_bytes(largest['peak_bytes'])} in {largest['memory_id']}{more}"
+
+
+def _step_parts(facts: Facts) -> str:
+    from tfcompare.compare.attribution import part_means
+
+    if facts.steps.empty or not facts.info.has_steps:
+        return ""
+    return parts_table(part_means(facts.steps, facts.steps), ("baseline",))
+
+
+def _input(run: Run, facts: Facts) -> str:
+    from tfcompare.tools.input_bound import words
+
+    return f"{run.name} {words(facts.wait)}"
+
+
+def _top_ops(run: Run, host: str | None) -> str:
+    from tfcompare.tools.op_stats import main_side, op_table, own_side_shares
+
+    stats = run.table("op_stats", host=host)
+    side = main_side(stats)
+    ranked = own_side_shares(op_table(stats, idle=False))
+    ops = ranked[ranked["host_or_device"] == side].head(TOP_OPS)
+    if ops.empty:
+        return "The profile has no ops."
+    steps = run.info.step_count if host is None else len(run.table("steps", host=host))
+    per, divisor = ("/step", max(steps, 1)) if run.info.has_steps else ("", 1)
+    times = ops["self_time_us"] / divisor
+    shown = scale("µs", times)
+    columns = [
+        text_column("op type", ops["op_type"], rank=1),
+        text_column("op name", ops["op_name"]),
+        number_column(f"self time ({shown.unit}{per})", times * shown.factor, shown.decimals),
+        TextColumn("share", list(map(format_percent, ops["self_share"])), is_number=True),
+    ]
+    title = paint(f"Top ops by share of self time on the {side.lower()}", "bold")
+    return f"{title}\n{render(fitting(columns, terminal_width())[0], terminal_width())}"
+
+
+def _advice(run: Run, facts: Facts) -> str:
+    from tfcompare.tools.advice import advise_on
+
+    if not facts.has_enough_steps:
+        return "Too few included steps for advice on times. Profile more steps."
+    return advice_text(advise_on(facts, facts).advice, run.name)
+
+
+def _tables(run: Run, host: str | None) -> str:
+    names = [name for name in schema.TABLES if len(run.table(name, host=host))]
+    return paragraph(f"Tables (tfcompare show RUN TABLE): {', '.join(names)}", terminal_width())
