@@ -28,7 +28,16 @@ _COMMANDS = (runs, show, diff, check, query, ingest, store, capture, serve)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a wrong command line in one line, without the usage text."""
+    """Reports a wrong command line in one line, without the usage text; `declared` are its own arguments."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self.declared: list[argparse.Action] = []
+        super().__init__(*args, **options)
+
+    def add_argument(self, *args: Any, **options: Any) -> argparse.Action:
+        action = super().add_argument(*args, **options)
+        self.declared.append(action)
+        return action
 
     def error(self, message: str) -> NoReturn:
         if (invalid := _INVALID_CHOICE.search(message)) is not None:
@@ -57,7 +66,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="example: tfcompare diff logs/before logs/after",
     )
     top.add_argument("--version", action="version", version=f"tfcompare {__version__}")
-    add_completion(top)
+    declared: list[argparse.Action] = []
+    add_completion(top, declared)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
     for module in _COMMANDS:
         name = module.__name__.rpartition(".")[2]
@@ -70,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
+        declared += command.declared
     return top
 
 

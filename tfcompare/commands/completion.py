@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tfcompare import schema
@@ -17,11 +17,12 @@ _FILES = ("RUN", "BASELINE", "CANDIDATE", "PATH", "FILE")
 """The metavars of arguments that are paths."""
 
 
-def add_completion(parser: argparse.ArgumentParser) -> None:
-    """Declare `--print-completion`."""
+def add_completion(parser: argparse.ArgumentParser, declared: Sequence[argparse.Action]) -> None:
+    """Declare `--print-completion`; `declared` holds the arguments of all commands once the option is used."""
     parser.add_argument(
         "--print-completion",
         action=_PrintCompletion,
+        declared=declared,
         choices=SHELLS,
         help="print a script for shell completion, as the README explains, and exit",
     )
@@ -29,6 +30,10 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 class _PrintCompletion(argparse.Action):
     """Prints the script and exits; raises `TfcompareError` without shtab."""
+
+    def __init__(self, *args: Any, declared: Sequence[argparse.Action], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._declared = declared
 
     def __call__(
         self,
@@ -42,7 +47,7 @@ class _PrintCompletion(argparse.Action):
             import shtab
         except ImportError:
             raise TfcompareError("shell completion needs the package shtab; run: pip install shtab") from None
-        for action in _arguments(parser):
+        for action in self._declared:
             if action.metavar in _TABLES:
                 action.choices = _TABLES[str(action.metavar)]
             elif action.metavar in _FOLDERS:
@@ -51,12 +56,3 @@ class _PrintCompletion(argparse.Action):
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
         print(shtab.complete(parser, shell=str(values)))
         parser.exit()
-
-
-def _arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments of the parser and of its commands."""
-    for action in parser._actions:  # argparse has no public way to list them; shtab reads the same attribute
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
-                yield from _arguments(command)
