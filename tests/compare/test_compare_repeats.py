@@ -79,8 +79,7 @@ def test_what_was_recorded_otherwise_is_no_repeat() -> None:
     assert found.repeats == {}
     assert found.refused == (
         "gpu is not counted as a replicate of after: the two differ in device type (CPU and GPU).",
-        "short is not counted as a replicate of after: it has 5 steps that count, and a verdict takes 9 of each "
-        "recording.",
+        "short is not counted as a replicate of after: it has 5 included steps, and a verdict takes 9 of each capture.",
     )
 
 

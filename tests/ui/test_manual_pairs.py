@@ -77,7 +77,7 @@ def test_an_added_row_is_offered_what_was_removed(page):
 def test_a_link_with_choices_says_what_holds(page):
     told(page, PART, Choice(True, ("nowhere",), (NAME,)))
     assert rows_of(page, NAME) == ["added", "removed"]
-    assert any("there is no “nowhere”" in info.value.replace("\\", "") for info in page.info)
+    assert any("there is no “nowhere”" in text.value.replace("\\", "") for text in page.markdown)
     assert any("no effect" in markdown.value for markdown in page.markdown)
     assert keys(page) == {"by_hand_undo 0", "by_hand_undo 1", "by_hand_undo_all"}
     page.button(key="by_hand_undo 1").click()

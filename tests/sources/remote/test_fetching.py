@@ -108,7 +108,7 @@ def test_a_download_that_takes_too_long_is_interrupted(web: Web, monkeypatch: py
     place = serve(web)
     monkeypatch.setattr(downloading, "DOWNLOAD_S", 0.2)
     monkeypatch.setattr("tfcompare.sources.remote.web.DOWNLOAD_S", 0.2)
-    with pytest.raises(NotFetched, match=r"broke off after .* B of 1\.57 MB; what has arrived is kept"):
+    with pytest.raises(NotFetched, match=r"broke off after .* B of 1\.57 MB; what has arrived is cached"):
         tfc.load(place)
     assert web.asked.count("GET /vm.xplane.pb") == 1
 

@@ -1,4 +1,4 @@
-"""A cache folder that takes no copy, for whatever reason: runs open all the same, and say that copies are not kept."""
+"""A cache folder that takes no copy, for whatever reason: runs open all the same, and say that copies are not cached."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ from tfcompare.sources.logdir import find_run, remote_cache
 fsspec.filesystem("memory").pipe_file("/b/vm.xplane.pb", open(sys.argv[1], "rb").read())
 (file,) = find_run("memory://b/vm.xplane.pb").files
 with remote_cache().locked(file.source) as copy:
-    print(copy.path.stat().st_size, copy.remark[:35], flush=True)
+    print(copy.path.stat().st_size, copy.remark[:37], flush=True)
     os.kill(os.getpid(), int(sys.argv[2]))
 """
 
@@ -218,7 +218,7 @@ def test_it_goes_with_its_process_and_what_a_killed_one_left_with_the_next(cache
         command = [sys.executable, "-c", FETCH, str(PROFILE), str(ended_by)]
         environment = os.environ | {"TMPDIR": str(temporary)}
         done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-        assert done.stdout == f"{len(DATA)} copies of remote files are not kept\n"
+        assert done.stdout == f"{len(DATA)} copies of remote files are not cached\n"
         assert done.returncode == -ended_by
 
     fetch(signal.SIGKILL)

@@ -22,11 +22,11 @@ from tfcompare.ui.widgets.text import as_markdown
 from tfcompare.units import middle_ellipsis
 
 HOME = "app.py"
-WIDTH = 280
+WIDTH = 300
 MOST_NAMED = 6
 MOST_AT_ONCE = 3
 """With more compared runs than this, the replicates of only one are shown at a time."""
-_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 22, 16, 12
+_FIELD_LENGTH, _CHIP_LENGTH, _INNER_LENGTH = 25, 20, 15
 _ICONS = {
     "Overview": ":material/speed:",
     "Op stats": ":material/table_chart:",
