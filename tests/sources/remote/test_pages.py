@@ -15,7 +15,7 @@ from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.ui.frame.search import look, rescan
-from tfcompare.ui.frame.selection import default_pair
+from tfcompare.ui.frame.selection import default_runs
 
 
 @pytest.fixture
@@ -160,6 +160,6 @@ def test_of_two_places_the_first_is_the_baseline(web: Web, tmp_path: Path) -> No
     found = look([early, late, local, "nope://x"])
     assert (len(found.found), len(found.problems)) == (3, 1)
     for places in ((late, early), (early, late), (local, early), (late, local)):
-        pair = default_pair(found.found, places)
+        pair = default_runs(found.found, places)
         assert pair == tuple(str(place).rpartition("/")[2] for place in places)
-    assert default_pair(found.found, [late, "nope://x"]) is not None
+    assert default_runs(found.found, [late, "nope://x"])
