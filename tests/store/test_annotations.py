@@ -107,7 +107,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(TfcompareError, match="file/annotations.json: cannot be"):
+    with pytest.raises(TfcompareError, match=r"file/annotations\.json: cannot be"):
         write_annotation(tmp_path / "file", ONE, SMALL)
 
 

@@ -105,6 +105,13 @@ class Selection:
         """Set the candidates; they are removed from the replicates."""
         return replace(self, candidates=tuple(candidates))._tidied()
 
+    def with_added(self, runs: Sequence[str]) -> Selection:
+        """Select runs that were just added: as candidates, or the first as baseline if there is none."""
+        runs = [run for run in runs if run not in self.compared]
+        if self.baseline is None and runs:
+            return replace(self, baseline=runs[0]).with_added(runs[1:])
+        return self.with_candidates((*self.candidates, *runs))
+
     def without(self, run: str) -> Selection:
         """Remove a run that no longer exists."""
         baseline = None if run == self.baseline else self.baseline
