@@ -23,7 +23,6 @@ from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.sources.uploads import Arrival, Uploads
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.search import Search, rescan
-from tfcompare.ui.pages import home as home_page
 from tfcompare.ui.pages import home_filters, home_runs, home_uploads
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS

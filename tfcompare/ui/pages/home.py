@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import replace
-from pathlib import Path
 from time import monotonic
 
 import streamlit as st
@@ -13,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
-from tfcompare.settings import sample_runs
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools.listing import device_text
 from tfcompare.ui.frame import state
@@ -21,7 +18,6 @@ from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, re
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
-from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
 from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.ui.widgets.text import as_code, as_markdown
@@ -39,7 +35,7 @@ Outcomes = Mapping[str, Run | TfcompareError]
 def show(view: View) -> None:
     """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
     if added := home_uploads.arrived(view.found):
-        state.choose_added(_without_samples(view), added)
+        state.choose_added(home_add.without_samples(view), added)
         st.rerun()
     headline_slot = st.container(border=True, height=_NARROW_HEADLINE_PIXELS if is_narrow() else _HEADLINE_PIXELS)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -71,16 +67,6 @@ def show(view: View) -> None:
     home_edit.show(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
-
-
-def _without_samples(view: View) -> Selection:
-    """The selection; without its runs if these are the samples that are shown to users who have added no run."""
-    selection = view.selection
-    is_default = not view.settings.places and not selection.places
-    selected = [run for run in view.found if run.id in selection.recordings]
-    if is_default and all(isinstance(run.path, Path) and run.path.is_relative_to(sample_runs()) for run in selected):
-        return replace(selection, baseline=None, candidates=(), repeats=())
-    return selection
 
 
 def _done(requests: Requests) -> Outcomes:

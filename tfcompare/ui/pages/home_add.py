@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import streamlit as st
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.settings import sample_runs
 from tfcompare.sources.remote.places import shown
 from tfcompare.ui.frame import remote_links, sidebar, state
 from tfcompare.ui.frame.access import checked
 from tfcompare.ui.frame.search import opened
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View
 from tfcompare.ui.pages import capture_runs, home_uploads
 from tfcompare.ui.widgets.text import as_code, as_markdown
@@ -40,8 +43,9 @@ def _typed_place(view: View) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            "Path on this machine, or URL", key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", on_change=_add,
-            args=(view.search.are_samples,), help="A logdir, a folder that contains some, a run folder, or a profile.",
+            "Path on this machine, or URL", key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", width=330,
+            on_change=_add, args=(view.search.are_samples,),
+            help="A logdir, a folder that contains some, a run folder, or a profile.",
         )  # fmt: skip
         st.button("Add", icon=":material/add:")  # leaving the field adds its content
     if problem := st.session_state.pop(_PATH_PROBLEM, None):
@@ -54,6 +58,16 @@ def _capture(view: View) -> None:
         return
     st.markdown("Profile a program while it runs, and compare it with the baseline.")
     sidebar.link("pages/7_Capture.py", "Open Capture", view.selection, icon=":material/radio_button_checked:")
+
+
+def without_samples(view: View) -> Selection:
+    """The selection; without its runs if these are the samples that are shown to users who have added no run."""
+    selection = view.selection
+    is_default = not view.settings.places and not selection.places
+    selected = [run for run in view.found if run.id in selection.recordings]
+    if is_default and all(isinstance(run.path, Path) and run.path.is_relative_to(sample_runs()) for run in selected):
+        return replace(selection, baseline=None, candidates=(), repeats=())
+    return selection
 
 
 def places(view: View) -> None:

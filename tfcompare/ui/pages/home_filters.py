@@ -27,7 +27,7 @@ Values = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Filtered:
-    """The runs that match the filters in the order of the table, and how many are hidden although they match."""
+    """The runs that match the filters in the order of the table, and how many more would match if they were not hidden."""
 
     runs: tuple[FoundRun, ...]
     hidden_count: int
@@ -50,8 +50,9 @@ def controls(view: View) -> Filtered:
     if any(view.search.is_hidden(run.id) for run in view.found):
         st.toggle("Show hidden", key=SHOW_HIDDEN, persist_state="session")
     hidden = {run.id for run in found if view.search.is_hidden(run.id) and run.id not in view.selection.recordings}
-    if not st.session_state.get(SHOW_HIDDEN):
-        found = [run for run in found if run.id not in hidden]
+    if st.session_state.get(SHOW_HIDDEN):
+        hidden.clear()
+    found = [run for run in found if run.id not in hidden]
     latest_first, added = found[::-1], state.added()
     return Filtered(tuple(sorted(latest_first, key=lambda run: run.id not in added)), len(hidden))
 
