@@ -95,6 +95,14 @@ def test_the_newest_run_is_compared_with_the_one_before_it() -> None:
     assert default_runs(runs, [Path("/logs")]) == ("b", "c")
 
 
+def test_added_runs_become_candidates_or_the_missing_baseline() -> None:
+    assert Selection("a", ("b",)).with_added(["c", "b", "d"]) == Selection("a", ("b", "c", "d"))
+    assert Selection().with_added(["c", "d"]) == Selection("c", ("d",))
+    assert Selection(None, ("b",)).with_added(["c"]) == Selection("c", ("b",))
+    assert Selection("a").with_added(["a"]) == Selection("a")
+    assert GROUPED.with_added(["a2"]).repeats == (("a", "a3"), ("c", "c2")), "a replicate that is added is compared"
+
+
 def test_one_run_alone_is_the_baseline_by_default() -> None:
     runs = [found("a"), found("bad", readable=False)]
     assert default_runs(runs, [Path("/logs")]) == ("a",)

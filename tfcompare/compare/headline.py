@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, SINGLE, UNCLEAR, UNTESTED
-from tfcompare.units import MINUS, format_ratio, format_time_us
+from tfcompare.units import format_ratio, format_time_us
 
 if TYPE_CHECKING:
     from tfcompare.compare.stats.verdict import Verdict
@@ -100,7 +100,7 @@ def faster_or_slower(before: float, after: float, likely: str = "") -> str:
 
 
 def short_change(before: float, after: float) -> str:
-    """`14× faster`, `2.3× slower`, `−12 %` for two times: the words of `faster_or_slower` in a table."""
+    """`14× faster`, `2.3× slower`, `12 % less` for two times: the words of `faster_or_slower` in a table."""
     if before / after >= _IN_MULTIPLES_FROM:
         return f"{_two_digits(before / after)}× faster"
     if after / before >= _IN_MULTIPLES_FROM:
@@ -108,7 +108,7 @@ def short_change(before: float, after: float) -> str:
     percent = abs(after / before - 1) * 100
     if percent < 0.05:
         return "0 %"
-    return f"{MINUS if after < before else '+'}{_two_digits(percent)} %"
+    return f"{_two_digits(percent)} % {'less' if after < before else 'more'}"
 
 
 def step_marker_call(runs: Iterable[RunInfo]) -> str:

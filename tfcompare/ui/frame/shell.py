@@ -156,7 +156,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = settle(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
-        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.found))
+        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.without_hidden()))
     state.choose(settled.selection)
     complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
     complaints += _unknown_runs(settled.unknown, result.found)

@@ -23,12 +23,14 @@ from tfcompare.units import middle_ellipsis
 _PATH = "tfcompare.path"
 _PATH_PROBLEM = "tfcompare.path_problem"
 _LONGEST_PLACE = 60
+_PATH_TAB, _UPLOAD_TAB = "Path or URL", "Upload"
 
 
 def button(view: View) -> None:
     """The button that opens all ways to add runs."""
     with st.popover("Add runs", icon=":material/add:", width="content", key="tfcompare.add"):
-        path, upload, capture = st.tabs(["Path or URL", "Upload", "Capture"])
+        first = _PATH_TAB if view.may_type_paths else _UPLOAD_TAB
+        path, upload, capture = st.tabs([_PATH_TAB, _UPLOAD_TAB, "Capture"], default=first)
         with path:
             _typed_place(view)
         with upload:

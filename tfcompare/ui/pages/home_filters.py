@@ -27,7 +27,7 @@ Values = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True)
 class Filtered:
-    """The runs that match the filters in the order of the table, and how many more would match if they were not hidden."""
+    """The runs that match the filters, in the order of the table, and how many more match but are hidden."""
 
     runs: tuple[FoundRun, ...]
     hidden_count: int
