@@ -18,13 +18,14 @@ from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, re
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
 from tfcompare.ui.frame.search import rescan
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
 from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes, format_ms
 
 _REDRAW_S = 1.0
-_HEADLINE_PIXELS, _NARROW_HEADLINE_PIXELS = 120, 190
+_HEADLINE_PIXELS, _NARROW_HEADLINE_PIXELS = 120, 210
 """Fixed, so that the table stays where it is when other runs are selected. What does not fit is scrolled."""
 
 Requests = Mapping[FoundRun, Future[Run]]
@@ -138,14 +139,21 @@ def headline(view: View, outcomes: Outcomes) -> None:
         return
     baseline, candidates = outcomes.get(selection.baseline), [outcomes.get(c) for c in selection.candidates]
     with st.container(horizontal=not is_narrow(), vertical_alignment="top"):
+        if is_narrow():  # above the sentences, which may have to be scrolled
+            _open_button(selection)
         _what_changed(view, baseline, candidates, outcomes)
-        label = "See what changed" if candidates else "Open"
-        if st.button(label, icon=":material/arrow_forward:", icon_position="right", type="primary"):
-            st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
+        if not is_narrow():
+            _open_button(selection)
+
+
+def _open_button(selection: Selection) -> None:
+    label = "See what changed" if selection.candidates else "Open"
+    if st.button(label, icon=":material/arrow_forward:", icon_position="right", type="primary"):
+        st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
 
 
 def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome], outcomes: Outcomes) -> None:
-    with st.container():
+    with st.container(gap="xxsmall"):
         for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
             st.error(as_markdown(bad))
         runs = [run for run in candidates if isinstance(run, Run)]
