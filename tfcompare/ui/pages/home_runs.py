@@ -210,8 +210,8 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> d
         ),
         "change": kind.TextColumn(
             "Change", width=86, alignment="right",
-            help="Median step compared with the baseline's. It is not tested for significance. The headline above is, and "
-            "compares typical steps, so its numbers can differ slightly.",
+            help="Median step compared with the baseline's. It is not tested for significance. The headline "
+            "above is, and compares typical steps, so its numbers can differ slightly.",
         ),
         "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=80, help="One bar per step, from 0"),
         "hosts": kind.NumberColumn("Hosts", width=55),
