@@ -8,7 +8,7 @@ Options take precedence over environment variables:
 | `TFCOMPARE_PLACES` | `PATH…` | where to look for runs (paths and URLs), separated as in `PATH` | the sample runs |
 | `TFCOMPARE_ROOTS` | `--root DIR` | folders that contain all paths typed or linked | none: any path |
 | `TFCOMPARE_ALLOW_CAPTURE` | `--allow-capture` | `1`: any browser may record, not only one on this machine | `0` |
-| `TFCOMPARE_DATA` | | folder for uploads and captures | the user's data folder |
+| `TFCOMPARE_DATA` | | folder for uploads, captures, and the names and tags of runs | the user's data folder |
 | `TFCOMPARE_CACHE_MB` | | memory for loaded runs, in megabytes; runs being compared are always retained | 1024 |
 | `TFCOMPARE_UPLOAD_MB` | | size limit of one upload when expanded, in megabytes | 8192 |
 | `TFCOMPARE_USER_UPLOADS_MB` | | size limit of one user's stored uploads, in megabytes | 16384 |

@@ -244,6 +244,15 @@ def query(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
+def add_runs(page: Page, way: str) -> Page:
+    """`page` with one of the ways to add runs open: `Path or URL`, `Upload` or `Capture`."""
+    tab = settled(page).get_by_role("tab", name=way)
+    if tab.count() == 0:
+        page.get_by_role("button", name="Add runs").click()
+    tab.click()
+    return page
+
+
 HEADER_PIXELS = ROW_PIXELS = 35
 
 

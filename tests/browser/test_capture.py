@@ -32,11 +32,13 @@ def test_two_workers_are_recorded_and_compared_with_the_baseline(
     main = page.get_by_test_id("stMain")
     main.get_by_label("Addresses", exact=True).fill(", ".join(workers))
     main.get_by_label("Duration (ms)", exact=True).fill("1200")
-    main.get_by_label("Name of the run", exact=True).fill("live")
-    main.get_by_role("button", name="Record", exact=True).click()
-    expect(main.get_by_test_id("stAlert")).to_contain_text("live was recorded: 2 hosts (")
+    main.get_by_label("Run name", exact=True).fill("live")
+    main.get_by_role("button", name="Capture", exact=True).click()
+    expect(main.get_by_test_id("stAlert")).to_contain_text("live was captured: 2 hosts (")
     settled(page)
     asked = query(page)
+    assert asked["candidate"][0] == IDS["filters_16_8"]
+    assert asked["candidate"][1].startswith("captures/live/"), "it is selected"
     assert (asked["address"], asked["duration"]) == ([", ".join(workers)], ["1200"])
     main.get_by_role("button", name="Compare with filters_512_128").click()
 
@@ -57,16 +59,16 @@ def test_two_workers_are_recorded_and_compared_with_the_baseline(
 def test_it_can_become_the_baseline_or_be_stopped(page: Page, url: str, workers: tuple[str, str]) -> None:
     opened(page, f"{url}/Capture?{urlencode([('address', workers[0]), ('duration', '300')])}")
     main = page.get_by_test_id("stMain")
-    main.get_by_role("button", name="Record", exact=True).click()
+    main.get_by_role("button", name="Capture", exact=True).click()
     main.get_by_role("button", name="Use as baseline").click()
     expect(main.get_by_text("It is the baseline.")).to_be_visible()
     settled(page)
     assert query(page)["baseline"][0].startswith("captures/capture/")
 
     main.get_by_label("Duration (ms)", exact=True).fill("60000")
-    main.get_by_role("button", name="Record", exact=True).click()
+    main.get_by_role("button", name="Capture", exact=True).click()
     expect(main.get_by_text(f"Recording {workers[0]}: ")).to_be_visible()
-    expect(main.get_by_role("button", name="Record", exact=True)).to_be_disabled()
+    expect(main.get_by_role("button", name="Capture", exact=True)).to_be_disabled()
     main.get_by_role("button", name="Stop", exact=True).click()
     expect(main.get_by_text("the capture was stopped, and nothing was saved")).to_be_visible()
     settled(page)

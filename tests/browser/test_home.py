@@ -6,18 +6,29 @@ from urllib.request import urlopen
 
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.conftest import Serve, click_table, opened, query, settled, table_texts
+from tests.browser.conftest import Serve, add_runs, becomes, click_table, opened, query, settled, table_texts
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tfcompare.sources.logdir import find_runs
 
 AUTOENCODER = SAMPLES / "autoencoder"
 IDS = {run.name: run.id for run in find_runs(AUTOENCODER)}
-BASELINE_X, CANDIDATE_X = 36, 108
+BASELINE_X, CANDIDATE_X, EDIT_X = 34, 102, 353
 HEADLINE = "[data-testid=stMain] h4"
 
 
 def row_of(page: Page, name: str) -> int:
     return next(i for i, cells in enumerate(table_texts(page)) if name in cells)
+
+
+def top(page: Page) -> float:
+    """Where the table begins on the page, in pixels."""
+    box = settled(page).locator("[data-testid=stDataFrame]").bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+def names(page: Page) -> list[str]:
+    return [cells[2] for cells in table_texts(settled(page)) if len(cells) > 2]
 
 
 def test_no_other_origin_can_show_the_app_in_a_frame(samples_url: str) -> None:
@@ -47,6 +58,37 @@ def test_the_choice_is_made_in_the_table_stands_in_the_address_and_can_be_gone_b
     expect(page.locator(HEADLINE).first).to_contain_text("filters_16_8_again")
     settled(page)
     assert query(page)["baseline"] == [IDS["filters_16_8_again"]]
+
+
+def test_the_table_stays_where_it_is_while_runs_are_selected(page: Page, autoencoder_url: str) -> None:
+    opened(page, autoencoder_url)
+    tops = [top(page)]
+    for name, count in (("filters_16_8_again", 2), ("filters_16_8_better_input", 3), ("filters_16_8", 2)):
+        click_table(page, CANDIDATE_X, row_of(page, name))
+        expect(page.locator(HEADLINE)).to_have_count(count)
+        tops.append(top(page))
+    for name in ("filters_16_8_again", "filters_16_8_better_input"):
+        click_table(page, CANDIDATE_X, row_of(page, name))
+        settled(page)
+    expect(page.get_by_test_id("stMain").get_by_role("button", name="Open", exact=True)).to_be_visible()
+    assert {*tops, top(page)} == {tops[0]}
+
+
+def test_a_run_is_renamed_and_hidden_from_the_table(page: Page, serve: Serve) -> None:
+    opened(page, serve(AUTOENCODER))
+    click_table(page, EDIT_X, row_of(page, "filters_16_8"))
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Name", exact=True).fill("Small model")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_have_count(0)
+    expect(page.locator(HEADLINE)).to_contain_text("Small model is likely")
+    assert becomes(page, lambda: "Small model" in names(page), True)
+    click_table(page, EDIT_X, row_of(page, "filters_16_8_again"))
+    dialog.get_by_text("Hidden", exact=True).click()
+    dialog.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("3 of 4 runs, 1 hidden")).to_be_visible()
+    settled(page).get_by_text("Show hidden").click()
+    expect(page.get_by_text("4 runs", exact=True)).to_be_visible()
 
 
 def test_clicks_hit_the_right_run_after_sorting(page: Page, autoencoder_url: str) -> None:
@@ -89,7 +131,7 @@ def test_links_in_the_sidebar_can_be_copied(page: Page, autoencoder_url: str) ->
 def test_a_typed_place_is_searched_and_linked_to(page: Page, context: BrowserContext, samples_url: str) -> None:
     opened(page, samples_url)
     place = str(SAMPLE_RUNS["filters_16_8"])
-    field = page.get_by_label("Name a logdir")
+    field = add_runs(page, "Path or URL").get_by_role("textbox", name="Path on this machine, or URL")
     field.fill(place)
     field.press("Enter")
     page.wait_for_url("**dir=**")

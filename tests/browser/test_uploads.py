@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import Start, becomes, opened, settled, table_texts
+from tests.browser.conftest import Start, add_runs, becomes, opened, settled, table_texts
 from tests.profiles import SAMPLE_RUNS, SAMPLES
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
 
@@ -33,7 +33,8 @@ def proxied(start: Start) -> Iterator[str]:
 
 def send(page: Page, field: int, *files: Path) -> None:
     """Chooses files, or a folder, in one of the two fields."""
-    settled(page).locator("input[type=file]").nth(field).set_input_files(list(files) if len(files) > 1 else files[0])
+    inputs = add_runs(page, "Upload").locator("input[type=file]")
+    inputs.nth(field).set_input_files(list(files) if len(files) > 1 else files[0])
 
 
 def said(page: Page, text: str | re.Pattern[str]) -> None:
@@ -65,7 +66,7 @@ def test_every_way_in_leads_to_a_run_that_is_listed_at_once_and_compared(page: P
     logdir = written(tmp_path, f"from_folder/{RUN}/vm.xplane.pb", PROFILE).parents[3]
     written(logdir, "events.out.tfevents.1.vm", b"events")
     send(page, 0, logdir)
-    said(page, re.compile(r"from_folder was added: 1 profile, 1\.\d+ MB\. Left out, being no profiles: events\.out"))
+    said(page, re.compile(r"from_folder was added: 1 profile, 1\.\d+ MB\. Not stored, .* no profiles: events\.out"))
     send(page, 1, written(tmp_path, "from_zip.zip", zipped((f"train/{RUN}/vm.xplane.pb", PROFILE))))
     said(page, "from_zip was added")
     send(page, 1, written(tmp_path, "from_tar.tar.gz", tarred((f"{RUN}/other.xplane.pb", PROFILE))))
@@ -76,7 +77,7 @@ def test_every_way_in_leads_to_a_run_that_is_listed_at_once_and_compared(page: P
     listed(page, expected, 4)
 
     send(page, 1, written(tmp_path, "again.zip", zipped((f"train/{RUN}/vm.xplane.pb", PROFILE))))
-    said(page, "from_zip is here already, with just these profiles")
+    said(page, "from_zip was uploaded before, with the same profiles")
     send(page, 1, written(tmp_path, "theirs.tgz", HOSTILE["tar, symbolic link"][0]()))
     said(page, re.compile("theirs.tgz: 'a.xplane.pb' is a link; nothing was unpacked"))
     send(page, 1, written(tmp_path, "notes.zip", zipped(("notes.txt", b"notes"))))
@@ -93,6 +94,7 @@ def test_every_way_in_leads_to_a_run_that_is_listed_at_once_and_compared(page: P
     expect(page.get_by_role("heading", name=re.compile("same recording|identical|did not change|same"))).to_be_visible()
 
     opened(page, url)
+    add_runs(page, "Upload")
     row = page.locator("[data-testid=stHorizontalBlock], [data-testid=stLayoutWrapper]").filter(has_text="from_tar")
     row.get_by_role("button", name="Delete").last.click()
     expect(page.get_by_text("Delete it for good?")).to_be_visible()
@@ -111,15 +113,16 @@ def test_behind_a_proxy_each_session_has_its_own_uploads_and_paths_and_recording
 ) -> None:
     first, second = (browser.new_context() for _ in range(2))
     page = opened(first.new_page(), proxied)
-    expect(page.get_by_text("Paths can be named here only in a browser on the machine")).to_be_visible()
+    add_runs(page, "Path or URL")
+    expect(page.get_by_text("Paths can be typed only in a browser on the machine")).to_be_visible()
     send(page, 1, written(tmp_path, "only_theirs.xplane.pb", PROFILE))
     said(page, "only_theirs was added")
     other = opened(second.new_page(), proxied)
-    expect(other.get_by_role("heading", name="Upload")).to_be_visible()
+    expect(add_runs(other, "Upload").locator("input[type=file]")).to_have_count(2)
     assert "only_theirs" not in settled(other).locator("[data-testid=stMain]").inner_text()
     opened(other, f"{proxied}/?dir={SAMPLES}")
     expect(other.get_by_text("Paths in a link are opened only for a browser on the machine")).to_be_visible()
     opened(other, f"{proxied}/Capture")
-    expect(other.get_by_role("button", name="Record", exact=True)).to_have_count(0)
+    expect(other.get_by_role("button", name="Capture", exact=True)).to_have_count(0)
     for context in (first, second):
         context.close()

@@ -9,7 +9,7 @@ from compare_runs import run, steps
 
 from tests.profiles import compared_runs, run_path
 from tfcompare.compare import compare
-from tfcompare.compare.headline import faster_or_slower
+from tfcompare.compare.headline import faster_or_slower, short_change
 from tfcompare.errors import Unknown
 from tfcompare.run import load
 
@@ -142,3 +142,10 @@ def test_what_is_no_verdict_is_told_to_follow_the_headline() -> None:
     )
     assert compared_runs("filters_512_128", "filters_16_8").doubt() == ""
     assert compared_runs("jax_conv_legacy", "jax_conv_08").doubt() == "", "the headline says that there are no steps"
+
+
+def test_a_change_in_a_table_has_the_words_of_the_headline() -> None:
+    changes = [short_change(100.0, after) for after in (5.0, 66.0, 70.0, 99.99, 100.0, 100.4, 130.0, 150.0, 1400.0)]
+    assert changes == [
+        "20× faster", "1.5× faster", "30 % less", "0 %", "0 %", "0.40 % more", "30 % more", "1.5× slower", "14× slower"
+    ]  # fmt: skip

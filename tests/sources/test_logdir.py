@@ -18,6 +18,7 @@ PLANE = b"\x0a\x0b\x12\x09/host:CPU"
 PROFILE = PLANE + b"\x0a\x13\x12\x11Task Environment_" + b"\x22\x02vm"
 STAMP = "2026_11_20_10_17_24"
 LATER = "2026_11_20_10_18_00"
+KERAS, LATER_KERAS = "20261104-213654", "20261104-214500"
 CORPUS = Path(os.environ.get("TFCOMPARE_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
 
 
@@ -67,7 +68,7 @@ def only_problem(place) -> str:
         ("a/plugins/profile/S/vm.xplane.pb", "a", "a | a/plugins/profile/S | vm"),
         ("a/plugins/profile/S/vm.xplane.pb", ".", "a | logs/a/plugins/profile/S | vm"),
         ("a/train/plugins/profile/S/vm.xplane.pb", "a", "a | a/train/plugins/profile/S | vm"),
-        ("fit/S/train/plugins/profile/S/vm.xplane.pb", ".", "logs | logs/fit/S/train/plugins/profile/S | vm"),
+        ("fit/S/train/plugins/profile/S/vm.xplane.pb", ".", "S | logs/fit/S/train/plugins/profile/S | vm"),
         ("a/plugins/profile/S", "a/plugins/profile/S/vm.xplane.pb", "a | vm.xplane.pb | vm"),
         ("a/plugins/profile/S/vm.xplane.pb", "a/plugins/profile/S", "a | S | vm"),
         ("a/plugins/profile/S/vm.xplane.pb", "a/plugins/profile", "a | profile/S | vm"),
@@ -157,8 +158,8 @@ def test_places_of_one_name_get_more_of_their_path(tmp_path):
     for place in ("x/logs", "y/logs", "z"):
         add_run(tmp_path / place)
     assert listing(tmp_path / "x/logs", tmp_path / "y/logs", tmp_path / "z") == [
-        f"x/logs | x/logs/plugins/profile/{STAMP} | vm",
-        f"y/logs | y/logs/plugins/profile/{STAMP} | vm",
+        f"x | x/logs/plugins/profile/{STAMP} | vm",
+        f"y | y/logs/plugins/profile/{STAMP} | vm",
         f"z | z/plugins/profile/{STAMP} | vm",
     ]
 
@@ -557,10 +558,29 @@ def test_a_thousand_runs(tmp_path):
         (["lr_1/seed_1", "lr_2/seed_1", "lr_2/seed_2"], ["lr_1/seed_1", "lr_2/seed_1", "lr_2/seed_2"]),
         (["A"], ["A"]),
         ([], []),
+        (["logs/fit/K/train/plugins/profile/A"], ["K"]),
+        (["logs/fit/K/train/plugins/profile/A", "logs/fit/L/train/plugins/profile/B"], ["K", "L"]),
+        (
+            [f"logs/fit/{stamp}/{part}/plugins/profile/A" for stamp in "KL" for part in ("train", "validation")],
+            ["K/train", "K/validation", "L/train", "L/validation"],
+        ),
+        (["fit/K/train/plugins/profile/A", "fit/K/train/plugins/profile/B"], ["A", "B"]),
+        (
+            ["cnn/K/train/plugins/profile/A", "cnn/L/train/plugins/profile/B", "mlp/K/train/plugins/profile/A"],
+            ["cnn/K", "cnn/L", "mlp"],
+        ),
+        (["logs/before/train/plugins/profile/A", "logs/after/train/plugins/profile/B"], ["before", "after"]),
+        (["before/logs/fit/K/plugins/profile/A", "after/logs/fit/L/plugins/profile/B"], ["before", "after"]),
+        (["old/logs/fit/K/train/plugins/profile/A", "new/plugins/profile/B"], ["old", "new"]),
+        (["lr_1/out/tb/train/plugins/profile/A", "lr_2/out/tb/train/plugins/profile/B"], ["lr_1", "lr_2"]),
+        (
+            ["logs/1104-2136/train/plugins/profile/A", "logs/1104-2145/train/plugins/profile/B"],
+            ["1104-2136", "1104-2145"],
+        ),
     ],
 )
 def test_display_names(ids, expected):
-    stamps = {"A": STAMP, "B": LATER}
+    stamps = {"A": STAMP, "B": LATER, "K": KERAS, "L": LATER_KERAS}
     addresses = [tuple(stamps.get(part, part) for part in run.split("/")) for run in ids]
     wanted = ["/".join(stamps.get(part, part) for part in name.split("/")) for name in expected]
     assert display_names([Address("/".join(parts), parts, len(parts)) for parts in addresses]) == wanted
@@ -574,6 +594,21 @@ def test_runs_named_one_by_one_are_told_apart_by_the_folders_above(tmp_path):
     assert [run.name for run in find_runs(*files)] == ["before", "after/vm", "after/vm2"]
     old, new = put(tmp_path / "got/old.xplane.pb", seconds=1), put(tmp_path / "got/new.xplane.pb", seconds=2)
     assert [run.name for run in find_runs(new, old)] == ["old", "new"]
+
+
+def test_a_keras_time_stamp_names_a_run_however_much_of_its_path_was_given(tmp_path):
+    runs = [add_run(tmp_path / f"fit/{k}/train", s) for k, s in ((KERAS, STAMP), (LATER_KERAS, LATER))]
+    above = [run.parents[up] for up in (1, 2, 3) for run in runs]
+    for places in ([tmp_path], runs, above[:2], above[2:4], above[4:], [run / "vm.xplane.pb" for run in runs]):
+        assert [run.name for run in find_runs(*places)] == [KERAS, LATER_KERAS]
+
+
+def test_hosts_with_dots_name_the_files_of_one_run_folder(tmp_path):
+    folder = add_run(tmp_path / "x", host="host.1.example.com")
+    add_run(tmp_path / "x", host="host.2.example.com")
+    assert [run.name for run in find_runs(folder)] == ["x"]
+    names = [run.name for run in find_runs(*sorted(folder.iterdir()))]
+    assert names == ["host.1.example.com", "host.2.example.com"]
 
 
 def test_names_are_text_whatever_the_file_system_holds(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -19,9 +20,10 @@ from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import FoundRun, find_runs
+from tfcompare.sources.uploads import Arrival, Uploads
 from tfcompare.ui.frame import narrow
-from tfcompare.ui.frame.search import Search
-from tfcompare.ui.pages import home_runs
+from tfcompare.ui.frame.search import Search, rescan
+from tfcompare.ui.pages import home_filters, home_runs, home_uploads
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
 
@@ -39,6 +41,10 @@ def bare_home(home: AppTest) -> Iterator[AppTest]:
     """The app as it shows itself where no place was named."""
     with settings.override(Settings()):
         yield home
+
+
+FILES = (("one", b""), ("two", b"\x22\x05other"))
+"""Names of uploaded profiles, and what is put behind each: another host name."""
 
 
 def run_id(name: str) -> str:
@@ -91,7 +97,7 @@ def test_a_verdict_needs_no_more_words_on_the_home_page(home: AppTest) -> None:
 
 def test_a_filter_that_nothing_matches_says_so(home: AppTest) -> None:
     home.run()
-    home.text_input(key=home_runs._FILTER).set_value("zzz").run()
+    home.text_input(key=home_filters.TEXT).set_value("zzz").run()
     assert "No run matches" in texts(home)
 
 
@@ -111,12 +117,95 @@ def test_swapping(home: AppTest) -> None:
     assert "× slower than" in texts(home)
 
 
+def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
+    with settings.override(Settings(places=(SAMPLE_RUNS["filters_16_8"],))):
+        home.run()
+    assert not home.exception
+    assert home.selectbox[0].value == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
+    assert "`filters_16_8`: 10.6 ms per step (median of 22), CPU." in texts(home)
+    assert [button.label for button in home.button if button.label in ("Open", "See what changed")] == ["Open"]
+
+
+def test_a_link_may_name_runs_as_they_are_shown(home: AppTest) -> None:
+    home.query_params["baseline"] = "filters_16_8"
+    home.query_params["candidate"] = "nobody"
+    home.run()
+    assert home.query_params["baseline"] == run_id("filters_16_8")
+    (error,) = home.error
+    assert "no run `nobody` here" in error.value
+    assert "name one of these: `filters_512_128`, `filters_16_8`, " in error.value
+
+
+def test_changes_are_those_of_the_median_step_to_the_baseline(home: AppTest) -> None:
+    home.run()
+    changes = dict(zip(table(home)["name"], table(home)["change"], strict=True))
+    assert changes == {
+        "filters_512_128": "baseline",
+        "filters_16_8": "20× faster",
+        "filters_16_8_again": "19× faster",
+        "filters_16_8_better_input": "31× faster",
+    }
+    next(button for button in home.button if button.label == "Swap").click().run()
+    assert dict(zip(table(home)["name"], table(home)["change"], strict=True))["filters_512_128"] == "20× slower"
+
+
+def test_without_a_baseline_there_is_no_change(home: AppTest) -> None:
+    home.query_params["candidate"] = run_id("filters_16_8")
+    home.run()
+    assert set(table(home)["change"]) == {""}
+    assert "**Select a baseline**" in texts(home)
+
+
+def test_filters_by_device_and_host_are_shown_where_they_differ(home: AppTest) -> None:
+    home.run()
+    assert not [field for field in home.multiselect if field.key in (home_filters.DEVICE, home_filters.HOST)]
+    with settings.override(Settings(places=(SAMPLES,))):
+        home.run()
+        home.run()  # the runs have been read
+        home.multiselect(key=home_filters.DEVICE).set_value(["GPU"]).run()
+        assert set(table(home)["device"]) == {"GPU"}
+        assert len(table(home)["name"]) == 2
+        home.text_input(key=home_filters.TEXT).set_value("16_8").run()
+        assert table(home)["name"] == ["filters_16_8_simulated"]
+
+
+def test_uploaded_runs_are_selected_and_listed_first(home: AppTest, tmp_path: Path) -> None:
+    profile = next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes()
+    here = Settings(places=(SAMPLE_RUNS["filters_16_8"],), data=tmp_path / "data")
+    with settings.override(here):
+        home.run()
+        uploads = Uploads(here.data_folder, home_uploads.LOCAL)
+        upload = uploads.receive([Arrival("mine.xplane.pb", io.BytesIO(profile), len(profile))])
+        rescan()
+        home.session_state[home_uploads._ARRIVED] = upload.place
+        home.run()
+    assert home.query_params["baseline"] == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
+    assert home.query_params["candidate"] == "mine/mine"
+    assert table(home)["name"] == ["mine", "filters_16_8"], "although it was recorded before"
+    assert "`mine` is likely" in texts(home)
+
+
+def test_the_first_upload_replaces_the_selected_samples(bare_home: AppTest, tmp_path: Path) -> None:
+    profile = next(SAMPLE_RUNS["filters_512_128"].rglob("*.xplane.pb")).read_bytes()
+    here = Settings(data=tmp_path / "data")
+    with settings.override(here):
+        bare_home.run()
+        assert bare_home.selectbox[0].value.startswith("sample_logs/")
+        sent = [Arrival(f"{name}.xplane.pb", io.BytesIO(profile + end), len(profile + end)) for name, end in FILES]
+        upload = Uploads(here.data_folder, home_uploads.LOCAL).receive(sent)
+        rescan()
+        bare_home.session_state[home_uploads._ARRIVED] = upload.place
+        bare_home.run()
+    assert bare_home.query_params["baseline"].endswith("/one")
+    assert bare_home.query_params["candidate"].endswith("/two")
+
+
 def test_filtering(home: AppTest) -> None:
     home.run()
-    home.text_input(key="tfcompare.filter").set_value("BETTER input").run()
+    home.text_input(key=home_filters.TEXT).set_value("BETTER input").run()
     assert table(home)["name"] == ["filters_16_8_better_input"]
     assert "1 of 4" in texts(home)
-    home.text_input(key="tfcompare.filter").set_value("nothing like it").run()
+    home.text_input(key=home_filters.TEXT).set_value("nothing like it").run()
     assert not home.exception
     assert "0 of 4" in texts(home)
 
@@ -214,9 +303,9 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
 
 def test_words_of_the_filter_may_stand_anywhere() -> None:
     runs = [found("autoencoder/Filters_16"), found("autoencoder/filters_512"), found("resnet/base")]
-    assert [run.id for run in home_runs.matching(runs, "FILTERS auto")] == [runs[0].id, runs[1].id]
-    assert home_runs.matching(runs, "vm base") == [runs[2]], "hosts are searched, too"
-    assert home_runs.matching(runs, " ") == runs
+    assert [run.id for run in home_filters.matching(runs, "FILTERS auto")] == [runs[0].id, runs[1].id]
+    assert home_filters.matching(runs, "vm base") == [runs[2]], "hosts are searched, too"
+    assert home_filters.matching(runs, " ") == runs
 
 
 def test_times_are_on_the_browsers_clock_and_the_fallback_is_marked() -> None:

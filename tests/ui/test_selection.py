@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.ui.found_runs import found
-from tfcompare.ui.frame.selection import Selection, default_pair, from_query, settle
+from tfcompare.ui.frame.selection import Selection, default_runs, from_query, settle
 
 CHOSEN = Selection("a", ("b", "c"), "run", "host-1", ("/logs",), step_marker="train_step", step_range="5:25")
 
 
-def no_default() -> None:
-    return None
+def no_default() -> tuple[str, ...]:
+    return ()
 
 
 def test_an_address_says_what_a_selection_is() -> None:
@@ -92,19 +92,46 @@ def test_the_default_is_taken_only_where_nothing_was_wished_for() -> None:
 
 def test_the_newest_run_is_compared_with_the_one_before_it() -> None:
     runs = [found("a"), found("b"), found("c"), found("bad", readable=False)]
-    assert default_pair(runs, [Path("/logs")]) == ("b", "c")
-    assert default_pair(runs[:1], [Path("/logs")]) is None
+    assert default_runs(runs, [Path("/logs")]) == ("b", "c")
+
+
+def test_added_runs_become_candidates_or_the_missing_baseline() -> None:
+    assert Selection("a", ("b",)).with_added(["c", "b", "d"]) == Selection("a", ("b", "c", "d"))
+    assert Selection().with_added(["c", "d"]) == Selection("c", ("d",))
+    assert Selection(None, ("b",)).with_added(["c"]) == Selection("c", ("b",))
+    assert Selection("a").with_added(["a"]) == Selection("a")
+    assert GROUPED.with_added(["a2"]).repeats == (("a", "a3"), ("c", "c2")), "a replicate that is added is compared"
+
+
+def test_one_run_alone_is_the_baseline_by_default() -> None:
+    runs = [found("a"), found("bad", readable=False)]
+    assert default_runs(runs, [Path("/logs")]) == ("a",)
+    assert default_runs(runs[1:], [Path("/logs")]) == ()
+    assert settle(Selection(), runs, lambda: ("a",)).selection == Selection("a")
+
+
+def test_a_link_may_name_runs_by_their_display_names() -> None:
+    runs = [replace(found(f"logs/{name}/1"), name=name) for name in ("a", "b", "c")]
+    query = {"baseline": ["a"], "candidate": ["logs/b/1", "d"], "repeat": ["0:c"]}
+    settled = settle(from_query(query, Selection()), runs, no_default)
+    assert settled.selection == Selection("logs/a/1", ("logs/b/1",), repeats=(("logs/a/1", "logs/c/1"),))
+    assert settled.unknown == ("d",)
+
+
+def test_an_id_comes_before_the_name_of_another_run() -> None:
+    runs = [replace(found("a"), name="b"), replace(found("b"), name="c")]
+    assert settle(Selection("b"), runs, no_default).selection == Selection("b")
 
 
 def test_of_two_places_the_first_is_the_baseline() -> None:
     runs = [found("old", folder="/after"), found("a", folder="/before"), found("b", folder="/before")]
-    assert default_pair(runs, [Path("/before"), Path("/after")]) == ("b", "old")
-    assert default_pair(runs, [Path("/after"), Path("/before")]) == ("old", "b")
+    assert default_runs(runs, [Path("/before"), Path("/after")]) == ("b", "old")
+    assert default_runs(runs, [Path("/after"), Path("/before")]) == ("old", "b")
 
 
 def test_the_samples_begin_with_the_guiding_example() -> None:
     runs = [found("autoencoder/filters_512_128/x"), found("autoencoder/filters_16_8/x"), found("z")]
-    assert default_pair(runs, []) == ("autoencoder/filters_512_128/x", "autoencoder/filters_16_8/x")
+    assert default_runs(runs, []) == ("autoencoder/filters_512_128/x", "autoencoder/filters_16_8/x")
 
 
 GROUPED = Selection("a", ("b", "c"), repeats=(("a", "a2"), ("a", "a3"), ("c", "c2")))

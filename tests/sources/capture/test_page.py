@@ -58,7 +58,7 @@ def said(page: AppTest) -> str:
 
 
 def record_button(page: AppTest):
-    return next(button for button in page.button if button.label == "Record")
+    return next(button for button in page.button if button.label == "Capture")
 
 
 @pytest.mark.parametrize("headers", [PROXY, FOREIGN, {}])
@@ -180,7 +180,7 @@ def test_a_captured_run_is_deleted_after_a_question_and_no_longer_chosen(page: A
     ids = [f"captures/before/plugins/profile/{stamp}" for stamp in STAMPS]
     page.query_params["baseline"], page.query_params["candidate"] = ids
     page.run()
-    assert page.main.subheader[0].value == "Recorded here"
+    assert page.main.subheader[0].value == "Captured here"
     told = [text.value for text in page.main.markdown if text.value.startswith("`captures/before/")]
     assert [text.partition(", ")[2] for text in told] == ["1.58 MB"] * 2
     press(page, "Delete")

@@ -15,7 +15,7 @@ from tests.ui.home_page import PATH_FIELD, table, texts
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.ui.frame.search import look, rescan
-from tfcompare.ui.frame.selection import default_pair
+from tfcompare.ui.frame.selection import default_runs
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_typed_url_is_listed_and_only_what_is_chosen_is_fetched(home: AppTest,
     steps = dict(zip(table(home)["name"], table(home)["steps"], strict=True))
     assert steps["filters_16_8"] == 22
     assert steps["filters_16_8_again"] != 22
-    assert "2 of these runs lie on another machine (3.19 MB), and will be fetched when chosen." in texts(home)
+    assert "2 of these runs are on another machine (3.19 MB) and will be downloaded when selected." in texts(home)
     other = next(run for run in home.multiselect[0].options if run.endswith("_better_input"))
     home.multiselect[0].set_value([other]).run()
     assert downloads(web) == ["filters_16_8", "filters_16_8_better_input", "filters_512_128"]
@@ -138,8 +138,9 @@ def test_a_signature_is_in_the_address_but_not_on_the_page(home: AppTest, web: W
     assert "hunter2" not in "".join(button.label for button in home.button) + home.warning[0].value
     home.button(key="tfcompare.open.0").click().run()
     assert not home.exception
-    assert f"`{web.url}/vm.xplane.pb`" in texts(home)
-    assert "hunter2" not in texts(home) + str(table(home))
+    labels = [button.label for button in home.button]
+    assert f"`{web.url}/vm.xplane.pb`" in labels
+    assert "hunter2" not in texts(home) + str(table(home)) + str(labels)
 
 
 def test_a_server_that_is_down_costs_one_message_and_the_others_nothing(web: Web, home: AppTest) -> None:
@@ -160,6 +161,6 @@ def test_of_two_places_the_first_is_the_baseline(web: Web, tmp_path: Path) -> No
     found = look([early, late, local, "nope://x"])
     assert (len(found.found), len(found.problems)) == (3, 1)
     for places in ((late, early), (early, late), (local, early), (late, local)):
-        pair = default_pair(found.found, places)
+        pair = default_runs(found.found, places)
         assert pair == tuple(str(place).rpartition("/")[2] for place in places)
-    assert default_pair(found.found, [late, "nope://x"]) is not None
+    assert default_runs(found.found, [late, "nope://x"])

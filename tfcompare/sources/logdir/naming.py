@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 _STAMP = re.compile(r"(?<!\d)\d{4}([_-]?)\d\d\1\d\d[_T -]?\d\d[_:.-]?\d\d[_:.-]?\d\d(?!\d)")
 _FRACTION = re.compile(r"(?:[._]\d+)?$")
-_WEAK = ("train", "fit")
-"""Folders created by Keras' and TensorFlow's tutorials, which do not identify a run."""
+_WEAK = ("train", "validation", "fit")
+"""Folders created by Keras and TensorFlow's tutorials, which do not identify a run."""
+_CONTAINERS = ("log", "logs", "logdir", "tb", "tensorboard")
+"""Folders that hold runs. They name a run only if nothing else in its path does."""
 
 
 def stamp_time(name: str) -> datetime | None:
@@ -50,10 +53,15 @@ class Address:
     in_run_folder: bool = False
 
 
+Kind = Literal["strong", "container", "weak", "stamp", "profile stamp"]
+
+
 @dataclass(frozen=True)
 class _Word:
+    """A part of a path. A `stamp` was named by the user's program, a `profile stamp` by the profiler."""
+
     text: str
-    kind: str  # "strong", "weak" or "stamp"
+    kind: Kind
 
 
 def display_names(runs: Sequence[Address]) -> list[str]:
@@ -62,9 +70,9 @@ def display_names(runs: Sequence[Address]) -> list[str]:
     Only runs whose short names clash get longer names.
     """
     words = [_words(run) for run in runs]
-    choices = [
-        list(_choices(run, own, rest)) for run, own, rest in zip(runs, words, _without_common(words), strict=True)
-    ]
+    distinctive = _without_common(words)
+    strong = _without_common([_of_kinds(each, "strong") for each in distinctive])
+    choices = [list(_choices(*parts)) for parts in zip(runs, words, distinctive, strong, strict=True)]
     if all(last := _distinctive_last_words(words)):
         choices = [[word, *longer] for word, longer in zip(last, choices, strict=True)]
     picked = [0] * len(runs)
@@ -79,23 +87,35 @@ def display_names(runs: Sequence[Address]) -> list[str]:
 
 
 def _words(run: Address) -> list[_Word]:
-    """The parts of a run's identity without `plugins/profile`; if all are stamps or generic, also those above it."""
+    """The parts of a run's identity without `plugins/profile`; if none of them names it, also those above."""
     words: list[_Word] = []
     parts = run.parts
     for i in reversed(range(len(parts))):
         is_own = len(parts) - i <= run.own
-        if not is_own and any(w.kind == "strong" for w in words):
+        if not is_own and any(w.kind in ("strong", "container") for w in words):
             break
         if parts[i : i + 2] == ("plugins", "profile") or parts[max(0, i - 1) : i + 1] == ("plugins", "profile"):
             continue
-        is_weak = parts[i] in _WEAK or (run.in_run_folder and i == len(parts) - 1)
-        words.append(_Word(parts[i], "stamp" if _is_stamp(parts[i]) else "weak" if is_weak else "strong"))
+        is_host = run.in_run_folder and i == len(parts) - 1
+        words.append(_Word(parts[i], "weak" if is_host and not _is_stamp(parts[i]) else _kind(parts, i)))
     return words[::-1]
+
+
+def _kind(parts: tuple[str, ...], i: int) -> Kind:
+    if _is_stamp(parts[i]):
+        return "profile stamp" if parts[max(0, i - 2) : i] == ("plugins", "profile") else "stamp"
+    if parts[i] in _WEAK:
+        return "weak"
+    return "container" if parts[i] in _CONTAINERS else "strong"
+
+
+def _of_kinds(words: Sequence[_Word], *kinds: Kind) -> list[_Word]:
+    return [word for word in words if word.kind in kinds]
 
 
 def _distinctive_last_words(lists: list[list[_Word]]) -> list[str]:
     """The last folder of each run that is not a stamp or generic; empty if another run has it in its path."""
-    strong = [[w.text for w in words if w.kind == "strong"] for words in lists]
+    strong = [[w.text for w in _of_kinds(words, "strong")] for words in lists]
     holders = Counter(text for words in strong for text in set(words))
     return [words[-1] if words and holders[words[-1]] == 1 else "" for words in strong]
 
@@ -112,13 +132,17 @@ def _without_common(lists: list[list[_Word]]) -> list[list[_Word]]:
     return lists
 
 
-def _choices(run: Address, words: list[_Word], distinctive: list[_Word]) -> Iterator[str]:
+def _choices(
+    run: Address, words: list[_Word], distinctive: list[_Word], distinctive_strong: list[_Word]
+) -> Iterator[str]:
     """Names for a run, from the shortest to its identity; `distinctive` are the words that not all runs have."""
-    strong = [w for w in distinctive if w.kind == "strong"]
-    without_stamps = [w for w in distinctive if w.kind != "stamp"]
-    with_one_stamp = strong + [w for w in distinctive if w.kind == "stamp"][-1:]
-    last = [w for w in words if w.kind == "strong"][-1:]
-    for choice in (strong or without_stamps or last, without_stamps, with_one_stamp, distinctive, words):
+    strong = distinctive_strong or _of_kinds(distinctive, "strong")
+    stamps, profile_stamps = (_of_kinds(distinctive, kind)[-1:] for kind in ("stamp", "profile stamp"))
+    last = next((own[-1:] for kind in ("strong", "stamp", "container") if (own := _of_kinds(words, kind))), [])
+    named = _of_kinds(distinctive, "strong", "container", "weak")
+    chosen = [word for word in distinctive if word.kind != "profile stamp"]
+    choices = (strong or named or stamps or last, named, strong + stamps, chosen, strong + profile_stamps, distinctive)
+    for choice in (*choices, words):
         if choice:
-            yield "/".join(w.text for w in choice)
+            yield "/".join(word.text for word in choice)
     yield run.id

@@ -20,6 +20,7 @@ from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.building import READERS, BoundedBuilder, FrameBuilder, build_here, reading_processes
+from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.comparison_cache import cached_bytes
 from tfcompare.ui.frame.run_cache import Comparisons, RunCache, outcome
 from tfcompare.units import format_bytes
@@ -59,9 +60,11 @@ def start_reader() -> None:
 def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice) -> Run:
     """The run; with all of its own steps if the chosen ones are not available."""
     try:
-        return load(found, step_marker=steps.marker, steps=steps.range, build=build)
+        run = load(found, step_marker=steps.marker, steps=steps.range, build=build)
     except NoOtherSteps:
-        return load(found, build=build)
+        run = load(found, build=build)
+    annotated.note(run)
+    return run
 
 
 def fetch(

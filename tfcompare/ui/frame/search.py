@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import streamlit as st
@@ -18,9 +18,11 @@ from tfcompare.sources.logdir.runs import Look, survey
 from tfcompare.sources.remote import listing
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.places import RemotePlace, parse, shown
+from tfcompare.store.annotations import Annotation, renamed
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import runs_in
 from tfcompare.text import is_url
+from tfcompare.ui.frame import annotated
 from tfcompare.ui.frame.access import linkable, without_ways_out
 
 _FRESH_FOR_S = 30
@@ -30,25 +32,42 @@ _FRESH_ELSEWHERE_FOR_S = 300
 
 @dataclass(frozen=True)
 class Search:
-    """The places searched, the runs found, and the problems, one sentence each."""
+    """The places searched, the runs found, and the problems, one sentence each.
+
+    `annotations`: what the user said of runs, by run id; their names are the runs' names already.
+    """
 
     places: tuple[str | Path, ...]
     found: tuple[FoundRun, ...]
     problems: tuple[str, ...]
     are_samples: bool = False
+    annotations: Mapping[str, Annotation] = field(default_factory=dict)
+
+    def without_hidden(self, selected: Sequence[str] = ()) -> tuple[FoundRun, ...]:
+        """The runs that are not hidden, and those with the ids in `selected`."""
+        return tuple(run for run in self.found if run.id in selected or not self.is_hidden(run.id))
+
+    def is_hidden(self, run_id: str) -> bool:
+        """Whether the user has hidden this run."""
+        return run_id in self.annotations and self.annotations[run_id].is_hidden
 
 
 def search(settings: Settings, typed: Sequence[str], stored_here: Sequence[Path] = ()) -> Search:
     """Search all places, and uploads and captures in `stored_here`; results are cached for 30 seconds.
 
     Listings of remote places are cached for five minutes. Without places and store, returns the sample runs.
+    Runs have the names that the user gave them.
     """
     places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
     are_samples = not places and settings.store is None
     places = (sample_runs(),) if are_samples else places
     result = _cached_search((*places, *stored_here), settings.store)
-    found = without_ways_out(settings, typed, result.found)
-    return Search(places, found, result.problems, are_samples=are_samples and not stored_here)
+    found, problems = without_ways_out(settings, typed, result.found), result.problems
+    try:
+        annotations = annotated.by_run(settings, found)
+    except TfcompareError as error:
+        annotations, problems = {}, (*problems, str(error))
+    return Search(places, renamed(found, annotations), problems, are_samples and not stored_here, annotations)
 
 
 def rescan() -> None:

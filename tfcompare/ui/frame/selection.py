@@ -105,6 +105,13 @@ class Selection:
         """Set the candidates; they are removed from the replicates."""
         return replace(self, candidates=tuple(candidates))._tidied()
 
+    def with_added(self, runs: Sequence[str]) -> Selection:
+        """Select runs that were just added: as candidates, or the first as baseline if there is none."""
+        runs = [run for run in runs if run not in self.compared]
+        if self.baseline is None and runs:
+            return replace(self, baseline=runs[0]).with_added(runs[1:])
+        return self.with_candidates((*self.candidates, *runs))
+
     def without(self, run: str) -> Selection:
         """Remove a run that no longer exists."""
         baseline = None if run == self.baseline else self.baseline
@@ -195,14 +202,18 @@ class Misplaced:
     why: str
 
 
-def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], tuple[str, str] | None]) -> Settled:
-    """Resolve `wish` to the available runs. Only if it is empty, `default` is called for a pair of runs."""
+def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], Sequence[str]]) -> Settled:
+    """Resolve `wish`, which contains ids or names of runs, to the available runs.
+
+    Only if it is empty, `default` is called for the runs to select, the baseline first.
+    """
     if wish.baseline is None and not wish.candidates:
-        pair = default()
-        if pair is None:
+        runs_to_select = default()
+        if not runs_to_select:
             return Settled(replace(wish, repeats=()))
-        wish = replace(wish, baseline=pair[0], candidates=(pair[1],))
+        wish = replace(wish, baseline=runs_to_select[0], candidates=tuple(runs_to_select[1:]))
     runs = {run.id: run for run in found}
+    wish = _by_id(wish, {run.name: run.id for run in found} | {run_id: run_id for run_id in runs})
     wanted = dict.fromkeys((*wish.compared, *(repeat for _, repeat in wish.repeats if repeat)))
     usable = {run_id for run_id in wanted if run_id in runs and runs[run_id].is_readable}
     compared = replace(
@@ -217,6 +228,16 @@ def settle(wish: Selection, found: Sequence[FoundRun], default: Callable[[], tup
         unknown=tuple(run_id for run_id in wanted if run_id not in runs),
         unreadable=tuple(runs[run_id] for run_id in wanted if run_id in runs and not runs[run_id].is_readable),
         misplaced=misplaced,
+    )
+
+
+def _by_id(wish: Selection, ids: Mapping[str, str]) -> Selection:
+    """The selection with ids in place of names; `ids` are those of all names."""
+    return replace(
+        wish,
+        baseline=ids.get(wish.baseline, wish.baseline) if wish.baseline else None,
+        candidates=tuple(ids.get(run, run) for run in wish.candidates),
+        repeats=tuple((ids.get(primary, primary), ids.get(run, run)) for primary, run in wish.repeats),
     )
 
 
@@ -236,15 +257,15 @@ def _settled_repeats(
     return tuple((primary, run) for run, primary in primaries.items()), tuple(misplaced)
 
 
-def default_pair(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tuple[str, str] | None:
-    """The default baseline and candidate, or None if there are fewer than two runs.
+def default_runs(found: Sequence[FoundRun], places: Sequence[str | Path]) -> tuple[str, ...]:
+    """The ids of the default baseline and candidate, or of the only run; empty if there is none.
 
     These are the samples' guide example, or with two places the newest run of each, in the given order, as for
     `tfcompare diff BEFORE AFTER`; otherwise the newest run as candidate and the one before it as baseline.
     """
     readable = [run for run in found if run.is_readable]
     if len(readable) < 2:
-        return None
+        return tuple(run.id for run in readable)
     if samples := sample_pair(readable, SAMPLE_PAIR):
         return samples
     if len(places) == 2:

@@ -27,7 +27,7 @@ from tfcompare.text import text_of
 from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
-from tfcompare.ui.frame.selection import Selection, default_pair, settle, with_replicates
+from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
 from tfcompare.ui.pages import capture_runs, home_uploads
 from tfcompare.ui.widgets import caveats
 from tfcompare.ui.widgets.text import as_code, as_markdown
@@ -115,7 +115,7 @@ def setup(title: str, *, needs: Needs) -> View:
     link_slot = st.sidebar.empty()
     known = applicable.known(view.selection)
     sidebar.links(link_slot, view.selection, known)
-    sidebar.choices(view.selection, view.found)
+    sidebar.choices(view.selection, view.search.without_hidden(view.selection.recordings))
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
     login.show()
@@ -159,9 +159,9 @@ def _begin() -> tuple[View, Selection, list[str]]:
         stored_here = (*home_uploads.places(settings), *capture_runs.places(settings))
     result = search(settings, wish.places, stored_here)
     wish, complaints = _with_usable_steps(wish, complaints)
-    settled = settle(wish, result.found, lambda: default_pair(result.found, result.places))
+    settled = settle(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
-        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.found))
+        settled = replace(settled, selection=with_replicates(settled.selection, wish, result.without_hidden()))
     state.choose(settled.selection)
     complaints += [as_markdown(problem) for run in settled.unreadable for problem in run.problems]
     complaints += _unknown_runs(settled.unknown, result.found)
@@ -183,10 +183,11 @@ def _with_usable_steps(wish: Selection, complaints: list[str]) -> tuple[Selectio
 def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str]:
     if not unknown:
         return []
-    there = ", ".join(as_code(run.name) for run in found[:_MOST_NAMED] if run.is_readable)
-    more = " and more" if len(found) > _MOST_NAMED else ""
-    missing = " or ".join(as_code(run_id) for run_id in unknown)
-    return [f"There is no run {missing} here. Choose in the sidebar; there are: {there or 'none'}{more}."]
+    names = [as_code(run.name) for run in found if run.is_readable]
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    missing = " or ".join(map(as_code, unknown))
+    there = f"Choose in the sidebar, or name one of these: {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
+    return [f"There is no run {missing} here. {there}"]
 
 
 def _stop_without_pair(view: View) -> None:

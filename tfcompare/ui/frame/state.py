@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from tfcompare.ui.frame.selection import Selection, from_query
 
 _SELECTION = "tfcompare.selection"
+_ADDED = "tfcompare.added"
 
 
 def wished() -> Selection:
@@ -22,6 +25,18 @@ def choose(selection: Selection) -> None:
     changed = {name: values for name, values in selection.as_query().items() if values != before.get(name, [])}
     if changed:  # in one update: each write adds an entry to the browser's history
         st.query_params.update(changed)  # leave out the others, which may be bound to widgets
+
+
+def choose_added(before: Selection, runs: Sequence[str]) -> None:
+    """Select runs that were just added, in addition to `before`; the home page lists them first in this session."""
+    st.session_state[_ADDED] = (*runs, *added())
+    choose(before.with_added(runs))
+
+
+def added() -> tuple[str, ...]:
+    """The ids of the runs that were added in this session."""
+    runs: tuple[str, ...] = st.session_state.get(_ADDED, ())
+    return runs
 
 
 def chosen() -> Selection:

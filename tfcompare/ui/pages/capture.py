@@ -1,4 +1,4 @@
-"""The page that captures a run from running programs, and offers to compare it."""
+"""The page that captures a run from running programs, and selects it for comparison."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import fetch
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.shell import View
-from tfcompare.ui.pages import capture_runs
+from tfcompare.ui.pages import capture_runs, home_add
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import deleting
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes, format_ms
 
-_RECORDING, _PROBLEM = "tfcompare.capture.recording", "tfcompare.capture.problem"
+_RECORDING, _PROBLEM, _SELECTED = (f"tfcompare.capture.{of}" for of in ("recording", "problem", "selected"))
 _REDRAW_S = 0.2
-_HOST_TRACER = ("0: off", "1: own traces", "2: and ops", "3: and cheap ops")
+_HOST_TRACER = ("0: off", "1: own traces", "2: also ops", "3: also cheap ops")
 _OFF_ON = ("0: off", "1: on")
 _WIDTH = 200
 
@@ -48,8 +48,8 @@ def show(view: View) -> None:
         _refuse()
         return
     st.markdown(
-        "Records from programs that are running. Each has a profiler server, which is started by one line in it:  \n"
-        "`tf.profiler.experimental.server.start(6009)` or, with JAX, `jax.profiler.start_server(6009)`."
+        "Captures a profile of programs while they run. Each must have started a profiler server:  \n"
+        "`tf.profiler.experimental.server.start(6009)` or, in JAX, `jax.profiler.start_server(6009)`."
     )
     recording: BackgroundRecording | None = st.session_state.get(_RECORDING)
     is_busy = recording is not None and not recording.future.done()
@@ -63,8 +63,8 @@ def show(view: View) -> None:
 
 def _refuse() -> None:
     st.info(
-        "Recording is possible only in a browser on the machine that serves this page, and not through a proxy. "
-        f"Open it there, record with `tfcompare capture`, or start the server with `tfcompare serve {CAPTURE_OPTION}`."
+        "Profiles can be captured only in a browser on the machine that serves this page, and not through a proxy. "
+        f"Open the page there, use `tfcompare capture`, or start the server with `tfcompare serve {CAPTURE_OPTION}`."
     )
 
 
@@ -73,20 +73,20 @@ def _form(view: View, *, is_busy: bool) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             addresses = st.text_input(
                 "Addresses", "localhost:6009", key="address", bind="query-params", disabled=is_busy, width=420,
-                help="Where profiler servers listen: `host:port` or `grpc://host:port`, several with commas between "
-                "them. Several workers become one run with several hosts.",
+                help="Addresses of profiler servers, separated by commas: `host:port` or `grpc://host:port`. "
+                "Several workers become one run with several hosts.",
             )  # fmt: skip
             duration_ms = st.number_input(
                 "Duration (ms)", 1, LONGEST_MS, 2_000, step=500, key="duration", bind="query-params", disabled=is_busy,
-                width=180, help="20 steps or more make a verdict; a longer recording makes a larger file",
+                width=180, help="At least 20 steps are best for comparisons. Longer captures make larger files.",
             )  # fmt: skip
             name = st.text_input(
-                "Name of the run", "capture", key="tfcompare.capture.name", disabled=is_busy, width=220,
-                help="Recordings of one name lie together; each is a run of its own.",
+                "Run name", "capture", key="tfcompare.capture.name", disabled=is_busy, width=220,
+                help="Captures with the same name are stored in one folder; each is a separate run.",
             )  # fmt: skip
         with st.expander("Tracers and retries"):
             wish = _details(Request((), int(duration_ms)), is_busy=is_busy)
-        if st.button("Record", icon=":material/radio_button_checked:", type="primary", disabled=is_busy):
+        if st.button("Capture", icon=":material/radio_button_checked:", type="primary", disabled=is_busy):
             _start(view.settings, addresses, name, wish)
 
 
@@ -95,25 +95,25 @@ def _details(defaults: Request, *, is_busy: bool) -> Request:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         host = st.selectbox(
             "Host tracer", HOST_LEVELS, defaults.host_level, format_func=_HOST_TRACER.__getitem__, disabled=is_busy,
-            width=_WIDTH, help="What is recorded of the host. 1: only what the program traces itself, such as steps; "
-            "2: its ops, too; 3: also those that take next to no time. More slows the program down more.",
+            width=_WIDTH, help="Host events to capture. 1: only the program's own traces, such as steps; 2: also ops; "
+            "3: also cheap ops. Higher levels slow the program down more.",
         )  # fmt: skip
         device = st.selectbox(
             "Device tracer", DEVICE_LEVELS, defaults.device_level, format_func=_OFF_ON.__getitem__, disabled=is_busy,
-            width=_WIDTH, help="Whether GPUs and TPUs are recorded",
+            width=_WIDTH, help="Capture GPUs and TPUs",
         )  # fmt: skip
         python = st.selectbox(
             "Python tracer", PYTHON_LEVELS, defaults.python_level, format_func=_OFF_ON.__getitem__, disabled=is_busy,
-            width=_WIDTH, help="Whether every call of a Python function is recorded; this slows the program down a lot",
+            width=_WIDTH, help="Capture every Python function call. This slows the program down a lot.",
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         retries = st.number_input(
             "Retries", 0, MOST_RETRIES, defaults.retries, disabled=is_busy, width=_WIDTH,
-            help="Further attempts while nothing was recorded, as where the program was just waiting",
+            help="Further attempts if nothing was captured, for example because the program was waiting",
         )  # fmt: skip
         delay_ms = st.number_input(
             "Delay (ms)", 0, LONGEST_MS, defaults.delay_ms, step=500, disabled=is_busy, width=_WIDTH,
-            help="Pause before each attempt",
+            help="Wait before each attempt",
         )  # fmt: skip
     return replace(
         defaults, host_level=host, device_level=device, python_level=python, retries=int(retries),
@@ -135,7 +135,7 @@ def _start(settings: Settings, addresses: str, name: str, wish: Request) -> None
         make_private(settings.data_folder)
     except OSError as error:
         reason = as_markdown(f"{settings.data_folder}: {error.strerror or error}")
-        st.error(f"Captures cannot be saved: {reason}; name another folder in TFCOMPARE\\_DATA.")
+        st.error(f"Captures cannot be stored: {reason}. Set TFCOMPARE\\_DATA to another folder.")
         return
     st.session_state[_RECORDING] = BackgroundRecording(request, capture_runs.folder(settings), name)
     st.rerun()
@@ -166,28 +166,34 @@ def _outcome(view: View, recording: BackgroundRecording) -> None:
         return
     except OSError as error:
         reason = as_markdown(error.strerror or str(error))
-        st.error(f"The recording could not be kept ({reason}): make room on the server's disk, or ask who runs it.")
+        st.error(
+            f"The capture could not be stored ({reason}). Free space on the server's disk, or ask its administrator."
+        )
         return
     for missing in recorded.left_out:
-        st.warning(f"Not in the run: {as_markdown(missing)}", icon=":material/warning:")
+        st.warning(f"Missing in the run: {as_markdown(missing)}", icon=":material/warning:")
     found = next((run for run in view.found if run.path == recorded.path), None)
     if found is None:
-        st.error(f"The run that was recorded is gone: {as_code(str(recorded.path))}")
+        st.error(f"The captured run no longer exists: {as_code(str(recorded.path))}")
         return
     _hand_over(view, found, recorded)
 
 
 def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
-    """Show what was captured, and what to do with it."""
+    """Show what was captured, select it, and offer to open the comparison."""
+    if st.session_state.get(_SELECTED) != found.id:
+        st.session_state[_SELECTED] = found.id
+        state.choose_added(home_add.without_samples(view), [found.id])
+        st.rerun()  # the sidebar has been drawn
     run = fetch([found], view.settings)[found.id]
     if isinstance(run, TfcompareError):
         st.error(as_markdown(run))
         return
-    st.success(f"{as_code(found.name)} was recorded: {_summary(run)}.", icon=":material/check:")
+    st.success(f"{as_code(found.name)} was captured: {_summary(run)}.", icon=":material/check:")
     if not run.info.has_steps:
         st.info(
-            "It marks no steps, so there are no times per step. A loop of your own marks one with "
-            "`with tf.profiler.experimental.Trace('train', step_num=i, _r=1):` around it."
+            "It has no step markers, so times per step are unknown. In a custom training loop, put each step inside "
+            "`with tf.profiler.experimental.Trace('train', step_num=i, _r=1):`."
         )
     selection = view.selection
     baseline = next((other.name for other in view.found if other.id == selection.baseline), None)
@@ -201,7 +207,7 @@ def _hand_over(view: View, found: FoundRun, recorded: Recorded) -> None:
             st.switch_page("pages/1_Overview.py", query_params=wanted.as_query())
         if selection.baseline != found.id:
             st.button("Use as baseline", icon=":material/flag:", on_click=_use_as_baseline, args=(found.id,))
-    st.caption(f"It lies in {as_code(str(recorded.path))}.")
+    st.caption(f"Stored in {as_code(str(recorded.path))}")
 
 
 def _summary(run: Run) -> str:
@@ -217,7 +223,7 @@ def _list_captures(view: View) -> None:
     runs = {run.id: run for run in view.found if capture_runs.is_captured(view.settings, run.path)}
     if not runs:
         return
-    st.subheader("Recorded here")
+    st.subheader("Captured here")
     things = [deleting.Thing(run.id, _what_and_when(run)) for run in runs.values()]
     deleting.show(things, lambda run_id: _delete(view.settings, runs[run_id]), on_ask=_clear_problem)
     if problem := st.session_state.get(_PROBLEM):

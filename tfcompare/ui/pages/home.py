@@ -1,33 +1,32 @@
-"""The parts of the home page: the headline of the selected runs, the runs, and the places they come from."""
+"""The home page: the headline of the selected runs, the table of runs, and how to add more."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import replace
 from time import monotonic
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.sources.remote.places import shown
-from tfcompare.ui.frame import remote_links, state
-from tfcompare.ui.frame.access import checked
+from tfcompare.tools.listing import device_text
+from tfcompare.ui.frame import state
 from tfcompare.ui.frame.loading import QUIET_S, compared, compiling_sentence, reading_sentence, run_cache, wait_a_moment
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.run_cache import outcome
-from tfcompare.ui.frame.search import opened, rescan
+from tfcompare.ui.frame.search import rescan
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
-from tfcompare.ui.pages import home_runs, home_uploads
+from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
 from tfcompare.ui.widgets.text import as_code, as_markdown
-from tfcompare.units import format_bytes
+from tfcompare.units import format_bytes, format_ms
 
 _REDRAW_S = 1.0
-_PATH = "tfcompare.path"
-_PATH_PROBLEM = "tfcompare.path_problem"
+_HEADLINE_PIXELS, _NARROW_HEADLINE_PIXELS = 120, 210
+"""Fixed, so that the table stays where it is when other runs are selected. What does not fit is scrolled."""
 
 Requests = Mapping[FoundRun, Future[Run]]
 _Outcome = Run | TfcompareError | None
@@ -36,36 +35,39 @@ Outcomes = Mapping[str, Run | TfcompareError]
 
 def show(view: View) -> None:
     """Show the page below its title. It shows what is loaded, and redraws as more runs have been read."""
-    st.markdown("Choose a baseline and what to hold against it: what changed, by how much, and where.")
-    headline_slot = st.container()
+    if added := home_uploads.arrived(view.found):
+        state.choose_added(home_add.without_samples(view), added)
+        st.rerun()
+    headline_slot = st.container(border=True, height=_NARROW_HEADLINE_PIXELS if is_narrow() else _HEADLINE_PIXELS)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Runs", width="content")
-        counted = st.empty()
-        st.button("Look again", icon=":material/refresh:", type="tertiary", on_click=rescan,
-                  help="Look for runs that were recorded since")  # fmt: skip
-        page = home_runs.controls(view.found)
-    counted.caption(_count(page, view), width="content")
+        filtered = home_filters.controls(view)
+        st.button("Refresh", icon=":material/refresh:", type="tertiary", on_click=rescan,
+                  help="Search again for new runs")  # fmt: skip
+        home_add.button(view)
     for problem in view.search.problems:
         st.error(as_markdown(problem))
-    progress_slot = st.empty()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        status_slot = st.empty()
+        runs = home_filters.page_of(filtered.runs)
+    status_slot.caption(_count(filtered, view), wrap=False)
     table_slot = st.container()
-    places(view)
-    home_uploads.section(view.settings)
-    requests = _request(view, page)
+    home_add.places(view)
+    requests = _request(view, runs)
     with_steps = _request_with_steps(view, requests)
     outcomes, drawn = _done(requests), _done(with_steps)
     requested_again = {run.id for run in with_steps}
     with headline_slot:
         headline(view, {run_id: one for run_id, one in outcomes.items() if run_id not in requested_again} | dict(drawn))
     with table_slot:
-        if page.runs:
-            home_runs.show(page.runs, outcomes, view.selection)
-            not_fetched = [run for run in page.runs if run.bytes_at_hand < run.size_bytes and run not in requests]
+        if runs:
+            home_runs.show(runs, outcomes, view)
+            not_fetched = [run for run in runs if run.bytes_at_hand < run.size_bytes and run not in requests]
             _explain_remote_runs(not_fetched)
         elif view.found:
-            st.info("No run matches what the filter says. Clear it to see all of them.")
-    keep_reading(requests, outcomes, progress_slot)
-    keep_reading(with_steps, drawn, progress_slot)
+            st.info("No run matches the filters. Clear them to see all runs.")
+    home_edit.show(view, outcomes)
+    keep_reading(requests, outcomes, status_slot)
+    keep_reading(with_steps, drawn, status_slot)
 
 
 def _done(requests: Requests) -> Outcomes:
@@ -74,29 +76,30 @@ def _done(requests: Requests) -> Outcomes:
 
 def _explain_remote_runs(runs: Sequence[FoundRun]) -> None:
     if runs:
-        which = "This run lies" if len(runs) == 1 else f"{len(runs)} of these runs lie"
+        which = "This run is" if len(runs) == 1 else f"{len(runs)} of these runs are"
         size = format_bytes(sum(run.size_bytes for run in runs))
-        st.caption(f"{which} on another machine ({size}), and will be fetched when chosen.")
+        st.caption(f"{which} on another machine ({size}) and will be downloaded when selected.")
 
 
-def _count(page: home_runs.Page, view: View) -> str:
-    if not view.found:
-        return "none were found"
-    of_all = f"{page.matching:,} of " if page.matching < len(view.found) else ""
-    what = "sample runs that come with tfcompare; name your own below" if view.search.are_samples else "found"
-    return f"{of_all}{len(view.found):,} {what}"
+def _count(filtered: home_filters.Filtered, view: View) -> str:
+    shown, found = len(filtered.runs), len(view.found)
+    if not found:
+        return "No runs found"
+    of_all = f"{shown:,} of " if shown < found else ""
+    runs = f"{of_all}{found:,} {'sample ' if view.search.are_samples else ''}run{'s' if found > 1 else ''}"
+    hidden = f", {filtered.hidden_count:,} hidden" if filtered.hidden_count else ""
+    return f"{runs}{' that come with tfcompare' if view.search.are_samples else ''}{hidden}"
 
 
-def _request(view: View, page: home_runs.Page) -> Requests:
+def _request(view: View, runs: Sequence[FoundRun]) -> Requests:
     """Request the selected runs first, then those in view, and wait briefly for those that are quick to read.
 
     Unselected remote runs are only read if they were fetched before, and unselected runs in a store are not read.
     """
     cache = run_cache(view.settings)
     chosen = [run for run_id in view.selection.recordings for run in view.found if run.id == run_id]
-    here = [run for run in page.runs if run.summary is None and run.bytes_at_hand == run.size_bytes]
-    runs = [run for run in dict.fromkeys((*chosen, *here)) if run.is_readable]
-    requests = {run: cache.request(run) for run in runs}
+    here = [run for run in runs if run.summary is None and run.bytes_at_hand == run.size_bytes]
+    requests = {run: cache.request(run) for run in dict.fromkeys((*chosen, *here)) if run.is_readable}
     wait(requests.values(), timeout=QUIET_S)
     return requests
 
@@ -113,12 +116,12 @@ def _request_with_steps(view: View, requests: Requests) -> Requests:
 
 
 def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> None:
-    """Show the progress of reading, and redraw the page when there is more to show."""
+    """Show the progress of reading in place of the number of runs, and redraw the page when there is more to show."""
     pending = [run for run in requests if run.id not in drawn]  # some may have been read while the page was being drawn
     if not pending:
         return
     sentence = compiling_sentence() or reading_sentence(pending, len(requests))
-    slot.progress(1 - len(pending) / len(requests), text=sentence)
+    slot.caption(f":material/hourglass_top: {as_markdown(sentence)}", wrap=False)
     until = monotonic() + _REDRAW_S
     while monotonic() < until and any(not request.done() for request in requests.values()):
         wait_a_moment({run.id: request for run, request in requests.items()}, until - monotonic())
@@ -126,30 +129,49 @@ def keep_reading(requests: Requests, drawn: Outcomes, slot: DeltaGenerator) -> N
 
 
 def headline(view: View, outcomes: Outcomes) -> None:
-    """A sentence about each candidate of the selected runs, and links to more."""
+    """A sentence about each candidate of the selected runs, or about the only one, and a button to more."""
     selection = view.selection
     if not view.found:
+        st.markdown("**No runs found.** Add runs by path, URL, upload or capture: “Add runs”.")
         return
-    if selection.baseline is None or not selection.candidates:
-        st.info("Choose a baseline and at least one run to compare: in the table, or in the sidebar.")
+    if selection.baseline is None:
+        st.markdown("**Select a baseline** and the runs to compare with it, in the table or in the sidebar.")
         return
     baseline, candidates = outcomes.get(selection.baseline), [outcomes.get(c) for c in selection.candidates]
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=not is_narrow(), vertical_alignment="top"):
+        if is_narrow():  # above the sentences, which may have to be scrolled
+            _open_button(selection)
         _what_changed(view, baseline, candidates, outcomes)
-        if st.button("See what changed", icon=":material/arrow_forward:", icon_position="right", type="primary"):
-            st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
+        if not is_narrow():
+            _open_button(selection)
+
+
+def _open_button(selection: Selection) -> None:
+    label = "See what changed" if selection.candidates else "Open"
+    if st.button(label, icon=":material/arrow_forward:", icon_position="right", type="primary"):
+        st.switch_page("pages/1_Overview.py", query_params=selection.as_query())
 
 
 def _what_changed(view: View, baseline: _Outcome, candidates: Sequence[_Outcome], outcomes: Outcomes) -> None:
-    with st.container():
+    with st.container(gap="xxsmall"):
         for bad in (o for o in (baseline, *candidates) if isinstance(o, TfcompareError)):
             st.error(as_markdown(bad))
         runs = [run for run in candidates if isinstance(run, Run)]
         choose_steps(view, [run for run in (baseline, *runs) if isinstance(run, Run)])
         if isinstance(baseline, Run) and runs:
             _sentences(view, baseline, runs, outcomes)
+        elif isinstance(baseline, Run) and not candidates:
+            _one_run(baseline)
         if None in (baseline, *candidates, *(outcomes.get(repeat) for _, repeat in view.selection.repeats)):
-            st.caption("Reading the chosen runs …")
+            st.caption("Reading the selected runs…")
+
+
+def _one_run(run: Run) -> None:
+    info = run.info
+    device = device_text(info.device_type, info.device_count)
+    step = f"{format_ms(info.step_time_ms_median)} per step (median of {info.step_count:,})" if info.has_steps else ""
+    st.markdown(f"#### {as_code(run.name)}: {step or 'no steps are marked'}, {as_markdown(device)}.")
+    st.caption("Select a run to compare with it, or open it alone.")
 
 
 def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outcomes) -> None:
@@ -166,52 +188,3 @@ def _sentences(view: View, baseline: Run, candidates: list[Run], outcomes: Outco
             st.markdown(doubt)
     if steps := chosen_steps((baseline, *candidates)):
         st.caption(f"Per {comparison.per}{steps}.")
-
-
-def places(view: View) -> None:
-    """The places that are searched for runs and, for a browser on this machine, a field to add another one."""
-    st.subheader("Places")
-    for given in view.settings.places:
-        st.markdown(as_code(shown(given)))
-    if view.settings.store is not None:
-        st.markdown(f"The store {as_code(shown(view.settings.store))}")
-    for number, place in enumerate(view.selection.places):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(as_code(shown(place)), width="content")
-            st.button("Remove", key=f"tfcompare.remove.{number}", icon=":material/close:", type="tertiary",
-                      on_click=_remove, args=(place,))  # fmt: skip
-    if not view.may_type_paths:
-        st.caption("Paths can be named here only in a browser on the machine that serves this page. Upload runs below.")
-        return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(
-            "Name a logdir, a folder above it, a run folder or a profile file: a path on this machine, or a URL",
-            key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", on_change=_add,
-            args=(view.search.are_samples,),
-        )  # fmt: skip
-        st.button("Add", icon=":material/add:")  # leaving the field adds its content
-    if problem := st.session_state.pop(_PATH_PROBLEM, None):
-        st.error(as_markdown(problem))
-
-
-def _add(is_first: bool) -> None:
-    """Add the typed place; the first one replaces the samples, along with their selection."""
-    typed = st.session_state[_PATH].strip()
-    if not typed:
-        return
-    try:
-        place = opened(checked(settings.current(), typed))
-    except TfcompareError as error:
-        st.session_state[_PATH_PROBLEM] = str(error)
-        return
-    st.session_state[_PATH] = ""
-    remote_links.confirm(place)
-    selection = state.chosen()
-    if is_first:
-        selection = replace(selection, baseline=None, candidates=(), repeats=())
-    state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
-
-
-def _remove(place: str) -> None:
-    selection = state.chosen()
-    state.choose(replace(selection, places=tuple(p for p in selection.places if p != place)))

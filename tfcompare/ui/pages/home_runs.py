@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from math import ceil
+from math import ceil, nan
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from tfcompare.compare.headline import short_change
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
-from tfcompare.text import text_of
 from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
-from tfcompare.ui.frame import state
+from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.selection import Selection, with_replicates
+from tfcompare.ui.frame.shell import View
+from tfcompare.ui.pages import home_edit
 from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROWS_ON_PAGE = 25
 _MOST_BARS = 30
-_NAME_LENGTH, _NARROW_NAME_LENGTH = 30, 22
+_NAME_LENGTH, _NARROW_NAME_LENGTH = 28, 17
 
-_FILTER = "tfcompare.filter"
-_PAGE = "tfcompare.page"
 _BASELINE = "tfcompare.pick_baseline"
 _CANDIDATE = "tfcompare.pick_candidate"
+_EDIT = "tfcompare.pick_edit"
 
 # The spaces enlarge the target: a button with only an icon is hard to hit.
+EDIT = ":material/edit:"
 BASELINE_ON, BASELINE_OFF, CANDIDATE_ON, CANDIDATE_OFF = (
     f":material/{icon}:\u2003\u2003"
     for icon in ("radio_button_checked", "radio_button_unchecked", "check_box", "check_box_outline_blank")
@@ -46,63 +46,47 @@ COLUMNS = (
     "baseline",
     "candidate",
     "name",
+    "edit",
+    "tags",
     "recorded",
     "device",
+    "hosts",
     "steps",
     "step_time_ms_median",
+    "change",
     "step_times_ms",
-    "hosts",
     "size_bytes",
     "remarks",
 )
-_FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_median")
+_FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_median", "change")
 NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
 """The columns in view on a narrow page: the step times come first."""
 
 
-@dataclass(frozen=True)
-class Page:
-    """The runs in view, and the number of runs they are part of."""
-
-    runs: tuple[FoundRun, ...]
-    matching: int
-
-
-def controls(found: Sequence[FoundRun]) -> Page:
-    """The filter and, if there are many runs, the page selector; returns the runs in view, newest first."""
-    typed = st.text_input(
-        "Filter", key=_FILTER, type="search", live=True, placeholder="Filter by name, path or host",
-        label_visibility="collapsed", persist_state="session", width=320,
-    )  # fmt: skip
-    runs = matching(found, typed or "")[::-1]
-    pages = max(1, ceil(len(runs) / ROWS_ON_PAGE))
-    if st.session_state.get(_PAGE, 1) > pages:
-        st.session_state[_PAGE] = pages
-    page = st.pagination(pages, key=_PAGE, persist_state="session") if pages > 1 else 1
-    return Page(tuple(runs[(page - 1) * ROWS_ON_PAGE : page * ROWS_ON_PAGE]), len(runs))
-
-
-def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
-    """The runs whose name, path or hosts contain every word of `text`, ignoring case."""
-    words = text.casefold().split()
-    return [run for run in found if all(word in _searchable(run) for word in words)]
-
-
-def _searchable(run: FoundRun) -> str:
-    return "\n".join((run.id, run.name, text_of(str(run.path)), *run.host_names)).casefold()
-
-
-def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], selection: Selection) -> None:
-    """Show the table. A click on a button changes the selection."""
+def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError], view: View) -> None:
+    """Show the table. A click on a button changes the selection, or opens the dialog that edits a run."""
     zone = browser_zone()
     runs = newest_first(runs, outcomes)
     listed = listing(runs, outcomes)
     narrow = is_narrow()
     order, name_length = (NARROW_COLUMNS, _NARROW_NAME_LENGTH) if narrow else (COLUMNS, _NAME_LENGTH)
-    frame = for_spreadsheet(rows(listed, selection, zone, name_length))
+    baseline = next((run for run in view.found if run.id == view.selection.baseline), None)
+    step_ms = listing([baseline], outcomes)["step_time_ms_median"][0] if baseline is not None else nan
+    tags = [
+        ", ".join(view.search.annotations[run.id].tags) if run.id in view.search.annotations else "" for run in runs
+    ]
+    table = rows(listed, view.selection, zone, name_length).assign(
+        tags=tags, change=changes(listed, view.selection.baseline, step_ms), edit=EDIT
+    )
+    frame = for_spreadsheet(table)
+    empty = {name for name in ("tags", "remarks") if not frame[name].ne("").any()}
+    if not frame["hosts"].gt(1).any():
+        empty.add("hosts")
+    if not annotated.may_change():
+        empty.add("edit")
     st.dataframe(
         frame,
-        column_order=[name for name in order if name != "remarks" or frame["remarks"].ne("").any()],
+        column_order=[name for name in order if name not in empty],
         hide_index=True,
         height="content",
         placeholder="",
@@ -118,13 +102,15 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
 
 
 def newest_first(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError]) -> list[FoundRun]:
-    """The runs by capture time: that in the profile if it was read, since it is more exact than that of the folder."""
+    """The runs just added, then the others, by capture time: that in the profile if it was read, else the folder's."""
 
     def recorded(run: FoundRun) -> datetime:
         outcome = outcomes.get(run.id)
         return outcome.info.start_time if isinstance(outcome, Run) else run.recorded
 
-    return sorted(runs, key=recorded, reverse=True)
+    added = state.added()
+    latest_first = sorted(runs, key=recorded, reverse=True)
+    return sorted(latest_first, key=lambda run: run.id not in added)
 
 
 def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: int = _NAME_LENGTH) -> pd.DataFrame:
@@ -143,7 +129,16 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: 
         step_times_ms=listed["step_times_ms"].map(bars, na_action="ignore"),
         hosts=listed["hosts"].where(readable).astype("Int64"),
         size_bytes=listed["size_bytes"].where(readable).astype("Int64"),
-    )[list(COLUMNS)]
+    )
+
+
+def changes(listed: pd.DataFrame, baseline: str | None, baseline_step_ms: float) -> list[str]:
+    """The change of each run's median step to the baseline's, such as `20× faster`; empty if one of them is unknown."""
+    steps = zip(listed["run"], listed["step_time_ms_median"], strict=True)
+    return [
+        "baseline" if run == baseline else short_change(baseline_step_ms, step) if baseline_step_ms * step > 0 else ""
+        for run, step in steps
+    ]
 
 
 def name_text(name: str, *, is_readable: bool, length: int = _NAME_LENGTH) -> str:
@@ -178,6 +173,9 @@ def bars(values: Sequence[float], most: int = _MOST_BARS) -> list[float]:
 def _clicked(runs: Sequence[FoundRun]) -> Callable[[str], None]:
     def clicked(column: str) -> None:
         run = runs[st.session_state[column]["row"]]
+        if column == _EDIT:
+            home_edit.open_for(run.id)
+            return
         before = state.chosen()
         chosen = before.with_baseline(run.id) if column == _BASELINE else before.with_toggled(run.id)
         state.choose(with_replicates(chosen, before, runs))
@@ -189,25 +187,34 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> d
     kind = st.column_config
     return {
         "baseline": kind.ButtonColumn(
-            "Baseline", type="tertiary", width=72, key=_BASELINE, on_click=clicked, args=(_BASELINE,), pinned=True,
-            help="The run that the others are held against",
+            "Baseline", type="tertiary", width=68, key=_BASELINE, on_click=clicked, args=(_BASELINE,), pinned=True,
+            help="The run that the others are compared with",
         ),
         "candidate": kind.ButtonColumn(
-            "Compare", type="tertiary", width=72, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
-            help="The candidates: runs that are held against the baseline",
+            "Compare", type="tertiary", width=68, key=_CANDIDATE, on_click=clicked, args=(_CANDIDATE,), pinned=True,
+            help="The candidates: runs that are compared with the baseline",
         ),
-        "name": kind.TextColumn("Run", width=165 if narrow else 208),
+        "name": kind.TextColumn("Run", width=130 if narrow else 195),
+        "edit": kind.ButtonColumn(
+            "Edit", type="tertiary", width=44, key=_EDIT, on_click=clicked, args=(_EDIT,), help="Rename, tag or hide"
+        ),
+        "tags": kind.TextColumn("Tags", width=110),
         "recorded": kind.TextColumn(
-            "Recorded", width=150,
-            help=f"When the profile was started ({zone}). * No time in the profile: its folder's or file's",
+            "Recorded", width=142,
+            help=f"When the profile was started ({zone}). * From the folder's name or the file's time",
         ),
-        "device": kind.TextColumn("Device", width=75),
-        "steps": kind.NumberColumn("Steps", width=55, help="Empty where the profile marks no steps"),
+        "device": kind.TextColumn("Device", width=64),
+        "steps": kind.NumberColumn("Steps", width=52, help="Empty if the profile marks no steps"),
         "step_time_ms_median": kind.NumberColumn(
-            "Median step", format="%.3f ms", width=95, help="Without the first and last of more than five steps"
+            "Median step", format="%.3f ms", width=92, help="Without the first and last of more than five steps"
         ),
-        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=110, help="A bar for each step, from 0 on"),
+        "change": kind.TextColumn(
+            "Change", width=86, alignment="right",
+            help="Median step compared with the baseline's. It is not tested for significance. The headline "
+            "above is, and compares typical steps, so its numbers can differ slightly.",
+        ),
+        "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=80, help="One bar per step, from 0"),
         "hosts": kind.NumberColumn("Hosts", width=55),
-        "size_bytes": kind.NumberColumn("Size", format="bytes", width=70),
+        "size_bytes": kind.NumberColumn("Size", format="bytes", width=64),
         "remarks": kind.TextColumn("Remarks", width="large"),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Uploads on the home page: folders, archives or profiles from the user's machine, stored and listed as runs.
+"""Uploads of the home page: folders, archives or profiles from the user's machine, stored and listed as runs.
 
 Uploads from a browser on this machine belong to the user, with a login to the account. All others belong to the
 browser session alone, and are deleted when it ends.
@@ -16,6 +16,7 @@ import streamlit as st
 
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings
+from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
 from tfcompare.sources.private import why_not_private
 from tfcompare.sources.uploads import Arrival, Limits, Quotas, Upload, Uploads, clean, session_owner
@@ -26,15 +27,15 @@ from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes
 
 LOCAL = "local"
-_ROUND, _MESSAGE, _TOGETHER = (
-    "tfcompare.uploads.round",
-    "tfcompare.uploads.message",
-    "tfcompare.uploads.together",
+_ROUND, _MESSAGE, _TOGETHER, _ARRIVED = (
+    f"tfcompare.uploads.{of}" for of in ("round", "message", "together", "arrived")
 )
 _MOST_NAMED = 8
 _TYPES = (".pb", ".gz", ".tgz", ".tar", ".zip", "application/zip")
 """What the browser lets choose. With a MIME type among them Streamlit leaves checking to us, and to our messages."""
-_RUNS, _HOSTS = "runs of their own", "hosts of one run"
+_RUNS, _HOSTS = "separate runs", "hosts of one run"
+_MOST_SELECTED = 5
+"""How many runs of an upload are selected."""
 
 
 @dataclass(frozen=True)
@@ -62,30 +63,35 @@ def mine(settings: Settings) -> Uploads:
     return _of_session(settings.data_folder, limits, quotas)
 
 
+def arrived(found: Sequence[FoundRun]) -> list[str]:
+    """The ids of the runs of the last upload, once: the oldest first, at most as many as are compared at once."""
+    place: Path | None = st.session_state.pop(_ARRIVED, None)
+    if place is None:
+        return []
+    runs = [run for run in found if run.is_readable and isinstance(run.path, Path) and run.path.is_relative_to(place)]
+    return [run.id for run in runs[-_MOST_SELECTED:]]
+
+
 def section(settings: Settings) -> None:
     """The part of the home page that accepts uploads, reports on the last one, and lists the stored ones."""
-    st.subheader("Upload")
     if why := why_not_private(settings.data_folder):
-        st.caption(f"Nothing can be uploaded, since the folder for uploads is not safe: {why}.")
+        st.caption(f"Uploads are off because the folder for them is not safe: {why}.")
         return
     store = mine(settings)
     if message := st.session_state.get(_MESSAGE):
         (st.success if message.is_good else st.error)(message.text)
     number = st.session_state.setdefault(_ROUND, 0)
-    folder_slot, files_slot = st.columns(2)
-    with folder_slot:
-        folder = st.file_uploader(
-            "A logdir or run folder", accept_multiple_files="directory", key=f"tfcompare.uploads.folder.{number}",
-            help="The whole folder is sent to the server; the profiles in it are kept.",
-        )  # fmt: skip
-    with files_slot:
-        files = st.file_uploader(
-            "A zip or tar.gz of one, or profiles (.xplane.pb)", type=_TYPES, accept_multiple_files=True,
-            key=f"tfcompare.uploads.files.{number}",
-        )  # fmt: skip
-        together = st.segmented_control(
-            "Several profiles at once are", [_RUNS, _HOSTS], default=_RUNS, required=True, key=_TOGETHER,
-        )  # fmt: skip
+    folder = st.file_uploader(
+        "A logdir or run folder", accept_multiple_files="directory", key=f"tfcompare.uploads.folder.{number}",
+        help="The browser sends the whole folder; only the profiles in it are stored.",
+    )  # fmt: skip
+    files = st.file_uploader(
+        "Profiles (.xplane.pb), or a zip or tar.gz of a logdir", type=_TYPES, accept_multiple_files=True,
+        key=f"tfcompare.uploads.files.{number}",
+    )  # fmt: skip
+    together = st.segmented_control(
+        "Several profiles at once are", [_RUNS, _HOSTS], default=_RUNS, required=True, key=_TOGETHER,
+    )  # fmt: skip
     sent = [file.file_id for file in (*folder, *files)]
     if refusal := arriving.refusal(sent):
         message = Message(as_markdown(f"The upload was refused: {refusal}."), is_good=False)
@@ -110,32 +116,34 @@ def _arrival(file: Any, folder: str = "") -> Arrival:
 def _received(store: Uploads, arrivals: Sequence[Arrival]) -> Message:
     """Store the uploaded files, with progress."""
     total = sum(arrival.size_bytes for arrival in arrivals) or 1
-    bar = st.progress(0.0, text="Looking through the upload …")
+    bar = st.progress(0.0, text="Checking the upload…")
     done = 0
 
     def advance(size_bytes: int) -> None:
         nonlocal done
         done += size_bytes
-        text = f"Keeping the profiles: {format_bytes(done)}" if done else "Looking through the upload …"
+        text = f"Storing the profiles: {format_bytes(done)}" if done else "Checking the upload…"
         bar.progress(min(done / total, 1.0), text=text)
 
     try:
         upload = store.receive(arrivals, advance)
+        st.session_state[_ARRIVED] = upload.place
         return Message(_summary(upload), is_good=True)
     except TfcompareError as error:
         return Message(as_markdown(error), is_good=False)
     except OSError as error:
         reason = as_markdown(error.strerror or str(error))
         return Message(
-            f"The upload could not be kept ({reason}): make room on the server's disk, or ask who runs it.", False
+            f"The upload could not be stored ({reason}). Free space on the server's disk, or ask its administrator.",
+            False,
         )
 
 
 def _summary(upload: Upload) -> str:
     if upload.is_known:
-        return f"{as_code(upload.name)} is here already, with just these profiles ({_size(upload)})."
+        return f"{as_code(upload.name)} was uploaded before, with the same profiles ({_size(upload)})."
     left = upload.ignored_count
-    rest = f" Left out, being no profiles: {_named(upload)}." if left else ""
+    rest = f" Not stored, because they are no profiles: {_named(upload)}." if left else ""
     return f"{as_code(upload.name)} was added: {_size(upload)}.{rest}"
 
 

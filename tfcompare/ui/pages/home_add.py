@@ -1,0 +1,112 @@
+"""How runs are added on the home page: by path or URL, by upload, or by capture; and the places that are searched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import streamlit as st
+
+from tfcompare import settings
+from tfcompare.errors import TfcompareError
+from tfcompare.settings import sample_runs
+from tfcompare.sources.remote.places import shown
+from tfcompare.ui.frame import remote_links, sidebar, state
+from tfcompare.ui.frame.access import checked
+from tfcompare.ui.frame.search import opened
+from tfcompare.ui.frame.selection import Selection
+from tfcompare.ui.frame.shell import View
+from tfcompare.ui.pages import capture_runs, home_uploads
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.units import middle_ellipsis
+
+_PATH = "tfcompare.path"
+_PATH_PROBLEM = "tfcompare.path_problem"
+_LONGEST_PLACE = 60
+_PATH_TAB, _UPLOAD_TAB = "Path or URL", "Upload"
+
+
+def button(view: View) -> None:
+    """The button that opens all ways to add runs."""
+    with st.popover("Add runs", icon=":material/add:", width="content", key="tfcompare.add"):
+        first = _PATH_TAB if view.may_type_paths else _UPLOAD_TAB
+        path, upload, capture = st.tabs([_PATH_TAB, _UPLOAD_TAB, "Capture"], default=first)
+        with path:
+            _typed_place(view)
+        with upload:
+            home_uploads.section(view.settings)
+        with capture:
+            _capture(view)
+
+
+def _typed_place(view: View) -> None:
+    if not view.may_type_paths:
+        st.caption("Paths can be typed only in a browser on the machine that serves this page. Upload runs instead.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            "Path on this machine, or URL", key=_PATH, placeholder="/path/to/logs or s3://bucket/logs", width=330,
+            on_change=_add, args=(view.search.are_samples,),
+            help="A logdir, a folder that contains some, a run folder, or a profile.",
+        )  # fmt: skip
+        st.button("Add", icon=":material/add:")  # leaving the field adds its content
+    if problem := st.session_state.pop(_PATH_PROBLEM, None):
+        st.error(as_markdown(problem))
+
+
+def _capture(view: View) -> None:
+    if not capture_runs.this_browser_may_record(view.settings):
+        st.caption("Only a browser on the machine that serves this page can capture runs.")
+        return
+    st.markdown("Profile a program while it runs, and compare it with the baseline.")
+    sidebar.link("pages/7_Capture.py", "Open Capture", view.selection, icon=":material/radio_button_checked:")
+
+
+def without_samples(view: View) -> Selection:
+    """The selection; without its runs if these are the samples that are shown to users who have added no run."""
+    selection = view.selection
+    is_default = not view.settings.places and not selection.places
+    selected = [run for run in view.found if run.id in selection.recordings]
+    if is_default and all(isinstance(run.path, Path) and run.path.is_relative_to(sample_runs()) for run in selected):
+        return replace(selection, baseline=None, candidates=(), repeats=())
+    return selection
+
+
+def places(view: View) -> None:
+    """The places that are searched for runs, in one line; those that were typed can be removed."""
+    given = [shown(place) for place in view.settings.places]
+    if view.settings.store is not None:
+        given.append(f"store {shown(view.settings.store)}")
+    if not given and not view.selection.places:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(f"Searched: {', '.join(map(as_code, given))}" if given else "Searched:", width="content")
+        for number, place in enumerate(view.selection.places):
+            name = as_code(middle_ellipsis(shown(place), _LONGEST_PLACE))
+            st.button(
+                name, key=f"tfcompare.remove.{number}", icon=":material/close:", icon_position="right",
+                type="tertiary", help="Remove this place", on_click=_remove, args=(place,),
+            )  # fmt: skip
+
+
+def _add(is_first: bool) -> None:
+    """Add the typed place; the first one replaces the samples, along with their selection."""
+    typed = st.session_state[_PATH].strip()
+    if not typed:
+        return
+    try:
+        place = opened(checked(settings.current(), typed))
+    except TfcompareError as error:
+        st.session_state[_PATH_PROBLEM] = str(error)
+        return
+    st.session_state[_PATH] = ""
+    remote_links.confirm(place)
+    selection = state.chosen()
+    if is_first:
+        selection = replace(selection, baseline=None, candidates=(), repeats=())
+    state.choose(replace(selection, places=tuple(dict.fromkeys((*selection.places, place)))))
+
+
+def _remove(place: str) -> None:
+    selection = state.chosen()
+    state.choose(replace(selection, places=tuple(p for p in selection.places if p != place)))

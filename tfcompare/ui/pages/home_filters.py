@@ -1,0 +1,112 @@
+"""The home page's filters, and the runs that they leave in view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import streamlit as st
+
+from tfcompare.run import Run
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.text import text_of
+from tfcompare.tools.listing import device_text
+from tfcompare.ui.frame import state
+from tfcompare.ui.frame.loading import run_cache
+from tfcompare.ui.frame.shell import View
+
+ROWS_ON_PAGE = 25
+TEXT, TAG, DEVICE, HOST = (f"tfcompare.filter{of}" for of in ("", ".tag", ".device", ".host"))
+SHOW_HIDDEN = "tfcompare.show_hidden"
+_PAGE = "tfcompare.page"
+
+Values = Mapping[str, Sequence[str]]
+"""The values that runs have, by run id: tags, devices or hosts."""
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """The runs that match the filters, in the order of the table, and how many more match but are hidden."""
+
+    runs: tuple[FoundRun, ...]
+    hidden_count: int
+
+
+def controls(view: View) -> Filtered:
+    """Show the filters and return the runs that match: those just added first, then by time, the latest first."""
+    typed = st.text_input(
+        "Filter", key=TEXT, type="search", live=True, placeholder="Filter by name, path or host",
+        label_visibility="collapsed", persist_state="session", width=260,
+    )  # fmt: skip
+    found = matching(view.found, typed or "")
+    for label, key, values in (
+        ("Tag", TAG, _tags(view)),
+        ("Device", DEVICE, _devices(view)),
+        ("Host", HOST, _hosts(view)),
+    ):
+        wanted = _choice(label, key, {value for each in values.values() for value in each})
+        found = [run for run in found if not wanted or set(wanted) & set(values[run.id])]
+    if any(view.search.is_hidden(run.id) for run in view.found):
+        st.toggle("Show hidden", key=SHOW_HIDDEN, persist_state="session")
+    hidden = {run.id for run in found if view.search.is_hidden(run.id) and run.id not in view.selection.recordings}
+    if st.session_state.get(SHOW_HIDDEN):
+        hidden.clear()
+    found = [run for run in found if run.id not in hidden]
+    latest_first, added = found[::-1], state.added()
+    return Filtered(tuple(sorted(latest_first, key=lambda run: run.id not in added)), len(hidden))
+
+
+def page_of(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
+    """The runs in view; if there are many, this shows the page selector."""
+    pages = max(1, ceil(len(runs) / ROWS_ON_PAGE))
+    if st.session_state.get(_PAGE, 1) > pages:
+        st.session_state[_PAGE] = pages
+    page = st.pagination(pages, key=_PAGE, persist_state="session") if pages > 1 else 1
+    return tuple(runs[(page - 1) * ROWS_ON_PAGE : page * ROWS_ON_PAGE])
+
+
+def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
+    """The runs whose name, path or hosts contain every word of `text`, ignoring case."""
+    words = text.casefold().split()
+    return [run for run in found if all(word in _searchable(run) for word in words)]
+
+
+def _searchable(run: FoundRun) -> str:
+    return "\n".join((run.id, run.name, text_of(str(run.path)), *run.host_names)).casefold()
+
+
+def _choice(label: str, key: str, values: Iterable[str]) -> list[str]:
+    """The values chosen in a filter, which is shown if there is more than one."""
+    options = sorted(values)
+    if len(options) < 2:
+        return []
+    if key in st.session_state:  # a value may be gone
+        st.session_state[key] = [value for value in st.session_state[key] if value in options]
+    return st.multiselect(
+        label, options, key=key, placeholder=label, label_visibility="collapsed", select_all=False,
+        persist_state="session", width=170,
+    )  # fmt: skip
+
+
+def _tags(view: View) -> Values:
+    annotations = view.search.annotations
+    return {run.id: annotations[run.id].tags if run.id in annotations else () for run in view.found}
+
+
+def _hosts(view: View) -> Values:
+    return {run.id: run.host_names for run in view.found}
+
+
+def _devices(view: View) -> Values:
+    """The devices of the runs that were read."""
+    cache = run_cache(view.settings)
+    devices = {}
+    for run in view.found:
+        read = cache.peek(run) if run.summary is None and run.is_readable else None
+        known = read.info if isinstance(read, Run) else None
+        device = (
+            device_text(known.device_type, known.device_count) if known else run.summary.device if run.summary else ""
+        )
+        devices[run.id] = (device,) if device else ()
+    return devices
