@@ -24,6 +24,8 @@ THEMES = ("light", "dark")
 FIRST_SCREEN = 900
 LONGEST = 12_000
 _LIMIT_MS = 120_000
+LOOK_MS = 400
+STAYS_DRAWN = 3
 _IS_DRAWN = """() => {
     const app = document.querySelector('[data-testid=stApp]'), main = document.querySelector('[data-testid=stMain]')
     return app?.getAttribute('data-test-script-state') === 'notRunning' && main.querySelector('h1, h2')
@@ -72,9 +74,13 @@ def _two_pictures(page: Page, out: Path, stem: str, width: int) -> Iterator[Path
 
 
 def _wait(page: Page) -> None:
-    page.wait_for_timeout(500)
-    page.wait_for_function(_IS_DRAWN)
-    page.wait_for_timeout(700)
+    """Wait until the page stays drawn: Home runs again whenever another profile has been read."""
+    stays_drawn = 0
+    while stays_drawn < STAYS_DRAWN:
+        page.wait_for_timeout(LOOK_MS)
+        page.wait_for_function(_IS_DRAWN)
+        is_reading = "Reading run" in page.locator("[data-testid=stMain]").inner_text()
+        stays_drawn = 0 if is_reading else stays_drawn + 1
 
 
 def index(pictures: Sequence[Path]) -> str:

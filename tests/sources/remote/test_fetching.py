@@ -94,7 +94,8 @@ def test_a_server_that_sends_a_few_bytes_a_second_is_given_up_and_what_has_arriv
         tfc.load(place)
     assert str(caught.value).startswith(f"{place}: the server sent ")
     assert str(caught.value).endswith(
-        " B within 0.1 s, where at least 1.00 MB were expected; what has arrived is cached: try again to continue from there"
+        " B within 0.1 s, where at least 1.00 MB were expected; what has arrived is cached: try again to continue from "
+        "there"
     )
     assert web.asked.count("GET /vm.xplane.pb") == 1, "not tried again at once"
     assert names(cache_folder) == ["xplane.pb.part"]

@@ -1,4 +1,4 @@
-"""A cache folder that takes no copy, for whatever reason: runs open all the same, and say that copies are not cached."""
+"""A cache folder that takes no copy, for whatever reason: runs open all the same, with a remark."""
 
 from __future__ import annotations
 
