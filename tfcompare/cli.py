@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tfcompare import __version__
-from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store
+from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store, trace
 from tfcompare.commands.completion import add_completion
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.text import close_matches, did_you_mean, text_of
@@ -24,7 +24,7 @@ READER_GONE = 141
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-_COMMANDS = (runs, show, diff, check, query, ingest, store, capture, serve)
+_COMMANDS = (runs, show, diff, check, trace, query, ingest, store, capture, serve)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -33,6 +33,7 @@ from tfcompare.frames.steps.steps_table import steps_frame
 from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
+from tfcompare.frames.timeline import timeline
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
 from tfcompare.xspace.compilation import survives_full_disk
@@ -109,6 +110,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
     times, wall = op_wall_times(space, steps, ops, functions)
     parts, idle = _ops(ops, steps, wall, space.events.start_ps)
     gaps = idle_gaps(space, steps, ops, host)
+    lanes_and_spans = timeline(space, steps, ops)
     del ops, wall
     memory = memory_events(space, steps)
     parts = with_shapes(parts, memory)
@@ -131,6 +133,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         "tf_data_pipelines": pipelines.pipelines,
         "tf_data_executions": pipelines.executions,
         "tf_data_calls": pipelines.calls,
+        **lanes_and_spans,
     }
     memory_bytes = _checked_bytes(tables, limits) + sum(map(len, chain(*memory.labels.values())))
     return HostFrames(

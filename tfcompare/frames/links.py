@@ -89,7 +89,7 @@ def has_loops(space: XSpace) -> bool:
 def link(space: XSpace) -> Links:
     """Builds the graph of which event caused which."""
     producers, consumers, contexts = _contexts(space)
-    edges = [_launches(space), *_program_runs(space), _executors(space), producers, consumers]
+    edges = [launches_of_kernels(space), *_program_runs(space), _executors(space), producers, consumers]
     around = directly_around(space)
     return Links(around, *_adjacency(around, edges, len(space.events) + contexts))
 
@@ -123,7 +123,8 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
     return group, used_roots[:count]
 
 
-def _launches(space: XSpace) -> tuple[Int64, Int64]:
+def launches_of_kernels(space: XSpace) -> tuple[Int64, Int64]:
+    """(rows of host events, rows of the device events that they launched), by `correlation_id`."""
     rows, ids = space.numbers("correlation_id")
     host = host_plane(space)
     if host is None or not len(rows):

@@ -58,6 +58,14 @@ DTYPES: dict[str, Dtypes] = {
     "tf_data_pipelines": _declared(schema.TF_DATA_PIPELINES),
     "tf_data_executions": _declared(schema.TF_DATA),
     "tf_data_calls": _declared(schema.TF_DATA_CALLS),
+    "timeline_lanes": {"plane": _TEXT, "line": _TEXT, "line_id": _TEXT, "is_recorded": _FLAG},
+    "timeline_spans": {
+        "lane": "int32",
+        **dict.fromkeys(("start_ps", "duration_ps"), _INT),
+        **dict.fromkeys(("name", "op_type", "op_name"), "category"),
+        "step": _INT,
+        "launch": "int32",
+    },
 }
 """The columns of each table of `HostFrames`."""
 
@@ -78,7 +86,8 @@ _UNIQUE: dict[str, tuple[str, ...]] = {
 """The columns that identify a row."""
 
 _ROWS_OF = {("op_cells", "part"): "op_parts", ("op_wall", "part"): "op_parts", ("op_totals", "part"): "op_parts",
-            ("op_wall_totals", "part"): "op_parts", ("kernel_cells", "row"): "kernel_stats"}  # fmt: skip
+            ("op_wall_totals", "part"): "op_parts", ("kernel_cells", "row"): "kernel_stats",
+            ("timeline_spans", "lane"): "timeline_lanes"}  # fmt: skip
 """Columns that are rows of another table."""
 
 _OF_STEPS = ("idle_gaps", "op_cells", "op_wall", "kernel_cells")
@@ -88,9 +97,9 @@ _MAY_BE_MISSING = (
 )
 _ANY_NUMBER = ("fragmentation",)
 """Recorded by a profiler and shown as recorded, whatever it is."""
-_SIGNED = ("step", "start_us", "host_start_us", "time_ps", "peak_time_us")
+_SIGNED = ("step", "start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us")
 _OR_NONE = (
-    *("earliest", "latest", "stage", "step_part", "following", "requested_bytes", "allocation_bytes"), *_NAMES
+    *("earliest", "latest", "stage", "step_part", "launch", "following", "requested_bytes", "allocation_bytes"), *_NAMES
 )  # fmt: skip
 """Integers for which −1 means none."""
 _ADDED_UP = ("occurrences", "total_time_ps", "self_time_ps", "idle_ps", "calls")
@@ -135,6 +144,8 @@ class Checks:
         if name == "op_wall":
             _check_range("op_wall.step_part", frame["step_part"].to_numpy(), 0, len(schema.STEP_PARTS) - 1)
             _check_range("op_wall.stage", frame["stage"].to_numpy(), -1, others.rows("op_parts") - 1)
+        if name == "timeline_spans":
+            _check_range("timeline_spans.launch", frame["launch"].to_numpy(), -1, len(frame) - 1)
         if name == "memory_events":
             self._check_memory(frame)
 

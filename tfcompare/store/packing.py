@@ -28,7 +28,7 @@ from tfcompare.units import format_bytes
 _MAGIC = b"TFCPACK2"
 _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
-_NOT_CACHED = ("op_cells", "op_wall")
+_NOT_CACHED = ("op_cells", "op_wall", "timeline_spans")
 """Tables that are read from the pack each time: they are by far the largest, and quick to read."""
 
 

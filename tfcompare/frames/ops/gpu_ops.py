@@ -46,6 +46,7 @@ def _ops_on_plane(
         parts=parts,
         part=part[rows],
         step=step[rows],
+        start_ps=events.start_ps[rows],
         occurrences=np.ones(len(rows), np.int64),
         total_ps=duration,
         self_ps=duration,

@@ -44,6 +44,7 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
         ),
         part=part.take(rows),
         step=step.take(rows),
+        start_ps=start.take(rows),
         occurrences=np.broadcast_to(np.int64(1), len(rows)),
         total_ps=duration.take(rows),
         self_ps=self_ps,

@@ -94,6 +94,7 @@ class OpEvents:
     parts: pd.DataFrame
     part: Int32 | Int64
     step: Int32
+    start_ps: Int64
     occurrences: Int64
     total_ps: Int64
     self_ps: Int64

@@ -53,6 +53,7 @@ def _ops_on_plane(
         parts=parts,
         part=part.take(events.metadata.take(rows)),
         step=step.take(rows),
+        start_ps=start.take(rows),
         occurrences=np.maximum(1, events.occurrences.take(rows)),
         total_ps=duration.take(rows),
         self_ps=self_ps,

@@ -1,0 +1,137 @@
+"""Traces are JSON that trace viewers draw without loss: exact times, no overlaps, pairs of flows."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.profiles import ALL_RUNS, loaded_run
+from tests.ui.hostile_profile import EVIL, hostile
+from tfcompare.errors import TfcompareError
+from tfcompare.export.trace import MOST_SUBLANES, Traced, chrome_trace, sublanes
+from tfcompare.run import Run, load
+from tfcompare.schema import IDLE
+from tfcompare.tools.timeline import Alignment, timelines, typical_step, within
+
+
+def trace(*runs: Run, align: Alignment = Alignment()) -> list[dict[str, Any]]:
+    hosts = [
+        Traced(run.name, timeline, run.table("memory_timeline", host=timeline.host))
+        for run in runs
+        for timeline in timelines(run, align)
+    ]
+    events: list[dict[str, Any]] = json.loads("".join(chrome_trace(hosts)), parse_float=Decimal)["traceEvents"]
+    return events
+
+
+def spans(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [event for event in events if event["ph"] == "X"]
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_spans_of_a_thread_nest_or_follow_each_other(name: str) -> None:
+    place = lambda e: (e["pid"], e["tid"])  # noqa: E731
+    every = sorted(spans(trace(loaded_run(name))), key=lambda e: (*place(e), e["ts"], -e["dur"]))
+    for _, here in groupby(every, key=place):
+        ends: list[Decimal] = []
+        for span in here:
+            while ends and ends[-1] <= span["ts"]:
+                ends.pop()
+            assert not ends or span["ts"] + span["dur"] <= ends[-1]
+            ends.append(span["ts"] + span["dur"])
+
+
+def test_two_runs_have_processes_of_their_own_and_lose_nothing() -> None:
+    runs = [loaded_run("filters_512_128_simulated"), loaded_run("filters_16_8_simulated")]
+    events = trace(*runs)
+    names = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+    assert len(set(names.values())) == len(names)
+    for run in runs:
+        of_run = {pid for pid, name in names.items() if name.startswith(f"{run.name} · ")}
+        shown = [span for span in spans(events) if span["pid"] in of_run]
+        expected = run.hosts[0].tables["timeline_spans"]
+        assert len(shown) == len(expected)
+        assert sum(span["dur"] for span in shown) * 1_000_000 == int(expected["duration_ps"].sum())
+
+
+def test_time_0_is_the_start_of_the_typical_step_or_of_what_was_chosen() -> None:
+    run = loaded_run("filters_16_8")
+    (host,) = run.hosts
+    number = typical_step(host.tables["steps"])
+    for align, step in ((Alignment(), number), (Alignment(step=12), 12)):
+        marked = [span for span in spans(trace(run, align=align)) if span["args"].get("step") == step]
+        assert min(span["ts"] for span in marked) == 0
+    ops = run.table("op_stats")
+    name = str(ops.loc[ops["op_type"] != IDLE, "op_name"].iloc[0])
+    found = [span["ts"] for span in spans(trace(run, align=Alignment(op=name))) if span["args"].get("op") == name]
+    assert min(found) == 0
+
+
+def test_each_launch_is_a_flow_from_the_host_to_the_device() -> None:
+    events = trace(loaded_run("filters_16_8_simulated"))
+    starts, ends = ({e["id"]: e for e in events if e["ph"] == kind} for kind in "sf")
+    assert len(starts) > 6000
+    assert starts.keys() == ends.keys()
+    assert all(starts[flow]["ts"] <= ends[flow]["ts"] and starts[flow]["pid"] != ends[flow]["pid"] for flow in starts)
+
+
+def test_memory_in_use_is_a_counter() -> None:
+    run = loaded_run("filters_16_8_simulated")
+    counters = [event for event in trace(run) if event["ph"] == "C"]
+    assert [event["args"]["in use (bytes)"] for event in counters] == run.table("memory_timeline")[
+        "in_use_bytes"
+    ].tolist()
+
+
+def test_names_of_profiles_are_data(tmp_path) -> None:
+    (tmp_path / "a.xplane.pb").write_bytes(hostile(1))
+    names = {span["name"] for span in spans(trace(load(tmp_path)))}
+    assert any(EVIL.partition("\0")[0] in name for name in names)
+
+
+def test_a_window_keeps_whole_spans_and_the_launches_within() -> None:
+    (whole,) = timelines(loaded_run("filters_16_8_simulated"))
+    part = within(whole, 0.0, 3_000.0)
+    begin = part.spans["start_ps"] - whole.zero_ps
+    assert 0 < len(part.spans) < len(whole.spans)
+    assert (begin + part.spans["duration_ps"]).min() >= 0
+    assert begin.max() <= 3_000_000_000
+    launched = part.spans[part.spans["launch"] >= 0]
+    sources = part.spans.loc[launched["launch"], "name"].astype("str")
+    assert len(launched) > 100
+    assert sources.str.contains("Launch|Memcpy|Memset", regex=True).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("step:x", "expected step:NUMBER"), ("op:", "expected"), ("12", "expected")]
+)
+def test_what_is_no_alignment_is_answered(text: str, words: str) -> None:
+    with pytest.raises(TfcompareError, match=words):
+        Alignment.from_text(text)
+
+
+def test_an_alignment_that_a_run_lacks_is_answered() -> None:
+    run = loaded_run("filters_16_8")
+    with pytest.raises(TfcompareError, match="there is no step 99; steps are"):
+        timelines(run, Alignment(step=99))
+    with pytest.raises(TfcompareError, match="no op or event is named 'adam/Sqr'.*did you mean"):
+        timelines(run, Alignment(op="adam/Sqr"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=40))
+def test_sublanes_never_overlap_in_part(times: list[tuple[int, int]]) -> None:
+    ordered = sorted(times, key=lambda t: (t[0], -t[1]))
+    start, duration = (np.array([t[i] for t in ordered], np.int64) for i in (0, 1))
+    rows = sublanes(start, duration)
+    assert rows.max(initial=0) < MOST_SUBLANES
+    for i in range(len(ordered)):
+        for j in range(i):
+            if rows[i] == rows[j] and start[i] < start[j] + duration[j]:
+                assert start[i] + duration[i] <= start[j] + duration[j]

@@ -1,0 +1,89 @@
+"""The timeline holds every event of the raw file, and its spans add up to the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.profiles import ALL_RUNS, loaded_run
+from tests.xspace_builder import event, line, plane, space
+from tfcompare import schema
+from tfcompare.frames.host import build
+from tfcompare.frames.planes import HOST_PLANE
+from tfcompare.xspace import parse, read
+
+OP = ["host_or_device", "op_type", "op_name"]
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_the_spans_of_each_op_add_up_to_its_total_time(name: str) -> None:
+    run = loaded_run(name)
+    for host in run.hosts:
+        lanes, spans = host.tables["timeline_lanes"], host.tables["timeline_spans"]
+        ops = spans[spans["op_name"] != ""]
+        on_host = (lanes["plane"] == HOST_PLANE).to_numpy()[ops["lane"]]
+        keyed = ops.assign(host_or_device=np.where(on_host, schema.HOST, schema.DEVICE)).astype(
+            dict.fromkeys(OP, "str")
+        )
+        found = keyed.groupby(OP)["duration_ps"].sum() / 1e6
+        table = run.table("op_stats", host=host.host)
+        expected = table[table["op_type"] != schema.IDLE].set_index(OP)["total_time_us"]
+        pd.testing.assert_series_equal(found.sort_index(), expected.sort_index(), check_names=False, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_each_lane_has_the_events_of_its_line(name: str) -> None:
+    run = loaded_run(name)
+    for host, file in zip(run.hosts, run.found.files, strict=True):
+        raw = read(file.path).space
+        lanes, spans = host.tables["timeline_lanes"], host.tables["timeline_spans"]
+        key = (lanes["plane"] + " " + lanes["line_id"]).tolist()
+        found = dict(zip(key, np.bincount(spans["lane"], minlength=len(lanes)).tolist(), strict=True))
+        counts = {
+            f"{raw.planes[int(p)].name} {line_id}": int((raw.events.occurrences[first : first + count] <= 0).sum())
+            for p, line_id, first, count in zip(
+                raw.lines.plane, raw.lines.id, raw.lines.first_event, raw.lines.event_count, strict=True
+            )
+        }
+        assert found == {lane: counts[lane] for lane in found}
+
+
+def spans_of(*planes: bytes) -> pd.DataFrame:
+    return build(parse(space(*planes)), "host", "").tables["timeline_spans"]
+
+
+def test_spans_have_their_step_op_and_launch() -> None:
+    spans = spans_of(
+        plane(
+            "/host:CPU",
+            line(
+                "python",
+                event("train", 0, 100, _r=1, step_num=7),
+                event("model/MatMul:MatMul", 10, 20),
+                event("cudaLaunchKernel", 12, 2, correlation_id=5),
+                id=1,
+            ),
+        ),
+        plane(
+            "/device:GPU:0",
+            line("Stream #1", event("gemm", 40, 30, correlation_id=5, tf_op="model/MatMul:MatMul"), id=1),
+        ),
+    )
+    assert spans["name"].tolist() == ["train", "model/MatMul:MatMul", "cudaLaunchKernel", "gemm"]
+    assert spans["op_name"].tolist() == ["", "model/MatMul", "", "model/MatMul"]
+    assert spans["op_type"].tolist() == ["", "MatMul", "", "MatMul"]
+    assert spans["step"].tolist() == [7, 7, 7, 7]
+    assert spans["launch"].tolist() == [-1, -1, -1, 2]
+    assert spans["start_ps"].tolist() == [0, 10_000_000, 12_000_000, 40_000_000]
+
+
+def test_longer_spans_come_before_those_that_start_with_them() -> None:
+    spans = spans_of(plane("/host:CPU", line("t", event("inner", 5, 1), event("outer", 5, 9), event("first", 0, 1))))
+    assert spans["name"].tolist() == ["first", "outer", "inner"]
+
+
+def test_a_profile_without_events_has_an_empty_timeline() -> None:
+    frames = build(parse(space(plane("/host:CPU"))), "host", "")
+    assert frames.tables["timeline_lanes"].empty
+    assert frames.tables["timeline_spans"].empty

@@ -1,0 +1,96 @@
+"""Write the timelines of runs to one file for Perfetto (ui.perfetto.dev) or chrome://tracing.
+
+Each host and device of each RUN is a process whose name begins with the run's. Time 0 is the start of the typical step
+of each run: the included step nearest to their median. --align chooses another step, or the first start of an op or
+event. Without steps and --align, time 0 is the first event. Times are exact to the picosecond.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs
+from tfcompare.errors import TfcompareError
+from tfcompare.units import format_bytes
+
+if TYPE_CHECKING:
+    from tfcompare.export.trace import Traced
+    from tfcompare.run import Run
+    from tfcompare.tools.timeline import Alignment
+
+SUMMARY = "write the timelines of runs to a file for Perfetto"
+EXAMPLES = """examples:
+  tfcompare trace logs/before logs/after -o trace.json.gz
+  tfcompare trace logs/before logs/after -o trace.json.gz --align step:12 --from -500 --to 20000
+  tfcompare trace logs/before -o trace.json --align op:MatMul"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("places", metavar="RUN", nargs="+", help="the runs, one above the other")
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", type=Path, required=True, help="the file to write: .json, or .json.gz"
+    )
+    parser.add_argument(
+        "--align", metavar="WHAT", help="step:NUMBER or op:NAME (default: the typical step of each run)"
+    )
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    parser.add_argument("--from", dest="from_us", metavar="US", type=float, help="leave out what ends before, in µs")
+    parser.add_argument("--to", dest="to_us", metavar="US", type=float, help="leave out what starts after, in µs")
+    add_store(parser)
+    add_steps(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the file, and print what it holds."""
+    from tfcompare.export.trace import chrome_trace
+    from tfcompare.tools.timeline import Alignment
+
+    if not arguments.out.name.endswith((".json", ".json.gz")):
+        raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
+    align = Alignment.from_text(arguments.align) if arguments.align else Alignment()
+    loaded = load_runs(arguments.places, arguments.store, chosen_steps(arguments))
+    traced = [host for one in loaded for host in _hosts(one, align, arguments)]
+    _write(arguments.out, chrome_trace(traced))
+    spans = sum(len(host.timeline.spans) for host in traced)
+    runs = f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}"
+    print(f"{arguments.out}: {spans:,} spans of {runs}, {format_bytes(arguments.out.stat().st_size)}")
+    return 0
+
+
+def _hosts(run: Run, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
+    """What to trace of each host of a run."""
+    from tfcompare.export.trace import Traced
+    from tfcompare.tools.timeline import timelines, within
+    from tfcompare.xspace.space import PS_PER_US
+
+    found = []
+    for timeline in timelines(run, align, arguments.host):
+        memory = run.table("memory_timeline", host=timeline.host)
+        at_us = memory["time_us"] - timeline.zero_ps / PS_PER_US
+        low, high = (float("-inf") if arguments.from_us is None else arguments.from_us,
+                     float("inf") if arguments.to_us is None else arguments.to_us)  # fmt: skip
+        shown = within(timeline, arguments.from_us, arguments.to_us)
+        found.append(Traced(run.name, shown, memory[at_us.between(low, high)]))
+    return found
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    """Write the file whole or not at all."""
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        with (
+            gzip.open(partial, "wt", encoding="utf-8", compresslevel=6)
+            if path.suffix == ".gz"
+            else partial.open("w", encoding="utf-8") as file
+        ):
+            file.writelines(pieces)
+        partial.replace(path)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)

@@ -1,0 +1,107 @@
+"""The timeline of one host: its lanes (threads, streams and other lines of its devices), and all events on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.frames.links import launches_of_kernels
+from tfcompare.frames.nesting import order_by_start
+from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
+from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
+from tfcompare.frames.steps.steps import Steps
+from tfcompare.xspace import XSpace
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+
+NONE = -1
+
+
+def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, pd.DataFrame]:
+    """The tables `timeline_lanes` and `timeline_spans`.
+
+    `timeline_lanes` has one row for each line of the host and of its devices that has events: `plane`, `line` (their
+    names), `line_id` (a decimal number), and `is_recorded`; the profiler derived other lines from recorded ones.
+
+    `timeline_spans` has one row for each event, sorted by lane and start, longer ones first: `lane` (a row of
+    `timeline_lanes`), `start_ps` since the start of the profile, `duration_ps`, `name`, `op_type` and `op_name` (empty
+    for events that are no ops), `step` (its number, `NO_STEP` outside all steps), and `launch`: the row of the span on
+    the host that launched it, `NONE` if unknown. Aggregated events have no start and are left out. Ops on TPUs have the
+    times of the device's own clock, as in `op_stats`.
+    """
+    lines = _lines(space)
+    recorded = recorded_lines(space)
+    start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
+    for plane in ops:
+        start[plane.rows], duration[plane.rows] = plane.start_ps, plane.total_ps
+    rows = events_of_lines(space, lines) if lines else np.zeros(0, np.int32)
+    rows = rows[space.events.occurrences[rows] <= 0]
+    lane_of_line = np.full(len(space.lines.name), NONE, np.int32)
+    lane_of_line[lines] = np.arange(len(lines))
+    order_by_start(space.events.line, start, duration, rows)
+    return {
+        "timeline_lanes": pd.DataFrame(
+            {
+                "plane": pd.Series([space.planes[int(space.lines.plane[i])].name for i in lines], dtype="str"),
+                "line": pd.Series([space.lines.name[i] for i in lines], dtype="str"),
+                "line_id": pd.Series([str(space.lines.id[i]) for i in lines], dtype="str"),
+                "is_recorded": recorded[lines],
+            }
+        ),
+        "timeline_spans": pd.DataFrame(
+            {
+                "lane": lane_of_line[space.events.line[rows]],
+                "start_ps": start[rows],
+                "duration_ps": duration[rows],
+                "name": _names(space, rows),
+                **_ops_of(rows, ops, len(space.events)),
+                "step": np.append(steps.number, NO_STEP)[steps.of_event[rows]],
+                "launch": _launches(space, rows),
+            },
+            copy=False,
+        ),
+    }
+
+
+def _lines(space: XSpace) -> list[int]:
+    """The lines of the host, then those of each device, that have events."""
+    host = host_plane(space)
+    planes = [*([host] if host is not None else []), *device_planes(space)]
+    return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
+
+
+def _names(space: XSpace, rows: Int32) -> pd.Categorical:
+    """The display name of each event, else its name."""
+    display = space.metadata_display_names
+    texts = np.where(display != "", display, space.metadata_names)
+    codes, labels = pd.factorize(texts)
+    return pd.Categorical.from_codes(codes[space.events.metadata[rows]], pd.Index(labels, dtype="str"))
+
+
+def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pd.Categorical]:
+    """The type and name of the op that each event belongs to, empty for none."""
+    op = np.full(events, NONE, np.int64)
+    first, parts = 0, []
+    for plane in ops:
+        op[plane.rows] = first + plane.part
+        parts.append(plane.parts)
+        first += len(plane.parts)
+    found = {}
+    for column in ("op_type", "op_name"):
+        codes, labels = pd.factorize(np.array([*(text for frame in parts for text in frame[column]), ""], object))
+        found[column] = pd.Categorical.from_codes(codes[op[rows]], pd.Index(labels, dtype="str"))
+    return found
+
+
+def _launches(space: XSpace, rows: Int32) -> Int32:
+    """For each of `rows`, the position among them of the event that launched it."""
+    sources, targets = launches_of_kernels(space)
+    position = np.full(len(space.events) + 1, NONE, np.int32)
+    position[rows] = np.arange(len(rows), dtype=np.int32)
+    launch = np.full(len(space.events), NONE, np.int64)
+    launch[targets] = sources
+    return position[launch[rows]]
