@@ -20,8 +20,10 @@ from tfcompare.run import Run, load
 from tfcompare.schema import IDLE
 from tfcompare.tools.timeline import Alignment, timelines, typical_step, within
 
+TYPICAL = Alignment()
 
-def trace(*runs: Run, align: Alignment = Alignment()) -> list[dict[str, Any]]:
+
+def trace(*runs: Run, align: Alignment = TYPICAL) -> list[dict[str, Any]]:
     hosts = [
         Traced(run.name, timeline, run.table("memory_timeline", host=timeline.host))
         for run in runs
@@ -121,7 +123,7 @@ def test_an_alignment_that_a_run_lacks_is_answered() -> None:
     run = loaded_run("filters_16_8")
     with pytest.raises(TfcompareError, match="there is no step 99; steps are"):
         timelines(run, Alignment(step=99))
-    with pytest.raises(TfcompareError, match="no op or event is named 'adam/Sqr'.*did you mean"):
+    with pytest.raises(TfcompareError, match=r"no op or event is named 'adam/Sqr'.*did you mean"):
         timelines(run, Alignment(op="adam/Sqr"))
 
 

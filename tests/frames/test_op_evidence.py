@@ -26,13 +26,14 @@ def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, t
         parts=_PARTS,
         part=np.array(part, np.int32),
         step=np.array(step, np.int32),
+        start_ps=np.array(start_ps, np.int64),
         occurrences=ones,
         total_ps=ones,
         self_ps=ones,
         is_eager=ones > 1,
         idle_ps=0,
     )
-    found = events.op_parts(np.array([5, 6]), np.array(start_ps, np.int64)).parts
+    found = events.op_parts(np.array([5, 6])).parts
     return {str(row.op_name): (row.earliest, row.latest) for row in found.itertuples()}
 
 

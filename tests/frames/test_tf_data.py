@@ -71,7 +71,7 @@ def test_beyond_so_many_rows_the_slowest_executions_are_kept_and_that_is_said() 
     )
     kept = found.executions.query("iterator == 'Root'")
     assert kept["total_duration_us"].to_list() == [1599, 1598, 1597, 1]
-    assert found.remarks == ["tf.data, pipeline Host:0: of 1,500 executions the slowest 3 are kept"]
+    assert found.remarks == ["tf.data, pipeline Host:0: of 1,500 executions the slowest 3 are shown"]
 
 
 def test_where_all_executions_are_kept_nothing_is_said() -> None:
@@ -85,7 +85,7 @@ def test_a_bound_that_leaves_no_execution_leaves_the_pipelines() -> None:
     assert found.executions.empty
     assert found.pipelines["calls"].to_list() == [3, 1]
     assert found.pipelines["bottleneck"].to_list() == ["", ""]
-    assert found.remarks == ["tf.data, 2 pipelines: of 4 executions the slowest 0 are kept"]
+    assert found.remarks == ["tf.data, 2 pipelines: of 4 executions the slowest 0 are shown"]
 
 
 def test_what_newer_profiles_tell_besides() -> None:

@@ -51,7 +51,7 @@ def assert_same_comparison(store: dict[str, StoredRun], names: tuple[str, str]) 
     for table in schema.TABLES.values():
         if table.has_diff:
             frames = [comparison.table(table.name) for comparison in (ours, theirs)]
-            ids = frames[0].columns.intersection(["candidate", "run"])
+            ids = frames[0].columns.intersection(["baseline", "candidate", "run"])
             pd.testing.assert_frame_equal(*(frame.drop(columns=ids) for frame in frames))
     headlines = [run.headline(run.candidates[0].id) for run in (ours, theirs)]
     assert headlines[0] == headlines[1]

@@ -108,7 +108,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
     del links, around  # ops need the most memory: free the graph before building them
     ops = _op_events(space, steps, is_eager)
     times, wall = op_wall_times(space, steps, ops, functions)
-    parts, idle = _ops(ops, steps, wall, space.events.start_ps)
+    parts, idle = _ops(ops, steps, wall)
     gaps = idle_gaps(space, steps, ops, host)
     lanes_and_spans = timeline(space, steps, ops)
     del ops, wall
@@ -168,9 +168,7 @@ def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple
     return steps, grouping.eager_events(space, links)
 
 
-def _ops(
-    ops: list[OpEvents], steps: Steps, wall: pd.DataFrame, start_ps: npt.NDArray[np.int64]
-) -> tuple[OpParts, pd.DataFrame]:
+def _ops(ops: list[OpEvents], steps: Steps, wall: pd.DataFrame) -> tuple[OpParts, pd.DataFrame]:
     """(the op parts, the idle time as in `HostFrames.idle`)."""
     idle = pd.DataFrame(
         {
@@ -179,7 +177,7 @@ def _ops(
             "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
         }
     )
-    parts = concat_parts([part.op_parts(steps.number, start_ps) for part in ops])
+    parts = concat_parts([part.op_parts(steps.number) for part in ops])
     return replace(parts, wall=wall_of_parts(ops, wall, steps.number)), idle
 
 

@@ -101,10 +101,10 @@ class OpEvents:
     is_eager: Bools
     idle_ps: int
 
-    def op_parts(self, step_numbers: Int64, start_ps: Int64) -> OpParts:
+    def op_parts(self, step_numbers: Int64) -> OpParts:
         """The parts that have events, by step, without wall times.
 
-        `step_numbers` is the number of the step at each position, `start_ps` the start of every event of the XSpace.
+        `step_numbers` is the number of the step at each position.
         """
         width = len(step_numbers) + 1
         key = self.part.astype(np.int64)  # part and step as one number, computed in place to save memory
@@ -116,7 +116,7 @@ class OpEvents:
         used, part = distinct(cells // width, len(self.parts))
         parts = self.parts.iloc[used].assign(device=self.device, host_or_device=self.host_or_device)
         parts = parts[_TEXTS].astype("str").reset_index(drop=True)
-        begin = -largest(code, -start_ps[self.rows], len(cells))
+        begin = -largest(code, -self.start_ps, len(cells))
         return OpParts(
             parts.assign(**_order_in_step(part, cells % width, begin, len(parts))),
             pd.DataFrame(
