@@ -10,16 +10,18 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts import steps
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.matching.manual import Name
 from tfcompare.schema import DEVICE
 from tfcompare.tools import step_series
 from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
 from tfcompare.ui.widgets import manual, tables
 from tfcompare.ui.widgets.columns import of_one_run, shown, shown_alone
 from tfcompare.ui.widgets.details import open_details
-from tfcompare.ui.widgets.figures import draw_op_in_steps
+from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 
@@ -48,16 +50,19 @@ def open_op(pair: Pair, op_name: str, *, address: str = "") -> None:
 
 
 def op_view(pair: Pair, op_name: str) -> None:
-    """Everything about the op of that name: numbers and steps on host and device, kernels, memory, manual pairing."""
-    rows = rows_named(pair.ops(idle=True), op_name)
-    if rows.empty:
-        st.info("This op has no time of its own in the profile.")
-    for position, row in rows.iterrows():
-        if len(rows) > 1:
-            st.markdown(f"**{row['op_type']} on {str(row['host_or_device']).lower()}**")
-        show_row(pair, row, key=f"op_{position}")
+    """Everything about the op of that name: numbers and steps on device and host, kernels, memory at the peak."""
+    if rows_named(pair.ops(idle=True), op_name).empty:
+        st.info("No time was recorded for this op.")
+    show_times(pair, op_name)
     show_kernels(pair, op_name)
     show_memory(pair, op_name)
+
+
+def show_times(pair: Pair, op_name: str) -> None:
+    """The numbers and steps of the op of that name, where it ran: on the device, on the host, or on both."""
+    for position, row in rows_named(pair.ops(idle=True), op_name).iterrows():
+        st.markdown(f"**{as_code(str(row['op_type']))} on {str(row['host_or_device']).lower()}**")
+        show_row(pair, row, key=f"op_{position}")
 
 
 def open_op_row(pair: Pair, row: pd.Series, row_key: Callable[[str, str, str], str]) -> None:
@@ -90,7 +95,8 @@ def show_row(pair: Pair, row: pd.Series, *, key: str) -> None:
     st.table(numbers(pair, row).set_index(""), width="content")
     frames = [_in_steps(pair, row, role) for role in ROLES]
     if not all(frame.empty for frame in frames):
-        draw_op_in_steps(pair, str(row["op_name"]), frames, key, *_identity(row))
+        series = list(zip(pair.sides, frames, strict=True))[: len(pair.shown)]
+        draw(pair, key, lambda: steps.op_in_steps(series, str(row["op_name"])), _identity(row))
 
 
 def _identity(row: pd.Series) -> tuple[str, ...]:
@@ -198,6 +204,6 @@ def pair_manually(pair: Pair, row: pd.Series, row_key: RowKey) -> None:
     manual.of_row(pair, subject, manual.Rows(here, ("op_name",), "self_time_us", partial(_address, row_key, place)))
 
 
-def _address(row_key: RowKey, place: str, name: manual.Name, kind: str, status: str) -> str:
+def _address(row_key: RowKey, place: str, name: Name, kind: str, status: str) -> str:
     del status
     return row_key(place, kind, name[0])

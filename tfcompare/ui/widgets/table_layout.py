@@ -15,7 +15,7 @@ from tfcompare.ui.widgets.columns import Shown
 from tfcompare.units import Scale, scale
 
 PAGE_PIXELS = 950
-"""The width of a table in a window of 1440 px."""
+"""The width of a table in a window of 1440 px. In a wider window, the browser widens all columns by the same amount."""
 
 NARROW_PAGE_PIXELS = 410
 """The width of a table in a window of 900 px, next to the sidebar."""
@@ -55,10 +55,6 @@ class Layout:
     def factor(self, column: Shown) -> float:
         """The divisor of the column's values."""
         return self.scales[column.name].size if column.name in self.scales else 1.0
-
-    def letters(self, column: Shown) -> int:
-        """How many letters fit into a cell of the column."""
-        return int((self.pixels[column.name] - PADDING_PIXELS) / LETTER_PIXELS)
 
     def with_unit(self, column: Shown, text: str) -> str:
         """The heading or label of a column, with the unit of its values."""
