@@ -38,6 +38,7 @@ PATTERNS = {"added": "/", "removed": "x"}
 """Hatching of bars of ops that only one side has."""
 
 NO_CLAIM = "not significant, or not tested"
+ONE_SIDED = "added or removed"
 
 ROLES = ("baseline", "candidate")
 
@@ -139,7 +140,7 @@ def movers(
     matched = changes["status"] == "matched"
     notes = [f"candidate − baseline{per and ','}{per}"]
     notes += ["line: 95 % confidence interval"] if ends["low"].notna().any() else []
-    notes += [] if matched.all() else ["hatched: in one run only"]
+    notes += [] if matched.all() or quantity.unit == "µs" else ["hatched: added or removed"]
     result = style.figure(
         f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
         "; ".join(notes),
@@ -243,6 +244,7 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
         return [(less, style.NEUTRAL, change < 0), (more, style.NEUTRAL, change >= 0)]
     if quantity.unit == "bytes":
         return [(less, style.BETTER, change < 0), (more, style.WORSE, change >= 0)]
+    matched = changes["status"] == "matched"
     better = (change < 0) & (changes["verdict"] == FASTER)
     worse = (change > 0) & (changes["verdict"] == SLOWER)
     single = changes["evidence"] == SINGLE
@@ -251,7 +253,8 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
         (f"▼ likely {quantity.less}", style.LIKELY_BETTER, better & single),
         (more, style.WORSE, worse & ~single),
         (f"▲ likely {quantity.more}", style.LIKELY_WORSE, worse & single),
-        (NO_CLAIM, style.NEUTRAL, ~(better | worse)),
+        (NO_CLAIM, style.NEUTRAL, matched & ~(better | worse)),
+        (ONE_SIDED, style.NEUTRAL, ~matched),
     ]
 
 

@@ -178,7 +178,7 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
         layout={
             "title": texts | place,
             "height": height + LEGEND_ROW_PIXELS * legend_rows,
-            "margin": {"l": 8, "r": 16, "t": 62 + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
+            "margin": {"l": 8, "r": 16, "t": (62 if subtitle else 40) + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
             "legend": {"orientation": orientation, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"},
             "hoverlabel": {"namelength": -1, "align": "left"},
             "barcornerradius": 2,

@@ -44,11 +44,11 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     metric = metric_in(changes, "self_time_us")
     largest = changes.iloc[0]
     delta = format_delta(float(largest[f"{metric}_change"]), "µs")
-    return f"{about} Largest change: {_name(largest)}, {delta}."
+    return f"{about} Largest change: {_name(largest)} ({delta})."
 
 
 def sentence_alone(ops: pd.DataFrame, per: str) -> str:
-    """`Self time on the host per step: 213 ms. Longest op: …, 38.0 %.`, in Markdown, of the baseline of `ops`."""
+    """`Self time on the host per step: 213 ms. Longest op: … (38.0 %).`, in Markdown, of the baseline of `ops`."""
     place = _main_place(ops)
     total = _self_time(ops, place)[0]
     if math.isnan(total):
@@ -57,7 +57,7 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
     longest = here.sort_values(f"{metric_in(here, 'self_time_us')}_baseline", ascending=False).iloc[0]
     share = format_percent(longest["self_share_baseline"])
     return (
-        f"Self time on the {place.lower()} per {per}: {format_time_us(total)}. Longest op: {_name(longest)}, {share}."
+        f"Self time on the {place.lower()} per {per}: {format_time_us(total)}. Longest op: {_name(longest)} ({share})."
     )
 
 

@@ -49,7 +49,6 @@ TENSOR_CORES = (
     "convolve; in 32 bits they need TF32 or mixed precision."
 )
 
-CARDS_IN_A_ROW = 5
 OP_STATS_PAGE, KERNEL_STATS_PAGE = "pages/2_Op_stats.py", "pages/3_Kernel_stats.py"
 
 HOW_TO_ALLOW = """
@@ -108,13 +107,14 @@ def headline(pair: Pair) -> None:
     figures = kernel_figures.kernel_figures(diff, pair.diff("copies"))
     if pair.is_single:
         st.markdown(f"### {kernel_figures.sentence_alone(diff)}")
-        cards([figure.alone() for figure in figures if figure.label != kernel_figures.MATCHED_TIME], CARDS_IN_A_ROW)
+        figures = [figure.alone() for figure in figures if figure.label != kernel_figures.MATCHED_TIME]
+        cards(figures, len(figures))
         return
     if pair.baseline.content_id == pair.candidate.content_id:
         st.markdown("### Both runs are the same capture: no kernel differs.")
     elif sentence := kernel_figures.kernel_sentence(diff):
         st.markdown(f"### {sentence}")
-    cards(figures, CARDS_IN_A_ROW)
+    cards(figures, len(figures))
 
 
 def controls(pair: Pair) -> Choice:

@@ -29,7 +29,6 @@ Where = Literal["Device", "Host", "both"]
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOVERS = 15
-CARDS_IN_A_ROW = 4
 
 SELF_TIME = ("baseline", "candidate", "delta", "ratio")
 BOTH = ("baseline", "candidate")
@@ -80,7 +79,8 @@ def headline(pair: Pair) -> None:
     rows, per = pair.ops(idle=False), pair.comparison.per
     if pair.is_single:
         st.markdown(f"### {op_figures.sentence_alone(rows, per)}")
-        cards([figure.alone() for figure in op_figures.figures(rows, per)], CARDS_IN_A_ROW)
+        figures = [figure.alone() for figure in op_figures.figures(rows, per)]
+        cards(figures, len(figures))
         return
     if pair.baseline.content_id == pair.candidate.content_id:
         st.markdown("### Both runs are the same capture: no op differs.")
@@ -89,7 +89,8 @@ def headline(pair: Pair) -> None:
     shares_matched = pair.comparison.coverage()
     row = shares_matched[shares_matched["candidate"] == pair.candidate.id].iloc[0]
     matched = op_figures.matched_time(row["matched_share"], row["exact_share"])
-    cards([*op_figures.figures(rows, per), matched], CARDS_IN_A_ROW)
+    figures = [*op_figures.figures(rows, per), matched]
+    cards(figures, len(figures))
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from tfcompare.charts import steps
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Name
 from tfcompare.schema import DEVICE
 from tfcompare.tools import step_series
@@ -164,7 +165,8 @@ def show_kernels(pair: Pair, op_name: str) -> None:
     names = ["kernel_name", "block_dim", "grid_dim", *(f"{time}_{role}" for role in (*ROLES, "delta"))]
     names += [*(f"{count}_{role}" for role in ROLES), "verdict"]
     st.markdown("**Kernels**")
-    show_rows(pair, rows, names, schema.KERNEL_STATS, key="op_kernels")
+    readings = kernel_labels([*rows["kernel_name"], *rows["kernel_name_candidate"].dropna()])
+    show_rows(pair, rows, names, schema.KERNEL_STATS, readings, key="op_kernels")
 
 
 def show_memory(pair: Pair, op_name: str) -> None:
@@ -175,15 +177,23 @@ def show_memory(pair: Pair, op_name: str) -> None:
     names = ["memory_id", "region_type", "data_type", "shape"]
     names += [f"allocation_bytes_{role}" for role in (*ROLES, "delta")]
     st.markdown("**Memory at the peak**")
-    show_rows(pair, rows, names, schema.MEMORY_PEAK, key="op_memory")
+    show_rows(pair, rows, names, schema.MEMORY_PEAK, {}, key="op_memory")
 
 
-def show_rows(pair: Pair, rows: pd.DataFrame, names: list[str], table: schema.Table, *, key: str) -> None:
-    """A small table of some rows of a diff, or of the columns of one run."""
+def show_rows(
+    pair: Pair,
+    rows: pd.DataFrame,
+    names: list[str],
+    table: schema.Table,
+    readings: Mapping[str, str],
+    *,
+    key: str,
+) -> None:
+    """A small table of some rows of a diff, or of the columns of a run alone; `readings` as in `tables.sortable`."""
     chosen = [shown_alone(name, table) for name in of_one_run(names)] if pair.is_single else [
         shown(name, table) for name in names
     ]  # fmt: skip
-    tables.sortable(rows, chosen, key=key, address=f"{key}_")
+    tables.sortable(rows, chosen, key=key, address=f"{key}_", readings=readings)
 
 
 def pair_manually(pair: Pair, row: pd.Series, row_key: RowKey) -> None:
