@@ -27,6 +27,7 @@ from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 
 ROLES = ("baseline", "candidate")
+SIDES = ("Baseline", "Candidate")
 LACKING = {"baseline": "added", "candidate": "removed"}
 """The status of a row that a side lacks."""
 
@@ -126,10 +127,10 @@ def numbers(pair: Pair, row: pd.Series) -> pd.DataFrame:
             column, what = f"{name}_per_{per}", f"{label} per {per}"
         ours, theirs = (row[f"{column}_{role}"] for role in ROLES)
         text = format_percent if unit == "share" else partial(format_value, unit=unit)
-        line = {"": what} | {
-            side.role: text(value) for (side, _), value in zip(pair.shown, (ours, theirs), strict=False)
-        }
-        if not pair.is_single:
+        line = {"": what} | dict(zip(SIDES, (text(ours), text(theirs)), strict=True))
+        if pair.is_single:
+            line = {"": what, "Value": text(ours)}
+        else:
             line["Change"] = _change(ours, theirs, unit)
         lines.append(line)
     return pd.DataFrame(lines)

@@ -184,7 +184,7 @@ def styled(
         if column.name == "match":
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
-            cells[column.name] = cells[column.name].fillna(page["status"])
+            cells[column.name] = cells[column.name].astype("str").fillna(page["status"])
             short[column.name] = _verdict_texts(page)
     headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
     at: dict[str, Hashable] = {column.name: column.name for column in columns}
