@@ -205,8 +205,8 @@ def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame
     if by == "launch":
         detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
     if by != "kernel_name":
-        begins = label.where(label.str.len() <= HALF_A_LABEL, label.str.slice(0, HALF_A_LABEL - 1) + "…")
-        label = _numbered(begins + " · " + pd.Series(style.shorten_distinct(op.tolist(), HALF_A_LABEL), op.index))
+        halves = (style.shorten_distinct(half.tolist(), HALF_A_LABEL) for half in (label, op))
+        label = _numbered(pd.Series([f"{kernel} · {of}" for kernel, of in zip(*halves, strict=True)], op.index))
     return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
 
 

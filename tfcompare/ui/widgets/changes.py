@@ -11,7 +11,7 @@ from tfcompare.charts import ops
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_of
 from tfcompare.compare.aggregate import metric_in
-from tfcompare.compare.diff import INTERVAL
+from tfcompare.compare.diff import INTERVAL, MATCHED
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
@@ -44,7 +44,7 @@ def largest(
     if quantity.unit == "µs":
         if "interval_low" in changes and changes["interval_low"].notna().any():
             changes = _with_shown_intervals(pair, changes)
-        else:
+        elif (changes["status"] == MATCHED).any():
             st.caption(NOTHING_TESTED)
     draw(
         pair,
