@@ -18,11 +18,12 @@ from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.widgets.changes import NOTHING_TESTED
 from tfcompare.ui.widgets.columns import innermost_first
 from tfcompare.ui.widgets.tables import PAGE_ROWS
-from tfcompare.units import format_ratio, format_time_us
+from tfcompare.units import format_percent, format_ratio, format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}
@@ -124,6 +125,10 @@ def test_a_chosen_op_is_shown_with_its_numbers_and_steps(page, diff):
     assert f"{low} to {high}" in verdict
     numbers = page.table[-1].value
     assert numbers.loc["Self time per step", "Candidate"] == format_time_us(row["self_time_us_per_step_candidate"])
+    share = op_table(loaded_run("filters_512_128").table("op_stats"), idle=False).set_index("op_name")[
+        "host_self_share"
+    ]
+    assert numbers.loc["Share of self time", "Baseline"] == format_percent(share[row["op_name"]])
     assert page.button(key="by_hand_part").label == "Separate"
 
 
@@ -223,7 +228,9 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
 
 
 def test_where_nothing_could_be_tested_no_interval_is_drawn_and_it_says_why(page):
-    of_corpus(page, "tf_cpu_zoo", "tf_gpu")
+    of_corpus(page, "jax_conv_legacy", "jax_conv_08")
+    (drawn,) = [spec for title, spec in charts(page).items() if "largest change" in title]
+    assert {trace["type"] for trace in drawn["data"]} == {"bar"}
     assert any(caption.value == NOTHING_TESTED for caption in page.caption)
 
 

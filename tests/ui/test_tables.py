@@ -15,7 +15,7 @@ from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.tools.op_stats import side_by_side
 from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.columns import innermost_first
+from tfcompare.ui.widgets.columns import innermost_first, of_one_run, shown_alone
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,
@@ -134,6 +134,12 @@ def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
         assert sum(laid_out.pixels[column.name] for column in columns[:4]) + 40 <= NARROW_PAGE_PIXELS
     assert [bool(config(column, laid_out, None)["pinned"]) for column in columns[:3]] == [True, False, False]
     assert not config(columns[0], layout(rows, columns), None)["pinned"]
+
+
+def test_a_narrow_page_shows_the_figures_of_a_run_alone_first():
+    columns = figures_first([shown_alone(name, schema.OP_STATS) for name in of_one_run(DEFAULT)])
+    assert [column.label for column in columns] == ["Op", "Self time (µs/step)", "Op type"]
+    assert config(columns[0], narrow_layout(ROWS, columns), None)["pinned"]
 
 
 def test_a_querys_columns_stay_in_its_order():

@@ -153,8 +153,8 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
 
 def open_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str) -> None:
     """Open the view of the selected op, even if the filter hides it."""
-    del rows, choice
-    every = pair.ops(idle=True)
+    del rows
+    every = pair.ops(idle=choice.idle)
     found = every[row_key(every) == chosen]
     if not found.empty:
         op_view.open_op_row(pair, found.iloc[0], lambda place, kind, name: f"{place}:{kind}:{name}")

@@ -117,8 +117,9 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 class Shown:
     """How a column is shown: `heading` is above adjacent columns that share it, `label` above the column itself.
 
-    `is_judged`: the row's verdict is about the column's metric; `is_name`: its texts are names with scopes; `letters`:
-    how many letters of a text its column has room for, unless it is the first.
+    `is_judged`: the row's verdict is about the column's metric; `is_figure`: its numbers are those of a
+    side, or compare both; `is_name`: its texts are names with scopes; `letters`: how many letters of a text its column
+    has room for, unless it is the first.
     """
 
     name: str
@@ -128,6 +129,7 @@ class Shown:
     format: Format
     unit: str = ""
     is_judged: bool = False
+    is_figure: bool = False
     is_name: bool = False
     letters: int = TEXT_LETTERS
 
@@ -162,7 +164,8 @@ def shown(name: str, table: schema.Table) -> Shown:
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline
-    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit, is_judged)
+    format_ = _format(column, role)
+    return Shown(name, name_and_unit, ROLES[role], column.meaning, format_, column.unit, is_judged, is_figure=True)
 
 
 INNERMOST_FIRST = "Names begin with their last part; a double click on a cell shows the name as it is in the profile."

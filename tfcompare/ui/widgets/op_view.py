@@ -53,7 +53,7 @@ def open_op(pair: Pair, op_name: str, *, address: str = "") -> None:
 
 def op_view(pair: Pair, op_name: str) -> None:
     """Everything about the op of that name: numbers and steps on device and host, kernels, memory at the peak."""
-    if rows_named(pair.ops(idle=True), op_name).empty:
+    if rows_named(pair.ops(idle=False), op_name).empty:
         st.info("No time was recorded for this op.")
     show_times(pair, op_name)
     show_kernels(pair, op_name)
@@ -62,7 +62,7 @@ def op_view(pair: Pair, op_name: str) -> None:
 
 def show_times(pair: Pair, op_name: str) -> None:
     """The numbers and steps of the op of that name, where it ran: on the device, on the host, or on both."""
-    for position, row in rows_named(pair.ops(idle=True), op_name).iterrows():
+    for position, row in rows_named(pair.ops(idle=False), op_name).iterrows():
         st.markdown(f"**{as_code(str(row['op_type']))} on {str(row['host_or_device']).lower()}**")
         show_row(pair, row, key=f"op_{position}")
 

@@ -64,9 +64,9 @@ class Layout:
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The column order on a narrow page: the first column, then the figures of both sides, then all others."""
+    """The column order on a narrow page: the first column, then the figures, then all others."""
     first, *others = columns
-    return [first, *sorted(others, key=lambda column: not column.heading)]
+    return [first, *sorted(others, key=lambda column: not column.is_figure)]
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
@@ -87,7 +87,7 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
     """As `layout`, for a narrow page: names leave room for the first figures, and stay visible when scrolling."""
     wide = layout(frame, columns, sorted_by)
     first, *others = columns
-    figures = [wide.pixels[column.name] for column in others if column.heading][:FIGURES_IN_VIEW]
+    figures = [wide.pixels[column.name] for column in others if column.is_figure][:FIGURES_IN_VIEW]
     if first.format != "text" or not figures:
         return wide
     least, most = NARROW_NAME_PIXELS

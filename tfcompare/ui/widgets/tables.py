@@ -111,7 +111,8 @@ def sortable(
     columns = figures_first(columns) if narrow else columns
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
-    laid_out = (narrow_layout if narrow else layout)(frame, columns, order.column)
+    displayed = frame.assign(**{c.name: changes_of(frame, c.name) for c in columns if c.format == "change"})
+    laid_out = (narrow_layout if narrow else layout)(displayed, columns, order.column)
     rows = order.of(frame, _sorted_as(frame, columns, order, readings or {}))
     page = _page(rows, key, _rows_on_page(rows, columns))
     row_keys = row_key(page).tolist() if row_key else []
