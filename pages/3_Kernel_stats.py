@@ -1,4 +1,4 @@
-"""TensorBoard's GPU kernel stats for two runs, and what changed between them."""
+"""TensorBoard's GPU kernel stats for one or two runs, and what changed between them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ with ui.page("Kernel stats", needs="pair") as view:
     pair = choose_pair(comparison)
     kernel_stats.explain_missing(pair, view.selection, view.found)
     kernel_stats.headline(pair)
-    kernel_stats.coverage(pair)
-    kernel_stats_table.TABLE.show(pair)
+    choice = kernel_stats.controls(pair)
+    rows = kernel_stats_table.TABLE.show_rows(pair, choice)
     manual.choices(pair, lambda name: kernel_stats.readings_of(pair).get(name, name))
+    kernel_stats.movers(pair, rows, choice)
     kernel_stats.distributions(pair)
     copies(pair)

@@ -12,7 +12,7 @@ from tests.browser.conftest import (
 )
 
 HEADERS = 2
-LEFT_END, OP, BASELINE = 18, 80, 520
+LEFT_END, OP, BASELINE = 18, 80, 590
 CONVOLUTION = "autoencoder_1/image_1/convolution"
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import becomes, opened, query, settled, table_texts
 from tests.browser.op_stats_page import CONVOLUTION, LEFT_END, click
 
-STATUS = 6
+VERDICT = 6
 
 
 def row_of(page: Page, name: str) -> list[str]:
@@ -19,11 +19,17 @@ def row_of(page: Page, name: str) -> list[str]:
 
 
 def status_of(page: Page, name: str) -> list[str]:
-    return sorted(cells[STATUS] for cells in table_texts(page) if cells[0] == name)
+    return sorted(cells[VERDICT] for cells in table_texts(page) if cells[0] == name)
 
 
 def button(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
+    settled(page)
+
+
+def close_dialog(page: Page) -> None:
+    page.keyboard.press("Escape")
+    page.wait_for_url(re.compile("^(?!.*row=)"))
     settled(page)
 
 
@@ -38,12 +44,12 @@ def test_part_pair_and_undo(page: Page, autoencoder_url: str) -> None:
     click(page, LEFT_END, names.index(CONVOLUTION), "**row=**")
     before = row_of(page, CONVOLUTION)
 
-    button(page, "Part these two")
+    button(page, "Separate")
     page.wait_for_url("**by_hand=**")
     settled(page)
     assert becomes(page, lambda: status_of(page, CONVOLUTION), ["added", "removed"])
     assert said(page) == [json.dumps(["!", CONVOLUTION, CONVOLUTION])]
-    expect(page.get_by_text("1 choice of yours on what is paired")).to_be_visible()
+    expect(page.get_by_text("Manual pairs (1)")).to_be_visible()
 
     page.reload()  # a link shows a colleague the same
     expect(page.get_by_role("button", name="Pair", exact=True)).to_be_visible()
@@ -52,8 +58,9 @@ def test_part_pair_and_undo(page: Page, autoencoder_url: str) -> None:
     page.wait_for_url(lambda url: "%21" not in url and "by_hand" in url)
     settled(page)
     assert becomes(page, lambda: row_of(page, CONVOLUTION), before)
-    expect(page.get_by_text("Before a name: ✎ by hand")).to_be_visible()
+    expect(page.get_by_text("✎ manual")).to_be_visible()
 
+    close_dialog(page)
     button(page, "Undo")
     page.wait_for_url(re.compile("^(?!.*by_hand=)"))
     settled(page)
@@ -64,8 +71,10 @@ def test_choices_are_kept_on_other_pages_and_swap_along(page: Page, autoencoder_
     opened(page, f"{autoencoder_url}/Op_stats?filter=convolution")
     names = [cells[0] for cells in table_texts(page)]
     click(page, LEFT_END, names.index(CONVOLUTION), "**row=**")
-    button(page, "Part these two")
+    button(page, "Separate")
     page.wait_for_url("**by_hand=**")
+    settled(page)
+    close_dialog(page)
 
     page.get_by_role("link", name="Memory").click()
     expect(page.get_by_role("heading", name="Memory", exact=True)).to_be_visible()
@@ -74,11 +83,11 @@ def test_choices_are_kept_on_other_pages_and_swap_along(page: Page, autoencoder_
     page.get_by_role("link", name="Op stats").click()
     expect(page.get_by_role("heading", name="Op stats", exact=True)).to_be_visible()
     settled(page)
-    expect(page.get_by_text("1 choice of yours on what is paired")).to_be_visible()
+    expect(page.get_by_text("Manual pairs (1)")).to_be_visible()
 
     button(page, "Swap")
     settled(page)
-    expect(page.get_by_text("1 choice of yours on what is paired")).to_be_visible()
+    expect(page.get_by_text("Manual pairs (1)")).to_be_visible()
     assert becomes(page, lambda: status_of(page, CONVOLUTION), ["added", "removed"])
 
     with page.expect_download() as download:
@@ -90,9 +99,9 @@ def test_choices_are_kept_on_other_pages_and_swap_along(page: Page, autoencoder_
     button(page, "Undo all")
     page.wait_for_url(re.compile("^(?!.*by_hand=)"))
     settled(page)
-    button(page, "Load pairs")
+    button(page, "Load manual pairs")
     page.locator("[data-testid=stFileUploaderDropzoneInput]").set_input_files(file)
-    expect(page.get_by_role("button", name="Use this one")).to_be_visible()
-    button(page, "Use this one")
+    expect(page.get_by_role("button", name="Use this pair")).to_be_visible()
+    button(page, "Use this pair")
     page.wait_for_url("**by_hand=**")
-    expect(page.get_by_text("1 choice of yours on what is paired")).to_be_visible()
+    expect(page.get_by_text("Manual pairs (1)")).to_be_visible()

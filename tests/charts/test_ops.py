@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -10,7 +11,7 @@ from tests.charts.chart_samples import FAST, METRIC, OPS, SLOW
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Side
 from tfcompare.compare.aggregate import group_diff, largest_changes
-from tfcompare.tools.op_stats import op_table, own_side_shares, time_shares
+from tfcompare.tools.op_stats import op_table, own_side_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
 
@@ -35,6 +36,10 @@ def judged(diff: pd.DataFrame) -> pd.DataFrame:
     return changes.assign(verdict=words.where(changes["status"] == "matched"))
 
 
+def texts(figure) -> list[str]:
+    return [annotation.text for annotation in figure.layout.annotations]
+
+
 def test_movers_point_left_for_less_and_right_for_more():
     changes = judged(samples.diff())
     figure = ops.movers(changes, METRIC, per="step")
@@ -42,24 +47,52 @@ def test_movers_point_left_for_less_and_right_for_more():
     assert (less.name, more.name) == ("▼ less time", "▲ more time")
     assert (less.marker.color, more.marker.color) == (style.BETTER, style.WORSE)
     assert less.x[0] == pytest.approx(-116.0)
-    assert less.text[0] == "−116 ms (−96.7 %)"
     assert more.x[0] == pytest.approx(1.2)
-    assert more.text[0] == "+1.20 ms (+150 %)"
+    assert texts(figure)[10] == "▼ faster · −116 ms"
+    assert texts(figure)[20] == "−96.7 %"
     assert figure.layout.title.text == "The 10 largest changes of self time"
     assert figure.layout.xaxis.title.text == "Change of self time (ms per step)"
+
+
+def test_the_interval_of_a_change_is_that_of_its_ratio_times_the_baseline():
+    changes = judged(samples.diff()).head(3)
+    changes = changes.assign(interval_low=[0.02, 0.01, np.nan], interval_high=[0.05, 1.2, np.nan])
+    changes = changes.assign(verdict=["faster", "unclear", "untested"])
+    figure = ops.movers(changes, METRIC, per="step")
+    lines = {trace.line.color: trace for trace in figure.data if trace.type == "scatter"}
+    assert list(lines) == [style.BETTER, style.NEUTRAL]
+    assert list(lines[style.BETTER].x[:2]) == pytest.approx([-0.98 * 120, -0.95 * 120])
+    assert list(lines[style.NEUTRAL].x[:2]) == pytest.approx([-0.99 * 90, 0.2 * 90])
+    assert texts(figure)[3:] == [
+        "▼ faster · −116 ms",
+        "? inconclusive · −87.0 ms",
+        "– not tested · −57.5 ms",
+        "−96.7 % (−98.0 to −95.0)",
+        "−96.7 % (−99.0 to +20.0)",
+        "−95.8 %",
+    ]
+    low, high = figure.layout.xaxis.range
+    assert low < -0.98 * 120 and high > 0.2 * 90, "the axis includes every interval"
+    assert "confidence interval" in figure.layout.title.subtitle.text
+
+
+def test_what_is_not_significant_is_a_thin_outline():
+    changes = judged(samples.diff()).head(2).assign(verdict=["faster", "unclear"])
+    solid, pale = ops.movers(changes, METRIC, per="step").data
+    assert pale.width < solid.width
+    assert (solid.marker.color, pale.marker.color) == (style.BETTER, "rgba(0,0,0,0)")
+    assert (pale.name, pale.marker.line.color) == (ops.NO_CLAIM, style.NEUTRAL)
 
 
 def test_what_only_one_side_has_is_hatched_and_named():
     diff = samples.diff(samples.op_stats(SLOW, without="Prefetch"), samples.op_stats(FAST, without="conv2d_1/Conv2D"))
     figure = ops.movers(judged(diff), METRIC, per="step")
     (alone,) = (trace for trace in figure.data if trace.marker.pattern.shape[0])
-    assert alone.name == ops.NO_CLAIM
-    assert alone.marker.color == style.NEUTRAL
-    found = dict(zip(alone.text, alone.marker.pattern.shape, strict=True))
-    assert found["−120 ms (removed)"] == "x"
-    assert found["+2.00 ms (added)"] == "/"
-    assert [t.name for t in figure.data if t.showlegend] == ["▼ less time", "▲ more time", ops.NO_CLAIM]
-    assert "hatched" in figure.layout.title.subtitle.text
+    assert (alone.name, alone.marker.color) == (ops.ONE_SIDED, style.NEUTRAL)
+    found = dict(zip(alone.customdata[:, 2], alone.marker.pattern.shape, strict=True))
+    assert found["removed · −120 ms"] == "x"
+    assert found["added · +2.00 ms"] == "/"
+    assert [t.name for t in figure.data if t.showlegend] == ["▼ less time", "▲ more time", ops.ONE_SIDED]
 
 
 @pytest.mark.parametrize("verdict", ["untested", "unclear", "same", "slower"])
@@ -67,48 +100,27 @@ def test_what_no_verdict_calls_better_or_worse_has_no_such_colour(verdict):
     """`slower` beside a figure that fell is about another figure: the time per step, where those shown are per run."""
     changes = largest_changes(samples.diff(), n=3).assign(verdict=verdict)
     (bars,) = ops.movers(changes, METRIC, per="run").data
-    assert (bars.name, bars.marker.color) == (ops.NO_CLAIM, style.NEUTRAL)
-    assert bars.text[0] == "−116 ms (−96.7 %)"
+    assert (bars.name, bars.marker.line.color) == (ops.NO_CLAIM, style.NEUTRAL)
     assert all(x < 0 for x in bars.x)
 
 
 @pytest.mark.parametrize(("unit", "colours"), [("bytes", {style.BETTER, style.WORSE}), ("", {style.NEUTRAL})])
 def test_bytes_need_no_verdict_and_of_counts_neither_is_better(unit, colours):
     quantity = style.Quantity("memory", unit, "less", "more")
-    figure = ops.movers(largest_changes(samples.diff()), METRIC, per="", quantity=quantity)
+    changes = largest_changes(samples.diff()).assign(interval_low=0.5, interval_high=0.6)
+    figure = ops.movers(changes, METRIC, per="", quantity=quantity)
     assert {trace.name: trace.marker.color for trace in figure.data}.keys() == {"▼ less", "▲ more"}
     assert {trace.marker.color for trace in figure.data} == colours
+    assert "−96.7 %" in texts(figure), "exact, so without an interval"
 
 
-def test_names_begin_at_the_left_end_where_the_bars_go_both_ways():
-    changes = judged(samples.diff())
-    one_way = ops.movers(changes, METRIC, per="step")
-    assert {a.xref for a in one_way.layout.annotations} == {"x"}
-    both_ways = changes.assign(**{f"{METRIC}_change": [90.0, -90.0] * 5})
-    assert {a.xref for a in ops.movers(both_ways, METRIC, per="step").layout.annotations} == {"paper"}
-
-
-def test_groups_can_be_movers_too():
+def test_groups_can_be_movers_too_and_names_can_be_shorter():
     changes = largest_changes(group_diff(samples.diff(), "op_type"), n=3)
     figure = ops.movers(changes, METRIC, per="step", by="op_type")
-    assert [a.text for a in figure.layout.annotations] == ["Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D"]
-
-
-def test_shares_of_each_side_add_up_to_the_whole():
-    shares = time_shares(group_diff(samples.diff(), "op_name"), "op_name", count=4)
-    figure = ops.self_time_shares(shares, SIDES, by="op", place="host")
-    for trace in figure.data:
-        assert sum(trace.x) == pytest.approx(1.0)
-    assert [trace.name for trace in figure.data] == ["Baseline · before", "Candidate · after"]
-    assert figure.layout.annotations[-1].text == "other (9 more)"
-    assert figure.data[0].customdata[0].tolist() == ["IDLE", "38.7 %", "200 ms"]
-
-
-def test_a_candidate_keeps_its_colour_in_every_chart():
-    shares = time_shares(group_diff(samples.diff(), "op_type"), "op_type")
-    third = Side("third", 3, 4)
-    figure = ops.self_time_shares(shares, (Side("before", 0, 4), third), by="op type", place="host")
-    assert figure.data[1].marker.color == third.colour
+    assert texts(figure)[:3] == ["Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D"]
+    narrow = ops.movers(changes, METRIC, per="step", by="op_type", letters=10)
+    assert len(set(texts(narrow)[:3])) == 3 and max(map(len, texts(narrow)[:3])) <= 10
+    assert narrow.layout.xaxis.domain[1] < figure.layout.xaxis.domain[1]
 
 
 def test_names_are_no_markup():

@@ -15,7 +15,7 @@ from tests.charts import chart_samples as samples
 from tests.charts.test_memory import line
 from tfcompare import schema
 from tfcompare.charts import downsampling, input_pipeline, memory, ops, scopes, step_parts, steps
-from tfcompare.charts.change_intervals import change_intervals
+from tfcompare.charts.shares import time_bars
 from tfcompare.charts.style import Side
 from tfcompare.compare.aggregate import group_diff, largest_changes
 from tfcompare.compare.diff import INTERVAL
@@ -85,19 +85,17 @@ def overview() -> list[Any]:
         *(step_parts.parts_of_steps(side, many_steps(side.position)) for side in SIDES),
         *(ops.top_ops(side, ranked, "host") for side in SIDES),
         ops.movers(changes, samples.METRIC, per="step"),
-        change_intervals(changes, changes[f"{samples.METRIC}_ratio"]),
     ]  # fmt: skip
 
 
 def op_stats() -> list[Any]:
     changes = largest_changes(op_diff(), n=15)
     groups = [with_shares(group_diff(op_diff(), by)) for by in ("op_name", "op_type")]
-    shares = [time_shares(rows, by) for rows, by in zip(groups, ("op_name", "op_type"), strict=True)]
+    times = [time_shares(rows, by) for rows, by in zip(groups, ("op_name", "op_type"), strict=True)]
     in_steps = [(side, many_steps(side.position).assign(self_time_us=lambda f: f["input_us"])) for side in SIDES]
     return [
         ops.movers(changes, samples.METRIC, per="step"),
-        change_intervals(changes, changes[f"{samples.METRIC}_ratio"]),
-        *(ops.self_time_shares(rows, SIDES, by="op", place="host") for rows in shares),
+        *(time_bars(rows, SIDES, "self_time_us", title="op", axis="time") for rows in times),
         scopes.scope_icicle(scope_tree(op_diff()), samples.METRIC, per="step", place="host"),
         steps.op_in_steps(in_steps, SCOPE),
     ]

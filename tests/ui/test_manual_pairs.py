@@ -36,7 +36,7 @@ def keys(page: AppTest) -> set[str]:
 
 def rows_of(page: AppTest, name: str) -> list[str]:
     frame = table(page)
-    return sorted(frame.loc[frame["op_name"] == name, "status"])
+    return sorted(frame.loc[frame["op_name"] == name, "verdict"])
 
 
 def told(page: AppTest, *choices: Choice) -> AppTest:
@@ -60,7 +60,7 @@ def test_a_pair_can_be_parted_and_made_again(page):
     assert {"by_hand_pair", "by_hand_undo 0", "by_hand_undo_all"} <= keys(page)
     page.button(key="by_hand_pair").click()
     shown(page)
-    assert any("by hand" in caption.value for caption in page.caption)
+    assert any("manual" in caption.value for caption in page.caption)
     assert table(page).equals(before)
     page.button(key="by_hand_undo_all").click()
     assert keys(shown(page)) == {"by_hand_part"}
@@ -77,7 +77,7 @@ def test_an_added_row_is_offered_what_was_removed(page):
 def test_a_link_with_choices_says_what_holds(page):
     told(page, PART, Choice(True, ("nowhere",), (NAME,)))
     assert rows_of(page, NAME) == ["added", "removed"]
-    assert any("there is no “nowhere”" in text.value.replace("\\", "") for text in page.markdown)
+    assert any("there is no “nowhere”" in text.value.replace("\\", "") for text in [*page.markdown, *page.info])
     assert any("no effect" in markdown.value for markdown in page.markdown)
     assert keys(page) == {"by_hand_undo 0", "by_hand_undo 1", "by_hand_undo_all"}
     page.button(key="by_hand_undo 1").click()
@@ -88,7 +88,7 @@ def test_a_link_with_choices_says_what_holds(page):
 def test_a_link_that_does_not_hold_its_choices_says_so(page, value):
     page.query_params["baseline"], page.query_params["candidate"] = BEFORE, AFTER
     page.query_params["by_hand"] = value
-    assert any("does not hold" in warning.value for warning in shown(page).warning)
+    assert any("does not contain" in warning.value for warning in shown(page).warning)
 
 
 def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
@@ -99,7 +99,7 @@ def test_more_choices_than_a_link_holds_are_kept_by_the_session(page):
     page.query_params["by_hand"] = ELSEWHERE
     shown(page)
     assert rows_of(page, NAME) == ["added", "removed"]
-    assert any("more than a link can hold" in warning.value for warning in page.warning)
+    assert any("Too many for the link" in warning.value for warning in page.warning)
 
 
 def test_the_address_says_everything_on_choices_unless_it_says_that_it_does_not():

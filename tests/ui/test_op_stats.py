@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,9 +18,12 @@ from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.widgets.changes import NOTHING_TESTED
+from tfcompare.ui.widgets.columns import innermost_first
 from tfcompare.ui.widgets.tables import PAGE_ROWS
+from tfcompare.units import format_percent, format_ratio, format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
 IDS = {name: run.id for name, run in RUNS.items()}
@@ -57,7 +61,6 @@ def test_the_table_shows_the_numbers_of_the_diff(page, diff):
         "self_time_us_per_step_candidate",
         "self_time_us_per_step_delta",
         "self_time_us_per_step_ratio",
-        "status",
         "verdict",
     ]
 
@@ -104,21 +107,61 @@ def test_ops_are_added_up_by_type_and_scope(page, diff, by):
 def test_the_order_in_the_address_is_that_of_the_table(page, diff, sort, falling):
     page.query_params["sort"] = sort
     rows = table(shown(page))
-    busy = diff[diff["op_type"] != "IDLE"].sort_values(sort.lstrip("-"), ascending=not falling, kind="stable")
+    as_shown = (lambda names: names.map(innermost_first)) if sort == "op_name" else None
+    busy = diff[diff["op_type"] != "IDLE"]
+    busy = busy.sort_values(sort.lstrip("-"), ascending=not falling, kind="stable", key=as_shown)
     expected = busy["self_time_us_per_step_candidate"].tolist()
     assert rows["self_time_us_per_step_candidate"].tolist() == expected
 
 
-def test_a_chosen_op_is_shown_in_every_step(page):
+def test_a_chosen_op_is_shown_with_its_numbers_and_steps(page, diff):
     page.query_params["row"] = CONVOLUTION
     shown(page)
-    assert "#### `autoencoder_1/image_1/convolution` in every step" in [m.value for m in page.markdown]
+    row = diff[diff["op_name"] == CONVOLUTION.rpartition(":")[2]].iloc[0]
+    assert "Self time in every step" in charts(page)
+    (verdict,) = [m.value for m in page.markdown if "confidence interval" in m.value]
+    low, high = format_ratio(row["interval_low"]), format_ratio(row["interval_high"])
+    assert f"likely faster**: {format_ratio(row['self_time_us_per_step_ratio'])} self time" in verdict
+    assert f"{low} to {high}" in verdict
+    numbers = page.table[-1].value
+    assert numbers.loc["Self time per step", "Candidate"] == format_time_us(row["self_time_us_per_step_candidate"])
+    share = op_table(loaded_run("filters_512_128").table("op_stats"), idle=False).set_index("op_name")[
+        "host_self_share"
+    ]
+    assert numbers.loc["Share of self time", "Baseline"] == format_percent(share[row["op_name"]])
+    assert page.button(key="by_hand_part").label == "Separate"
 
 
 def test_a_choice_of_an_op_there_is_not_is_no_error(page):
     page.query_params["row"] = "Host:Nothing:at/all"
+    assert "Self time in every step" not in charts(shown(page))
+
+
+def test_the_change_of_a_part_of_the_step_is_attributed_to_its_ops(page):
+    drawn = charts(shown(page))
+    assert page.selectbox(key="part").value == "host_compute_us"
+    assert any(title.startswith("Host compute: from ") for title in drawn)
+
+
+def test_where_the_time_goes_is_in_time_unless_shares_are_asked_for(page):
+    title = "Self time on host by op"
+    assert charts(shown(page))[title]["layout"]["xaxis"]["title"]["text"] == "Self time per step (ms)"
+    page.toggle(key="shares").set_value(True)
+    assert charts(shown(page))[title]["layout"]["xaxis"]["title"]["text"] == "Share of self time"
+
+
+def test_a_run_alone_has_no_baseline_and_no_changes(page):
+    page.query_params["baseline"] = IDS["filters_512_128"]
+    page.query_params["row"] = CONVOLUTION
     shown(page)
-    assert any("Choose a row" in caption.value for caption in page.caption)
+    assert not {"verdict", "self_time_us_per_step_candidate"} & set(table(page).columns)
+    drawn = charts(page)
+    assert not any("change" in title for title in drawn)
+    assert [len(drawn[title]["data"]) for title in ("Self time on host by op", "Self time in every step")] == [1, 1]
+    values = [*page.markdown, *page.caption, *page.info, *page.subheader, *page.metric]
+    words = " ".join(f"{element.label if element.type == 'metric' else ''} {element.value}" for element in values)
+    assert not {"baseline", "candidate", "both"} & set(words.lower().split())
+    assert not [button.key for button in page.button if str(button.key).startswith("by_hand")]
 
 
 def test_per_run_sums_are_named_so(page):
@@ -147,6 +190,11 @@ def test_every_kind_of_profile_is_shown(page, name):
     assert not table(page).empty
 
 
+def numbers(cells: dict[str, str]) -> np.ndarray:
+    """The numbers of a trace, as Plotly sends them."""
+    return np.frombuffer(b64decode(cells["bdata"]), cells["dtype"])
+
+
 def charts(page: AppTest) -> dict[str, dict]:
     """What is drawn, by title."""
     specs = (json.loads(chart.proto.spec) for chart in page.get("plotly_chart"))
@@ -166,19 +214,23 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
         frame = frame[frame["status"] == "matched"]
     assert frame.set_index(column)["verdict"].to_dict() == expected.to_dict()
     assert frame["interval_low"].notna().equals(~frame["verdict"].isin(["untested"]))
-    drawn = charts(page)["Confidence intervals of the changes of self time"]
-    words = [a["text"] for a in drawn["layout"]["annotations"] if a["text"][:2] in ("▼ ", "▲ ", "= ", "? ", "– ")]
+    drawn = charts(page)["The 15 largest changes of self time"]
+    signs = ("▼ ", "▲ ", "= ", "? ", "– ")
+    words = [a["text"].partition(" · ")[0] for a in drawn["layout"]["annotations"] if a["text"][:2] in signs]
     assert words == [text_of(*row) for row in zip(frame["verdict"][:15], frame["evidence"][:15], strict=True)]
     assert set(frame["evidence"].dropna()) == {"single"}
     tested = frame[:15].dropna(subset="interval_low")
-    intervals = [trace["x"] for trace in drawn["data"] if len(trace["x"]) == 3]
-    columns = ["interval_low", "self_time_us_per_step_ratio", "interval_high"]
-    assert np.array(intervals) == pytest.approx(tested[columns].to_numpy())
+    lines = [numbers(trace["x"]) for trace in drawn["data"] if trace["type"] == "scatter"]
+    found = sorted(x for line in lines for x in line if not np.isnan(x))
+    baseline = tested["self_time_us_per_step_baseline"] / 1000
+    expected = [(tested[end] - 1) * baseline for end in ("interval_low", "interval_high")]
+    assert found == pytest.approx(np.sort(np.concatenate(expected)).tolist())
 
 
 def test_where_nothing_could_be_tested_no_interval_is_drawn_and_it_says_why(page):
-    of_corpus(page, "tf_cpu_zoo", "tf_gpu")
-    assert not [title for title in charts(page) if title.startswith("Confidence")]
+    of_corpus(page, "jax_conv_legacy", "jax_conv_08")
+    (drawn,) = [spec for title, spec in charts(page).items() if "largest change" in title]
+    assert {trace["type"] for trace in drawn["data"]} == {"bar"}
     assert any(caption.value == NOTHING_TESTED for caption in page.caption)
 
 

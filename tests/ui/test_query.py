@@ -60,7 +60,7 @@ def test_the_page_begins_with_an_answer_and_takes_others() -> None:
     page = opened()
     assert page.text_area[0].value == READY[0].sql
     assert page.query_params["sql"] == READY[0].sql
-    assert "The tables of `filters_512_128`, `filters_16_8`: sums are over the whole profile." in told(page)
+    assert "Tables of `filters_512_128`, `filters_16_8`. Sums are over the whole profile, not per step." in told(page)
     assert len(page.dataframe[-1].value) == 30
 
     ask(page, "SELECT role, count(*) AS steps FROM steps JOIN runs USING (run) GROUP BY role ORDER BY role")
@@ -82,7 +82,7 @@ def test_the_page_begins_with_an_answer_and_takes_others() -> None:
 def test_a_link_brings_its_query_and_the_answer_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     page = opened(sql="FROM range(12345)")
     assert page.text_area[0].value == "FROM range(12345)"
-    assert "The first 10,000 rows, the most that are shown here, in " in told(page)
+    assert "The first 10,000 rows in " in told(page)
     monkeypatch.setattr(asking, "_PROCESS", "tests.query.crashing")
     run(page)
     assert len(page.dataframe[-1].value) == 500, "nothing is asked again for a page of the table"
@@ -115,7 +115,7 @@ def test_one_run_can_be_asked(tmp_path: Path) -> None:
 
 def test_without_a_run_the_page_says_what_to_do(tmp_path: Path) -> None:
     page = opened(Settings(places=(tmp_path,)))
-    assert "There is no run to ask:" in told(page)
+    assert "There is no run to query:" in told(page)
     assert not page.text_area
 
 
@@ -145,8 +145,8 @@ def test_the_size_of_a_result_is_told() -> None:
 
     assert sentence(1) == "1 row in 500 ms"
     assert sentence(0) == "0 rows in 500 ms"
-    assert sentence(1000, "rows").startswith("The first 1,000 rows, the most that are shown here, in 500 ms.")
-    assert sentence(7, "bytes").startswith("The first 7 rows, in 500 ms: more than 16.8 MB are not shown here.")
+    assert sentence(1000, "rows").startswith("The first 1,000 rows in 500 ms. `tfcompare query` returns all rows.")
+    assert sentence(7, "bytes").startswith("The first 7 rows in 500 ms, up to 16.8 MB.")
 
 
 def test_every_column_is_listed_with_its_type_unit_and_meaning() -> None:

@@ -15,8 +15,10 @@ from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.tools.op_stats import side_by_side
 from tfcompare.ui.widgets import tables
+from tfcompare.ui.widgets.columns import innermost_first, of_one_run, shown_alone
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.table_layout import (
+    LETTER_PIXELS,
     NARROW_PAGE_PIXELS,
     PAGE_PIXELS,
     config,
@@ -134,6 +136,12 @@ def test_a_narrow_page_shows_name_baseline_candidate_and_change(factor):
     assert not config(columns[0], layout(rows, columns), None)["pinned"]
 
 
+def test_a_narrow_page_shows_the_figures_of_a_run_alone_first():
+    columns = figures_first([shown_alone(name, schema.OP_STATS) for name in of_one_run(DEFAULT)])
+    assert [column.label for column in columns] == ["Op", "Self time (µs/step)", "Op type"]
+    assert config(columns[0], narrow_layout(ROWS, columns), None)["pinned"]
+
+
 def test_a_querys_columns_stay_in_its_order():
     columns = [tables.Shown(name, "", name, "", format_) for name, format_ in (("b", "text"), ("a", "number"))]
     assert figures_first(columns) == columns
@@ -146,20 +154,56 @@ def test_a_column_has_room_for_its_numbers_and_the_sign_of_its_order():
     ratio = f"{samples.METRIC}_ratio"
     plain, by_ratio = layout(ROWS, columns), layout(ROWS, columns, ratio)
     assert by_ratio.pixels[ratio] >= plain.pixels[ratio]
-    assert by_ratio.letters(columns[5]) >= len("Ratio ▼")
+    assert by_ratio.pixels[ratio] >= len("Ratio ▼") * LETTER_PIXELS
     huge = ROWS.assign(**{ratio: 123456.789})
-    assert layout(huge, columns).letters(columns[5]) >= len("123456789×") + 1, "comma and point are half as wide"
+    room = layout(huge, columns).pixels[ratio]
+    assert room >= (len("123456789×") + 1) * LETTER_PIXELS, "comma and point are half as wide"
 
 
-def test_different_names_read_differently_and_fit_their_column():
-    names = [f"{'WMW@' * 12}{i}/{'m' * 30}" for i in range(4)] + [f"wide/{'W' * 40}{i}{'w' * 60}" for i in range(12)]
-    rows = pd.concat([ROWS.head(1)] * len(names), ignore_index=True).assign(op_name=names)
-    columns = [shown(name, schema.OP_STATS) for name in DEFAULT]
-    laid_out = layout(rows, columns)
-    html = styled(rows, columns, laid_out).to_html()
-    labels = re.findall(r'_col0" class="data row\d+ col0" >([^<]*)<', html)
-    assert len(set(labels)) == len(names)
-    assert max(map(len, labels)) <= laid_out.letters(columns[0])
+@pytest.mark.parametrize(
+    ("name", "displayed"),
+    [
+        ("model/dense/MatMul", "MatMul ‹ dense ‹ model"),
+        ("Iterator::Root::Map", "Map ‹ Root ‹ Iterator"),
+        ("Relu", "Relu"),
+        ("%fusion.3 = f32[8]{0} fusion(/x)", "%fusion.3 = f32[8]{0} fusion(/x)"),
+        ("", ""),
+    ],
+)
+def test_names_are_displayed_innermost_part_first_and_their_cells_hold_them_whole(name, displayed):
+    assert innermost_first(name) == displayed
+    rows = ROWS.head(1).assign(op_name=[name])
+    columns = [shown(column, schema.OP_STATS) for column in DEFAULT]
+    page = styled(rows, columns, layout(rows, columns))
+    assert page.data.iloc[0, 0] == name
+    (label,) = re.findall(r'_col0" class="data row0 col0" >([^<]*)<', page.to_html())
+    assert label == displayed
+
+
+def test_a_row_of_one_side_shows_its_status_and_its_whole_value_as_change():
+    diff = samples.diff(
+        samples.op_stats(samples.SLOW, without="Prefetch"), samples.op_stats(samples.FAST, without="Mean")
+    )
+    rows = side_by_side(diff, idle=False)
+    rows = rows[rows["status"] != "matched"].reset_index(drop=True)
+    columns = [shown(name, schema.OP_STATS) for name in (*DEFAULT, "verdict")]
+    cells = styled(rows, columns, layout(rows, columns)).data
+    cells.columns = [name for _, name in cells.columns]
+    assert dict(zip(cells["verdict"], cells[f"{samples.METRIC}_delta"], strict=True)) == {
+        "added": 2000.0,
+        "removed": -200.0,
+    }
+    assert rows[f"{samples.METRIC}_delta"].isna().all(), "the CSV keeps them empty"
+
+
+def test_sorting_by_change_counts_a_missing_side_as_zero():
+    diff = samples.diff(samples.op_stats(samples.SLOW, without="Prefetch"), samples.op_stats(samples.FAST))
+    ordered = Order(f"{samples.METRIC}_delta", falling=True).of(side_by_side(diff, idle=False))
+    assert ordered["status"].iloc[0] == "added"
+    assert ordered[f"{samples.METRIC}_candidate"].iloc[0] == 2000.0
+    assert ordered[f"{samples.METRIC}_delta"].iloc[-1] == ordered[f"{samples.METRIC}_delta"].min()
+    by_ratio = Order(f"{samples.METRIC}_ratio", falling=True).of(side_by_side(diff, idle=False))
+    assert by_ratio["status"].iloc[-1] == "added", "a missing ratio comes last"
 
 
 def test_a_click_sorts_a_second_turns_round_a_third_gives_up():

@@ -1,14 +1,19 @@
-"""Charts of the ops of two runs: the longest, those that changed the most, and where the time goes."""
+"""Charts of ops: the longest of one run, and those that changed the most between two."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity, Side
+from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
 from tfcompare.units import (
     format_delta,
@@ -20,18 +25,20 @@ from tfcompare.units import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
 TOP = 10
 MOVER_LENGTH = 48
 """Maximum length of a name next to a bar."""
-ROOM_FOR_NAMES = 0.75
-"""Share of the axis needed on one side of 0 for names that begin there; with less, charts side by side clip them."""
+WIDE_BARS, NARROW_BARS = 0.74, 0.56
+"""The share of the width for the bars; their numbers are to the right."""
+PALE_WIDTH = 0.5
+INTERVAL_GAP = 0.06
 PATTERNS = {"added": "/", "removed": "x"}
 """Hatching of bars of ops that only one side has."""
 
-NO_CLAIM = "unclear, same or not tested"
+NO_CLAIM = "not significant, or not tested"
+ONE_SIDED = "added or removed"
 
 ROLES = ("baseline", "candidate")
 
@@ -106,45 +113,128 @@ def _text_column(shares: pd.Series, x: float) -> go.Scatter:
 
 
 def movers(
-    changes: pd.DataFrame, metric: str, *, per: str, by: str = "op_name", quantity: Quantity = SELF_TIME
+    changes: pd.DataFrame,
+    metric: str,
+    *,
+    per: str,
+    by: str = "op_name",
+    quantity: Quantity = SELF_TIME,
+    letters: int = MOVER_LENGTH,
 ) -> go.Figure:
-    """The rows of `changes` as bars from 0: less to the left, more to the right.
+    """The rows of `changes` as bars from 0, less to the left, with 95 % confidence intervals; numbers are at the right.
 
-    Blue and orange mark what a verdict calls better or worse. Bytes are exact and need no verdict; counts are neither.
     `changes` are those of `compare.aggregate.largest_changes`, named by their column `by`, with `<metric>_change` (an
-    absent side counts as 0) in the quantity's unit. An optional column `detail` is shown on hover, and `label` replaces
-    the name (at most about `MOVER_LENGTH` characters). Rows that only one side has are hatched. `per` is `step`, `run`,
-    or empty if the metric is no sum.
+    absent side counts as 0) in the quantity's unit. Times have the columns `diff.VERDICT`, whose interval is that of
+    the ratio. An optional column `detail` is shown on hover, and `label` replaces the name. Names are cut to `letters`;
+    with fewer than `MOVER_LENGTH`, for a narrow page, the numbers get a larger share of the width. `per` is `step`,
+    `run`, or empty if the metric is no sum.
+
+    Significant changes are solid blue or orange; others are thin outlines; rows that only one side has are hatched.
+    Bytes and counts are exact and need no verdict; counts are neither better nor worse.
     """
     change = changes[f"{metric}_change"].astype("float64")
-    scale = quantity.scale(change)
+    ends = _interval_ends(changes, metric, quantity)
+    low, high = min(0.0, change.min(), ends["low"].min()), max(0.0, change.max(), ends["high"].max())
+    scale = quantity.scale([low, high])
     per = f" per {per}" if per else ""
-    labels = labels_of(changes, by)
     matched = changes["status"] == "matched"
+    notes = [f"candidate − baseline{per and ','}{per}"]
+    notes += ["line: 95 % confidence interval"] if ends["low"].notna().any() else []
+    notes += [] if matched.all() or quantity.unit == "µs" else ["hatched: added or removed"]
     result = style.figure(
         f"The {len(changes)} largest changes of {quantity.name}" if len(changes) > 1 else f"Change of {quantity.name}",
-        f"candidate − baseline{per and ','}{per}" + ("" if matched.all() else "; hatched: only one side has it"),
+        "; ".join(notes),
         height=style.rows_height(len(changes)),
         barmode="overlay",
     )
+    texts = _Texts.of(changes, metric, quantity)
     for name, tint, chosen in _kinds(changes, change, quantity):
         for one_sided, bars in ((False, chosen & matched), (True, chosen & ~matched)):
             if bars.any():
                 y = np.flatnonzero(bars.to_numpy(dtype=bool))
-                trace = _mover_bars(changes[bars], y, metric, (scale, quantity.unit), by)
+                trace = _mover_bars(changes[bars], y, scale.of(change[bars]), texts.hover(changes, metric, by)[y])
                 alone = not (chosen & matched).any()
-                trace.update(name=name, legendgroup=name, marker_color=tint, showlegend=alone or not one_sided)
+                is_pale = name == NO_CLAIM and not one_sided
+                trace.update(name=name, legendgroup=name, showlegend=alone or not one_sided, **_look(tint, is_pale))
                 result.add_trace(trace)
-    low, high = _room(change / scale.size)
+        known = chosen & ends["low"].notna()
+        if known.any():
+            lines = _interval_lines(np.flatnonzero(known), scale.of(ends["low"][known]), scale.of(ends["high"][known]))
+            result.add_trace(lines.update(legendgroup=name, line_color=tint, marker_color=tint))
+    margin = 0.04 * (high - low) / scale.size
     unit = f"{scale.unit}{per}".strip()
-    title = f"Change of {quantity.name} ({unit})" if unit else f"Change of {quantity.name}"
-    result.update_xaxes(title_text=title, tickformat="~r", range=[low, high], zeroline=True)
-    # Names start or end at 0, on the side that has room for them, or else at the left edge.
-    if max(-low, high) >= ROOM_FOR_NAMES * (high - low):
-        style.name_rows(result, labels, x=0, xref="x", xanchor="right" if -low > high else "left")
-    else:
-        style.name_rows(result, labels)
+    result.update_xaxes(
+        title_text=f"Change of {quantity.name} ({unit})" if unit else f"Change of {quantity.name}",
+        tickformat="~r",
+        range=[low / scale.size - margin, high / scale.size + margin],
+        zeroline=True,
+        domain=[0, WIDE_BARS if letters >= MOVER_LENGTH else NARROW_BARS],
+    )
+    style.name_rows(result, labels_of(changes, by, letters))
+    result.layout.annotations = [*result.layout.annotations, *texts.annotations()]
     return result
+
+
+def _interval_ends(changes: pd.DataFrame, metric: str, quantity: Quantity) -> pd.DataFrame:
+    """`low` and `high` of the confidence interval of each change, in the metric's unit; NaN without one."""
+    if quantity.unit != "µs" or "interval_low" not in changes:
+        return pd.DataFrame(np.nan, changes.index, ["low", "high"])
+    baseline = changes[f"{metric}_baseline"].astype("float64")
+    return pd.DataFrame({end: (changes[f"interval_{end}"] - 1) * baseline for end in ("low", "high")})
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """What is written about each row: `first` beside its name, `second` beside its bar."""
+
+    first: list[str]
+    second: list[str]
+    values: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, changes: pd.DataFrame, metric: str, quantity: Quantity) -> _Texts:
+        """`▼ faster · −1.2 ms` and `−12 % (−13 to −11)` for times with a verdict; without one, only the numbers."""
+        rows = changes.to_dict("records")
+        deltas = [format_delta(row[f"{metric}_change"], quantity.unit) for row in rows]
+        words = [_word(row, quantity) for row in rows]
+        first = [" · ".join(filter(None, [word, delta])) for word, delta in zip(words, deltas, strict=True)]
+        second = [_percent(row, metric, quantity) for row in rows]
+        values = [[format_value(row[f"{metric}_{role}"], quantity.unit) for role in ROLES] for row in rows]
+        return cls(first, second, np.array(values, dtype=np.str_))
+
+    def annotations(self) -> list[dict[str, object]]:
+        """Both texts of each row at its right end."""
+        (below,), _ = style.bar_offsets()
+        end = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "showarrow": False}
+        return [
+            end | {"text": text, "y": row + offset, "font": {"size": 11}}
+            for offset, texts in ((0.0, self.first), (below, self.second))
+            for row, text in enumerate(texts)
+            if text
+        ]
+
+    def hover(self, changes: pd.DataFrame, metric: str, by: str) -> NDArray[np.object_]:
+        """The hover data of each row."""
+        del metric
+        names, details = changes[by].map(style.wrap_text), details_of(changes, by).map(style.wrap_text)
+        return np.column_stack([names, details, self.first, self.second, self.values])
+
+
+def _word(row: Mapping[Hashable, Any], quantity: Quantity) -> str:
+    if row["status"] != "matched":
+        return str(row["status"])
+    return text_of(row["verdict"], row["evidence"]) if quantity.unit == "µs" else ""
+
+
+def _percent(row: Mapping[Hashable, Any], metric: str, quantity: Quantity) -> str:
+    """`−12 % (−13 to −11)`: the change in percent with its confidence interval, if it has one."""
+    if row["status"] != "matched":
+        return ""
+    text = format_percent_change(row[f"{metric}_ratio"])
+    if quantity.unit != "µs" or math.isnan(row.get("interval_low", math.nan)):
+        return text
+    low, high = (format_percent_change(row[f"interval_{end}"]).removesuffix(" %") for end in ("low", "high"))
+    return f"{text} ({low} to {high})"
 
 
 def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list[tuple[str, str, pd.Series]]:
@@ -154,6 +244,7 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
         return [(less, style.NEUTRAL, change < 0), (more, style.NEUTRAL, change >= 0)]
     if quantity.unit == "bytes":
         return [(less, style.BETTER, change < 0), (more, style.WORSE, change >= 0)]
+    matched = changes["status"] == "matched"
     better = (change < 0) & (changes["verdict"] == FASTER)
     worse = (change > 0) & (changes["verdict"] == SLOWER)
     single = changes["evidence"] == SINGLE
@@ -162,58 +253,53 @@ def _kinds(changes: pd.DataFrame, change: pd.Series, quantity: Quantity) -> list
         (f"▼ likely {quantity.less}", style.LIKELY_BETTER, better & single),
         (more, style.WORSE, worse & ~single),
         (f"▲ likely {quantity.more}", style.LIKELY_WORSE, worse & single),
-        (NO_CLAIM, style.NEUTRAL, ~(better | worse)),
+        (NO_CLAIM, style.NEUTRAL, matched & ~(better | worse)),
+        (ONE_SIDED, style.NEUTRAL, ~matched),
     ]
 
 
-def labels_of(rows: pd.DataFrame, by: str) -> list[str]:
+def labels_of(rows: pd.DataFrame, by: str, letters: int = MOVER_LENGTH) -> list[str]:
     """The label next to each row's bars: its `label` if it has one, else its name, shortened."""
-    labels = _labels(rows, by)
-    return labels if "label" in rows else style.shorten_distinct(labels, MOVER_LENGTH)
+    return style.shorten_distinct([str(name) for name in rows["label" if "label" in rows else by]], letters)
 
 
-def _labels(rows: pd.DataFrame, by: str) -> list[str]:
-    """The unshortened label of each row: its `label` if it has one, else its name."""
-    return [str(name) for name in rows["label" if "label" in rows else by]]
+def _look(tint: str, is_pale: bool) -> dict[str, Any]:
+    """Solid bars for what is significant or exact; thin outlines for what is not."""
+    _, width = style.bar_offsets()
+    if not is_pale:
+        return {"width": width, "marker_color": tint}
+    return {"width": PALE_WIDTH * width, "marker_color": "rgba(0,0,0,0)", "marker_line": {"color": tint, "width": 1}}
 
 
-def _room(change: pd.Series) -> tuple[float, float]:
-    """An axis range with room for the texts beyond the bars' ends."""
-    low, high = min(0.0, float(change.min())), max(0.0, float(change.max()))
-    margin = 0.4 * (high - low)
-    return low - margin if low < 0 else 0.0, high + margin if high > 0 else 0.0
-
-
-def _mover_bars(
-    rows: pd.DataFrame, y: NDArray[np.int64], metric: str, scale_and_unit: tuple[style.Scale, str], by: str
-) -> go.Bar:
-    scale, unit = scale_and_unit
-    what = [
-        format_percent_change(ratio) if status == "matched" else status
-        for ratio, status in zip(rows[f"{metric}_ratio"], rows["status"], strict=True)
-    ]
-    change = rows[f"{metric}_change"].map(lambda value: format_delta(value, unit))
-    (below,), width = style.bar_offsets()
+def _mover_bars(rows: pd.DataFrame, y: NDArray[np.int64], x: NDArray[np.float64], hover: NDArray[np.object_]) -> go.Bar:
+    (below,), _ = style.bar_offsets()
     return go.Bar(
         orientation="h",
-        x=scale.of(rows[f"{metric}_change"]),
+        x=x,
         y=y + below,
-        width=width,
         marker={"pattern": {"shape": [PATTERNS.get(s, "") for s in rows["status"]], "size": 6, "fillmode": "replace"}},
-        text=[f"{us} ({text})" for us, text in zip(change, what, strict=True)],
-        textposition="outside",
-        textfont={"size": 11},
-        constraintext="none",
-        cliponaxis=False,
-        customdata=np.column_stack([
-            rows[by].map(style.wrap_text), details_of(rows, by).map(style.wrap_text), what, change,
-            *(rows[f"{metric}_{role}"].map(lambda value: format_value(value, unit)) for role in ROLES),
-        ]),
+        customdata=hover,
         hovertemplate=(
-            "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>change %{customdata[3]} (%{customdata[2]})"
+            "<b>%{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}"
             "<br>baseline %{customdata[4]}<br>candidate %{customdata[5]}<extra></extra>"
         ),
-    )  # fmt: skip
+    )
+
+
+def _interval_lines(y: NDArray[np.int64], low: NDArray[np.float64], high: NDArray[np.float64]) -> go.Scatter:
+    """A line with ends for each confidence interval, just below the middle of the row's bar."""
+    (below,), width = style.bar_offsets()
+    gaps = np.full(len(y), np.nan)
+    return go.Scatter(
+        x=np.column_stack([low, high, gaps]).ravel(),
+        y=np.repeat(y + below + width / 2 + INTERVAL_GAP, 3),
+        mode="lines+markers",
+        line={"width": 2},
+        marker={"symbol": "line-ns-open", "size": 7},
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,
+    )
 
 
 def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
@@ -222,59 +308,3 @@ def details_of(rows: pd.DataFrame, by: str) -> pd.Series:
         return rows["detail"]
     place = rows["host_or_device"]
     return rows["op_type"] + " · " + place.str.lower() if by == "op_name" else place
-
-
-def self_time_shares(shares: pd.DataFrame, sides: tuple[Side, Side], *, by: str, place: str) -> go.Figure:
-    """Self time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
-
-    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares`. `by` names the
-    groups (`op`, `op type`), `place` where they ran (`host`).
-    """
-    title, whole = f"Self time on {place} by {by}", f"{place} self time"
-    return share_bars(shares, sides, "self_time_us", title=title, whole=whole, axis="Share of self time")
-
-
-def share_bars(
-    shares: pd.DataFrame, sides: tuple[Side, Side], metric: str, *, title: str, whole: str, axis: str
-) -> go.Figure:
-    """Time shares of both sides, as pairs of bars; each side's bars add up to 100 %.
-
-    `shares` has one row per group in display order, with the columns of `tools.op_stats.time_shares` for `metric`, and
-    optionally `label` for groups whose names are too long to read. `whole` is what the shares are of.
-    """
-    labels = style.shorten_distinct(_labels(shares, "group"))
-    labels = [f"{label} ({n:,} more)" if n else label for label, n in zip(labels, shares["others"], strict=True)]
-    result = style.figure(
-        title,
-        f"share of each run's {whole}; a run's bars add up to 100 %",
-        height=style.rows_height(len(shares), bars_in_a_row=2),
-        legend_rows=2,
-        barmode="overlay",
-    )
-    offsets, width = style.bar_offsets(2)
-    for role, side, below in zip(ROLES, sides, offsets, strict=True):
-        bars = _share_bars(shares, metric, role, side)
-        result.add_trace(bars.update(y=np.arange(len(shares)) + below, width=width))
-    largest = float(max(shares[f"share_{role}"].max() for role in ROLES)) if len(shares) else 1.0
-    result.update_xaxes(range=[0, min(1.15, largest * 1.18)], tickformat=".0%", title_text=axis)
-    style.name_rows(result, labels)
-    return result
-
-
-def _share_bars(shares: pd.DataFrame, metric: str, role: str, side: Side) -> go.Bar:
-    texts = shares[f"share_{role}"].map(format_percent).mask(shares[f"is_absent_{role}"].astype(bool), "not there")
-    return go.Bar(
-        name=side.label,
-        orientation="h",
-        x=shares[f"share_{role}"],
-        marker={"color": side.colour},
-        text=texts,
-        textposition="outside",
-        textfont={"size": 11},
-        constraintext="none",
-        cliponaxis=False,
-        customdata=np.column_stack(
-            [shares["group"].map(style.wrap_text), texts, shares[f"{metric}_{role}"].map(format_time_us)]
-        ),
-        hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{customdata[1]}}, %{{customdata[2]}}<extra></extra>",
-    )

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import SIGNS, text_of
-from tfcompare.units import format_percent_change, format_time_us, middle_ellipsis
+from tfcompare.units import format_percent, format_percent_change, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,6 +29,22 @@ COLOURS = [[0.0, "#12509E"], [1 / 3, "#2C6DB8"], [0.5, NEUTRAL_TILE], [2 / 3, "#
 """Darker than the blue and orange of bars, to contrast with white text; saturated from half and twice the time on."""
 
 
+def scope_icicle_alone(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
+    """As `scope_icicle`, for the baseline alone: height is its self time."""
+    nodes = fold_chains(merge_small_scopes(tree, metric))
+    times = nodes[f"{metric}_baseline"]
+    whole = float(times[nodes["parent"] == ""].sum()) or 1.0
+    hover = [
+        (times / whole).map(format_percent).tolist(),
+        nodes["node"].map(style.safe).tolist(),
+        times.map(format_time_us).tolist(),
+    ]
+    result = _figure(place, f"height: self time per {per}; click a scope to enlarge it")
+    icicle = _icicle(nodes, times.to_numpy(dtype=np.float64), hover, {"colors": [NEUTRAL_TILE] * len(nodes)})
+    template = "<b>%{customdata[1]}</b><br>%{customdata[2]}, %{customdata[0]}<extra></extra>"
+    return result.add_trace(icicle.update(hovertemplate=template))
+
+
 def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
     """Icicle chart of name scopes, left to right: height is the self time of both runs together, colour the change.
 
@@ -38,35 +54,39 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
     """
     nodes = fold_chains(merge_small_scopes(tree, metric))
     sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
-    result = style.figure(
-        f"Self time on {place} by name scope",
-        f"height: self time per {per} of both runs together; colour: change; click a scope to look into it",
-        height=460,
-        legend_rows=0,
-        uniformtext={"minsize": 9, "mode": "hide"},
+    result = _figure(place, f"height: self time per {per}, both runs together; colour: change; click to enlarge")
+    marker = change_colours(sides[0], sides[1], "time")
+    icicle = _icicle(nodes, sides[0] + sides[1], _texts(nodes, metric), marker)
+    template = (
+        "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
+        "<br>candidate %{customdata[3]}%{customdata[4]}<extra></extra>"
     )
-    result.add_trace(
-        go.Icicle(
-            ids=nodes["node"],
-            parents=nodes["parent"],
-            labels=[style.safe(middle_ellipsis(label, LABEL_LENGTH)) for label in nodes["label"]],
-            values=sides[0] + sides[1],
-            branchvalues="total",
-            maxdepth=DEPTH,
-            sort=True,
-            tiling={"orientation": "h", "pad": 1},
-            pathbar={"visible": True, "thickness": 22},
-            texttemplate="%{label}  %{customdata[0]}",
-            textfont={"color": "white"},
-            customdata=np.column_stack(_texts(nodes, metric)),
-            hovertemplate=(
-                "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
-                "<br>candidate %{customdata[3]}%{customdata[4]}<extra></extra>"
-            ),
-            marker=change_colours(sides[0], sides[1], "time"),
-        )
+    return result.add_trace(icicle.update(hovertemplate=template))
+
+
+def _figure(place: str, subtitle: str) -> go.Figure:
+    title = f"Self time on {place} by name scope"
+    return style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
+
+
+def _icicle(
+    nodes: pd.DataFrame, values: NDArray[np.float64], hover: list[list[str]], marker: dict[str, object]
+) -> go.Icicle:
+    return go.Icicle(
+        ids=nodes["node"],
+        parents=nodes["parent"],
+        labels=[style.safe(middle_ellipsis(label, LABEL_LENGTH)) for label in nodes["label"]],
+        values=values,
+        branchvalues="total",
+        maxdepth=DEPTH,
+        sort=True,
+        tiling={"orientation": "h", "pad": 1},
+        pathbar={"visible": True, "thickness": 22},
+        texttemplate="%{label}  %{customdata[0]}",
+        textfont={"color": "white"},
+        customdata=np.column_stack(hover),
+        marker=marker,
     )
-    return result
 
 
 def change_colours(baseline: NDArray[np.float64], candidate: NDArray[np.float64], quantity: str) -> dict[str, object]:

@@ -38,8 +38,15 @@ BAR_PIXELS = 15
 LEGEND_ROW_PIXELS = 20
 WIDE_AXIS_PIXELS = 80
 """Width of a vertical axis with a title and labels of three or four characters."""
-CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
-"""Plotly's configuration of every figure: no logo, and no tools without effect here."""
+CONFIG = {
+    "displaylogo": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "png", "scale": 2},
+}
+"""Plotly's configuration of every figure: no logo, no tools without effect here, and a sharp PNG download.
+
+A second button for SVG would need a function in JavaScript, which Streamlit cannot pass on.
+"""
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,10 @@ def time_scale(times_us: Iterable[float]) -> Scale:
 
 
 def shorten_distinct(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
-    """The names cut to `length`, so that different ones still read differently.
+    """The names cut to `length` in their middle, so that different ones still read differently.
+
+    The rule for names in charts; tables show names whole, the innermost part first. A single text, such as a title, is
+    cut by `units.middle_ellipsis`.
 
     Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
     they are numbered.
@@ -178,7 +188,7 @@ def figure(title: str, subtitle: str = "", *, height: int, legend_rows: int = 1,
         layout={
             "title": texts | place,
             "height": height + LEGEND_ROW_PIXELS * legend_rows,
-            "margin": {"l": 8, "r": 16, "t": 62 + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
+            "margin": {"l": 8, "r": 16, "t": (62 if subtitle else 40) + LEGEND_ROW_PIXELS * legend_rows, "b": 8},
             "legend": {"orientation": orientation, "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"},
             "hoverlabel": {"namelength": -1, "align": "left"},
             "barcornerradius": 2,

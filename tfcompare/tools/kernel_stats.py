@@ -12,12 +12,14 @@ from tfcompare.compare.aggregate import metric_in, of_side
 from tfcompare.compare.diff import MATCHED
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.tools.op_figures import moved
 from tfcompare.tools.op_stats import ROLES, share_of_whole
-from tfcompare.units import format_count, format_percent_change, format_time_us
+from tfcompare.units import format_count, format_time_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MATCHED_TIME = "Matched time"
 TIME, COUNT = "total_duration_us", "occurrences"
 USED, ELIGIBLE = "is_kernel_using_tensor_core", "is_op_tensor_core_eligible"
 
@@ -26,66 +28,48 @@ USES = ("on tensor cores", "eligible, but not on tensor cores", "not eligible")
 
 
 def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
-    """Key figures: kernel time, launches, mean time, matched share, tensor core shares, time and bytes of copies.
+    """Key figures: kernel time, launches, share of the time on tensor cores, time of copies, share of matched time.
 
     `diff` and `copies` are diffs of `kernel_stats` and `copies` of one candidate; sums are per step or per run as in
     the diffs. Figures that neither side has are left out.
     """
-    time, count = _totals(diff, TIME), _totals(diff, COUNT)
+    time = _totals(diff, TIME)
     per = "step" if metric_in(diff, TIME) != TIME else "run"
-    average = tuple(_ratio(*side) for side in zip(time, count, strict=True))
-    used, eligible = (_flagged_shares(diff, flag) for flag in (USED, ELIGIBLE))
     matched = sum(_without_nan(_totals(diff[diff["status"] == MATCHED], TIME)))
+    copied = copies[copies["kind"] != MEMORY_SET]
     figures = [
         KeyFigure(f"Kernel time per {per}", "µs", *time, "neither",
-                  "Time of all kernels added up, over all streams; those that ran at once count in full."),
-        KeyFigure(f"Kernel launches per {per}", "", *count, "lower", "How many kernels ran, on all devices."),
-        KeyFigure("Average kernel", "µs", average[0], average[1], "neither", "Kernel time ÷ launches."),
-        KeyFigure("Matched time", "share", math.nan, _ratio(matched, sum(_without_nan(time))), "neither",
-                  "Share of both runs' kernel time in kernels that have a counterpart in the other run."),
-        KeyFigure("Time on tensor cores", "share", *used, "neither",
-                  "Share of the kernel time in kernels using tensor cores (AMD: matrix cores), judged by their names."),
-        KeyFigure("Time in eligible ops", "share", *eligible, "neither",
-                  "Share of the kernel time in ops that tensor cores could do, whether they did or not."),
-        *_copy_figures(copies, per),
+                  "Time of all kernels, over all streams; kernels that run at once count in full."),
+        KeyFigure(f"Launches per {per}", "", *_totals(diff, COUNT), "lower", "Kernel launches on all devices."),
+        KeyFigure("Time on tensor cores", "share", *_flagged_shares(diff, USED), "neither",
+                  "Share of the kernel time in kernels that use tensor cores (AMD: matrix cores), by their names."),
+        KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
+                  "Time of all copies, over all devices; copies made by kernels count as kernels."),
+        KeyFigure(MATCHED_TIME, "share", math.nan, _ratio(matched, sum(_without_nan(time))), "neither",
+                  "Share of both runs' kernel time in launches that have a counterpart in the other run."),
     ]  # fmt: skip
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
 
 
-def _copy_figures(copies: pd.DataFrame, per: str) -> list[KeyFigure]:
-    copied = copies[copies["kind"] != MEMORY_SET]
-    sizes = metric_in(copied, "size_bytes")
-    told = [of_side(copied, role)[f"{sizes}_{role}"].notna().all() for role in ROLES]
-    size = _totals(copied, "size_bytes")
-    size = (size[0] if told[0] else math.nan, size[1] if told[1] else math.nan)
-    return [
-        KeyFigure(f"Copy time per {per}", "µs", *_totals(copied, "duration_us"), "neither",
-                  "Time of all copies added up, over all devices; copies by kernels count as kernels."),
-        KeyFigure(f"Bytes copied per {per}", "bytes", *size, "lower",
-                  "Bytes of all copies; missing where the size of a copy is unknown."),
-    ]  # fmt: skip
-
-
 def kernel_sentence(diff: pd.DataFrame) -> str:
-    """`Kernel time per step fell from 8.14 to 1.09 ms (−86.7 %), launches stayed at 285.`; empty without kernels.
+    """`Kernel time per step fell from 8.14 ms to 1.09 ms (−86.7 %); launches per step stayed at 285.`
 
-    `diff` is a diff of `kernel_stats` of one candidate.
+    Empty if a side has no kernels. `diff` is a diff of `kernel_stats` of one candidate.
     """
     time, count = _totals(diff, TIME), _totals(diff, COUNT)
     if any(math.isnan(value) for value in time):
         return ""
     per = "step" if metric_in(diff, TIME) != TIME else "run"
-    moved = _moved(time, [format_time_us(value) for value in time])
-    launched = _moved(count, [format_count(value) for value in count])
-    return f"Kernel time per {per} {moved}; launches per {per} {launched}."
+    took = moved(time, [format_time_us(value) for value in time])
+    launched = moved(count, [format_count(value) for value in count])
+    return f"Kernel time per {per} {took}; launches per {per} {launched}."
 
 
-def _moved(values: tuple[float, float], texts: list[str]) -> str:
-    before, after = values
-    if before == after:
-        return f"stayed at {texts[0]}"
-    change = f" ({format_percent_change(after / before)})" if before > 0 else ""
-    return f"{'fell' if after < before else 'rose'} from {texts[0]} to {texts[1]}{change}"
+def sentence_alone(diff: pd.DataFrame) -> str:
+    """`Kernels take 8.14 ms per step, in 285 launches.`, of the baseline of a diff of `kernel_stats`."""
+    per = "step" if metric_in(diff, TIME) != TIME else "run"
+    time, count = _totals(diff, TIME)[0], _totals(diff, COUNT)[0]
+    return f"Kernels take {format_time_us(time)} per {per}, in {format_count(count)} launches."
 
 
 def with_ranks_and_shares(rows: pd.DataFrame) -> pd.DataFrame:

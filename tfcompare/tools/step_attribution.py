@@ -15,7 +15,7 @@ from tfcompare.compare.attribution import (
     part_waterfall,
     step_waterfall,
 )
-from tfcompare.compare.attribution_words import PART_WORDS, inner_op_sentence, part_sentence, step_sentence
+from tfcompare.compare.attribution_words import inner_op_sentence, part_sentence, step_sentence
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
@@ -133,7 +133,7 @@ def within(comparison: Comparison, candidate: Run, part: str) -> Within:
         _launch_moves(ours, theirs) if part == "kernel_launch_us" else op_moves(pairs, ours.ops(part), theirs.ops(part))
     )
     if moves is None or moves.empty:
-        return Within(part, None, f"The profiles do not show what {PART_WORDS[part]} consists of.")
+        return Within(part, None, "The profiles have no ops for this part of the step.")
     waterfall = part_waterfall(means.iloc[STEP_PARTS.index(part)], moves)
     sentence = caution(comparison, candidate) + part_sentence(part, waterfall, moves)
     if part == "input_us":

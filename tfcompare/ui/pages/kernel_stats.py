@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts import kernels, ops, style
+from tfcompare.charts import kernels, ops, shares, style
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
@@ -18,6 +18,7 @@ from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import kernel_stats as kernel_figures
+from tfcompare.tools.op_figures import largest_bar
 from tfcompare.tools.op_stats import ROLES, time_shares, with_words
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import SAMPLE_GPU_PAIR, Selection, sample_pair
@@ -27,7 +28,7 @@ from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.units import format_percent, format_value
+from tfcompare.units import format_value
 
 By = KernelGrouping | Literal["launch"]
 
@@ -40,19 +41,23 @@ QUANTITIES: dict[str, tuple[str, Quantity]] = {
 }
 MOVERS = 15
 HALF_A_LABEL = 23
-NO_OP = "(no op named)"
+NO_OP = "(no op)"
 """The op of kernels for which the profile names none."""
 
-CARDS_IN_A_ROW = 4
+TENSOR_CORES = (
+    "Use of tensor cores (AMD: matrix cores) is inferred from kernel names. Eligible are ops that multiply matrices or "
+    "convolve; in 32 bits they need TF32 or mixed precision."
+)
+
 OP_STATS_PAGE, KERNEL_STATS_PAGE = "pages/2_Op_stats.py", "pages/3_Kernel_stats.py"
 
 HOW_TO_ALLOW = """
-To record kernels, profile on a machine with a GPU whose profiler may be used:
+Profile on a machine with a GPU whose profiler may be used:
 
-- **NVIDIA:** `libcupti` has to be on the library path, and the driver has to let users profile: set the module option
+- **NVIDIA:** `libcupti` must be on the library path, and the driver must let users profile: set the module option
   `NVreg_RestrictProfilingToAdminUsers=0`, or run the container with `--cap-add=SYS_ADMIN`.
-- **AMD:** TensorFlow or JAX has to be built with ROCm's profiler, and the user has to be in the groups `render` and
-  `video`; in a container pass on `/dev/kfd` and `/dev/dri`.
+- **AMD:** TensorFlow or JAX must be built with ROCm's profiler, and the user must be in the groups `render` and
+  `video`; a container needs `/dev/kfd` and `/dev/dri`.
 """
 
 
@@ -69,40 +74,47 @@ def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun])
 
     If the sample runs were found, the two on a simulated GPU are suggested.
     """
-    without = [run for run, rows in zip(pair.runs, pair.tables("kernel_stats"), strict=True) if rows.empty]
+    shown = [run for _, run in pair.shown]
+    without = [run for run, rows in zip(shown, pair.tables("kernel_stats"), strict=False) if rows.empty]
     if not without:
         return
-    why, neither = " ".join(_why_missing(run) for run in without), len(without) == len(pair.runs)
-    st.info(f"There are no kernels to compare. {why}" if neither else f"{why} The other run stands alone here.")
+    why, none = " ".join(_why_missing(run) for run in without), len(without) == len(shown)
+    st.info(f"No kernels. {why}" if none else why)
     if any(run.info.device_type != "TPU" for run in without):
-        with st.expander("How to record kernels", icon=":material/help:", expanded=neither):
+        with st.expander("How to record kernels", icon=":material/help:"):
             st.markdown(HOW_TO_ALLOW)
-    if neither:
+    if none:
+        link(OP_STATS_PAGE, "Show the ops instead", selection, icon=":material/table_chart:")
         if samples := sample_pair(found, SAMPLE_GPU_PAIR):
             on_gpu = replace(selection, baseline=samples[0], candidates=samples[1:], host=None)
             link(KERNEL_STATS_PAGE, "Show the sample runs on a simulated GPU", on_gpu, icon=":material/memory:")
-        link(OP_STATS_PAGE, "Op stats shows what ran instead", selection, icon=":material/table_chart:")
-        link(HOME, "Choose runs that were recorded on GPUs", selection, icon=":material/home:")
+        link(HOME, "Choose other runs", selection, icon=":material/home:")
         st.stop()
 
 
 def _why_missing(run: Run) -> str:
     name, device = as_code(run.name), run.info.device_type
     if device == "TPU":
-        return f"{name} ran on TPUs, whose programs are not made of kernels; their ops are in Op stats."
+        return f"{name} ran on TPUs, whose programs have no kernels."
     if device == "GPU":
-        return f"{name} ran on GPUs, but its profile holds no kernel events: the profiler was not let record them."
-    return f"{name} holds no events of a GPU: it ran on the CPU, or the profiler was not let record the GPU."
+        return f"{name} ran on GPUs, but its profile has no kernel events: the profiler was not allowed to record them."
+    return f"{name} has no GPU events: it ran on the CPU, or the profiler was not allowed to record the GPU."
 
 
 def headline(pair: Pair) -> None:
     """The change in kernel time, as a sentence and as key figures."""
     diff = pair.diff("kernel_stats")
+    figures = kernel_figures.kernel_figures(diff, pair.diff("copies"))
+    if pair.is_single:
+        st.markdown(f"### {kernel_figures.sentence_alone(diff)}")
+        figures = [figure.alone() for figure in figures if figure.label != kernel_figures.MATCHED_TIME]
+        cards(figures, len(figures))
+        return
     if pair.baseline.content_id == pair.candidate.content_id:
-        st.markdown("### Both are the same capture, byte for byte: no kernel differs.")
+        st.markdown("### Both runs are the same capture: no kernel differs.")
     elif sentence := kernel_figures.kernel_sentence(diff):
         st.markdown(f"### {sentence}")
-    cards(kernel_figures.kernel_figures(diff, pair.diff("copies")), CARDS_IN_A_ROW)
+    cards(figures, len(figures))
 
 
 def controls(pair: Pair) -> Choice:
@@ -112,8 +124,8 @@ def controls(pair: Pair) -> Choice:
         by = st.segmented_control(
             "Group by", list(GROUPINGS), default="kernel_name", required=True, format_func=GROUPINGS.__getitem__,
             key="by", bind="query-params",
-            help="Kernels are added up over hosts, devices and what is not named. A launch is one kernel of one op "
-            "with one block, grid, number of registers and shared memory.",
+            help="Times and launches are summed over hosts and devices. A launch is one kernel of one op with one "
+            "block, grid, number of registers and size of shared memory.",
         )  # fmt: skip
         text = st.text_input(
             "Filter", key="filter", bind="query-params", placeholder="words in kernel or op", width=300,
@@ -164,7 +176,9 @@ def launches_of(pair: Pair, row: pd.Series, by: By) -> pd.DataFrame:
 
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
-    """The largest changes among the rows, in time or launches."""
+    """The largest changes among the rows, in time or launches; nothing for a run alone."""
+    if pair.is_single:
+        return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("What changed", width="content")
         of = st.segmented_control(
@@ -174,16 +188,12 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     metric, quantity = QUANTITIES[of]
     changes = cached(pair, ("movers", choice, of), lambda: largest_changes(rows, n=MOVERS, metric=metric))
     if changes.empty:
-        st.info(f"Nothing among these rows changed its {quantity.name}.")
+        st.info(f"None of these rows changed its {quantity.name}.")
         return
     other = next(name for name, _ in QUANTITIES.values() if name != metric)
     named = _named(changes, choice.by, readings_of(pair))
     named = named.assign(detail=(named["detail"] + " · " + _both_sides(changes, other)).str.removeprefix(" · "))
-    if metric == kernel_figures.TIME:
-        largest(pair, named, metric, by="name", quantity=quantity, key="movers_chart", on=choice)
-        return
-    name, per = metric_in(changes, metric), pair.comparison.per
-    draw(pair, "movers_chart", lambda: ops.movers(named, name, per=per, by="name", quantity=quantity), (of, choice))
+    largest(pair, named, metric, by="name", quantity=quantity, key="movers_chart", on=(choice, of))
 
 
 def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame:
@@ -195,8 +205,8 @@ def _named(rows: pd.DataFrame, by: By, readings: dict[str, str]) -> pd.DataFrame
     if by == "launch":
         detail = op + " · block " + rows["block_dim"] + " · grid " + rows["grid_dim"]
     if by != "kernel_name":
-        begins = label.where(label.str.len() <= HALF_A_LABEL, label.str.slice(0, HALF_A_LABEL - 1) + "…")
-        label = _numbered(begins + " · " + pd.Series(style.shorten_distinct(op.tolist(), HALF_A_LABEL), op.index))
+        halves = (style.shorten_distinct(half.tolist(), HALF_A_LABEL) for half in (label, op))
+        label = _numbered(pd.Series([f"{kernel} · {of}" for kernel, of in zip(*halves, strict=True)], op.index))
     return rows.assign(name=rows["kernel_name"], label=label, detail=detail)
 
 
@@ -215,38 +225,38 @@ def _both_sides(rows: pd.DataFrame, metric: str) -> pd.Series:
 
 
 def distributions(pair: Pair) -> None:
-    """How the kernel time of both sides is distributed: by kernel, by op, and by use of tensor cores."""
-    st.subheader("Where the time goes")
+    """How the kernel time is distributed: by kernel, by op, and by use of tensor cores."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Where the time goes", width="content")
+        as_shares = st.toggle(
+            "Shares", key="shares", bind="query-params", help="Shares of each run's kernel time, which add up to 100 %"
+        )
     groupings: tuple[KernelGrouping, ...] = ("kernel_name", "op_name")
-    for place, key in zip(side_by_side(len(groupings)), groupings, strict=True):
+    times = [cached(pair, ("times", key), partial(_times, pair, key)) for key in groupings]
+    reach = largest_bar(times, kernel_figures.TIME, len(pair.shown), as_shares=as_shares)
+    for place, key, rows in zip(side_by_side(len(groupings)), groupings, times, strict=True):
         with place:
-            draw(pair, f"shares_{key}", partial(_shares, pair, key))
-    st.subheader("Tensor cores")
+            title = f"Kernel time by {GROUPINGS[key]}"
+            draw(pair, f"shares_{key}", partial(_bars, pair, rows, title, reach, as_shares), as_shares)
     use = kernel_figures.tensor_core_use(pair.diff("kernel_stats"))
-    if not use[["share_baseline", "share_candidate"]].iloc[:2].to_numpy().any():
-        st.info("No kernel of either run uses tensor cores, and no op that launched one could make use of them.")
-        return
-    draw(pair, "tensor_cores", lambda: kernels.tensor_core_use(use, pair.sides))
-    st.caption(
-        "Whether a kernel uses tensor cores (AMD: matrix cores) is judged by its name, since no profile tells it. "
-        "Eligible are ops that multiply matrices or convolve: in 32 bits they need TF32 or mixed precision for it."
-    )
+    roles = ROLES[: len(pair.shown)]
+    if use[[f"share_{role}" for role in roles]].iloc[:2].to_numpy().any():
+        st.subheader("Tensor cores", help=TENSOR_CORES)
+        title = "Kernel time by use of tensor cores"
+        draw(pair, "tensor_cores", lambda: _bars(pair, use, title, 0.0, as_shares), as_shares)
 
 
-def _shares(pair: Pair, key: KernelGrouping) -> Any:
+def _times(pair: Pair, key: KernelGrouping) -> pd.DataFrame:
     readings = readings_of(pair)
     groups = every_row(pair, key).replace({key: {"": NO_OP}})
-    shares = time_shares(groups, key, metric=kernel_figures.TIME)
-    shares["label"] = [readings.get(name, name) for name in shares["group"]]
-    return kernels.kernel_time_shares(shares, pair.sides, by=GROUPINGS[key])
+    times = time_shares(groups, key, metric=kernel_figures.TIME)
+    return times.assign(label=[readings.get(name, name) for name in times["group"]])
 
 
-def coverage(pair: Pair) -> None:
-    """Show the share of the time that is matched, launch by launch."""
-    shares = pair.comparison.coverage("kernel_stats")
-    row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
-    if row["matched_share"] == row["matched_share"]:
-        st.caption(
-            f"{format_percent(row['matched_share'])} of both runs' kernel time is in launches that have a counterpart, "
-            f"{format_percent(row['exact_share'])} with the same kernel, op, block and grid."
-        )
+def _bars(pair: Pair, times: pd.DataFrame, title: str, reach: float, as_shares: bool) -> Any:
+    sides = [side for side, _ in pair.shown]
+    if as_shares:
+        axis = "Share of kernel time"
+        return shares.share_bars(times, sides, kernel_figures.TIME, title=title, axis=axis, reach=reach)
+    axis = f"Kernel time per {pair.comparison.per}"
+    return shares.time_bars(times, sides, kernel_figures.TIME, title=title, axis=axis, reach=reach)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import blake2b
 
 import pandas as pd
@@ -13,8 +14,10 @@ from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.matching.manual import Name, names_of_rows
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.pages.kernel_stats import GROUPINGS, By, Choice, controls, launches_of, movers, readings_of, rows_of
-from tfcompare.ui.widgets import manual, tables
+from tfcompare.ui.pages.kernel_stats import GROUPINGS, NO_OP, By, Choice, controls, launches_of, readings_of, rows_of
+from tfcompare.ui.widgets import manual, op_view, tables
+from tfcompare.ui.widgets.columns import of_one_run, shown_alone
+from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 
@@ -71,36 +74,65 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(digests, rows.index, dtype="str")
 
 
-def chosen_kernel(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The full names in the selected row, and the launches that it aggregates."""
-    picked = rows[row_key(rows) == chosen] if chosen else rows.iloc[:0]
+def open_row(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str) -> None:
+    """Open the selected op, or the selected kernel with its launches and its op if it has only one."""
+    picked = rows[row_key(rows) == chosen]
     if picked.empty:
-        if not rows.empty:
-            st.caption(
-                "Choose a row, at its left end, to see every launch in it, and to pair or part it by hand; a double "
-                "click on a name shows it whole."
-            )
         return
     row = picked.iloc[0]
     readings = readings_of(pair)
-    kernel, op = row.get("kernel_name"), row.get("op_name")
-    name = str(op if kernel is None else kernel)
-    st.markdown(f"#### {as_code(readings.get(name, name))}")
     launches = launches_of(pair, row, choice.by)
-    if kernel is not None:
-        st.code(kernel, language=None, wrap_lines=True)
-        for other in launches["kernel_name_candidate"].dropna().unique():
-            if other != kernel:
-                st.caption("The candidate has it as")
-                st.code(other, language=None, wrap_lines=True)
-    _pair_manually(pair, launches, str(row["match"]), choice.by)
-    tables.sortable(launches, _launch_columns(launches), key="launches", address="launches_", readings=readings)
+    if choice.by == "op_name":
+        open_details(
+            str(row["op_name"]) or NO_OP,
+            partial(_op_details, pair, launches, str(row["match"])),
+        )
+        return
+    kernel = str(row["kernel_name"])
+    open_details(
+        readings.get(kernel, kernel), partial(_kernel_details, pair, launches, kernel, str(row["match"]), choice.by)
+    )
+
+
+def _op_details(pair: Pair, launches: pd.DataFrame, match: str) -> None:
+    _show_launches(pair, launches)
+    for op in _ops_of(launches):
+        op_view.show_times(pair, op)
+        op_view.show_memory(pair, op)
+    _pair_manually(pair, launches, match, "op_name")
+
+
+def _kernel_details(pair: Pair, launches: pd.DataFrame, kernel: str, match: str, by: By) -> None:
+    st.code(kernel, language=None, wrap_lines=True)
+    for other in [] if pair.is_single else launches["kernel_name_candidate"].dropna().unique():
+        if other != kernel:
+            st.caption("In the candidate:")
+            st.code(other, language=None, wrap_lines=True)
+    _show_launches(pair, launches)
+    if len(ops := _ops_of(launches)) == 1:
+        st.markdown(f"**Op** {as_code(ops[0])}")
+        op_view.show_times(pair, ops[0])
+        op_view.show_memory(pair, ops[0])
+    _pair_manually(pair, launches, match, by)
+
+
+def _ops_of(launches: pd.DataFrame) -> list[str]:
+    """The names of the ops of the launches: the baseline's, if it has the row."""
+    return [name for name in launches["op_name"].unique() if name]
+
+
+def _show_launches(pair: Pair, launches: pd.DataFrame) -> None:
+    readings = readings_of(pair)
+    shown = _launch_columns(pair, launches)
+    tables.sortable(launches, shown, key="launches", address="launches_", readings=readings)
 
 
 def _pair_manually(pair: Pair, launches: pd.DataFrame, match: str, by: By) -> None:
     """Match or separate the selected op, or the selected kernel of an op; not a kernel of many ops."""
+    if pair.is_single:
+        return
     if by == "kernel_name":
-        st.caption("Group by op, or by kernel and op, to say what is to be paired.")
+        st.caption("Group by op, or by kernel and op, to pair rows manually.")
         return
     columns = ("op_name",) if by == "op_name" else ("op_name", "kernel_name")
     found = [_names(launches, side, columns) for side in BOTH]
@@ -129,7 +161,7 @@ def _names(launches: pd.DataFrame, side: str, columns: tuple[str, ...]) -> list[
     return list(dict.fromkeys(names_of_rows(of_side(launches, side), [f"{column}{own}" for column in columns])))
 
 
-def _launch_columns(launches: pd.DataFrame) -> list[tables.Shown]:
+def _launch_columns(pair: Pair, launches: pd.DataFrame) -> list[tables.Shown]:
     """The columns of the launches: first those that differ between them, then their figures."""
     time, count = (metric_in(launches, name) for name in (kernel_figures.TIME, kernel_figures.COUNT))
     keys = [name for name in ("op_name", "kernel_name", "host") if launches[name].nunique() > 1] or ["op_name"]
@@ -139,6 +171,8 @@ def _launch_columns(launches: pd.DataFrame) -> list[tables.Shown]:
     names += [*launch["registers_per_thread"], *launch["shared_memory_bytes"]]
     names += [name for time in TIMES for name in _sides(time, BOTH)]
     names += [*(name for flag in FLAGS for name in _sides(flag, BOTH)), "status"]
+    if pair.is_single:
+        return [shown_alone(name, schema.KERNEL_STATS) for name in of_one_run(names)]
     return [tables.shown(name, schema.KERNEL_STATS) for name in names]
 
 
@@ -154,8 +188,7 @@ TABLE = TablePage(
     controls=controls,
     rows=rows_of,
     columns=columns,
-    changes=movers,
-    details=chosen_kernel,
+    details=open_row,
     row_key=row_key,
     everything=everything,
     readings=readings_of,

@@ -1,4 +1,4 @@
-"""The parts of the op stats page: TensorBoard's TensorFlow Stats for both sides, and the changes."""
+"""The parts of the op stats page: TensorBoard's TensorFlow Stats of the runs shown, and what changed between them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
-from tfcompare.charts import ops, scopes
+from tfcompare.charts import scopes, shares
 from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.compare.diff import INTERVAL
 from tfcompare.schema import DEVICE, HOST
+from tfcompare.tools import op_figures
 from tfcompare.tools import op_stats as tf_stats
-from tfcompare.tools import step_series
-from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
-from tfcompare.ui.widgets import manual
+from tfcompare.ui.frame.pair import Pair, has_steps
+from tfcompare.ui.widgets import op_view
+from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
-from tfcompare.ui.widgets.figures import cached, draw, draw_op_in_steps
+from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
-from tfcompare.units import format_percent
 
 Where = Literal["Device", "Host", "both"]
 
@@ -69,20 +69,28 @@ def controls(pair: Pair) -> Choice:
         )  # fmt: skip
         idle = st.toggle(
             "IDLE", key="idle", bind="query-params",
-            help="Count the time in which no op ran as an op, as TensorBoard does unless told not to",
+            help="Show the time in which no op ran as an op, as TensorBoard does by default",
         )  # fmt: skip
     return Choice(cast(Where, where), idle, by, text or "")
 
 
-def coverage(pair: Pair) -> None:
-    """Show the share of the time that is matched."""
-    shares = pair.comparison.coverage()
-    row = shares[shares["candidate"] == pair.candidate.id].iloc[0]
-    if row["matched_share"] == row["matched_share"]:
-        st.caption(
-            f"{format_percent(row['matched_share'])} of both runs' self time is in ops that have a counterpart, "
-            f"{format_percent(row['exact_share'])} under the same name. IDLE counts in neither."
-        )
+def headline(pair: Pair) -> None:
+    """The change of the self time in a sentence, and as key figures."""
+    rows, per = pair.ops(idle=False), pair.comparison.per
+    if pair.is_single:
+        st.markdown(f"### {op_figures.sentence_alone(rows, per)}")
+        figures = [figure.alone() for figure in op_figures.figures(rows, per)]
+        cards(figures, len(figures))
+        return
+    if pair.baseline.content_id == pair.candidate.content_id:
+        st.markdown("### Both runs are the same capture: no op differs.")
+    else:
+        st.markdown(f"### {op_figures.sentence(rows, per)}")
+    shares_matched = pair.comparison.coverage()
+    row = shares_matched[shares_matched["candidate"] == pair.candidate.id].iloc[0]
+    matched = op_figures.matched_time(row["matched_share"], row["exact_share"])
+    figures = [*op_figures.figures(rows, per), matched]
+    cards(figures, len(figures))
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
@@ -95,30 +103,33 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
 
 
 def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
-    """The largest changes among the rows."""
+    """The largest changes among the rows; nothing for a run alone."""
+    if pair.is_single:
+        return
     st.subheader("What changed")
     changes = cached(pair, ("movers", choice), lambda: largest_changes(rows, n=MOVERS))
     if changes.empty:
-        st.info("Nothing among these rows changed its self time.")
+        st.info("None of these rows changed its self time.")
         return
     largest(pair, changes, "self_time_us", by=choice.by, on=choice)
 
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
     """The table's columns, most important first."""
-    del rows
     per = "_per_step" if pair.comparison.per == "step" else ""
-    side = ["host_or_device"] if choice.where == "both" or every else []
+    side = ["host_or_device"] if rows["host_or_device"].nunique() > 1 or every else []
     self_time = [f"self_time_us{per}_{role}" for role in SELF_TIME]
     shares = [f"self_share_{role}" for role in BOTH]
     occurrences = [f"occurrences{per}_{role}" for role in BOTH]
     if choice.by != "op_name":
-        names = [choice.by, *side, *self_time, "status", "verdict"]
-        return names + (["evidence", *INTERVAL, *shares, *occurrences, "match"] if every else [])
+        names = [choice.by, *side, *self_time, "verdict"]
+        return names + (["status", "evidence", *INTERVAL, *shares, *occurrences, "match"] if every else [])
     wall_time = [f"wall_time_us{per}_{role}" for role in BOTH] if every and any(map(has_steps, pair.runs)) else []
-    names = ["op_name", "op_type", *side, *self_time, *wall_time, "status", "verdict"]
+    names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
+    if pair.is_single and not every:
+        names += [*shares[:1], *occurrences[:1]]
     if every:
-        names += ["evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
+        names += ["status", "evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
         names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
         names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     return names
@@ -140,56 +151,18 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
     return names.mask(rows["status"] == "added", "+" + names)
 
 
-def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The selected op in every step of both runs."""
+def open_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str) -> None:
+    """Open the view of the selected op, even if the filter hides it."""
     del rows
-    every = pair.ops(idle=True)
+    every = pair.ops(idle=choice.idle)
     found = every[row_key(every) == chosen]
-    if found.empty and choice.by == "op_name":
-        st.caption(
-            "Choose a row, at its left end, to see that op in every step of both runs, and to pair or part it by hand."
-        )
-    if found.empty:
-        return
-    row = found.iloc[0]
-    st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
-    _pair_manually(pair, every, row)
-    frames = [_in_steps(pair, row, role) for role in BOTH]
-    draw_op_in_steps(pair, str(row["op_name"]), frames, chosen)
-
-
-def _pair_manually(pair: Pair, every: pd.DataFrame, row: pd.Series) -> None:
-    """Match the selected op manually, or separate it from its match."""
-    here = every[every["host_or_device"] == row["host_or_device"]]
-    side = "candidate" if row["status"] == "added" else "baseline"
-    subject = manual.Subject(
-        None if row["status"] == "added" else (str(row["op_name"]),),
-        None if row["status"] == "removed" else (str(row["op_name_candidate"]),),
-        kind=str(row["op_type"]),
-        time_us=float(row[f"{metric_in(every, 'self_time_us')}_{side}"]),
-        match=str(row["match"]),
-    )
-    if row["op_type"] != schema.IDLE:
-        rows = manual.Rows(
-            here, ("op_name",), "self_time_us", lambda name, kind, _: f"{row['host_or_device']}:{kind}:{name[0]}"
-        )
-        manual.of_row(pair, subject, rows)
-
-
-def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
-    """The row's op in each step of one side; no steps if that side does not have the op."""
-    run = pair.runs[BOTH.index(role)]
-    steps_of_run = steps_of(pair.comparison, run)
-    if row["status"] == {"baseline": "added", "candidate": "removed"}[role] or not has_steps(run):
-        return steps_of_run.iloc[:0].assign(self_time_us=0.0)
-    suffix = "_candidate" if role == "candidate" else ""
-    op = {"host_or_device": row["host_or_device"], **{k: row[f"{k}{suffix}"] for k in ("op_type", "op_name")}}
-    return step_series.op_by_step(run.step_cells("op_stats", host=pair.host_of(run)), steps_of_run, op)
+    if not found.empty:
+        op_view.open_op_row(pair, found.iloc[0], lambda place, kind, name: f"{place}:{kind}:{name}")
 
 
 def _nothing(choice: Choice) -> str:
     if not choice.text:
-        return "The profiles hold no ops here."
+        return "No ops were recorded here."
     return f"No row has all words of {as_code(choice.text)}. Clear the filter to see all."
 
 
@@ -199,8 +172,7 @@ TABLE = TablePage(
     controls=controls,
     rows=rows_of,
     columns=columns,
-    changes=movers,
-    details=chosen_op,
+    details=open_op,
     row_key=row_key,
     has_row_key=lambda choice: choice.by == "op_name",
     everything=everything,
@@ -209,22 +181,34 @@ TABLE = TablePage(
 
 
 def distributions(pair: Pair, choice: Choice) -> None:
-    """Where the self time goes, by op and by op type, for both sides."""
-    st.subheader("Where the time goes")
+    """Where the self time goes, by op and by op type."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Where the time goes", width="content")
+        as_shares = st.toggle(
+            "Shares", key="shares", bind="query-params", help="Shares of each run's self time, which add up to 100 %"
+        )
     groupings: tuple[Grouping, ...] = ("op_name", "op_type")
     for place in choice.places:
         groups = {by: _with_time(pair.groups(by, idle=choice.idle), place) for by in groupings}
         if groups["op_type"].empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
-        for column, (by, rows) in zip(side_by_side(len(groups)), groups.items(), strict=True):
+        times = {by: tf_stats.time_shares(rows, by) for by, rows in groups.items()}
+        reach = op_figures.largest_bar(list(times.values()), "self_time_us", len(pair.shown), as_shares=as_shares)
+        for column, (by, rows) in zip(side_by_side(len(groups)), times.items(), strict=True):
             with column:
-                draw(pair, f"shares_{place}_{by}", partial(_shares, pair, rows, by, place), choice.idle)
+                make = partial(_bars, pair, rows, by, place, reach, as_shares)
+                draw(pair, f"shares_{place}_{by}", make, (choice.idle, as_shares))
 
 
-def _shares(pair: Pair, rows: pd.DataFrame, by: Grouping, place: str) -> Any:
-    shares = tf_stats.time_shares(rows, by)
-    return ops.self_time_shares(shares, pair.sides, by=GROUPINGS[by], place=place.lower())
+def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: float, as_shares: bool) -> Any:
+    sides = [side for side, _ in pair.shown]
+    title = f"Self time on {place.lower()} by {GROUPINGS[by]}"
+    if as_shares:
+        axis = "Share of self time"
+        return shares.share_bars(times, sides, "self_time_us", title=title, axis=axis, reach=reach)
+    axis = f"Self time per {pair.comparison.per}"
+    return shares.time_bars(times, sides, "self_time_us", title=title, axis=axis, reach=reach)
 
 
 def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
@@ -234,7 +218,7 @@ def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
 
 
 def by_scope(pair: Pair, choice: Choice) -> None:
-    """The self time of both runs by name scope."""
+    """The self time by name scope."""
     st.subheader("Name scopes")
     tree = pair.scopes()
     roots = tree["node"].str.split("/", n=1).str[0]
@@ -245,5 +229,6 @@ def by_scope(pair: Pair, choice: Choice) -> None:
         if here.empty:
             st.info(f"No op took any time on {place.lower()}.")
             continue
-        icicle = partial(scopes.scope_icicle, here, metric, per=pair.comparison.per, place=place.lower())
+        make = scopes.scope_icicle_alone if pair.is_single else scopes.scope_icicle
+        icicle = partial(make, here, metric, per=pair.comparison.per, place=place.lower())
         draw(pair, f"scopes_{place}", icicle)

@@ -40,16 +40,14 @@ _EDITOR = "tfcompare.query.editor"
 _READY = "tfcompare.query.ready"
 _ASKED = "tfcompare.query.asked"
 _OUTCOME = "tfcompare.query.outcome"
-_MONOSPACE = "<style>.st-key-tfcompare-query-editor textarea {font-family: monospace; font-size: 0.875rem}</style>"
 
 
 def show(view: View) -> None:
     """Show the page below its title."""
     tables = _tables(view)
-    st.html(_MONOSPACE)
     st.selectbox(
-        "Ready queries", range(len(READY)), index=None, key=_READY, format_func=lambda i: READY[i].title,
-        placeholder="Choose one to run it, and to change it below", on_change=_take_ready,
+        "Example queries", range(len(READY)), index=None, key=_READY, format_func=lambda i: READY[i].title,
+        placeholder="Choose one to run it; you can then edit it", on_change=_take_ready,
     )  # fmt: skip
     _follow_address(tables)
     _editor()
@@ -60,10 +58,10 @@ def show(view: View) -> None:
     if stored is None or stored[0] != identity:
         stored = st.session_state[_OUTCOME] = (identity, _outcome(sql, tables))
     if isinstance(stored[1], str):
-        st.error("The query was not answered:")
+        st.error("The query failed:")
         st.code(stored[1], language=None, wrap_lines=True)
         return
-    nothing = next((ready.nothing for ready in READY if ready.sql == sql), "The query gives no rows.")
+    nothing = next((ready.nothing for ready in READY if ready.sql == sql), "The query returned no rows.")
     query_tables.show(stored[1], tables, nothing=nothing, limits=_limits())
 
 
@@ -77,7 +75,11 @@ def _tables(view: View) -> RunTables:
     selection, readable = view.selection, [run for run in view.found if run.is_readable]
     if not readable:
         why = "; ".join(view.search.problems) or "none of the runs that were found can be read"
-        stop(f"There is no run to ask: {as_markdown(why)}", "Name a place with runs on the home page.", selection)
+        stop(
+            f"There is no run to query: {as_markdown(why).removesuffix('.')}.",
+            "Add a folder with runs on the home page.",
+            selection,
+        )
     repeats = [repeat for _, repeat in selection.repeats]
     ids = list(selection.recordings) or ([readable[0].id] if len(readable) == 1 else [])
     if not ids:
@@ -94,7 +96,7 @@ def _tables(view: View) -> RunTables:
         stop("None of the chosen runs can be read.", "Choose others in the sidebar.", selection)
     choose_steps(view, runs)
     names = ", ".join(as_code(run.name) for run in runs)
-    st.caption(f"The tables of {names}: sums are over the whole profile{chosen_steps(runs)}.")
+    st.caption(f"Tables of {names}. Sums are over the whole profile, not per step{chosen_steps(runs)}.")
     return RunTables(tuple(runs), tuple(_role(run.id, ids[0], repeats, selection) for run in runs))
 
 
@@ -122,7 +124,7 @@ def _editor() -> None:
     with st.form("tfcompare-query", border=False):
         st.text_area(
             "SQL", key=_EDITOR, height=220,
-            help="One SELECT in DuckDB's dialect; Ctrl+Enter runs it. Besides the tables below nothing can be read.",
+            help="One SELECT statement in DuckDB's dialect. Ctrl+Enter runs it. It can read only the tables below.",
         )  # fmt: skip
         st.form_submit_button("Run", icon=":material/play_arrow:", type="primary", on_click=_take_editor)
 
@@ -176,7 +178,7 @@ def _follow(asked: Asked, future: Future[Answer]) -> None:
     wait([future], timeout=QUIET_S)
     while not future.done():
         if asked.is_waiting:
-            slot.caption(f"{AT_ONCE} other queries are running; yours starts when one of them ends.")
+            slot.caption(f"Waiting: {AT_ONCE} other queries are running.")
             since = monotonic()
         else:
             slot.caption(f"Running for {monotonic() - since:.0f} s …")

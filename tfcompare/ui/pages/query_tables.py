@@ -40,7 +40,7 @@ def show(answer: Answer, runs: RunTables, *, nothing: str, limits: Limits) -> No
     readings = {run.id: run.name for run in runs.runs}
     shown = [_shown(str(name), str(label), cells[name]) for name, label in zip(cells, frame, strict=False)]
     if frame.shape[1] > MOST_COLUMNS:
-        st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns are shown; the CSV has all.")
+        st.caption(f"The first {MOST_COLUMNS} of {frame.shape[1]:,} columns; the CSV has all.")
     ordered, _ = tables.sortable(
         cells.assign(**{_ROW: range(len(cells))}), shown, key=f"query {answer.names}", readings=readings
     )
@@ -57,10 +57,10 @@ def size_of(answer: Answer, limits: Limits) -> str:
     count = len(answer.frame)
     took = f"in {format_time_us(answer.seconds * 1e6)}"
     if answer.cut == "rows":
-        return f"The first {count:,} rows, the most that are shown here, {took}. `tfcompare query` gives all."
+        return f"The first {count:,} rows {took}. `tfcompare query` returns all rows."
     if answer.cut:
         most = format_bytes(limits.result_bytes)
-        return f"The first {count:,} rows, {took}: more than {most} are not shown here. `tfcompare query` gives all."
+        return f"The first {count:,} rows {took}, up to {most}. `tfcompare query` returns all rows."
     return f"{count:,} row{'' if count == 1 else 's'} {took}"
 
 
@@ -113,7 +113,7 @@ def catalogue() -> None:
         known = every_table()
         name = st.selectbox(
             "Table", list(known), key=_TABLE, width=420,
-            help="Each has the rows of all chosen runs, one after the other; `run` tells whose a row is.",
+            help="Each table has the rows of all chosen runs; the column `run` identifies the run.",
         )  # fmt: skip
         st.caption(known[name].meaning)
         st.dataframe(

@@ -8,19 +8,19 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import ops
-from tfcompare.charts.change_intervals import change_intervals
 from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_of
 from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.diff import INTERVAL, MATCHED
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_markdown
 
-NOTHING_TESTED = (
-    "None of these changes could be tested, so whether they are more than chance is not known: it takes steps that are "
-    "marked, nine or more on each side, and rows that take 0.5 % of the time."
-)
+NARROW_LETTERS = 22
+"""The length of names next to bars on a narrow page."""
+
+NOTHING_TESTED = "No change was tested: a test needs nine or more marked steps in each run."
 
 
 def largest(
@@ -33,27 +33,31 @@ def largest(
     key: str = "movers",
     on: Hashable = None,
 ) -> None:
-    """The rows of `largest_changes` as bars, next to their ratios with confidence intervals if any row was tested.
+    """The rows of `largest_changes` as bars with confidence intervals; says so if no change of time was tested.
 
-    `on` is what these rows depend on, apart from the pair.
+    `metric` may be a sum, as in the schema, or any other metric of the diff. `on` is what these rows depend on, apart
+    from the pair.
     """
     name = metric_in(changes, metric)
-    per = pair.comparison.per
+    per = pair.comparison.per if name != metric or quantity.unit != "bytes" else ""
+    letters = NARROW_LETTERS if is_narrow() else ops.MOVER_LENGTH
+    if quantity.unit == "µs":
+        if "interval_low" in changes and changes["interval_low"].notna().any():
+            changes = _with_shown_intervals(pair, changes)
+        elif (changes["status"] == MATCHED).any():
+            st.caption(NOTHING_TESTED)
+    draw(
+        pair,
+        key,
+        lambda: ops.movers(changes, name, per=per, by=by, quantity=quantity, letters=letters),
+        (by, quantity, letters, on),
+    )
 
-    def bars() -> None:
-        draw(pair, key, lambda: ops.movers(changes, name, per=per, by=by, quantity=quantity), (by, quantity, on))
 
-    if changes["interval_low"].isna().all():
-        bars()
-        st.caption(NOTHING_TESTED)
-        return
-    ratios = pair.comparison.per_step(changes[f"{name}_ratio"], pair.candidate)
-    left, right = side_by_side(2)
-    with left:
-        bars()
-    with right:
-        intervals = f"{key}_intervals"
-        draw(pair, intervals, lambda: change_intervals(changes, ratios, by=by, quantity=quantity), (by, quantity, on))
+def _with_shown_intervals(pair: Pair, changes: pd.DataFrame) -> pd.DataFrame:
+    """The rows with intervals of the ratio of the sums shown; tests are about the time per step."""
+    per_step = float(pair.comparison.per_step(pd.Series([1.0]), pair.candidate).iloc[0])
+    return changes.assign(**{end: changes[end] / per_step for end in INTERVAL})
 
 
 def verdicts(pair: Pair, rows: Sequence[Judged], title: str, axis: str, *, key: str) -> None:

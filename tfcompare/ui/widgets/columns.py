@@ -33,8 +33,8 @@ OF_A_DIFF = {
             "text",
             "",
             "Match",
-            "How the row was paired: by hand, by the same name, renamed (numbered anew, or spelled in another way), by "
-            "the same place in the program, or by a guess.",
+            "How the row was paired: manually, by the same name, renamed (another number or spelling), by the same "
+            "place in the program, or by a guess.",
         ),
         Column(
             "interval_low",
@@ -52,7 +52,14 @@ OF_A_DIFF = {
             "Interval to",
             "Upper end of the 95 % confidence interval of the ratio; empty where it was not tested.",
         ),
-        Column("verdict", "str", "text", "", "Verdict", "Whether the difference is significant."),
+        Column(
+            "verdict",
+            "str",
+            "text",
+            "",
+            "Verdict",
+            "Whether the change is significant; `added` and `removed`: only one run has the row.",
+        ),
         Column(
             "evidence",
             "str",
@@ -100,7 +107,8 @@ OF_A_DIFF = {
 
 TEXT_LETTERS = 20
 NAME_LETTERS = 28
-NAMES = ("op_name", "kernel_name")
+NAMES = ("op_name", "kernel_name", "scope")
+SCOPE_MARK = " ‹ "
 
 Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 
@@ -109,7 +117,9 @@ Format = Literal["text", "flag", "number", "change", "ratio", "share"]
 class Shown:
     """How a column is shown: `heading` is above adjacent columns that share it, `label` above the column itself.
 
-    `is_judged`: the row's verdict is about the column's metric; `letters`: how many letters of a text are shown.
+    `is_judged`: the row's verdict is about the column's metric; `is_figure`: its numbers are those of a
+    side, or compare both; `is_name`: its texts are names with scopes; `letters`: how many letters of a text its column
+    has room for, unless it is the first.
     """
 
     name: str
@@ -119,6 +129,8 @@ class Shown:
     format: Format
     unit: str = ""
     is_judged: bool = False
+    is_figure: bool = False
+    is_name: bool = False
     letters: int = TEXT_LETTERS
 
     @property
@@ -145,12 +157,26 @@ def shown(name: str, table: schema.Table) -> Shown:
             label = f"{label}, {role}"
         if column.dtype != "str":
             return Shown(name, "", f"{label} ({unit})" if unit else label, column.meaning, "number", column.unit)
-        letters = NAME_LETTERS if base in NAMES else TEXT_LETTERS
-        return Shown(name, "", label, column.meaning, "text", letters=letters)
+        if base in NAMES:
+            meaning = f"{column.meaning} {INNERMOST_FIRST}"
+            return Shown(name, "", label, meaning, "text", is_name=True, letters=NAME_LETTERS)
+        return Shown(name, "", label, column.meaning, "text")
     if not role:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline
-    return Shown(name, name_and_unit, ROLES[role], column.meaning, _format(column, role), column.unit, is_judged)
+    format_ = _format(column, role)
+    return Shown(name, name_and_unit, ROLES[role], column.meaning, format_, column.unit, is_judged, is_figure=True)
+
+
+INNERMOST_FIRST = "Names begin with their last part; a double click on a cell shows the name as it is in the profile."
+
+
+def innermost_first(name: str) -> str:
+    """`MatMul ‹ dense ‹ model` for `model/dense/MatMul`, so that a cell of any width shows what is most specific."""
+    separator = "::" if name.startswith("Iterator::") else "/"
+    if separator not in name or " " in name:
+        return name
+    return SCOPE_MARK.join(reversed(name.split(separator)))
 
 
 def shown_alone(name: str, table: schema.Table) -> Shown:
@@ -190,7 +216,7 @@ def _format(column: Column, role: str) -> Format:
 
 
 MATCH_WORDS = {
-    "by hand": "by hand",
+    "by hand": "manual",
     "exact": "same name",
     "canonical": "renamed",
     "structural": "same place",
@@ -200,19 +226,16 @@ MATCH_WORDS = {
 """The text for how a row was matched."""
 
 MATCH_MEANINGS = {
-    "by hand": "you said so",
-    "exact": "both runs call it the same",
-    "canonical": "the same but for what a framework adds to a name, such as a number",
+    "by hand": "paired by you",
+    "exact": "the same name in both runs",
+    "canonical": "the same name except for what a framework adds, such as a number",
     "structural": "another name, but the same contents at the same place in the program",
-    "probable": "the likeliest partner by name, type and time, and no more than that",
-    "position": "by its place in the order",
+    "probable": "the most likely counterpart by name, type and time",
+    "position": "by its position in the order",
 }
 
 MATCH_MARKS = {"probable": "≈", "by hand": "✎"}
 """The mark before the name of a row that was matched this way."""
-
-MARK_LETTERS = 3
-"""The width of a mark, in letters."""
 
 
 def marked_rows(page: pd.DataFrame) -> dict[str, pd.Index]:
@@ -234,7 +257,7 @@ def explain_marks(page: pd.DataFrame) -> None:
     """A caption that explains the marks of a table."""
     lines = [f"**{MATCH_MARKS[match]}** {MATCH_WORDS[match]}: {MATCH_MEANINGS[match]}" for match in marked_rows(page)]
     if lines:
-        st.caption(f"Before a name: {'; '.join(lines)}.")
+        st.caption(f"{'; '.join(lines)}.")
 
 
 def _with_mark(mark: str, texts: Mapping[str, str], text: str) -> str:

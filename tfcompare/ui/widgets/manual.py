@@ -86,16 +86,17 @@ def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, row
         other = "" if ours == theirs else f" with {as_code(_label(theirs, rows.readable))}"
         how = f": **{MATCH_WORDS[match]}**, {MATCH_MEANINGS[match]}" if match in MATCH_WORDS else ""
         st.caption(f"Paired{other}{how}.", width="content")
-        st.button(
-            "Part these two", icon=":material/link_off:", key="by_hand_part",
-            help="They then stand as removed and added, on every page. A list below the table undoes it.",
+        if st.button(
+            "Separate", icon=":material/link_off:", key="by_hand_part",
+            help="Show them as removed and added, on every page. “Manual pairs” below the table undoes it.",
             on_click=partial(_apply, pair, Choice(False, ours, theirs), rows.address(ours, kind, "removed")),
-        )  # fmt: skip
+        ):  # fmt: skip
+            st.rerun()
 
 
 def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
     name = subject.baseline or subject.candidate or ()
-    per = "a step" if pair.comparison.per == "step" else "in all"
+    per = "per step" if pair.comparison.per == "step" else "in total"
     shown = alike.head(MOST_OFFERED)
     labels = {
         other: " · ".join(
@@ -103,21 +104,23 @@ def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame
         )
         for other, kind, time_us in zip(shown["name"], shown["kind"], shown["time_us"], strict=True)
     }
-    left_out = f" The {len(shown)} most alike of {len(alike):,}." if len(alike) > len(shown) else ""
+    left_out = f" Shown: the {len(shown)} most similar of {len(alike):,}." if len(alike) > len(shown) else ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         other = st.selectbox(
-            f"Pair with … of the {side}", list(labels), format_func=lambda o: labels.get(o, ""), width=640,
+            f"Pair with an unmatched row of the {side}", list(labels), width=640,
+            format_func=lambda o: labels.get(o, ""),
             key=f"by_hand_with {side} {name}",
-            help=f"What has no partner in the other run, the most alike first.{left_out}",
+            help=f"Rows without a counterpart, the most similar first.{left_out}",
         )  # fmt: skip
         if other is not None:
             ours, theirs = (name, other) if side == "candidate" else (other, name)
             kind = subject.kind if side == "candidate" else dict(zip(shown["name"], shown["kind"], strict=True))[other]
-            st.button(
+            if st.button(
                 "Pair", icon=":material/link:", key="by_hand_pair",
-                help="They then stand beside each other on every page. A list below the table undoes it.",
+                help="Compare these two on every page. “Manual pairs” below the table undoes it.",
                 on_click=partial(_apply, pair, Choice(True, ours, theirs), rows.address(ours, kind, "matched")),
-            )  # fmt: skip
+            ):  # fmt: skip
+                st.rerun()
 
 
 def _label(name: Name, readable: Readable) -> str:
@@ -126,46 +129,53 @@ def _label(name: Name, readable: Readable) -> str:
 
 
 def choices(pair: Pair, readable: Readable = str) -> None:
-    """The list of manual choices, each with an undo, and the buttons that save or load them as a file."""
+    """The list of manual choices, each with an undo, and the buttons that save or load them as a file.
+
+    Shows nothing for a run alone.
+    """
+    if pair.is_single:
+        return
     selection = state.chosen()
     if selection.are_manual_pairs_lost:
         st.warning(
-            "The link names pairs made by hand that it does not hold, so names are paired as they are found. Ask for "
-            "the file of pairs and load it here.",
+            "The link refers to manual pairs that it does not contain, so rows are paired automatically. Ask "
+            "its sender for the file of manual pairs, and load it here.",
             icon=":material/link_off:",
         )
     choices = of_runs(selection.manual_pairs, pair.baseline.id, pair.candidate.id)
     if not choices:
-        with st.popover("Load pairs", icon=":material/upload_file:", key="by_hand_file", help=_LOAD_HELP):
-            _upload(pair)
+        _load_button(pair)
         return
-    count = "1 choice" if len(choices) == 1 else f"{len(choices)} choices"
-    with st.expander(f"{count} of yours on what is paired", icon=":material/edit:", expanded=len(choices) < 6):
+    with st.expander(f"Manual pairs ({len(choices)})", icon=":material/edit:", expanded=len(choices) < 6):
         for number, choice in enumerate(choices):
             _line(pair, number, choice, choices, readable)
         if not fits_an_address(selection.manual_pairs):
             st.warning(
-                f"These are more than a link can hold ({MOST_CHOICES} choices, or fewer with long names): they last "
-                "until you close the page. Save them as a file.",
+                f"Too many for the link, which holds {MOST_CHOICES}, or fewer with long names: these are lost when you "
+                "close the page. Save them as a file.",
                 icon=":material/link_off:",
             )
         with st.container(horizontal=True):
             _file_buttons(pair, choices)
 
 
-_LOAD_HELP = "Pairs made by hand and saved as a file, here or by somebody else"
+def _load_button(pair: Pair) -> None:
+    with st.popover(
+        "Load manual pairs", icon=":material/upload_file:", key="by_hand_file", help="From a file saved on this page"
+    ):
+        _upload(pair)
 
 
 def _line(pair: Pair, number: int, choice: Choice, choices: Sequence[Choice], readable: Readable) -> None:
     ours, theirs = (as_code(_label(name, readable)) for name in (choice.baseline, choice.candidate))
-    verb = "is" if choice.is_pair else "is not"
-    holds = "" if choice in pair.manual_pairs else ". It has no effect, since a run has no such name"
+    verb = "with" if choice.is_pair else "separate from"
+    holds = "" if choice in pair.manual_pairs else " (no effect: a run has no such name)"
     left = [c for c in choices if c != choice]
     with st.container(horizontal=True, wrap=False, vertical_alignment="center"):
         st.button(
             "Undo", icon=":material/undo:", key=f"by_hand_undo {number}", on_click=partial(_set_choices, pair, left)
         )
-        st.markdown(f"{ours} of the baseline **{verb}** {theirs} of the candidate{holds}", width="stretch")
+        st.markdown(f"{ours} (baseline) **{verb}** {theirs} (candidate){holds}", width="stretch")
 
 
 def _file_buttons(pair: Pair, choices: Sequence[Choice]) -> None:
@@ -178,19 +188,21 @@ def _file_buttons(pair: Pair, choices: Sequence[Choice]) -> None:
         icon=":material/download:",
         on_click="ignore",
         key="by_hand_save",
-        help="Loaded here, or given to `tfcompare diff --pairs`, it holds again",
+        help="Load it here again, or pass it to `tfcompare diff --pairs`",
     )
-    with st.popover("Load pairs", icon=":material/upload_file:", key="by_hand_file", help=_LOAD_HELP):
-        _upload(pair)
+    _load_button(pair)
 
 
 def _upload(pair: Pair) -> None:
-    uploaded = st.file_uploader("A file of pairs (JSON)", type="json", key="by_hand_upload")
+    uploaded = st.file_uploader("File of manual pairs (JSON)", type="json", key="by_hand_upload")
     if uploaded is None:
         return
     try:
         if uploaded.size > _LARGEST_FILE:
-            raise TfcompareError(f"{uploaded.name}: is larger than any file of pairs")
+            raise TfcompareError(
+                f"{uploaded.name}: expected a file of manual pairs of at most {format_value(_LARGEST_FILE, 'bytes')}, "
+                f"found {format_value(uploaded.size, 'bytes')}; choose a file saved on this page"
+            )
         found = from_file(uploaded.getvalue().decode("utf-8", "replace"), uploaded.name)
     except TfcompareError as error:
         st.error(as_markdown(error))
@@ -198,7 +210,7 @@ def _upload(pair: Pair) -> None:
     is_mirrored = (found.candidate, found.baseline) == (pair.baseline.id, pair.candidate.id)
     choices = [choice.mirrored for choice in found.choices] if is_mirrored else list(found.choices)
     st.button(
-        f"Use these {len(choices)}" if len(choices) != 1 else "Use this one",
+        f"Use these {len(choices)} pairs" if len(choices) != 1 else "Use this pair",
         icon=":material/check:",
         key="by_hand_use",
         on_click=partial(_add, pair, choices),

@@ -15,7 +15,7 @@ from tfcompare.ui.widgets.columns import Shown
 from tfcompare.units import Scale, scale
 
 PAGE_PIXELS = 950
-"""The width of a table in a window of 1440 px."""
+"""The width of a table in a window of 1440 px. In a wider window, the browser widens all columns by the same amount."""
 
 NARROW_PAGE_PIXELS = 410
 """The width of a table in a window of 900 px, next to the sidebar."""
@@ -56,10 +56,6 @@ class Layout:
         """The divisor of the column's values."""
         return self.scales[column.name].size if column.name in self.scales else 1.0
 
-    def letters(self, column: Shown) -> int:
-        """How many letters fit into a cell of the column."""
-        return int((self.pixels[column.name] - PADDING_PIXELS) / LETTER_PIXELS)
-
     def with_unit(self, column: Shown, text: str) -> str:
         """The heading or label of a column, with the unit of its values."""
         if column.name not in self.scales:
@@ -68,9 +64,9 @@ class Layout:
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The column order on a narrow page: the first column, then the figures of both sides, then all others."""
+    """The column order on a narrow page: the first column, then the figures, then all others."""
     first, *others = columns
-    return [first, *sorted(others, key=lambda column: not column.heading)]
+    return [first, *sorted(others, key=lambda column: not column.is_figure)]
 
 
 def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
@@ -91,7 +87,7 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
     """As `layout`, for a narrow page: names leave room for the first figures, and stay visible when scrolling."""
     wide = layout(frame, columns, sorted_by)
     first, *others = columns
-    figures = [wide.pixels[column.name] for column in others if column.heading][:FIGURES_IN_VIEW]
+    figures = [wide.pixels[column.name] for column in others if column.is_figure][:FIGURES_IN_VIEW]
     if first.format != "text" or not figures:
         return wide
     least, most = NARROW_NAME_PIXELS

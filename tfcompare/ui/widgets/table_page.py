@@ -1,4 +1,4 @@
-"""A table with everything that belongs to it: controls, largest changes, rows, CSV files and the selected row."""
+"""A table with everything that belongs to it: controls, rows, CSV files, the selected row and the largest changes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.tables import sortable
 
 C = TypeVar("C")
+HOW_TO_SORT = "A click on a header sorts the table by that column."
+HOW_TO_SELECT = "Select a row at its left end to open its details."
 _POSITION = "position"
 
 
@@ -38,10 +40,10 @@ class TablePage(Generic[C]):
 
     controls: Callable[[Pair], C] = _no_controls
     changes: Callable[[Pair, pd.DataFrame, C], None] | None = None
-    """Draws what changed among the rows, above the table."""
+    """Draws what changed among the rows, below the table."""
 
-    details: Callable[[Pair, pd.DataFrame, C, str | None], None] | None = None
-    """Shows the selected row, below the table."""
+    details: Callable[[Pair, pd.DataFrame, C, str], None] | None = None
+    """Opens the details of the selected row, given its key."""
 
     row_key: Callable[[pd.DataFrame], pd.Series] | None = None
     """A unique key of each row for the URL; None if no row can be selected."""
@@ -79,21 +81,23 @@ class TablePage(Generic[C]):
         rows = self.rows(pair, choice)
         if pair.is_single:
             rows = self._largest_first(rows)
-        elif self.changes is not None:
-            self.changes(pair, rows, choice)
         chosen = self._show_table(pair, rows, choice)
-        if self.details is not None:
+        if self.details is not None and chosen is not None:
             self.details(pair, rows, choice, chosen)
+        if self.changes is not None and not pair.is_single:
+            self.changes(pair, rows, choice)
         return rows
 
     def _show_table(self, pair: Pair, rows: pd.DataFrame, choice: C) -> str | None:
         """Show the table and its CSV files; returns the key of the selected row."""
         title = self.title(choice)
+        row_key = self.row_key if self.has_row_key(choice) else None
+        help_text = HOW_TO_SORT if row_key is None else f"{HOW_TO_SORT} {HOW_TO_SELECT}"
         with st.container(horizontal=True, vertical_alignment="center"):
             if self.is_section:
-                st.subheader(title, width="content")
+                st.subheader(title, width="content", help=help_text)
             else:
-                st.markdown(f"#### {title}", width="content")
+                st.markdown(f"#### {title}", width="content", help=help_text)
             every = st.toggle("All columns", key=self.switch, bind="query-params")
         if rows.empty:
             st.info(self.nothing(choice))
@@ -106,7 +110,7 @@ class TablePage(Generic[C]):
             cells,
             [show(name, self.table) for name in names],
             key=f"{self.table.name} {title} {every}",
-            row_key=self.row_key if self.has_row_key(choice) else None,
+            row_key=row_key,
             address=self.address,
             readings=self.readings(pair) if self.readings else None,
         )

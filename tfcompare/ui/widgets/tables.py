@@ -18,10 +18,19 @@ from pandas.io.formats.style import Styler
 
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import colour_of
+from tfcompare.compare.diff import change
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.export.csv import for_spreadsheet
 from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.columns import MARK_LETTERS, MATCH_WORDS, Shown, explain_marks, marked_rows, shown, with_marks
+from tfcompare.ui.widgets.columns import (
+    MATCH_WORDS,
+    Shown,
+    explain_marks,
+    innermost_first,
+    marked_rows,
+    shown,
+    with_marks,
+)
 from tfcompare.ui.widgets.table_layout import Layout, config, figures_first, layout, narrow_layout
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
@@ -60,17 +69,26 @@ class Order:
         return Order(column, not first_falling) if self.falling == first_falling else Order()
 
     def of(self, frame: pd.DataFrame, readings: Mapping[str, str] | None = None) -> pd.DataFrame:
-        """The sorted rows; texts are sorted by their readings if they have one, missing values last."""
+        """The sorted rows; texts are sorted by their readings if they have one, missing values last.
+
+        For a change, a missing side counts as 0, so that large additions and removals are among the largest changes.
+        """
         if self.column is None:
             return frame.reset_index(drop=True)
-        return frame.sort_values(
-            self.column,
-            ascending=not self.falling,
-            kind="stable",
-            na_position="last",
-            ignore_index=True,
-            key=lambda cells: cells.replace(dict(readings)) if readings and cells.dtype == "str" else cells,
-        )
+        cells = changes_of(frame, self.column)
+        if readings and cells.dtype == "str":
+            cells = cells.replace(dict(readings))
+        order = cells.reset_index(drop=True).sort_values(ascending=not self.falling, kind="stable", na_position="last")
+        return frame.iloc[order.index].reset_index(drop=True)
+
+
+def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
+    """A column of a diff; for one of changes, with a missing side as 0 if both sides are there."""
+    sides = [f"{column.removesuffix('_delta')}_{side}" for side in ("baseline", "candidate")]
+    if not column.endswith("_delta") or not set(sides) <= set(frame.columns):
+        return frame[column]
+    ours, theirs = (frame[side] for side in sides)
+    return change(ours, theirs).where(ours.notna() | theirs.notna())
 
 
 def sortable(
@@ -93,8 +111,9 @@ def sortable(
     columns = figures_first(columns) if narrow else columns
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
-    laid_out = (narrow_layout if narrow else layout)(frame, columns, order.column)
-    rows = order.of(frame, readings)
+    displayed = frame.assign(**{c.name: changes_of(frame, c.name) for c in columns if c.format == "change"})
+    laid_out = (narrow_layout if narrow else layout)(displayed, columns, order.column)
+    rows = order.of(frame, _sorted_as(frame, columns, order, readings or {}))
     page = _page(rows, key, _rows_on_page(rows, columns))
     row_keys = row_key(page).tolist() if row_key else []
     chosen = st.query_params.get(f"{address}row")
@@ -114,6 +133,14 @@ def sortable(
     )
     explain_marks(page)
     return rows, chosen if row_key is not None else None
+
+
+def _sorted_as(
+    frame: pd.DataFrame, columns: Sequence[Shown], order: Order, readings: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The texts that the column of the order is sorted by: those displayed."""
+    column = next((column for column in columns if column.name == order.column and column.format == "text"), None)
+    return {} if column is None else _readings(frame[column.name], frame[column.name], column, readings)
 
 
 def _rows_on_page(rows: pd.DataFrame, columns: Sequence[Shown]) -> int:
@@ -141,23 +168,24 @@ def styled(
 ) -> pd.DataFrame | Styler:
     """The page with two levels of headers if there are headings, and with changes coloured by their verdict.
 
-    Changes of bytes are exact and need no verdict. Long texts are only shortened on screen: a double click on a cell
-    shows the full text.
+    Changes of bytes are exact and need no verdict. Cells hold full texts; names are displayed innermost part first.
+    Rows of one side show their whole value as change, and their status as verdict.
     """
     cells = for_spreadsheet(page[[column.name for column in columns]])
     shares = [column.name for column in columns if column.format == "share"]
     cells[shares] *= 100  # Streamlit's format `percent` drops trailing zeros, so that decimals would not align
     short: dict[str, dict[str, str]] = {}
     for column in columns:
+        if column.format == "change":
+            cells[column.name] = changes_of(page, column.name)
         if column.name in laid_out.scales:
             cells[column.name] = cells[column.name].astype("float64") / laid_out.factor(column)
         elif column.format == "text":
-            marks = MARK_LETTERS if column is columns[0] and marked_rows(page) else 0
-            letters = laid_out.letters(column) - marks
-            short[column.name] = _shortened(cells[column.name], page[column.name], letters, readings or {})
+            short[column.name] = _readings(cells[column.name], page[column.name], column, readings or {})
         if column.name == "match":
             short[column.name] = MATCH_WORDS
         if column.name == "verdict" and "evidence" in page:
+            cells[column.name] = cells[column.name].astype("str").fillna(page["status"])
             short[column.name] = _verdict_texts(page)
     headings = {column.name: laid_out.with_unit(column, column.heading) for column in columns}
     at: dict[str, Hashable] = {column.name: column.name for column in columns}
@@ -177,11 +205,11 @@ def _has_headings(columns: Sequence[Shown]) -> bool:
     return any(column.heading for column in columns)
 
 
-def _shortened(cells: pd.Series, texts: pd.Series, letters: int, readings: Mapping[str, str]) -> dict[str, str]:
-    """The shortened form of each text that does not fit."""
+def _readings(cells: pd.Series, texts: pd.Series, column: Shown, readings: Mapping[str, str]) -> dict[str, str]:
+    """What is displayed for each text, if it is not the text itself."""
     whole = texts.dropna().astype("str").drop_duplicates()
-    short = style.shorten_distinct([readings.get(text, text) for text in whole], letters)
-    return {cell: label for cell, text, label in zip(cells[whole.index], whole, short, strict=True) if label != text}
+    shown = [readings.get(text) or (innermost_first(text) if column.is_name else text) for text in whole]
+    return {cell: label for cell, text, label in zip(cells[whole.index], whole, shown, strict=True) if label != text}
 
 
 def _look_up(texts: Mapping[str, str], text: str) -> str:

@@ -1,0 +1,64 @@
+"""Bars of where the time goes: times by default, shares that add up to the whole, one bar for a run alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.charts import chart_samples as samples
+from tfcompare.charts.shares import ABSENT, share_bars, time_bars
+from tfcompare.charts.style import Side
+from tfcompare.compare.aggregate import group_diff
+from tfcompare.tools.op_stats import time_shares
+
+SIDES = (Side("before", 0), Side("after", 1))
+TIME = "self_time_us"
+
+
+def times(count: int = 4, by: str = "op_name"):
+    return time_shares(group_diff(samples.diff(), by), by, count=count)
+
+
+def test_the_bars_are_the_times_in_a_readable_unit():
+    figure = time_bars(times(), SIDES, TIME, title="Self time", axis="Self time per step")
+    ours, theirs = figure.data
+    assert list(ours.x[:2]) == pytest.approx([200.0, 120.0])
+    assert ours.text[0] == "200 ms"
+    assert figure.layout.xaxis.title.text == "Self time per step (ms)"
+    assert [ours.name, theirs.name] == ["Baseline · before", "Candidate · after"]
+    assert ours.customdata[0].tolist() == ["IDLE", "200 ms", "38.7 %"]
+    assert figure.layout.annotations[-1].text == "other (9 more)"
+
+
+def test_shares_of_each_side_add_up_to_the_whole():
+    figure = share_bars(times(), SIDES, TIME, title="Self time", axis="Share of self time")
+    for trace in figure.data:
+        assert sum(trace.x) == pytest.approx(1.0)
+    assert figure.data[0].text[0] == "38.7 %"
+
+
+def test_charts_side_by_side_can_have_the_same_scale():
+    first, second = (
+        time_bars(times(by=by), SIDES, TIME, title=by, axis="Time", reach=400_000.0) for by in ("op_name", "op_type")
+    )
+    assert first.layout.xaxis.range == second.layout.xaxis.range
+    assert first.layout.xaxis.range[1] >= 400.0
+
+
+def test_a_run_alone_has_one_bar_for_each_group_and_no_legend():
+    figure = time_bars(times(), [Side("only", 0, 1)], TIME, title="Self time", axis="Time")
+    assert len(figure.data) == 1
+    assert not figure.layout.showlegend
+    assert "baseline" not in figure.data[0].hovertemplate
+
+
+def test_a_group_that_a_run_lacks_says_so():
+    diff = samples.diff(samples.op_stats(samples.SLOW, without="Prefetch"), samples.op_stats(samples.FAST))
+    shares = time_shares(group_diff(diff, "op_name"), "op_name", count=20)
+    figure = time_bars(shares, SIDES, TIME, title="Self time", axis="Time")
+    assert list(figure.data[0].text).count(ABSENT) == 1
+
+
+def test_a_candidate_keeps_its_colour_in_every_chart():
+    third = Side("third", 3, 4)
+    figure = time_bars(times(by="op_type"), (Side("before", 0, 4), third), TIME, title="Self time", axis="Time")
+    assert figure.data[1].marker.color == third.colour

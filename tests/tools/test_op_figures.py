@@ -1,0 +1,62 @@
+"""The sentences and figures on top of the op stats page: sums of one side, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.charts import chart_samples as samples
+from tests.charts.chart_samples import FAST, OPS, SLOW
+from tfcompare.schema import DEVICE
+from tfcompare.tools.op_figures import NAME_LENGTH, NO_OPS, figures, largest_bar, matched_time, sentence, sentence_alone
+from tfcompare.tools.op_stats import side_by_side, time_shares
+from tfcompare.units import middle_ellipsis
+
+ROWS = side_by_side(samples.diff(), idle=False)
+LONGEST = OPS[0][1]
+
+
+def test_the_sentence_gives_the_sums_and_the_largest_change():
+    ours, theirs = (sum(op[side] for op in OPS) for side in (2, 3))
+    assert (ours, theirs) == (316_800.0, 16_895.0)
+    assert sentence(ROWS, "step").startswith("Self time on the host per step fell from 317 ms to 16.9 ms (−94.7 %).")
+    assert sentence(ROWS, "step").endswith(f"Largest change: `{middle_ellipsis(LONGEST, NAME_LENGTH)}` (−116 ms).")
+
+
+def test_the_sentence_is_about_the_device_if_any_op_ran_there():
+    diff = samples.diff(samples.op_stats(SLOW, place=DEVICE), samples.op_stats(FAST, place=DEVICE))
+    assert sentence(side_by_side(diff, idle=False), "step").startswith("Self time on the device per step fell")
+
+
+def test_a_run_alone_is_described_by_its_longest_op():
+    text = sentence_alone(ROWS, "step")
+    assert text.startswith("Self time on the host per step: 317 ms. Longest op: `")
+    assert text.endswith("` (37.9 %).")
+
+
+def test_without_ops_the_sentence_says_so():
+    assert sentence(ROWS.iloc[:0], "step") == sentence_alone(ROWS.iloc[:0], "step") == NO_OPS
+
+
+def test_the_figures_are_sums_and_counts_of_each_side():
+    diff = samples.diff(samples.op_stats(SLOW), samples.op_stats(FAST, without="Prefetch"))
+    found = {f.label: (f.baseline, f.candidate) for f in figures(side_by_side(diff, idle=False), "step")}
+    assert found["Self time on host per step"] == pytest.approx((316_800.0, 14_895.0))
+    assert found["Ops"] == (12, 11)
+    assert "Self time on device per step" not in found
+
+
+def test_matched_time_has_no_baseline():
+    figure = matched_time(0.9, 0.8)
+    assert math.isnan(figure.baseline) and figure.candidate == 0.9
+    assert "80.0 % under the same name" in figure.meaning
+
+
+@pytest.mark.parametrize(("sides", "expected"), [(1, 4_000.0), (2, 120_000.0)])
+def test_the_largest_bar_is_that_of_the_sides_shown(sides, expected):
+    rows = side_by_side(samples.diff(samples.op_stats(FAST), samples.op_stats(SLOW)), idle=False)
+    times = time_shares(rows, "op_name", count=20)
+    assert largest_bar([times], "self_time_us", sides, as_shares=False) == expected
+    assert largest_bar([], "self_time_us", sides, as_shares=False) == 0.0
+    assert largest_bar([times], "self_time_us", 1, as_shares=True) == pytest.approx(4_000 / 16_895)

@@ -1,0 +1,112 @@
+"""What the op stats page says first: a sentence and key figures about the ops of one or two runs."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare.compare.aggregate import largest_changes, metric_in, of_side
+from tfcompare.schema import DEVICE, HOST
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.tools.op_stats import ROLES
+from tfcompare.units import (
+    format_delta,
+    format_percent,
+    format_percent_change,
+    format_time_us,
+    middle_ellipsis,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+NAME_LENGTH = 60
+NO_OPS = "No ops were recorded."
+
+
+def sentence(ops: pd.DataFrame, per: str) -> str:
+    """`Self time on the device per step fell from 8.14 ms to 1.09 ms (−86.7 %). Largest change: …`, in Markdown.
+
+    `ops` is a diff of `op_stats` of one candidate without IDLE; the time is that on the device if any op ran there.
+    """
+    place = _main_place(ops)
+    ours, theirs = _self_time(ops, place)
+    if math.isnan(ours) or math.isnan(theirs):
+        return "Only one of the runs has ops." if len(ops) else NO_OPS
+    about = (
+        f"Self time on the {place.lower()} per {per} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
+    )
+    changes = largest_changes(ops[ops["host_or_device"] == place], n=1)
+    if changes.empty:
+        return about
+    metric = metric_in(changes, "self_time_us")
+    largest = changes.iloc[0]
+    delta = format_delta(float(largest[f"{metric}_change"]), "µs")
+    return f"{about} Largest change: {_name(largest)} ({delta})."
+
+
+def sentence_alone(ops: pd.DataFrame, per: str) -> str:
+    """`Self time on the host per step: 213 ms. Longest op: … (38.0 %).`, in Markdown, of the baseline of `ops`."""
+    place = _main_place(ops)
+    total = _self_time(ops, place)[0]
+    if math.isnan(total):
+        return NO_OPS
+    here = ops[ops["host_or_device"] == place]
+    longest = here.sort_values(f"{metric_in(here, 'self_time_us')}_baseline", ascending=False).iloc[0]
+    share = format_percent(longest["self_share_baseline"])
+    return (
+        f"Self time on the {place.lower()} per {per}: {format_time_us(total)}. Longest op: {_name(longest)} ({share})."
+    )
+
+
+def moved(values: tuple[float, float], texts: Sequence[str]) -> str:
+    """`fell from 8.14 ms to 1.09 ms (−86.7 %)`, or `stayed at 8.14 ms`; `texts` are the formatted values."""
+    before, after = values
+    if before == after:
+        return f"stayed at {texts[0]}"
+    change = f" ({format_percent_change(after / before)})" if before > 0 else ""
+    return f"{'fell' if after < before else 'rose'} from {texts[0]} to {texts[1]}{change}"
+
+
+def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
+    """Self time on device and host, and the number of ops, of both sides; what neither side has is left out."""
+    figures = [
+        KeyFigure(f"Self time on {place.lower()} per {per}", "µs", *_self_time(ops, place), "neither",
+                  "Time of all ops without the ops that they call, over all threads or streams; without IDLE.")
+        for place in (DEVICE, HOST)
+    ]  # fmt: skip
+    counts = [float(len(of_side(ops, role))) for role in ROLES]
+    figures.append(KeyFigure("Ops", "", counts[0], counts[1], "neither", "Ops with different names, types or places."))
+    return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
+
+
+def matched_time(matched_share: float, exact_share: float) -> KeyFigure:
+    """The share of the self time of both runs that is in matched ops, and how much of it has the same name."""
+    return KeyFigure(
+        "Matched time", "share", math.nan, matched_share, "neither",
+        "Share of both runs' self time in ops that have a counterpart in the other run; "
+        f"{format_percent(exact_share)} under the same name. Without IDLE.",
+    )  # fmt: skip
+
+
+def largest_bar(times: Sequence[pd.DataFrame], metric: str, sides: int, *, as_shares: bool) -> float:
+    """The largest time, or share, in some frames of `op_stats.time_shares`, for charts with the same scale."""
+    names = [f"share_{role}" if as_shares else f"{metric}_{role}" for role in ROLES[:sides]]
+    return max((float(frame[names].max().max()) for frame in times if len(frame)), default=0.0)
+
+
+def _main_place(ops: pd.DataFrame) -> str:
+    return DEVICE if (ops["host_or_device"] == DEVICE).any() else HOST
+
+
+def _self_time(ops: pd.DataFrame, place: str) -> tuple[float, float]:
+    """The self time of both sides on host or device; NaN for a side without ops there."""
+    here, metric = ops[ops["host_or_device"] == place], metric_in(ops, "self_time_us")
+    ours, theirs = (float(here[f"{metric}_{role}"].astype("float64").sum(min_count=1)) for role in ROLES)
+    return ours, theirs
+
+
+def _name(row: pd.Series) -> str:
+    return f"`{middle_ellipsis(' '.join(str(row['op_name']).split()), NAME_LENGTH).replace('`', chr(39)) or ' '}`"
