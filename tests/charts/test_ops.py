@@ -7,26 +7,12 @@ import pandas as pd
 import pytest
 
 from tests.charts import chart_samples as samples
-from tests.charts.chart_samples import FAST, METRIC, OPS, SLOW
+from tests.charts.chart_samples import FAST, METRIC, SLOW
 from tfcompare.charts import ops, style
 from tfcompare.charts.style import Side
 from tfcompare.compare.aggregate import group_diff, largest_changes
-from tfcompare.tools.op_stats import op_table, own_side_shares
 
 SIDES = (Side("before", 0), Side("after", 1))
-
-
-def test_top_ops_show_share_and_cumulative_share():
-    ranked = own_side_shares(op_table(samples.op_stats(SLOW), idle=False))
-    figure = ops.top_ops(SIDES[0], ranked, "host")
-    bars, line, shares, cumulative = figure.data
-    whole = sum(op[2] for op in OPS)
-    assert list(bars.x) == pytest.approx([op[2] / whole for op in OPS[:10]])
-    assert line.x[-1] == pytest.approx(sum(op[2] for op in OPS[:10]) / whole)
-    assert list(shares.text)[:2] == ["37.9 %", "28.4 %"]
-    assert list(cumulative.text)[:2] == ["37.9 %", "66.3 %"]
-    assert figure.layout.title.text == "Top 10 ops on host: before"
-    assert bars.customdata[0].tolist()[:3] == [OPS[0][1], "Conv2DBackpropFilter", "2.40 s"]
 
 
 def judged(diff: pd.DataFrame) -> pd.DataFrame:
@@ -117,16 +103,17 @@ def test_bytes_need_no_verdict_and_of_counts_neither_is_better(unit, colours):
 def test_groups_can_be_movers_too_and_names_can_be_shorter():
     changes = largest_changes(group_diff(samples.diff(), "op_type"), n=3)
     figure = ops.movers(changes, METRIC, per="step", by="op_type")
-    assert texts(figure)[:3] == ["Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D"]
+    assert [text.partition(" · ")[0] for text in texts(figure)[:3]] == [
+        "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2D",
+    ]  # fmt: skip
+    assert texts(figure)[0] == "Conv2DBackpropFilter · 120 ms → 4.00 ms"
     narrow = ops.movers(changes, METRIC, per="step", by="op_type", letters=10)
     assert len(set(texts(narrow)[:3])) == 3 and max(map(len, texts(narrow)[:3])) <= 10
     assert narrow.layout.xaxis.domain[1] < figure.layout.xaxis.domain[1]
 
 
 def test_names_are_no_markup():
-    stats = samples.op_stats(SLOW)
-    stats.loc[0, "op_name"] = "<a href='x'>y</a>"
-    ranked = own_side_shares(op_table(stats, idle=False))
-    figure = ops.top_ops(SIDES[0], ranked, "host")
-    assert figure.layout.annotations[2].text == "&lt;a href='x'&gt;y&lt;/a&gt;"
+    changes = largest_changes(samples.diff(), n=1).assign(op_name="<a href='x'>y</a>")
+    figure = ops.movers(changes, METRIC, per="step")
+    assert texts(figure)[0].startswith("&lt;a href='x'&gt;y&lt;/a&gt; · ")
     assert "<a" not in figure.data[0].customdata[0][0]

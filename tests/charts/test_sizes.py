@@ -22,7 +22,7 @@ from tfcompare.compare.diff import INTERVAL
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.tools.input_bound import share_by_step
 from tfcompare.tools.memory_timeline import thinned
-from tfcompare.tools.op_stats import op_table, own_side_shares, time_shares, with_shares
+from tfcompare.tools.op_stats import time_shares, with_shares
 
 SIDES = (Side("a_run_with_a_long_name/of/the/slow/one", 0), Side("a_run_with_a_long_name/of/the/fast/one", 1))
 STEPS, OPS, EVENTS = 10_000, 20_000, 200_000
@@ -79,11 +79,9 @@ def size(*figures: Any) -> int:
 def overview() -> list[Any]:
     every = [(Side(f"run_{i}", i, 6), many_steps(i % 2)) for i in range(6)]
     changes = largest_changes(op_diff(), n=ops.TOP)
-    ranked = own_side_shares(op_table(many_ops(1), idle=False))
     return [
         steps.step_times(every), steps.step_distribution(every),
         *(step_parts.parts_of_steps(side, many_steps(side.position)) for side in SIDES),
-        *(ops.top_ops(side, ranked, "host") for side in SIDES),
         ops.movers(changes, samples.METRIC, per="step"),
     ]  # fmt: skip
 

@@ -17,8 +17,7 @@ import pandas as pd
 
 from tests.xspace import fuzz_inputs
 from tfcompare import schema
-from tfcompare.charts.ops import movers, top_ops
-from tfcompare.charts.style import Side
+from tfcompare.charts.ops import movers
 from tfcompare.compare import Comparison, compare
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.errors import TfcompareError
@@ -27,7 +26,6 @@ from tfcompare.run import Run, load
 from tfcompare.sources.logdir import FoundRun, HostFile, check_file
 from tfcompare.tools.advice import advise
 from tfcompare.tools.key_figures import key_figures
-from tfcompare.tools.op_stats import op_table, own_side_shares
 
 SECONDS_ALLOWED = 10
 BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 400
@@ -116,16 +114,6 @@ def look_at(run: Run, number: int) -> None:
     with_steps, without = good_runs()
     baseline = with_steps if run.info.has_steps else without
     _compare(compare(baseline, run), frames, digests, number)
-    if "op_stats" in fresh and number % _DRAWN_EVERY == 0:
-        _draw_ops(frames["op_stats"])
-
-
-def _draw_ops(stats: pd.DataFrame) -> None:
-    ranked = own_side_shares(op_table(stats, idle=False))
-    for place, position in ((schema.HOST, 0), (schema.DEVICE, 1)):
-        here = ranked[ranked["host_or_device"] == place]
-        if len(here):
-            top_ops(Side("run", position), here, place.lower()).to_json()
 
 
 def _compare(comparison: Comparison, frames: dict[str, pd.DataFrame], digests: dict[str, bytes], number: int) -> None:

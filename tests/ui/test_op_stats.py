@@ -140,7 +140,7 @@ def test_a_choice_of_an_op_there_is_not_is_no_error(page):
 def test_the_change_of_a_part_of_the_step_is_attributed_to_its_ops(page):
     drawn = charts(shown(page))
     assert page.selectbox(key="part").value == "host_compute_us"
-    assert any(title.startswith("Host compute: from ") for title in drawn)
+    assert any(title.startswith("Host compute by op: ") for title in drawn)
 
 
 def test_where_the_time_goes_is_in_time_unless_shares_are_asked_for(page):

@@ -12,16 +12,13 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfcompare.charts import style
-from tfcompare.charts.style import SELF_TIME, Quantity, Side
+from tfcompare.charts.style import SELF_TIME, Quantity
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
 from tfcompare.units import (
     format_delta,
-    format_percent,
     format_percent_change,
-    format_time_us,
     format_value,
-    middle_ellipsis,
 )
 
 if TYPE_CHECKING:
@@ -43,75 +40,6 @@ ONE_SIDED = "added or removed"
 ROLES = ("baseline", "candidate")
 
 
-def top_ops(side: Side, ranked: pd.DataFrame, place: str, count: int = TOP) -> go.Figure:
-    """The `count` ops with the largest share of one run's self time, with their shares and cumulative shares.
-
-    `ranked` is sorted by `self_time_us`, descending, with the columns `op_name`, `op_type`, `self_time_us`,
-    `self_share` and `cumulative_share`. `place` is where they ran, e.g. `host`.
-    """
-    ops = ranked.head(count)
-    result = style.figure(
-        f"Top {len(ops)} ops on {place}: {style.safe(middle_ellipsis(side.name, 32))}",
-        f"bars: share of the {side.role.lower()}'s {place} self time; hollow: cumulative share",
-        height=style.rows_height(len(ops) + 1),
-        legend_rows=0,
-        showlegend=False,
-    )
-    result.add_traces(_share_and_cumulative_share(side, ops))
-    result.add_traces([_text_column(ops["self_share"], 1.3), _text_column(ops["cumulative_share"], 1.6)])
-    heading = {"y": -0.3, "xanchor": "right", "yanchor": "middle", "showarrow": False, "font": {"size": 11}}
-    result.layout.annotations = [{"text": "share", "x": 1.3, **heading}, {"text": "cum.", "x": 1.6, **heading}]
-    labels = style.shorten_distinct([str(name) for name in ops["op_name"]])
-    result.update_xaxes(range=[0, 1.6], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
-    style.name_rows(result, labels, above=0.4)
-    return result
-
-
-def _share_and_cumulative_share(side: Side, ops: pd.DataFrame) -> list[go.Bar | go.Scatter]:
-    (below,), width = style.bar_offsets()
-    rows = np.arange(len(ops)) + below
-    hover = np.column_stack([
-        ops["op_name"].map(style.safe), ops["op_type"].map(style.safe), ops["self_time_us"].map(format_time_us),
-        ops["self_share"].map(format_percent), ops["cumulative_share"].map(format_percent),
-    ])  # fmt: skip
-    name = "<b>%{customdata[0]}</b><br>"
-    bars = go.Bar(
-        name="share",
-        orientation="h",
-        x=ops["self_share"],
-        y=rows,
-        width=width,
-        marker={"color": side.colour},
-        customdata=hover,
-        hovertemplate=name + "%{customdata[1]}<br>self time %{customdata[2]}<br>share %{customdata[3]}<extra></extra>",
-    )
-    line = go.Scatter(
-        name="cumulative share",
-        x=ops["cumulative_share"],
-        y=rows,
-        mode="markers",
-        marker={"color": side.colour, "symbol": f"{side.symbol}-open", "size": 8},
-        customdata=hover,
-        hovertemplate=name + "together with those above %{customdata[4]}<extra></extra>",
-    )
-    return [bars, line]
-
-
-def _text_column(shares: pd.Series, x: float) -> go.Scatter:
-    """Percentages with one decimal, right-aligned."""
-    (below,), _ = style.bar_offsets()
-    return go.Scatter(
-        x=[x] * len(shares),
-        y=np.arange(len(shares)) + below,
-        mode="text",
-        text=[f"{100 * share:.1f} %" for share in shares],
-        textposition="middle left",
-        hoverinfo="skip",
-        showlegend=False,
-        cliponaxis=False,
-    )
-
-
 def movers(
     changes: pd.DataFrame,
     metric: str,
@@ -125,9 +53,9 @@ def movers(
 
     `changes` are those of `compare.aggregate.largest_changes`, named by their column `by`, with `<metric>_change` (an
     absent side counts as 0) in the quantity's unit. Times have the columns `diff.VERDICT`, whose interval is that of
-    the ratio. An optional column `detail` is shown on hover, and `label` replaces the name. Names are cut to `letters`;
-    with fewer than `MOVER_LENGTH`, for a narrow page, the numbers get a larger share of the width. `per` is `step`,
-    `run`, or empty if the metric is no sum.
+    the ratio. An optional column `detail` is shown on hover, and `label` replaces the name. Names are cut to `letters`
+    and followed by both values. With fewer than `MOVER_LENGTH`, for a narrow page, the values are left out, and the
+    numbers at the right get a larger share of the width. `per` is `step`, `run`, or empty if the metric is no sum.
 
     Significant changes are solid blue or orange; others are thin outlines; rows that only one side has are hatched.
     Bytes and counts are exact and need no verdict; counts are neither better nor worse.
@@ -170,7 +98,10 @@ def movers(
         zeroline=True,
         domain=[0, WIDE_BARS if letters >= MOVER_LENGTH else NARROW_BARS],
     )
-    style.name_rows(result, labels_of(changes, by, letters))
+    labels = labels_of(changes, by, letters)
+    if letters >= MOVER_LENGTH:
+        labels = [f"{label} · {ours} → {theirs}" for label, (ours, theirs) in zip(labels, texts.values, strict=True)]
+    style.name_rows(result, labels)
     result.layout.annotations = [*result.layout.annotations, *texts.annotations()]
     return result
 

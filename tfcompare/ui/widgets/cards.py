@@ -56,9 +56,9 @@ def _change(figure: KeyFigure) -> str | None:
 
 
 def _points(change: float) -> str:
-    """`+1.2 points`, with more digits for small changes; a change below a thousandth is shown as none."""
+    """`+1.2 pp`, with more digits for small changes; a change below a thousandth is shown as none."""
     digits = next((digits for digits in (1, 2, 3) if round(abs(change), digits) > 0), None)
-    return "unchanged" if digits is None else f"{change:+.{digits}f} points".replace("-", MINUS)
+    return "unchanged" if digits is None else f"{change:+.{digits}f} pp".replace("-", MINUS)
 
 
 def _before(figure: KeyFigure) -> str:
