@@ -22,7 +22,8 @@ def caveats(comparison: Comparison) -> list[str]:
     """Markdown sentences, the most serious first: differences between the runs, remarks on each run, and units."""
     found = [(run, one) for run in _others(comparison) for one in _mismatches(comparison, run)]
     hard, soft = ([_sentence(comparison, *one) for one in found if one[1].is_hard is which] for which in (True, False))
-    return [*hard, *_remarks(runs_of(comparison)), *soft, *map(as_markdown, comparison.notes)]
+    notes = [as_markdown(note.replace("`", "")) for note in comparison.notes]
+    return [*hard, *_remarks(runs_of(comparison)), *soft, *notes]
 
 
 def runs_of(comparison: Comparison) -> list[Run]:
