@@ -31,7 +31,7 @@ LEVELS = {
 }
 """The levels of a timeline, worded to follow "memory"."""
 
-PEAKS = {"free_bytes": "least"}
+PEAKS = {"free_bytes": "minimum"}
 """The word for the marked event if it is not a peak."""
 
 PERCENT = style.Scale("%", 0.01)
@@ -59,9 +59,9 @@ def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
     """
     shown = [(side, frame) for side, frame in steps if len(frame)]
     scale = _scale([frame["high"] for _, frame in shown], level)
-    counts = " and ".join(f"{frame['steps'].iloc[0]:,}" for _, frame in shown)
+    counts = dict.fromkeys(f"{frame['steps'].iloc[0]:,}" for _, frame in shown)
     name = "Fragmentation" if level == "fragmentation" else f"Memory {LEVELS[level]}"
-    subtitle = f"line: median of {counts} steps; band: lowest to highest"
+    subtitle = f"line: median of {' and '.join(counts)} steps; band: lowest to highest"
     result = style.figure(f"{name} in one typical step", subtitle, height=370, legend_rows=len(shown))
     clock = style.time_scale(float(frame["time_us"].max()) for _, frame in shown)
     title = f"Time since the step's start ({clock.unit})" if axis == "time" else "Share of the step (%)"
@@ -74,10 +74,12 @@ def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
         line = _line(
             side, x, scale.of(frame["median"]), "%{customdata[0]}, %{customdata[1]} to %{customdata[2]}", texts
         )
-        result.add_trace(line.update(name=f"{side.label}, {PEAKS.get(level, 'peak')} {_value(best, level)}"))
+        result.add_trace(line.update(name=f"{side.label}, typical {PEAKS.get(level, 'peak')} {_value(best, level)}"))
+    result.layout.legend.tracegroupgap = 0
     result.update_layout(hovermode="x")
     result.update_xaxes(title_text=title, tickformat="~r", rangemode="tozero")
     result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
+    _leave_headroom(result, max((float(scale.of(frame["high"]).max()) for _, frame in shown), default=0.0), level)
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
     return result
 
@@ -133,7 +135,7 @@ def _range_mode(level: str) -> str:
 
 def _subtitle(lines: Lines, align: Align) -> str:
     if align == "time":
-        return "from each run's first event on; hover for what was allocated or freed"
+        return "from the first event of each run; hover for details"
     outside = any(frame["position"].min() < 1 for _, frame in lines)
     return "each step is drawn equally long" + ("; left of 1: before the first step" if outside else "")
 
@@ -239,6 +241,11 @@ def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale,
                 hoverinfo="skip",
             )
         )
+    _leave_headroom(result, top, level)
+
+
+def _leave_headroom(result: go.Figure, top: float, level: str) -> None:
+    """End the axis a little above the highest level; free memory is far from 0, so its axis is not changed."""
     if level != "free_bytes" and top > 0:
         result.update_yaxes(range=[0, 1.12 * top])
 

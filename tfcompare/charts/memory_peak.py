@@ -27,8 +27,8 @@ def peak_treemap(tree: pd.DataFrame, sides: Sequence[Side], *, by: str) -> go.Fi
     """
     alone = len(sides) == 1
     result = style.figure(
-        "Live at the peak" if alone else "Live at the peak of each run",
-        f"area: bytes, by {by}" if alone else f"area: bytes, both runs on one scale, by {by}; colour: change",
+        f"Live at the peak{'' if alone else ' of each run'}, by {by}",
+        "area: bytes" if alone else "area: bytes, both runs on one scale; colour: change",
         height=460,
         legend_rows=0,
         uniformtext={"minsize": 9, "mode": "hide"},

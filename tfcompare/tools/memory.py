@@ -16,7 +16,7 @@ from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME
 from tfcompare.tools.memory_timeline import Memory
-from tfcompare.units import MINUS, format_bytes, format_percent_change
+from tfcompare.units import MINUS, format_bytes, format_percent_change, format_ratio
 
 Role = Literal["baseline", "candidate"]
 Part = Literal["scope", "region"]
@@ -28,6 +28,9 @@ Figures = Mapping[str, tuple[float, float]]
 ROLES: tuple[Role, ...] = ("baseline", "candidate")
 SMALLEST_SHARE = 0.004
 """Parts below this share of both peaks are merged, because they would be invisible."""
+
+MULTIPLE = 2
+"""From this ratio on, an increase is stated as a ratio instead of in percent."""
 
 NO_OP = "(no op named)"
 NO_REGION = "(no region)"
@@ -155,10 +158,13 @@ def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str
     verdict = verdict_on_peak(before, after)
     if verdict == SAME:
         return f"{theirs} uses the **same** memory at its peak as {ours}: {format_bytes(after)}."
-    change = format_percent_change(after / before).lstrip(f"+{MINUS}") if before > 0 else format_bytes(after - before)
+    ratio = after / before if before > 0 else math.inf
+    is_multiple = ratio >= MULTIPLE
+    change = "" if is_multiple else f"{format_percent_change(ratio).lstrip(f'+{MINUS}')} "
+    times = f" ({format_ratio(ratio)})" if is_multiple and before > 0 else ""
     return (
-        f"{theirs} uses {change} **{verdict}** memory at its peak than {ours}: "
-        f"{format_bytes(after)} vs {format_bytes(before)}."
+        f"{theirs} uses {change}**{verdict}** memory at its peak than {ours}: "
+        f"{format_bytes(after)} vs {format_bytes(before)}{times}."
     )
 
 

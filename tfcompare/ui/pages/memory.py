@@ -144,12 +144,12 @@ def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
             "The largest heap since the program began, as reported by the allocator. It may be before the profile.",
         ),
         KeyFigure(
-            "Capacity used at peak", "share", used[0], used[1], "neither",
-            "Stack and heap as a share of the allocator's limit, which may differ from the memory of the device.",
+            "Capacity used", "share", used[0], used[1], "neither",
+            "Peak as a share of the allocator's limit, which may differ from the memory of the device.",
         ),
         KeyFigure(
-            "Fragmentation at peak", "share", fragmentation[0], fragmentation[1], "neither",
-            "Share of the free memory that is in small pieces, as reported by the allocator.",
+            "Fragmentation", "share", fragmentation[0], fragmentation[1], "neither",
+            "Share of the free memory that is in small pieces at the peak, as reported by the allocator.",
         ),
         KeyFigure(
             f"Allocations per {per}", "", allocations[0], allocations[1], "neither",

@@ -22,6 +22,9 @@ from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 
 MOVERS = 15
+FEWEST_TILES = 3
+"""Fewer allocations are shown in the table only."""
+
 LIVE = Quantity("memory at the peak", "bytes", "less memory", "more memory")
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 BOTH = ("baseline", "candidate")
@@ -37,6 +40,8 @@ def breakdown(chosen: Chosen) -> None:
         return
     if not chosen.pair.is_single:
         _show_changes(chosen, rows)
+    if len(rows) < FEWEST_TILES:
+        return
     by = st.segmented_control(
         "Group by", list(PARTS), default="scope", required=True, format_func=PARTS.__getitem__, key="parts_by",
         bind="query-params",

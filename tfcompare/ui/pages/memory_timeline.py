@@ -59,8 +59,8 @@ def over_time(chosen: Chosen) -> None:
     """The memory in one typical step, or over the whole run if that is chosen or steps are unknown."""
     unmarked = [run for _, run in chosen.pair.shown if not has_steps(run)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        span: Span = "run" if unmarked else _choice("Over", SPANS, "span", _SPAN_HELP)
-        level: Level = _choice("Memory that is", LEVELS, "level", "In use: stack and heap together")
+        span: Span = "run" if unmarked else _choice("Show", SPANS, "span", _SPAN_HELP)
+        level: Level = _choice("Level", LEVELS, "level", "In use: stack and heap together")
         axis: Axis = _choice("Horizontal axis", AXES, "axis", _AXIS_HELP) if span == "step" else "time"
         align: Align = "time"
         if span == "run" and not unmarked:
