@@ -201,7 +201,8 @@ def test_a_run_alone_is_not_compared_with_anything(page: AppTest) -> None:
 
 
 def test_a_run_alone_without_memory_events_says_how_to_record_them(page: AppTest, tmp_path: Path) -> None:
-    saved(tmp_path / "before", *STEPS)
+    (run,) = (saved(tmp_path / "before", *STEPS) / "plugins" / "profile").iterdir()
+    page.query_params["baseline"], page.query_params["candidate"] = f"{tmp_path.name}/{run.relative_to(tmp_path)}", ""
     with settings.override(Settings(places=(tmp_path,))):
         shown(page)
     assert "No memory events were captured." in told(page)
