@@ -73,6 +73,7 @@ def test_the_controls_change_the_chart_and_the_address(page: Page, autoencoder_u
     expect(page.locator(".xtitle").first).to_have_text("Time since the first event (s)")
     page.get_by_role("radio", name="free", exact=True).click()
     expect(page.locator(".gtitle").first).to_have_text("Memory free over time")
+    settled(page)
     page.get_by_role("radio", name="region").click()
     expect(page.locator(".treemaplayer text", has_text="persist/dynamic").first).to_be_visible()
     settled(page)
