@@ -274,7 +274,7 @@ def test_without_steps_the_runs_are_laid_over_one_another_by_time_and_it_says_wh
     page: AppTest, tmp_path: Path
 ) -> None:
     of_two(page, tmp_path, [work(0), *HELD], [*STEPS, *HELD])
-    assert "A typical step needs step markers, and `before` has none." in told(page)
+    assert "A typical step needs step markers, but none were found in `before`." in told(page)
     assert not [control for control in page.segmented_control if control.key == "align"]
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert figure["layout"]["xaxis"]["title"]["text"].startswith("Time")

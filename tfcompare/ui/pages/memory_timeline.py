@@ -75,7 +75,9 @@ def over_time(chosen: Chosen) -> None:
     if unmarked:
         names = " and ".join(as_code(run.name) for run in unmarked)
         call = step_marker_call(run.info for _, run in chosen.pair.shown)
-        st.caption(f"A typical step needs step markers, and {names} has none. Record with each step inside `{call}`.")
+        st.caption(
+            f"A typical step needs step markers, but none were found in {names}. Record each step inside `{call}`."
+        )
     _timeline_csvs(chosen)
 
 
