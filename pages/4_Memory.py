@@ -6,7 +6,7 @@ import streamlit as st
 
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
-from tfcompare.ui.pages import memory, memory_peak
+from tfcompare.ui.pages import memory, memory_peak, memory_timeline
 
 with ui.page("Memory", needs="pair") as view:
     comparison = comparison_of(view)
@@ -17,11 +17,7 @@ with ui.page("Memory", needs="pair") as view:
     memory.figures(chosen)
 
     st.subheader("Over time")
-    memory.timeline(chosen)
+    memory_timeline.over_time(chosen)
 
-    st.subheader("What is held at the peak")
     memory_peak.breakdown(chosen)
-
-    st.subheader("Every memory")
-    memory_peak.fields(chosen)
     memory_peak.SUMMARY_TABLE.show_rows(pair, chosen)

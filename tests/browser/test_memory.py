@@ -31,7 +31,7 @@ def runs() -> list[Run]:
 @pytest.fixture(scope="module")
 def memory(tab: Page, autoencoder_url: str) -> Page:
     """The page on the sample runs, opened once for all tests that leave it as they found it."""
-    return opened(tab, f"{autoencoder_url}/Memory?parts=true")
+    return opened(tab, f"{autoencoder_url}/Memory?span=the+whole+run&parts=true")
 
 
 def drawn(page: Page, nth: int = 0) -> dict[str, list[float]]:
@@ -50,7 +50,7 @@ def test_every_chart_is_drawn(memory: Page) -> None:
             "Stack, heap and free memory: filters_512_128",
             "Stack, heap and free memory: filters_16_8",
             "The 15 largest changes of memory at the peak",
-            "What is held at the peak of each run",
+            "Live at the peak of each run, by name scope",
         ]
     )
     peaks = drawn(memory)
@@ -64,16 +64,21 @@ def test_every_chart_is_drawn(memory: Page) -> None:
 
 def test_the_controls_change_the_chart_and_the_address(page: Page, autoencoder_url: str) -> None:
     opened(page, f"{autoencoder_url}/Memory")
+    expect(page.locator(".gtitle").first).to_have_text("Memory in use in one typical step")
+    page.get_by_role("radio", name="share of the step").click()
+    expect(page.locator(".xtitle").first).to_have_text("Share of the step (%)")
+    page.get_by_role("radio", name="the whole run").click()
     expect(page.locator(".xtitle").first).to_have_text("Step, by position")
     page.get_by_role("radio", name="by time").click()
     expect(page.locator(".xtitle").first).to_have_text("Time since the first event (s)")
     page.get_by_role("radio", name="free", exact=True).click()
     expect(page.locator(".gtitle").first).to_have_text("Memory free over time")
+    settled(page)
     page.get_by_role("radio", name="region").click()
     expect(page.locator(".treemaplayer text", has_text="persist/dynamic").first).to_be_visible()
     settled(page)
-    assert {name: query(page)[name] for name in ("align", "level", "parts_by")} == {
-        "align": ["by time"], "level": ["free"], "parts_by": ["region"],
+    assert {name: query(page)[name] for name in ("span", "align", "level", "parts_by")} == {
+        "span": ["the whole run"], "align": ["by time"], "level": ["free"], "parts_by": ["region"],
     }  # fmt: skip
     page.reload()  # a link shows a colleague the same
     expect(page.locator(".gtitle").first).to_have_text("Memory free over time")
@@ -92,7 +97,7 @@ def test_hovering_tells_what_an_event_was(memory: Page) -> None:
 
 def test_the_csv_of_a_timeline_is_whole(memory: Page, runs: list[Run]) -> None:
     for run, role in zip(runs, ("baseline", "candidate"), strict=True):
-        file = downloaded(memory, f"CSV of the {role}'s timeline", keep_default_na=False)
+        file = downloaded(memory, f"CSV of the {role}'s events", keep_default_na=False)
         whole = run.table("memory_timeline")
         assert list(file.columns) == list(whole.columns)
         for name in ("in_use_bytes", "heap_bytes", "free_bytes"):
@@ -109,7 +114,7 @@ def test_the_csvs_are_the_tables(memory: Page, runs: list[Run]) -> None:
         assert list(everything.columns) == list(diff.columns)
         assert len(everything) == len(diff)
         shown = downloaded(memory, ROWS_SHOWN, nth, keep_default_na=False)
-        metric = {"memory_peak": "allocation_bytes", "memory_summary": "peak_bytes"}[name]
+        metric = {"memory_peak": "allocation_bytes", "memory_summary": "heap_bytes"}[name]
         for frame in (everything, shown):
             bytes_of = pd.to_numeric(frame[f"{metric}_baseline"]).dropna().tolist()
             assert bytes_of == diff[f"{metric}_baseline"].dropna().tolist()
@@ -117,4 +122,4 @@ def test_the_csvs_are_the_tables(memory: Page, runs: list[Run]) -> None:
 
 
 def test_the_columns_shown_first_need_no_sideways_scrolling(memory: Page) -> None:
-    assert too_wide(memory, tables=3) == []
+    assert too_wide(memory, tables=2) == []

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.charts.memory import memory_composition, peak_treemap, timeline
+from tfcompare.charts.memory import memory_composition, timeline, typical_step
+from tfcompare.charts.memory_peak import peak_treemap
 from tfcompare.charts.style import Side
 from tfcompare.units import MISSING
 
@@ -57,7 +58,7 @@ def test_hovering_tells_what_the_guide_lists() -> None:
     (trace, _) = timeline([(SIDES[0], BEFORE)], [], "in_use_bytes", "time").data
     assert said(trace, 1) == (
         "<b>allocation of 100 B</b>, requested 90 B<br>a&lt;b&gt;/conv<br>temp · float · [2,3]"
-        "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 0.250<br>step 7, at 1.00 ms"
+        "<br>in use 4.00 MB: stack 0 B, heap 4.00 MB<br>free 6.00 MB, fragmentation 25.0 %<br>step 7, at 1.00 ms"
     )
 
 
@@ -73,7 +74,7 @@ def test_the_fragmentation_has_a_panel_of_its_own_on_the_same_time() -> None:
     lines = [(SIDES[0], BEFORE), (SIDES[1], AFTER)]
     figure = timeline(lines, lines, "in_use_bytes", "time")
     below = [trace for trace in figure.data if trace.yaxis == "y2"]
-    assert [list(trace.y) for trace in below] == [[0.25] * 3, [0.25] * 2]
+    assert [list(trace.y) for trace in below] == [[25] * 3, [25] * 2]
     assert all(trace.xaxis is None and not trace.showlegend for trace in below)
     assert figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]
     assert figure.layout.yaxis2.overlaying is None
@@ -84,12 +85,12 @@ def test_fragmentation_as_the_level_is_one_panel() -> None:
     figure = timeline(lines, lines, "fragmentation", "time")
     assert not [trace for trace in figure.data if trace.yaxis == "y2"]
     assert figure.layout.title.text == "Fragmentation over time"
-    assert figure.data[0].name == "Baseline · before, peak 0.250"
+    assert figure.data[0].name == "Baseline · before, peak 25.0 %"
 
 
-def test_of_free_memory_the_least_is_named() -> None:
+def test_of_free_memory_the_minimum_is_named() -> None:
     figure = timeline([(SIDES[0], BEFORE)], [], "free_bytes", "time")
-    assert figure.data[0].name == "Baseline · before, least 6.00 MB"
+    assert figure.data[0].name == "Baseline · before, minimum 6.00 MB"
     assert list(figure.data[0].y) == [9, 6, 8]
 
 
@@ -112,6 +113,48 @@ def test_by_step_the_axis_is_steps_and_says_what_stands_before_the_first(positio
     assert list(figure.data[0].x) == positions
     assert figure.layout.xaxis.title.text == "Step, by position"
     assert ("before the first step" in figure.layout.title.subtitle.text) == says
+
+
+def step_of(*median: int, steps: int = 3) -> pd.DataFrame:
+    """A typical step in slices of 1 ms, with a band of 10 % around its median."""
+    share = [i / len(median) for i in range(len(median))]
+    frame = pd.DataFrame({"share": share, "median": median, "steps": steps})
+    return frame.assign(
+        time_us=1000.0 * frame.index, low=0.9 * frame["median"], high=1.1 * frame["median"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("axis", "ends"), [("time", (3, 1)), ("share", (75, 50))])
+def test_a_typical_step_of_both_runs_is_on_one_axis_with_its_band(axis: Any, ends: tuple[float, float]) -> None:
+    steps = [(SIDES[0], step_of(1_000_000, 4_000_000, 2_000_000, 1_000_000)), (SIDES[1], step_of(10_000, 20_000))]
+    figure = typical_step(steps, "in_use_bytes", axis)
+    before, after = (figure.data[i : i + 3] for i in (0, 3))
+    assert [list(trace.y) for trace in before] == [
+        pytest.approx(level) for level in ([0.9, 3.6, 1.8, 0.9], [1.1, 4.4, 2.2, 1.1], [1, 4, 2, 1])
+    ]
+    assert [trace.fill for trace in before] == [None, "tonexty", None]
+    assert (before[2].x[-1], after[2].x[-1]) == ends
+    assert before[2].name == "Baseline · before, typical peak 4.00 MB"
+    assert after[2].name == "Candidate · after, typical peak 20.0 kB"
+    assert before[2].customdata[1].tolist() == ["4.00 MB", "3.60 MB", "4.40 MB"]
+    assert figure.layout.title.subtitle.text == "line: median of 3 steps; band: lowest to highest"
+    assert figure.layout.yaxis.title.text == "In use (MB)"
+
+
+def test_a_typical_step_of_a_run_alone_has_one_series() -> None:
+    figure = typical_step([(Side("only", 0, 1), step_of(5, 7))], "free_bytes", "time")
+    assert [trace.name for trace in figure.data if trace.showlegend is not False] == ["only, typical minimum 5 B"]
+
+
+def test_the_treemap_of_a_run_alone_has_no_changes() -> None:
+    rows = [("baseline", "", "baseline", "", 4e6, 4e6, 4e6), ("baseline/0", "baseline", "conv", "", 4e6, 4e6, 4e6)]
+    columns = ["node", "parent", "what", "detail", "bytes", "baseline_bytes", "candidate_bytes"]
+    tree = pd.DataFrame(rows, columns=columns)
+    figure = peak_treemap(tree.assign(label=tree["what"]), [Side("only", 0, 1)], by="region")
+    (trace,) = figure.data
+    assert list(trace.labels) == ["only", "conv"]
+    assert "customdata[2]" not in trace.hovertemplate
+    assert "run" not in figure.layout.title.text
 
 
 def test_stack_heap_and_free_stand_on_one_another() -> None:

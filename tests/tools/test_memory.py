@@ -19,10 +19,12 @@ from tfcompare.tools.memory import (
     by_peak,
     figures,
     headline,
+    headline_alone,
     memory_pairs,
     named,
     peak_diff,
     peak_tree,
+    tree_alone,
     verdict_on_peak,
 )
 from tfcompare.tools.memory_timeline import Memory
@@ -124,13 +126,15 @@ def test_bytes_are_judged_exactly(peaks: tuple[float, float], word: str) -> None
 
 def test_the_sentence_gives_both_peaks_and_the_change() -> None:
     sentence = headline(MemoryPair(A, A), (200e6, 150e6), ("`x`", "`y`"), identical=False)
-    assert sentence == "`y` holds 150 MB at its peak, **less** than the 200 MB of `x`: 50.0 MB less, −25.0 %."
-    assert headline(MemoryPair(A, A), (0, 5), ("`x`", "`y`"), identical=False).endswith("5 B more.")
+    assert sentence == "`y` uses 25.0 % **less** memory at its peak than `x`: 150 MB vs 200 MB."
+    for before, end in ((2, "**more** memory at its peak than `x`: 5 B vs 2 B (2.50×)."), (0, "`x`: 5 B vs 0 B.")):
+        assert headline(MemoryPair(A, A), (before, 5), ("`x`", "`y`"), identical=False).endswith(end)
+    assert headline_alone(200e6, "`x`") == "`x` uses 200 MB at its peak."
 
 
 def test_the_sentence_on_one_recording_says_so() -> None:
     sentence = headline(MemoryPair(A, A), (5, 5), ("`x`", "`y`"), identical=True)
-    assert "the same recording" in sentence
+    assert "are the same capture" in sentence
     assert "**same**" in sentence
 
 
@@ -138,7 +142,7 @@ def test_a_memory_of_one_run_is_no_change() -> None:
     for pair, holder in ((MemoryPair(A, None), "`x`"), (MemoryPair(None, A), "`y`")):
         peaks = (7.0, math.nan) if pair.baseline else (math.nan, 7.0)
         sentence = headline(pair, peaks, ("`x`", "`y`"), identical=False)
-        assert sentence.startswith(f"Only {holder} has this memory, with a peak of 7 B")
+        assert sentence.startswith(f"Only {holder} has this memory: 7 B at its peak.")
 
 
 # What they hold
@@ -181,6 +185,16 @@ def test_the_tree_by_hand(runs: tuple[Run, Run]) -> None:
         "candidate:output,candidate,output,200,300,200\n"
         "candidate/0,candidate:output,conv,200,300,200"
     )
+
+
+def test_the_tree_of_a_run_alone_has_its_side_as_the_root(runs: tuple[Run, Run]) -> None:
+    run = runs[0]
+    tree = tree_alone(peak_tree(diff_of(run, run, MemoryPair(A, A)), "region")).set_index("node")
+    assert tree["parent"].to_dict() == {
+        "baseline": "", "baseline:output": "baseline", "baseline:temp": "baseline",
+        "baseline/0": "baseline:output", "baseline/1": "baseline:temp",
+    }  # fmt: skip
+    assert tree.loc["baseline", "bytes"] == 400
 
 
 def test_small_parts_are_drawn_as_one(tmp_path: Path) -> None:

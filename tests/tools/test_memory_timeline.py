@@ -14,7 +14,15 @@ from tests.memory_runs import allocate, free, loaded, step, work
 from tests.profiles import ALL_RUNS, loaded_run
 from tfcompare.run import Run
 from tfcompare.tools import memory_timeline as memory_series
-from tfcompare.tools.memory_timeline import Memory, drawn, peak_of, step_positions, thinned, timeline_parts
+from tfcompare.tools.memory_timeline import (
+    Memory,
+    drawn,
+    peak_of,
+    step_positions,
+    thinned,
+    timeline_parts,
+    typical_step,
+)
 
 GPU = Memory("vm", "gpu")
 
@@ -111,6 +119,62 @@ def test_the_same_work_at_another_pace_lies_over_itself(tmp_path: Path) -> None:
     assert slow["is_peak"].tolist() == [False, False, False, False, True, False]
 
 
+# One typical step
+
+
+def a_loop(folder: Path, held: list[int], *, length: float = 80.0) -> Run:
+    """Steps of `length` µs every 100 µs; in each, `held` more bytes from 25 to 50 µs above the 100 of the program."""
+    events = [allocate(1, 100, 100, 0x1)]
+    for i, size in enumerate(held):
+        start = 100.0 * i + 10
+        events += [step(i, start, length), work(start + 1)]
+        events += [allocate(start + 25, 100 + size, size, 0x2), free(start + 50, 100, size, 0x2)]
+    return loaded(folder, *events)
+
+
+def test_a_typical_step_is_the_median_of_the_included_steps_with_the_lowest_and_highest(tmp_path: Path) -> None:
+    run = a_loop(tmp_path, [900, 200, 300, 200, 250, 400, 900])  # of more than five, the ends do not count
+    line = typical_step(run, GPU, "in_use_bytes", slices=4)
+    assert line.to_dict("list") == {
+        "share": [0, 0.25, 0.5, 0.75],
+        "time_us": [0, 25, 50, 75],
+        "median": [100, 350, 100, 100],
+        "low": [100, 300, 100, 100],
+        "high": [100, 500, 100, 100],
+        "steps": [5] * 4,
+    }
+
+
+def test_a_peak_within_a_slice_is_not_lost(tmp_path: Path) -> None:
+    run = a_loop(tmp_path, [200] * 3)
+    assert typical_step(run, GPU, "in_use_bytes", slices=1)["median"].tolist() == [300]
+    assert typical_step(run, GPU, "free_bytes", slices=1)["median"].tolist() == [700]
+
+
+def test_steps_of_other_lengths_are_stretched_to_the_median_one(tmp_path: Path) -> None:
+    events = []
+    for i, (start, length) in enumerate([(0, 100), (100, 200), (300, 400)]):
+        events += [step(i, start, length), work(start + 1)]
+        events += [allocate(start + length / 2, 500, 500), free(start + length * 0.75, 0, 500)]
+    line = typical_step(loaded(tmp_path, *events), GPU, "in_use_bytes", slices=4)
+    assert line["median"].tolist() == line["high"].tolist()
+    assert line["median"].tolist()[2:] == [500, 0]
+    assert line["time_us"].tolist() == [0, 50, 100, 150]
+
+
+def test_before_the_first_event_a_level_is_unknown(tmp_path: Path) -> None:
+    run = loaded(tmp_path, step(0, 0, 80), work(1), allocate(40, 300, 300))
+    line = typical_step(run, GPU, "in_use_bytes", slices=4)
+    assert line[["share", "low", "high"]].to_numpy().tolist() == [[0.5, 300, 300], [0.75, 300, 300]]
+
+
+def test_without_the_level_a_typical_step_is_empty(tmp_path: Path) -> None:
+    run = loaded(tmp_path, step(0, 0, 80), work(1), allocate(40, 300, 300, fragmentation=None))
+    line = typical_step(run, GPU, "fragmentation")
+    assert line.empty
+    assert list(line.columns) == ["share", "time_us", "median", "low", "high", "steps"]
+
+
 # What is drawn
 
 
@@ -163,6 +227,22 @@ def test_a_drawn_line_has_the_peak_of_the_table(run: Run, level: memory_series.L
                     row.peak_bytes,
                     row.peak_time_us,
                 )
+
+
+@pytest.mark.parametrize("level", ["in_use_bytes", "free_bytes"])
+def test_a_typical_step_reaches_as_far_as_the_events_of_included_steps(run: Run, level: memory_series.Level) -> None:
+    for row in run.table("memory_summary").itertuples():
+        whole, every = run.table("memory_timeline", host=row.host), run.table("steps", host=row.host)
+        own = whole[whole["memory_id"] == row.memory_id]
+        line = typical_step(run, Memory(row.host, row.memory_id), level)
+        assert ((line["low"] <= line["median"]) & (line["median"] <= line["high"])).all()
+        place = np.floor(step_positions(own["time_us"].to_numpy(), every)).astype(int)
+        order = every["host_start_us"].fillna(every["start_us"]).argsort(kind="stable")
+        included = {number for number, at in enumerate(order, 1) if every["included"].iloc[at]}
+        there = own.loc[[number in included for number in place], level]
+        if len(there):
+            assert line["low"].min() <= there.min() if level == "free_bytes" else line["high"].max() >= there.max()
+        assert line[["low", "high"]].isin([*own[level]]).all(axis=None)
 
 
 def test_the_parts_of_the_file_are_the_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ VIEWS: list[tuple[str, dict[str, str]]] = [
     ("1_Overview", {"part": "host_compute_us"}),
     ("1_Overview", {"part": "input_us"}),
     ("5_Input_pipeline", {"filter": "map"}),
-    ("4_Memory", {"align": "time", "parts": "true", "parts_by": "region"}),
+    ("4_Memory", {"span": "the whole run", "align": "by time", "parts": "true", "parts_by": "region"}),
     ("4_Memory", {"level": "fragmentation"}),
 ]
 

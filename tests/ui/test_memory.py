@@ -17,9 +17,12 @@ from tests.xspace_builder import Event
 from tfcompare import compare, settings
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
-from tfcompare.ui.pages.memory import ONE_OF_EACH, _timeline_csv
+from tfcompare.ui.pages.memory import ONE_OF_EACH
+from tfcompare.ui.pages.memory_timeline import _timeline_csv
+from tfcompare.units import format_bytes
 
 STEPS = [event for i in range(2) for event in (step(i, 100.0 * i, 90), work(100.0 * i + 1))]
+MEMORY_OF_EACH = ("memory_baseline", "memory_candidate")
 HELD = [allocate(10, 300, 300, 0x1, tf_op="m/conv"), free(120, 0, 300, 0x1)]
 
 
@@ -67,6 +70,15 @@ def titles(page: AppTest) -> list[str]:
     return [figure["layout"]["title"]["text"] for figure in figures]
 
 
+def memories_at_the_peak(page: AppTest) -> set[str]:
+    return set(table(page, 0)["memory_id"])
+
+
+def peak_of(run: str, memory_id: str) -> int:
+    summary = loaded_run(run).table("memory_summary").set_index("memory_id")
+    return int(summary.loc[memory_id, "peak_bytes"])
+
+
 def table(page: AppTest, nth: int) -> pd.DataFrame:
     """A table as it is sent to the browser, by the frame's column names."""
     frame = page.dataframe[nth].value
@@ -80,8 +92,7 @@ def table(page: AppTest, nth: int) -> pd.DataFrame:
 def test_the_headline_and_the_cards_are_those_of_the_tables(page: AppTest) -> None:
     shown(page)
     assert headline(page) == (
-        "### `filters_16_8` holds 69.0 MB at its peak, **less** than the 169 MB of `filters_512_128`: "
-        "99.8 MB less, −59.1 %."
+        "### `filters_16_8` uses 59.1 % **less** memory at its peak than `filters_512_128`: 69.0 MB vs 169 MB."
     )
     assert [(card.label, card.value, card.delta) for card in page.metric][:2] == [
         ("Peak in use", "69.0 MB", "−59.1 %"),
@@ -98,28 +109,33 @@ def test_the_tables_have_the_numbers_of_the_diff(page: AppTest) -> None:
     held = diff["allocation_bytes_baseline"].astype("float64") / 1e6
     assert peak["allocation_bytes_baseline"].tolist() == pytest.approx(held.tolist(), nan_ok=True)
     assert peak["occurrences_candidate"].dropna().tolist() == diff["occurrences_candidate"].dropna().tolist()
-    fields = table(page, 1).set_index("Field")
-    assert fields.loc["Memory ID", "Candidate: filters_16_8"] == "bfc_cpu_allocator_for_gpu"
-    assert fields.loc["Peak memory usage within the profile"].tolist() == ["169 MB", "69.0 MB", "−99.8 MB · −59.1 %"]
-    assert len(fields) == 11
-    assert table(page, 2)["memory_id"].str.startswith("bfc_").all()
+    summary = table(page, 1)
+    assert summary["memory_id"].tolist() == ["bfc_cpu_allocator_for_gpu"]
+    assert summary[["heap_bytes_baseline", "heap_bytes_candidate"]].to_numpy().tolist() == [
+        pytest.approx([168.858112, 69.021456], rel=1e-3)
+    ]
+    assert "peak_bytes_candidate" not in summary, "the cards show it"
 
 
 @pytest.mark.parametrize(
     ("level", "title"),
     [
-        ("in use", "Memory in use over time"),
-        ("stack", "Memory reserved for the stack over time"),
-        ("free", "Memory free over time"),
-        ("fragmentation", "Fragmentation over time"),
+        ("in use", "Memory in use"),
+        ("stack", "Memory reserved for the stack"),
+        ("free", "Memory free"),
+        ("fragmentation", "Fragmentation"),
     ],
 )
-def test_the_level_in_the_address_is_drawn(page: AppTest, level: str, title: str) -> None:
-    page.query_params["level"] = level
-    assert titles(shown(page))[0] == title
+@pytest.mark.parametrize(
+    ("span", "ends"), [("one typical step", "in one typical step"), ("the whole run", "over time")]
+)
+def test_the_level_in_the_address_is_drawn(page: AppTest, level: str, title: str, span: str, ends: str) -> None:
+    page.query_params["level"], page.query_params["span"] = level, span
+    assert titles(shown(page))[0] == f"{title} {ends}"
 
 
 def test_stack_heap_and_free_are_drawn_for_each_run_when_asked_for(page: AppTest) -> None:
+    page.query_params["span"] = "the whole run"
     assert not any("Stack, heap" in title for title in titles(shown(page)))
     page.toggle(key="parts").set_value(True)
     stacked = [title for title in titles(shown(page)) if "Stack, heap" in title]
@@ -130,7 +146,16 @@ def test_stack_heap_and_free_are_drawn_for_each_run_when_asked_for(page: AppTest
     ("align", "axis"), [("by time", "Time since the first event (s)"), ("step by step", "Step, by position")]
 )
 def test_the_runs_are_laid_over_one_another_as_the_address_says(page: AppTest, align: str, axis: str) -> None:
-    page.query_params["align"] = align
+    page.query_params["span"], page.query_params["align"] = "the whole run", align
+    figure = json.loads(shown(page).get("plotly_chart")[0].proto.spec)
+    assert figure["layout"]["xaxis"]["title"]["text"] == axis
+
+
+@pytest.mark.parametrize(
+    ("by", "axis"), [("time", "Time since the step's start (ms)"), ("share of the step", "Share of the step (%)")]
+)
+def test_a_typical_step_has_the_axis_of_the_address(page: AppTest, by: str, axis: str) -> None:
+    page.query_params["axis"] = by
     figure = json.loads(shown(page).get("plotly_chart")[0].proto.spec)
     assert figure["layout"]["xaxis"]["title"]["text"] == axis
 
@@ -140,14 +165,7 @@ def test_all_columns_are_there_when_asked_for(page: AppTest) -> None:
     shown(page)
     wanted = {"status", "match", "verdict", "requested_bytes_delta", "shape_candidate", "host", "memory_id"}
     assert wanted <= set(table(page, 0).columns)
-    assert {"peak_time_us_baseline", "stack_bytes_candidate", "fragmentation_delta"} <= set(table(page, 2).columns)
-
-
-def test_the_time_of_the_peak_has_no_change(page: AppTest) -> None:
-    (fields,) = (f.value for f in shown(page).dataframe if "Field" in f.value.columns)
-    rows = fields.set_index("Field")
-    assert rows.loc["\u2003time since the profile's start", "Change"] == ""
-    assert rows.loc["Peak memory usage within the profile", "Change"] != ""
+    assert {"peak_time_us_baseline", "stack_bytes_candidate", "fragmentation_delta"} <= set(table(page, 1).columns)
 
 
 def test_the_treemap_by_region(page: AppTest) -> None:
@@ -164,14 +182,41 @@ def test_the_file_of_a_timeline_is_the_whole_table(is_long: bool) -> None:
     assert whole == spreadsheet_csv(run.table("memory_timeline"))
 
 
+# One run alone
+
+
+def test_a_run_alone_is_not_compared_with_anything(page: AppTest) -> None:
+    page.query_params["baseline"] = f"corpus/{run_path('jax_tpu').relative_to(CORPUS)}"
+    page.query_params["all_columns"] = page.query_params["all_columns_summary"] = "true"
+    page.query_params["candidate"] = ""
+    with settings.override(Settings(places=(CORPUS,))):
+        shown(page)
+    assert headline(page) == "### `tpu_inference_2` uses 21.5 GB at its peak."
+    assert [card.delta for card in page.metric] == [""] * 5
+    words = " ".join([told(page), *titles(page), *(control.label for control in page.selectbox)]).lower()
+    assert "candidate" not in words.partition("per step")[0]
+    assert not any("both runs" in title or "changes" in title for title in titles(page))
+    for nth in (0, 1):
+        assert not [name for name in table(page, nth) if name.endswith(("_candidate", "_delta", "_ratio"))]
+
+
+def test_a_run_alone_without_memory_events_says_how_to_record_them(page: AppTest, tmp_path: Path) -> None:
+    (run,) = (saved(tmp_path / "before", *STEPS) / "plugins" / "profile").iterdir()
+    page.query_params["baseline"], page.query_params["candidate"] = f"{tmp_path.name}/{run.relative_to(tmp_path)}", ""
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
+    assert "No memory events were captured." in told(page)
+    assert not page.metric
+
+
 # Which memory
 
 
 def test_a_memory_of_several_is_chosen_by_its_name_in_the_address(page: AppTest) -> None:
-    page.query_params["memory"] = "GPU_3_bfc"
+    page.query_params["memory"], page.query_params["all_columns"] = "GPU_3_bfc", "true"
     of_corpus(page, "jax_conv_08", "jax_conv_legacy")
     assert page.selectbox(key="memory").value == "GPU_3_bfc"
-    assert table(page, 1).iloc[0].tolist()[1:3] == ["GPU_3_bfc", "GPU_3_bfc"]
+    assert memories_at_the_peak(page) == {"GPU_3_bfc"}
 
 
 def test_a_memory_there_is_not_is_no_error(page: AppTest) -> None:
@@ -187,7 +232,7 @@ def test_memories_of_other_names_are_chosen_one_for_each_run(page: AppTest) -> N
         "GPU_0_bfc",
         "2",
     )
-    assert "`tpu_inference_2` in `2` holds 21.5 GB" in headline(page)
+    assert "`tpu_inference_2` in `2` uses **more** memory" in headline(page)
     assert set(table(page, 0)["op_name"].dropna()) == {"unused preallocated device memory", "stack"}
 
 
@@ -195,7 +240,8 @@ def test_where_names_pair_one_of_each_can_still_be_chosen(page: AppTest) -> None
     page.query_params["memory"] = ONE_OF_EACH
     page.query_params["memory_candidate"] = "GPU_5_bfc"
     of_corpus(page, "jax_conv_08", "jax_conv_legacy")
-    assert table(page, 1).iloc[0].tolist()[1:3] == ["GPU_1_bfc", "GPU_5_bfc"]
+    assert [box.value for box in page.selectbox if box.key in MEMORY_OF_EACH] == ["GPU_1_bfc", "GPU_5_bfc"]
+    assert page.metric[0].value == format_bytes(peak_of("jax_conv_legacy", "GPU_5_bfc"))
 
 
 def test_memories_on_several_hosts_are_told_apart(page: AppTest) -> None:
@@ -208,7 +254,7 @@ def test_memories_on_several_hosts_are_told_apart(page: AppTest) -> None:
 
 def test_without_memory_events_the_page_says_how_to_record_them(page: AppTest, tmp_path: Path) -> None:
     of_two(page, tmp_path, STEPS, [*STEPS, work(50)])
-    assert "Neither run holds memory events" in told(page)
+    assert "No memory events were captured." in told(page)
     assert "host_tracer_level=2" in told(page)
     assert not page.metric
 
@@ -219,19 +265,16 @@ def test_a_run_that_has_memory_events_stands_alone(
 ) -> None:
     of_two(page, tmp_path, [*STEPS, *ours], [*STEPS, *theirs])
     silent, other = ("after", "before") if ours else ("before", "after")
-    assert f"`{silent}` holds no memory events" in told(page)
-    assert (
-        headline(page)
-        == f"### Only `{other}` has this memory, with a peak of 300 B; `{silent}` recorded nothing of it."
-    )
-    assert "Memory in use over time" in titles(page)
+    assert f"`{silent}` has no memory events" in told(page)
+    assert headline(page) == f"### Only `{other}` has this memory: 300 B at its peak. `{silent}` has no events of it."
+    assert "Memory in use in one typical step" in titles(page)
 
 
 def test_without_steps_the_runs_are_laid_over_one_another_by_time_and_it_says_why(
     page: AppTest, tmp_path: Path
 ) -> None:
     of_two(page, tmp_path, [work(0), *HELD], [*STEPS, *HELD])
-    assert "by time only: no step markers in `before`" in told(page)
+    assert "A typical step needs step markers, but none were found in `before`." in told(page)
     assert not [control for control in page.segmented_control if control.key == "align"]
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert figure["layout"]["xaxis"]["title"]["text"].startswith("Time")
@@ -246,30 +289,33 @@ def test_a_run_that_only_freed_says_that_nothing_more_is_known(page: AppTest, tm
 def test_a_memory_that_held_nothing_says_so(page: AppTest, tmp_path: Path) -> None:
     empty = [allocate(10, 0, 0), free(20, 0, 0)]
     of_two(page, tmp_path, [*STEPS, *empty], [*STEPS, *empty, allocate(30, 0, 0)])
-    assert "`before` held nothing in this memory" in told(page)
+    assert "`before` used nothing of this memory" in told(page)
     assert "the **same**" in headline(page)
 
 
 def test_a_memory_without_fragmentation_is_shown_without_its_panel(page: AppTest, tmp_path: Path) -> None:
     untold = [allocate(10, 300, 300, fragmentation=None)]
     of_two(page, tmp_path, [*STEPS, *untold], [*STEPS, *untold, work(60)])
+    page.segmented_control(key="span").set_value("run")
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert "yaxis2" not in figure["layout"]
     page.segmented_control(key="level").set_value("fragmentation")
     with settings.override(Settings(places=(tmp_path,))):
         shown(page)
-    assert "No event tells the memory's fragmentation." in told(page)
+    assert "No event reports fragmentation." in told(page)
 
 
 def test_two_copies_of_one_recording_are_the_same(page: AppTest, tmp_path: Path) -> None:
     of_two(page, tmp_path, [*STEPS, *HELD], [*STEPS, *HELD])
-    assert "the same recording" in headline(page)
+    assert "are the same capture" in headline(page)
     assert [card.delta for card in page.metric] == ["unchanged"] * 5
-    assert "Both runs hold the same at their peaks." in told(page)
+    assert "Both runs have the same allocations at their peaks." in told(page)
 
 
 @pytest.mark.parametrize("name", ["tf_cpu_base", "tf_gpu", "jax_elementwise", "jax_tpu", "tf_cpu_sleepy"])
 def test_every_kind_of_profile_is_shown(page: AppTest, name: str) -> None:
     of_corpus(page, name, "jax_conv_08")
-    assert len(page.dataframe) == 3
+    assert len(page.dataframe) == 2
     assert not table(page, 0).empty

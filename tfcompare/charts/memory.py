@@ -1,4 +1,4 @@
-"""Charts of memory: both runs over time, its composition, and what is allocated at the peaks."""
+"""Charts of memory over time: in one typical step, over the whole run, and what it is made of."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.colors import hex_to_rgb
 
 from tfcompare.charts import style
-from tfcompare.charts.ops import ROLES
-from tfcompare.charts.scopes import change_colours
 from tfcompare.charts.style import Side
-from tfcompare.units import MISSING, format_bytes, format_percent_change, format_time_us, middle_ellipsis
+from tfcompare.units import MISSING, format_bytes, format_percent, format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
 Align = Literal["time", "step"]
+Axis = Literal["time", "share"]
 Lines = Sequence[tuple[Side, "pd.DataFrame"]]
 """Runs, each with the events returned by `tools.memory_timeline.drawn`; runs without rows are not drawn."""
 
@@ -31,9 +31,10 @@ LEVELS = {
 }
 """The levels of a timeline, worded to follow "memory"."""
 
-PEAKS = {"free_bytes": "least"}
+PEAKS = {"free_bytes": "minimum"}
 """The word for the marked event if it is not a peak."""
 
+PERCENT = style.Scale("%", 0.01)
 STACKED = {"stack_bytes": ("stack", "#7B5FD9"), "heap_bytes": ("heap", "#0A9A8C"), "free_bytes": ("free", "#8C96A3")}
 PANEL = 0.25
 """Share of the height for the fragmentation panel below the main one."""
@@ -46,7 +47,52 @@ LABEL_LENGTH = 36
 NAME_LENGTH = 80
 """Longer names are shortened in hover texts; the CSV files have them in full."""
 
-TILE_LENGTH = 24
+
+BAND_OPACITY = 0.25
+
+
+def typical_step(steps: Lines, level: str, axis: Axis) -> go.Figure:
+    """One level over one step of each run: the median as a line, from the lowest to the highest as a band.
+
+    The frames are those of `tools.memory_timeline.typical_step`; those without rows are not drawn. With the axis
+    `share`, both steps are drawn equally long.
+    """
+    shown = [(side, frame) for side, frame in steps if len(frame)]
+    scale = _scale([frame["high"] for _, frame in shown], level)
+    counts = dict.fromkeys(f"{frame['steps'].iloc[0]:,}" for _, frame in shown)
+    name = "Fragmentation" if level == "fragmentation" else f"Memory {LEVELS[level]}"
+    subtitle = f"line: median of {' and '.join(counts)} steps; band: lowest to highest"
+    result = style.figure(f"{name} in one typical step", subtitle, height=370, legend_rows=len(shown))
+    clock = style.time_scale(float(frame["time_us"].max()) for _, frame in shown)
+    title = f"Time since the step's start ({clock.unit})" if axis == "time" else "Share of the step (%)"
+    for side, frame in shown:
+        x = clock.of(frame["time_us"]) if axis == "time" else 100 * frame["share"].to_numpy()
+        for trace in _band(side, x, frame, scale):
+            result.add_trace(trace)
+        best = frame["median"].min() if level == "free_bytes" else frame["median"].max()
+        texts = frame[["median", "low", "high"]].map(lambda value: _value(value, level)).to_numpy()
+        line = _line(
+            side, x, scale.of(frame["median"]), "%{customdata[0]}, %{customdata[1]} to %{customdata[2]}", texts
+        )
+        result.add_trace(line.update(name=f"{side.label}, typical {PEAKS.get(level, 'peak')} {_value(best, level)}"))
+    result.layout.legend.tracegroupgap = 0
+    result.update_layout(hovermode="x")
+    result.update_xaxes(title_text=title, tickformat="~r", rangemode="tozero")
+    result.update_yaxes(title_text=_axis_title(level, scale), tickformat="~r", rangemode=_range_mode(level))
+    _leave_headroom(result, max((float(scale.of(frame["high"]).max()) for _, frame in shown), default=0.0), level)
+    result.layout.margin.l = style.WIDE_AXIS_PIXELS
+    return result
+
+
+def _band(side: Side, x: NDArray[np.float64], frame: pd.DataFrame, scale: style.Scale) -> list[go.Scatter]:
+    """An area from the lowest to the highest level."""
+    shared = {
+        "x": _as_float32(x), "mode": "lines", "line": {"width": 0, "shape": "hv"}, "legendgroup": side.role,
+        "showlegend": False, "hoverinfo": "skip",
+    }  # fmt: skip
+    colour = f"rgba{(*hex_to_rgb(side.colour), BAND_OPACITY)}"
+    low, high = (_as_float32(scale.of(frame[name])) for name in ("low", "high"))
+    return [go.Scatter(y=low, **shared), go.Scatter(y=high, fill="tonexty", fillcolor=colour, **shared)]
 
 
 def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> go.Figure:
@@ -57,7 +103,7 @@ def timeline(levels: Lines, fragmentation: Lines, level: str, align: Align) -> g
     """
     shown = [(side, frame) for side, frame in levels if len(frame)]
     has_panel = level != "fragmentation" and any(len(frame) for _, frame in fragmentation)
-    scale = _scale(shown, level)
+    scale = _scale([frame[level] for _, frame in shown], level)
     result = style.figure(
         _title(level), _subtitle(shown, align), height=470 if has_panel else 370, legend_rows=len(shown)
     )
@@ -80,7 +126,7 @@ def _title(level: str) -> str:
 
 
 def _axis_title(level: str, scale: style.Scale) -> str:
-    return "Fragmentation (0 to 1)" if level == "fragmentation" else f"{LEVELS[level].capitalize()} ({scale.unit})"
+    return "Fragmentation (%)" if level == "fragmentation" else f"{LEVELS[level].capitalize()} ({scale.unit})"
 
 
 def _range_mode(level: str) -> str:
@@ -89,15 +135,15 @@ def _range_mode(level: str) -> str:
 
 def _subtitle(lines: Lines, align: Align) -> str:
     if align == "time":
-        return "from each run's first event on; hover for what was allocated or freed"
+        return "from the first event of each run; hover for details"
     outside = any(frame["position"].min() < 1 for _, frame in lines)
     return "each step is drawn equally long" + ("; left of 1: before the first step" if outside else "")
 
 
-def _scale(lines: Lines, level: str) -> style.Scale:
+def _scale(levels: Sequence[pd.Series], level: str) -> style.Scale:
     if level == "fragmentation":
-        return style.Scale("", 1.0)
-    largest = max((float(frame[level].max()) for _, frame in lines), default=0.0)
+        return PERCENT
+    largest = max((float(values.max()) for values in levels), default=0.0)
     return style.Quantity("memory", "bytes", "", "").scale([largest])
 
 
@@ -143,8 +189,9 @@ def _details(frame: pd.DataFrame) -> list[list[str]]:
     allocated, requested, *levels = ([format_bytes(size) for size in frame[name].tolist()] for name in sizes)
     what = [_allocation_text(*texts) for texts in zip(*(frame[name].tolist() for name in _NAMES), strict=True)]
     columns = (
-        frame["event"].tolist(), allocated, requested, what, *levels, map(_fraction, frame["fragmentation"].tolist()),
-        map(_number, frame["step"].tolist()), map(format_time_us, frame["time_us"].tolist()),
+        frame["event"].tolist(), allocated, requested, what, *levels,
+        map(format_percent, frame["fragmentation"].tolist()), map(_number, frame["step"].tolist()),
+        map(format_time_us, frame["time_us"].tolist()),
     )  # fmt: skip
     return [list(texts) for texts in zip(*columns, strict=True)]
 
@@ -165,15 +212,11 @@ def _peak(frame: pd.DataFrame, level: str) -> str:
 
 
 def _value(value: float, level: str) -> str:
-    return _fraction(value) if level == "fragmentation" else format_bytes(value)
+    return format_percent(value) if level == "fragmentation" else format_bytes(value)
 
 
 def _number(step: Any) -> str:
     return f"{step}" if isinstance(step, int) else MISSING
-
-
-def _fraction(value: float) -> str:
-    return f"{value:.3f}" if value == value else MISSING
 
 
 def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale, scale: style.Scale) -> None:
@@ -198,6 +241,11 @@ def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale,
                 hoverinfo="skip",
             )
         )
+    _leave_headroom(result, top, level)
+
+
+def _leave_headroom(result: go.Figure, top: float, level: str) -> None:
+    """End the axis a little above the highest level; free memory is far from 0, so its axis is not changed."""
     if level != "free_bytes" and top > 0:
         result.update_yaxes(range=[0, 1.12 * top])
 
@@ -206,15 +254,15 @@ def _add_panel(result: go.Figure, fragmentation: Lines, clock: style.Scale) -> N
     """Add the fragmentation in a panel below, on the same time axis."""
     for side, frame in fragmentation:
         if len(frame):
-            heights = frame["fragmentation"].to_numpy()
-            texts = [_fraction(height) for height in heights.tolist()]
+            texts = [format_percent(share) for share in frame["fragmentation"].tolist()]
+            heights = PERCENT.of(frame["fragmentation"])
             line = _line(side, clock.of(frame["position"]), heights, "fragmentation %{text}").update(text=texts)
             result.add_trace(line.update(yaxis="y2", showlegend=False))
     result.layout.yaxis.domain = [PANEL + GAP, 1]
     result.layout.xaxis.anchor = "y2"
     result.layout.yaxis2 = {
         "domain": [0, PANEL],
-        "title": {"text": "Fragmentation"},
+        "title": {"text": "Fragmentation (%)"},
         "rangemode": "tozero",
         "tickformat": "~r",
         "automargin": True,
@@ -250,58 +298,3 @@ def memory_composition(side: Side, frame: pd.DataFrame, align: Align) -> go.Figu
     result.update_layout(hovermode="x unified")
     result.update_yaxes(title_text=f"Memory ({scale.unit})", tickformat="~r", range=[0, top / scale.size])
     return result
-
-
-def peak_treemap(tree: pd.DataFrame, sides: tuple[Side, Side], *, by: str) -> go.Figure:
-    """What both runs have allocated at their peaks, side by side on one scale: area is bytes, colour the change.
-
-    `tree` is the result of `tools.memory.peak_tree`; `by` names its groups (`name scope`).
-    """
-    result = style.figure(
-        "What is held at the peak of each run",
-        f"area: bytes, both runs on one scale, by {by}; colour: change; click to look into a part",
-        height=460,
-        legend_rows=0,
-        uniformtext={"minsize": 9, "mode": "hide"},
-    )
-    before, after = tree["baseline_bytes"], tree["candidate_bytes"]
-    titles = {role: side.label for role, side in zip(ROLES, sides, strict=True)}
-    result.add_trace(
-        go.Treemap(
-            ids=tree["node"],
-            parents=tree["parent"],
-            labels=[titles.get(label) or style.safe(middle_ellipsis(label, TILE_LENGTH)) for label in tree["label"]],
-            values=tree["bytes"],
-            branchvalues="total",
-            sort=False,
-            tiling={"pad": 2},
-            texttemplate="%{label}<br>%{customdata[1]}",
-            textfont={"color": "white"},
-            pathbar={"visible": True, "thickness": 22},
-            customdata=np.column_stack([_names(tree, titles), tree["bytes"].map(format_bytes), _changes(tree)]),
-            hovertemplate="%{customdata[0]}<br>%{customdata[2]}<extra></extra>",
-            marker=change_colours(before.to_numpy(), after.to_numpy(), "memory"),
-        )
-    )
-    return result
-
-
-def _names(tree: pd.DataFrame, titles: dict[str, str]) -> list[str]:
-    """The full name of each tile, and its details."""
-    names = [titles.get(what) or style.safe(what) for what in tree["what"]]
-    details = (f"<br>{style.safe(detail)}" if detail else "" for detail in tree["detail"])
-    return [f"<b>{name}</b>{detail}" for name, detail in zip(names, details, strict=True)]
-
-
-def _changes(tree: pd.DataFrame) -> list[str]:
-    """Both sides of each tile, and the change."""
-    return [
-        f"baseline {format_bytes(before)}, candidate {format_bytes(after)}: {_change(before, after)}"
-        for before, after in zip(tree["baseline_bytes"], tree["candidate_bytes"], strict=True)
-    ]
-
-
-def _change(before: float, after: float) -> str:
-    if before == 0 or after == 0:
-        return "only the candidate has it" if before == 0 else "only the baseline has it"
-    return format_percent_change(after / before)

@@ -6,6 +6,7 @@ _MEMORY_KEY = key(
     "memory_id", "Memory", "The allocator by its name, e.g. `GPU_0_bfc`, or the device's number on its host."
 )
 _OP_NAME_MEANING = "Op that the memory was allocated for, as the profile names it; empty where it names none."
+_UNEXPLAINED = "unused preallocated device memory"
 _REGION_MEANING = "What kind of memory, e.g. `output`, `temp`, `persist/dynamic`, `stack`; empty where not recorded."
 _DATA_TYPE_MEANING = (
     "Data type of the tensor, e.g. `float`; `INVALID` where it was not known, empty where not recorded."
@@ -78,7 +79,7 @@ MEMORY_PEAK = Table(
     (
         HOST_KEY,
         _MEMORY_KEY,
-        key("op_name", "Op", _OP_NAME_MEANING),
+        key("op_name", "Op", f"{_OP_NAME_MEANING} `{_UNEXPLAINED}` was allocated before the profile, or is reserved."),
         key("region_type", "Region", _REGION_MEANING),
         key("data_type", "Data type", _DATA_TYPE_MEANING),
         key("shape", "Shape", _SHAPE_MEANING),

@@ -1,4 +1,4 @@
-"""Compares the memories of two runs: matches them and compares their peaks and what these contain."""
+"""Compares the memories of two runs: matches them, and compares their peaks and what is live at them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import NO_EVIDENCE, Evidence
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME
 from tfcompare.tools.memory_timeline import Memory
-from tfcompare.units import format_bytes, format_percent_change
+from tfcompare.units import MINUS, format_bytes, format_percent_change, format_ratio
 
 Role = Literal["baseline", "candidate"]
 Part = Literal["scope", "region"]
@@ -28,6 +28,9 @@ Figures = Mapping[str, tuple[float, float]]
 ROLES: tuple[Role, ...] = ("baseline", "candidate")
 SMALLEST_SHARE = 0.004
 """Parts below this share of both peaks are merged, because they would be invisible."""
+
+MULTIPLE = 2
+"""From this ratio on, an increase is stated as a ratio instead of in percent."""
 
 NO_OP = "(no op named)"
 NO_REGION = "(no region)"
@@ -149,17 +152,25 @@ def headline(pair: MemoryPair, peaks: tuple[float, float], names: tuple[str, str
     (ours, theirs), (before, after) = names, peaks
     if pair.baseline is None or pair.candidate is None:
         side, other, peak = (ours, theirs, before) if pair.baseline else (theirs, ours, after)
-        return f"Only {side} has this memory, with a peak of {format_bytes(peak)}; {other} recorded nothing of it."
+        return f"Only {side} has this memory: {format_bytes(peak)} at its peak. {other} has no events of it."
     if identical:
-        return f"{theirs} is the same recording as {ours}: both hold {format_bytes(after)} at their peak, the **same**."
+        return f"{theirs} and {ours} are the same capture: {format_bytes(after)} at their peak, the **same**."
     verdict = verdict_on_peak(before, after)
     if verdict == SAME:
-        return f"{theirs} holds {format_bytes(after)} at its peak, the **same** as {ours} to the byte."
-    change = f", {format_percent_change(after / before)}" if before > 0 else ""
+        return f"{theirs} uses the **same** memory at its peak as {ours}: {format_bytes(after)}."
+    ratio = after / before if before > 0 else math.inf
+    is_multiple = ratio >= MULTIPLE
+    change = "" if is_multiple else f"{format_percent_change(ratio).lstrip(f'+{MINUS}')} "
+    times = f" ({format_ratio(ratio)})" if is_multiple and before > 0 else ""
     return (
-        f"{theirs} holds {format_bytes(after)} at its peak, **{verdict}** than the {format_bytes(before)} "
-        f"of {ours}: {format_bytes(abs(after - before))} {verdict}{change}."
+        f"{theirs} uses {change}**{verdict}** memory at its peak than {ours}: "
+        f"{format_bytes(after)} vs {format_bytes(before)}{times}."
     )
+
+
+def headline_alone(peak: float, name: str) -> str:
+    """A sentence in Markdown on the peak of the memory of one run, in bytes."""
+    return f"{name} uses {format_bytes(peak)} at its peak."
 
 
 def named(diff: pd.DataFrame) -> pd.DataFrame:
@@ -196,6 +207,12 @@ def peak_tree(diff: pd.DataFrame, by: Part) -> pd.DataFrame:
     whole = leaves[_SIZES].sum().to_frame().T
     root = whole.assign(node=BOTH, parent="", label=BOTH, what=BOTH, detail="", bytes=whole.sum(axis=1))
     return pd.concat([root[_TREE], *(_side_of_tree(leaves, role) for role in ROLES)], ignore_index=True)
+
+
+def tree_alone(tree: pd.DataFrame) -> pd.DataFrame:
+    """The baseline's part of the result of `peak_tree`: the tree of a run that is shown alone."""
+    own = tree[tree["node"].str.startswith("baseline")].reset_index(drop=True)
+    return own.assign(parent=own["parent"].where(own["parent"] != BOTH, ""))
 
 
 _SIZES = ["baseline_bytes", "candidate_bytes"]

@@ -1,4 +1,4 @@
-"""A memory over time: downsampled for charts, aligned to the run's steps, or complete for export."""
+"""A memory over time: in one typical step, over the whole run (downsampled for charts), or complete for export."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ Level = Literal["in_use_bytes", "heap_bytes", "stack_bytes", "free_bytes", "frag
 
 POINTS = 2000
 """The approximate number of points to which longer lines are downsampled: more than a screen is wide."""
+
+SLICES = 400
+"""The slices of a typical step: fine enough for a screen, coarse enough to align steps that vary a little."""
 
 PART_ROWS = 50_000
 
@@ -56,6 +59,72 @@ def drawn(run: Run, memory: Memory, level: Level, align: Align, points: int = PO
     return rows.assign(position=position[kept], is_peak=kept == peak)
 
 
+def typical_step(run: Run, memory: Memory, level: Level, slices: int = SLICES) -> pd.DataFrame:
+    """One level of a memory over one step: the median over the included steps, with the lowest and the highest.
+
+    Each step reaches to the start of the next one and is cut into `slices` of equal length. Of each slice, the highest
+    level in it is taken (of free memory the lowest), so that no peak is lost. One row per slice, where any step is
+    known: `share`, where the slice begins, from 0 to 1; `time_us`, the same as a time in a step of median length;
+    `median`, `low` and `high` over the steps, in the level's unit; `steps`, how many are included.
+
+    Without steps, or without events that have the level, the frame is empty.
+    """
+    events = _events(run, memory.host)
+    which = events.memory_ids.index(memory.memory_id)
+    own = slice(events.first[which], events.first[which + 1])
+    values = np.asarray(getattr(events, level)[own], dtype=np.float64)
+    known = np.isfinite(values)
+    start, length = _spans(run.table("steps", host=memory.host))
+    time_us = events.time_ps[own][known] / PS_PER_US
+    levels = _by_slice(time_us, values[known], start, length, slices, lowest=level == "free_bytes")
+    levels = levels[np.isfinite(levels).any(axis=1)]
+    is_known = np.isfinite(levels).any(axis=0)
+    over_steps = levels[:, is_known]
+    share = np.arange(slices)[is_known] / slices
+    return pd.DataFrame(
+        {
+            "share": share,
+            "time_us": share * (np.median(length) if len(length) else 0.0),
+            "median": np.nanmedian(over_steps, axis=0),
+            "low": np.nanmin(over_steps, axis=0, initial=np.inf),
+            "high": np.nanmax(over_steps, axis=0, initial=-np.inf),
+            "steps": len(over_steps),
+        }
+    )
+
+
+def _spans(steps: pd.DataFrame) -> tuple[Floats, Floats]:
+    """(start, length) of each included step of one host, in µs; a step reaches to the start of the next."""
+    start, end = _starts_and_end(steps)
+    order = np.argsort(start, kind="stable")
+    length = np.diff(start[order], append=end)
+    chosen = steps["included"].to_numpy(dtype=np.bool_)[order] & (length > 0)
+    return start[order][chosen], length[chosen]
+
+
+def _starts_and_end(steps: pd.DataFrame) -> tuple[Floats, float]:
+    """The start of each step and the end of the last, in µs: of the host span if known, since the host allocates."""
+    start = steps["host_start_us"].fillna(steps["start_us"])
+    end = (start + steps["host_span_us"].fillna(steps["duration_us"])).max()
+    return start.to_numpy(dtype=np.float64), float(end)
+
+
+def _by_slice(time_us: Floats, values: Floats, start: Floats, length: Floats, slices: int, *, lowest: bool) -> Floats:
+    """The highest (or lowest) level in each slice of each step, one row per step; NaN before the first event."""
+    if not len(time_us) or not len(start):
+        return np.full((0, slices), np.nan)
+    edges = start[:, None] + length[:, None] * np.arange(slices + 1) / slices
+    next_event = np.searchsorted(time_us, edges, side="left")
+    held = np.searchsorted(time_us, edges[:, :-1], side="right") - 1
+    first = np.minimum(next_event[:, :-1], held)  # the event that set the level at the slice's start
+    until = np.maximum(next_event[:, 1:], first + 1)
+    is_known = until > 0
+    ranges = np.stack([np.maximum(first, 0), np.maximum(until, 1)], axis=-1).ravel()
+    extreme = np.minimum if lowest else np.maximum
+    found = extreme.reduceat(np.append(values, values[-1]), ranges)[::2].reshape(is_known.shape)
+    return np.where(is_known, found, np.nan)
+
+
 def peak_of(values: Floats, level: Level) -> int:
     """The index of the value to mark: the minimum of free memory, the maximum otherwise; the first among equals."""
     return int(np.argmin(values) if level == "free_bytes" else np.argmax(values))
@@ -86,9 +155,8 @@ def step_positions(time_us: Floats, steps: pd.DataFrame) -> Floats:
     where there is one, since the host allocates. What comes before the first step lies between 0 and 1, what comes
     after the last one between n + 1 and n + 2.
     """
-    start = steps["host_start_us"].fillna(steps["start_us"])
-    starts = np.sort(start.to_numpy(dtype=np.float64))
-    end = float((start + steps["host_span_us"].fillna(steps["duration_us"])).max())
+    starts, end = _starts_and_end(steps)
+    starts = np.sort(starts)
     first = min(0.0, float(time_us.min()))
     last = max(end, float(time_us.max()))
     edges = np.maximum.accumulate([first, *starts, end, last])

@@ -89,6 +89,6 @@ def test_a_memory_that_is_nearly_full(framework: str, call: str) -> None:
 def test_a_well_filled_memory_in_pieces(framework: str, call: str) -> None:
     found = memory_rules.fragmented(facts(framework=framework, memory=memory("m", 60, 100, 0.4)))
     assert found is not None and call in found.text
-    assert "is 60.0 % full, and 40.0 % of what is free" in found.text
+    assert "is 60.0 % full, and 40.0 % of its free memory" in found.text
     assert memory_rules.fragmented(facts(memory=memory("m", 60, 100, 0.2))) is None
     assert memory_rules.fragmented(facts(memory=memory("m", 40, 100, 0.4))) is None, "there is room enough"

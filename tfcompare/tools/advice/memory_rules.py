@@ -9,14 +9,16 @@ import pandas as pd
 
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GUIDE, SHARE, Figure, Found, code
+from tfcompare.units import middle_ellipsis
 
 FULL = 0.9
-"""Of the capacity: above that a batch a little larger, or another input's size, may not fit."""
+"""Share of the capacity above which a slightly larger batch or input may not fit."""
 FRAGMENTED = 0.3
-"""From 0 to 1: so much of the free memory lies in small pieces."""
+"""Share of the free memory that is in small pieces."""
 FILLED = 0.5
-"""Of the capacity: with more than half of it free, small pieces do no harm."""
+"""Share of the capacity below which fragmentation is harmless, because enough is free."""
 
+NAME_LENGTH = 30
 MEMORY_GUIDE = f"{GUIDE}#memory_profile_tool"
 
 
@@ -50,9 +52,14 @@ def _figures(row: pd.Series) -> tuple[Figure, Figure, Figure, Figure]:
     return (
         Figure("Peak", "bytes", of(lambda r: float(r["peak_bytes"])), memory_id),
         Figure("Capacity", "bytes", of(lambda r: float(r["capacity_bytes"])), memory_id),
-        Figure("Peak, of the capacity", SHARE, of(_used), memory_id),
+        Figure("Peak, share of capacity", SHARE, of(_used), memory_id),
         Figure("Fragmentation at the peak", SHARE, of(lambda r: float(r["fragmentation"])), memory_id),
     )
+
+
+def _name(row: pd.Series) -> str:
+    """The name of the memory, short enough for a title."""
+    return code(middle_ellipsis(str(row["memory_id"]), NAME_LENGTH))
 
 
 def full(facts: Facts) -> Found | None:
@@ -67,11 +74,11 @@ def full(facts: Facts) -> Found | None:
         else "`tf.recompute_grad` around large blocks, or `mixed_float16`."
     )
     text = (
-        f"{code(worst[0]['memory_id'])} holds {peak.text(facts)} at its peak, of {capacity.text(facts)} that the "
-        "allocator may take; beyond that, allocations fail. See what is live at the peak (page Memory), then save "
-        f"there: a smaller batch, {how}"
+        f"{code(worst[0]['memory_id'])} uses {peak.text(facts)} at its peak. Its limit is {capacity.text(facts)}, and "
+        "allocations beyond that fail. See what is live at the peak (page Memory), then reduce it with a smaller "
+        f"batch, {how}"
     )
-    title = f"{code(worst[0]['memory_id'])} is {share.text(facts)} full at its peak"
+    title = f"{_name(worst[0])} is {share.text(facts)} full at its peak"
     return Found(title, text, (share, peak, capacity), MEMORY_GUIDE)
 
 
@@ -82,17 +89,17 @@ def fragmented(facts: Facts) -> Found | None:
         return None
     _, _, share, fragmentation = _figures(worst[0])
     how = (
-        "Let the allocator take its memory at once and not grow (`XLA_PYTHON_CLIENT_PREALLOCATE=true`), and keep "
-        "shapes the same from step to step."
+        "Let the allocator reserve all memory at the start (`XLA_PYTHON_CLIENT_PREALLOCATE=true`), and keep "
+        "shapes the same in every step."
         if facts.is_jax
-        else "Keep shapes the same from step to step (`batch(…, drop_remainder=True)`, padding), and try "
+        else "Keep shapes the same in every step (`batch(…, drop_remainder=True)`, padding), and try "
         "`TF_GPU_ALLOCATOR=cuda_malloc_async`."
     )
     text = (
         f"At its peak {code(worst[0]['memory_id'])} is {share.text(facts)} full, and {fragmentation.text(facts)} of "
-        f"what is free lies in small pieces: a large tensor may not fit though there is room. {how}"
+        f"its free memory is in small pieces. A large tensor may not fit, although enough is free. {how}"
     )
-    title = f"{code(worst[0]['memory_id'])} is fragmented to {fragmentation.text(facts)}"
+    title = f"{_name(worst[0])} is {fragmentation.text(facts)} fragmented"
     return Found(title, text, (fragmentation, share), MEMORY_GUIDE)
 
 
