@@ -200,7 +200,6 @@ def on_host(pair: Pair) -> None:
     diff = pair.diff("input_pipeline")
     if diff.empty:
         return
-    st.subheader("Input ops on the host", anchor=False)
     categories = input_ops.category_times(diff)
     sides = [side for side, _ in pair.shown]
     draw(pair, "category_times", partial(charts.category_times, categories, sides, per=pair.comparison.per))
@@ -212,11 +211,10 @@ def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
     role = "baseline" if pair.is_single else "candidate"
     found = input_ops.dominant(input_ops.category_times(diff), role)
     who = "" if pair.is_single else f"{letter(pair.position)}: "
-    if wait.level == "not":
-        st.markdown(f"{who}input is not the bottleneck. See Op stats for what else the steps do.")
-    elif found is None:
-        st.markdown(f"{who}no input ops were recorded. {HOW_TO_RECORD_INPUT}")
-    else:
+    if found is None:
+        st.markdown(f"No input ops were recorded{'' if pair.is_single else f' in {letter(pair.position)}'}. "
+                    f"{HOW_TO_RECORD_INPUT}")  # fmt: skip
+    elif wait.level != "not":
         category, share = found
         op_name = input_ops.longest_op(diff, role, category)
         with st.expander(f"{who}**{format_percent(share)}** of the input time is {category}: {as_code(op_name)}"):
