@@ -101,6 +101,7 @@ def test_a_run_beside_itself_needs_no_interval(page: AppTest, tmp_path: Path) ->
 def test_the_samples_say_what_changed_and_show_both_graphs(page: AppTest) -> None:
     shown(page)
     assert "### B is input-bound (bottleneck: Map), A is not. Mean call: B 6.78 ms, A 7.68 ms" in words(page)
+    assert not any(line.value.endswith("\\") for line in page.markdown)
     charts = titles(page)
     assert len(charts) == 2
     assert "Slowest execution: baseline filters_512_128" in charts[0]

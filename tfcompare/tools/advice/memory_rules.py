@@ -92,7 +92,7 @@ def fragmented(facts: Facts) -> Found | None:
         f"At its peak {code(worst[0]['memory_id'])} is {share.text(facts)} full, and {fragmentation.text(facts)} of "
         f"what is free lies in small pieces: a large tensor may not fit though there is room. {how}"
     )
-    title = f"{code(worst[0]['memory_id'])} is fragmented to {fragmentation.text(facts)}"
+    title = f"Free memory of {code(worst[0]['memory_id'])} is {fragmentation.text(facts)} fragmented"
     return Found(title, text, (fragmentation, share), MEMORY_GUIDE)
 
 

@@ -59,7 +59,7 @@ def headline(pair: Pair) -> bool:
         st.markdown(f"### No tf.data calls were recorded{'' if pair.is_single else ' in either run'}")
         st.info(HOW_TO_RECORD)
         return False
-    st.markdown(f"### {as_markdown(_headline(pair, sides, are_bound)).removesuffix('.')}")
+    st.markdown(f"### {as_markdown(_headline(pair, sides, are_bound).removesuffix('.'))}")
     if None in sides:
         st.info(HOW_TO_RECORD)
     return True
