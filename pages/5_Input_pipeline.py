@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
-from tfcompare.ui.pages import input_pipeline
+from tfcompare.ui.pages import input_pipeline, input_pipeline_ops
 
 with ui.page("Input pipeline", needs="pair") as view:
     comparison = comparison_of(view)
     pair = choose_pair(comparison)
     waits = input_pipeline.waits_of(pair)
-    input_pipeline.headline(pair, waits)
+    if not input_pipeline.headline(pair, waits):
+        st.stop()
     input_pipeline.how_sure(pair)
     input_pipeline.figures(pair, waits)
-    input_pipeline.on_device(pair, waits)
-    input_pipeline.on_host(pair)
-    input_pipeline.every_op(pair)
     input_pipeline.what_next(pair, waits, view.selection)
+    input_pipeline_ops.every_op(pair)
+    input_pipeline.steps(pair, waits)
+    input_pipeline.on_host(pair)

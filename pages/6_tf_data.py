@@ -1,4 +1,4 @@
-"""Which step of the tf.data pipeline holds each run up, and what changed about that."""
+"""Which step of the tf.data pipeline is the bottleneck of each run, and what changed about that."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of
 from tfcompare.ui.pages import tf_data, tf_data_steps
 from tfcompare.ui.pages.input_pipeline import waits_of
-from tfcompare.ui.pages.tf_data_graphs import both_graphs
+from tfcompare.ui.pages.tf_data_graphs import show_graphs
 
 with ui.page("tf.data", needs="pair") as view:
     comparison = comparison_of(view)
     pair = choose_pair(comparison)
     if not tf_data.headline(pair):
         st.stop()
-    tf_data.latencies(pair)
+    tf_data.verdicts(pair)
     rows = tf_data.PIPELINES.show_rows(pair, None)
     choice = tf_data.controls(rows)
     waits = waits_of(pair)
     sides = tf_data.chosen_analyses(pair, choice)
     tf_data_steps.five_steps(pair, sides, waits)
-    both_graphs(pair, sides)
-    tf_data_steps.overlapping(sides)
     tf_data_steps.what_to_do(pair, sides, waits)
+    show_graphs(pair, sides)
     tf_data.ITERATORS.show_rows(pair, (choice, sides))

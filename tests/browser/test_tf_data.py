@@ -49,7 +49,7 @@ def test_both_graphs_are_drawn_with_the_bottleneck_and_what_changed(samples: Pag
     expect(samples.locator(f"{GRAPHS} .gtitle")).to_have_text(
         [f"Slowest execution: baseline {NAMES[0]}", f"Slowest execution: candidate {NAMES[1]}"]
     )
-    expect(samples.locator("h2").first).to_contain_text("The candidate is not input bound; the baseline is, with Map")
+    expect(samples.locator("h3").first).to_contain_text("B is not input-bound, A is (bottleneck: Map)")
     before, after = graph_texts(samples, 0), graph_texts(samples, 1)
     assert "Map▲ bottleneck · ≠ Map → ParallelMap" in before
     assert "Prefetch+ added" in after

@@ -87,7 +87,7 @@ def test_show_without_a_table_is_a_summary(tfcompare) -> None:
     assert [line.split()[-3:-1] for line in step[1:]] == [
         ["6.795", "62.2"], ["3.736", "34.2"], ["0.386", "3.53"], ["10.916", "100"],
     ]  # fmt: skip
-    assert waiting[0].startswith("filters_16_8 is highly input bound: it waits for input for 62.2 % of the step time")
+    assert waiting[0].startswith("filters_16_8 is highly input-bound: it waits for input 62.2 % of the step time")
     assert ops[2].split()[:2] == ["Dataset", "Iterator::Root::BatchV2::Map"]
     assert advice[1].startswith("1. The steps wait for input 62.2 % of their time")
     names = "".join(tables).partition("): ")[2].split(", ")

@@ -26,7 +26,9 @@ def analysis(run: Run) -> Analysis | None:
 
 def sentence(ours: Run, theirs: Run) -> str:
     are_bound = wait_of(ours).is_bound, wait_of(theirs).is_bound
-    return change(analysis(ours), analysis(theirs), are_bound, identical=ours.content_id == theirs.content_id)
+    return change(
+        (analysis(ours), analysis(theirs)), are_bound, ("A", "B"), identical=ours.content_id == theirs.content_id
+    )
 
 
 @pytest.fixture(scope="module")
@@ -102,35 +104,32 @@ def test_the_bottleneck_of_a_zip_is_on_the_slow_branch(runs: dict[str, Run], nam
 
 def test_a_bottleneck_that_moved_to_the_other_branch_moved(runs: dict[str, Run]) -> None:
     said = sentence(runs["zip_first"], runs["zip_second"])
-    assert said == "Bottleneck: Map, baseline Map (another step). Mean call: 3.50 ms, baseline 3.50 ms."
+    assert said == "Bottleneck: Map, in A Map (another step). Mean call: B 3.50 ms, A 3.50 ms."
 
 
 @pytest.mark.parametrize(
     ("baseline", "candidate", "said"),
     [
-        ("plain", "prefetched", "Bottleneck of both runs: Map. Mean call: 500 µs, baseline 4.30 ms."),
+        ("plain", "prefetched", "Bottleneck of both runs: Map. Mean call: B 500 µs, A 4.30 ms."),
         (
             "plain",
             "quick",
-            "The candidate is not input bound; the baseline is, with Map the bottleneck. Mean call: 30.0 µs, baseline "
-            "4.30 ms.",
+            "B is not input-bound, A is (bottleneck: Map). Mean call: B 30.0 µs, A 4.30 ms.",
         ),
         (
             "quick",
             "faster",
-            "The candidate is input bound, with Map the bottleneck; the baseline is not. Mean call: 1.30 ms, baseline "
-            "30.0 µs.",
+            "B is input-bound (bottleneck: Map), A is not. Mean call: B 1.30 ms, A 30.0 µs.",
         ),
-        ("plain", "plain", "Both are the same capture: the mean call took 4.30 ms, with Map the bottleneck."),
+        ("plain", "plain", "A and B are the same capture: the mean call takes 4.30 ms (bottleneck: Map)."),
         (
             "plain",
             "none",
-            "The candidate's profile holds no calls of tf.data. In the baseline, the mean call took 4.30 ms, with Map "
-            "the bottleneck.",
+            "No tf.data calls in B. In A, the mean call takes 4.30 ms (bottleneck: Map).",
         ),
-        ("none", "none", "Neither profile holds calls of tf.data."),
-        ("plain", "reading", "Bottleneck: TFRecord, baseline Map. Mean call: 4.30 ms, baseline 4.30 ms."),
-        ("quick", "quick", "Both are the same capture: the mean call took 30.0 µs."),
+        ("none", "none", "No tf.data calls in either profile."),
+        ("plain", "reading", "Bottleneck: TFRecord, in A Map. Mean call: B 4.30 ms, A 4.30 ms."),
+        ("quick", "quick", "A and B are the same capture: the mean call takes 30.0 µs."),
     ],
 )
 def test_the_change_in_a_sentence(runs: dict[str, Run], baseline: str, candidate: str, said: str) -> None:
@@ -139,8 +138,8 @@ def test_the_change_in_a_sentence(runs: dict[str, Run], baseline: str, candidate
 
 def test_runs_that_do_not_wait_have_no_bottleneck(runs: dict[str, Run]) -> None:
     quick = analysis(runs["quick"])
-    both = change(quick, quick, (False, False), identical=False)
-    assert both == "Neither run is input bound. Mean call: 30.0 µs, baseline 30.0 µs."
+    both = change((quick, quick), (False, False))
+    assert both == "Neither run is input-bound. Mean call: the candidate 30.0 µs, the baseline 30.0 µs."
 
 
 def test_one_slow_call_does_not_make_the_bottleneck(tmp_path: Path) -> None:
@@ -153,16 +152,16 @@ def test_one_slow_call_does_not_make_the_bottleneck(tmp_path: Path) -> None:
 
 def test_a_run_that_only_feeds_devices_is_not_judged() -> None:
     gpu, zoo = (loaded_run(name) for name in ("tf_gpu", "tf_cpu_zoo"))
-    assert sentence(gpu, zoo).startswith("The baseline's profile holds only pipelines that hand elements to a device")
-    assert "In the candidate, the mean call took" in sentence(gpu, zoo)
+    assert sentence(gpu, zoo).startswith("A: only pipelines that pass elements to a device were recorded.")
+    assert "In B, the mean call takes" in sentence(gpu, zoo)
 
 
 def test_a_map_made_parallel_on_the_samples_is_one_step_that_changed() -> None:
     naive, better = (loaded_run(name) for name in ("filters_16_8", "filters_16_8_better_input"))
     sides = analysis(naive), analysis(better)
-    said = change(*sides, (True, True), identical=False)
-    assert said.startswith("Bottleneck: ParallelMap, baseline Map (same step).")
-    assert sentence(naive, better).startswith("The candidate is not input bound; the baseline is, with Map the bottle")
+    said = change(sides, (True, True))
+    assert said.startswith("Bottleneck: ParallelMap, in the baseline Map (same step).")
+    assert sentence(naive, better).startswith("B is not input-bound, A is (bottleneck: Map).")
     rows = iterators(compare(naive, better)).set_index("iterator_candidate")
     assert rows.loc["ParallelMapV2", ["iterator_baseline", "status", "match"]].tolist() == [
         "Map",

@@ -83,8 +83,8 @@ def test_a_run_beside_itself_is_the_same():
 @pytest.mark.parametrize(
     ("run", "why"),
     [
-        ("jax_conv_08", "is not known: it has no step markers"),
-        ("jax_tpu", "is not known: what counts as its step is the run time of an XLA module"),
+        ("jax_conv_08", "is unknown: no step markers were found"),
+        ("jax_tpu", "is unknown: its steps are run times of an XLA module"),
         ("tf_gpu", "too few steps: 1"),
     ],
 )

@@ -17,11 +17,11 @@ from tfcompare.charts.verdicts import word_of
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.input_bound import InputWait, headline, input_wait, words
+from tfcompare.tools.input_bound import InputWait, headline, input_wait
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.step_series import on_slowest_host
 from tfcompare.ui.pages.input_pipeline_ops import row_key
-from tfcompare.units import format_time_us
+from tfcompare.units import format_percent, format_ratio, format_time_us
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 ROOT_ITERATOR = "localhost:preprocessing:Iterator::Root"
@@ -70,6 +70,10 @@ def markdown(page: AppTest) -> str:
     return "\n".join(element.value for element in page.markdown)
 
 
+def expanders(page: AppTest) -> list[str]:
+    return [expander.label for expander in page.expander]
+
+
 def infos(page: AppTest) -> str:
     return "\n".join(element.value for element in page.info)
 
@@ -88,28 +92,27 @@ def table(page: AppTest) -> pd.DataFrame:
 def test_the_sentence_the_words_and_the_cards_are_those_of_the_frames(page, runs):
     text = markdown(shown(page))
     ours, theirs = (wait_of(run) for run in runs)
-    assert f"### {headline(ours, theirs)}" in text
-    assert "Baseline `filters_512_128` is not input bound" in text
-    assert "Candidate `filters_16_8` is highly input bound" in text
-    assert metrics(page)["Waiting for input per step"] == format_time_us(theirs.input_time_us.average)
-    assert metrics(page)["Share of the step time"] == f"{100 * theirs.share.average:.1f} %"
+    assert f"### {headline(ours, theirs, ('A', 'B')).removesuffix('.')}" in text
+    assert metrics(page)["Input wait per step"] == format_time_us(theirs.input_time_us.average)
+    assert metrics(page)["Share of the step"] == f"{100 * theirs.share.average:.1f} %"
 
 
-def test_average_deviation_and_range_stand_side_by_side(page, runs):
-    spreads = shown(page).dataframe[0].value
-    ours, theirs = (wait_of(run) for run in runs)
-    assert spreads["Run"].tolist() == ["Baseline", "Candidate"] * 3
-    assert spreads["Average"].tolist()[:2] == [format_time_us(w.step_time_us.average) for w in (ours, theirs)]
-    assert spreads["Deviation"].tolist()[2:4] == [format_time_us(w.input_time_us.deviation) for w in (ours, theirs)]
-    assert spreads["Largest"].tolist()[2:4] == [format_time_us(w.input_time_us.largest) for w in (ours, theirs)]
+def test_the_help_of_a_card_has_mean_deviation_and_range_of_each_run(page, runs):
+    shown(page)
+    helps = {metric.label: metric.help for metric in page.metric}
+    for label, field in (("Input wait per step", "input_time_us"), ("Mean step time", "step_time_us")):
+        for role, run in zip(("Baseline", "Candidate"), runs, strict=True):
+            spread = getattr(wait_of(run), field)
+            numbers = (spread.average, spread.deviation, spread.smallest, spread.largest)
+            assert f"| {role} | {' | '.join(map(format_time_us, numbers))} | 20 |" in helps[label]
 
 
 def test_swapped_runs_are_the_mirror_image(page, runs):
     of_samples(page, "filters_16_8", "filters_512_128")
     ours, theirs = (wait_of(run) for run in runs)
-    assert f"### {headline(theirs, ours)}" in markdown(page)
-    assert "(not input bound)" in markdown(page)
-    assert "hardly waits for its input" in markdown(page)
+    assert f"### {headline(theirs, ours, ('A', 'B')).removesuffix('.')}" in markdown(page)
+    assert "(not input-bound)" in markdown(page)
+    assert not any("input time" in label for label in expanders(page))
 
 
 def test_the_table_shows_the_numbers_of_the_diff(page, runs):
@@ -161,12 +164,13 @@ def test_no_two_rows_have_one_name(ours, theirs):
 
 def test_a_choice_of_an_op_there_is_not_is_no_error(page):
     page.query_params["row"] = "nowhere:nothing:at/all"
-    assert any("Choose a row" in caption.value for caption in shown(page).caption)
+    assert any("Select a row" in caption.value for caption in shown(page).caption)
 
 
 def test_the_advice_is_on_what_the_candidate_spends_its_input_time_on(page):
     text = markdown(shown(page))
-    assert "**preprocessing**, most of it in `Iterator::Root::BatchV2::Map`. Give `map`" in text
+    assert "B: **98.0 %** of the input time is preprocessing: `Iterator::Root::BatchV2::Map`" in expanders(page)
+    assert "Give `map`" in text
     assert "https://www.tensorflow.org/guide/profiler" in text
 
 
@@ -175,58 +179,58 @@ def test_a_run_beside_itself_shows_no_difference(page, tmp_path):
         shutil.copytree(run_path("filters_16_8"), tmp_path / name)
     with settings.override(Settings(places=(tmp_path,))):
         shown(page)
-    assert "Both runs are the same recording" in markdown(page)
-    assert "Nothing among these ops changed its self time." in infos(page)
+    assert "A and B are the same capture" in markdown(page)
+    assert "None of these ops changed its self time." in [caption.value for caption in page.caption]
     assert {metric.delta for metric in page.metric} == {"unchanged"}
 
 
 def test_one_of_several_candidates_is_looked_at(page):
     of_samples(page, "filters_512_128", "filters_16_8", "filters_16_8_better_input")
-    assert "Candidate 1 `filters_16_8` is" in markdown(page)
+    assert "### B waits for input 62.2 %" in markdown(page)
     page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
     wait = wait_of(loaded_run("filters_16_8_better_input"))
-    assert f"Candidate 2 `filters_16_8_better_input` {words(wait)}" in markdown(shown(page))
+    assert f"### C waits for input {format_percent(wait.share.average)} of the step" in markdown(shown(page))
 
 
 def test_without_steps_and_input_each_part_says_so_and_what_to_do(page):
     of_any(page, "jax_elementwise", "jax_conv_08")
-    assert "Neither run tells how long it waits for input, since it has no step markers" in markdown(page)
+    assert "### No input pipeline was recorded in either run" in markdown(page)
     assert "StepTraceAnnotation" in infos(page)
-    assert "Neither run holds ops of an input pipeline" in infos(page)
+    assert "host_tracer_level=2" in infos(page)
     assert not page.metric
     assert not page.dataframe
 
 
 def test_one_side_without_input_is_named_and_the_other_shown(page):
     of_any(page, "jax_tpu", "tf_cpu_zoo")
-    assert "The baseline does not tell how long it waits for input" in markdown(page)
-    assert "`tpu_inference_2` holds no ops of an input pipeline" in infos(page)
-    assert metrics(page)["Waiting for input per step"] != "–"
+    assert "A does not show how long it waits for input" in markdown(page)
+    assert metrics(page)["Input wait per step"] != "–"
     assert not table(page).empty
 
 
 def test_without_steps_the_candidate_is_judged_by_its_calls_to_tf_data(page, monkeypatch):
-    monkeypatch.setattr("tfcompare.tools.input_bound.why_unknown", lambda _: "it has no step markers")
-    assert "is highly input bound: calls to tf.data took" in markdown(shown(page))
-    assert "No step of either run tells" in infos(page)
+    monkeypatch.setattr("tfcompare.tools.input_bound.why_unknown", lambda _: "no step markers were found")
+    assert "B is highly input-bound: tf.data calls take" in markdown(shown(page))
+    assert "Input wait of every step" not in [heading.value for heading in page.subheader]
 
 
 @pytest.mark.parametrize("name", ALL_RUNS)
 def test_every_kind_of_profile_is_shown(page, name):
     of_any(page, name, "tf_cpu_sleepy" if name != "tf_cpu_sleepy" else "tf_gpu")
-    assert [heading.value for heading in page.subheader][-1] == "What to look at next"
+    (found,) = (line.value for line in page.markdown if line.value.startswith("### "))
+    assert "input" in found
+    assert bool(page.info) == found.startswith("### No input pipeline was recorded")
 
 
 def test_the_waiting_and_the_mean_call_have_their_interval_their_word_and_what_that_rests_on(page, runs):
-    text = markdown(shown(page)).replace("\\", "")
+    lines = {line.value.replace("\\", ""): line.help.replace("\\", "") for line in shown(page).markdown if line.help}
     comparison = compare(*runs)
     waiting, call = on_waiting(comparison, runs[1]), comparison.slowest_call_verdict(runs[1])
-    for verdict, name in ((waiting, "Waiting for input per step"), (call.verdict, "Mean call to tf.data (Host:0)")):
-        assert f"- {name}: **{word_of(verdict)}** – {verdict.reason}." in text
-    (chart,) = (c.proto.spec for c in page.get("plotly_chart") if "Confidence intervals of the input" in c.proto.spec)
-    drawn = [trace["x"] for trace in json.loads(chart)["data"]]
-    assert drawn == [[v.low, v.ratio, v.high] for v in (waiting, call.verdict)]
-    assert metrics(page)["Mean call to tf.data"] == format_time_us(call.candidate_us)
+    for verdict, name in ((waiting, "Input wait"), (call.verdict, "Mean tf.data call (Host:0)")):
+        badge = f":gray-badge[{word_of(verdict)} {format_ratio(verdict.ratio)}]"
+        line = f"{name} {badge} 95 % CI {format_ratio(verdict.low)}–{format_ratio(verdict.high)}"
+        assert lines[line] == f"{verdict.reason}."
+    assert metrics(page)["Mean tf.data call"] == format_time_us(call.candidate_us)
 
 
 def test_a_card_has_a_colour_only_where_its_verdict_is_faster_or_slower(page, runs):
@@ -234,12 +238,31 @@ def test_a_card_has_a_colour_only_where_its_verdict_is_faster_or_slower(page, ru
     comparison = compare(*runs)
     waiting = on_waiting(comparison, runs[1])
     colours = {metric.label: metric.proto.color for metric in page.metric}
-    gray = colours["Share of the step time"]
-    assert (colours["Waiting for input per step"] == gray) == (waiting.word not in ("faster", "slower"))
-    assert colours["Step time (mean)"] != gray
-    assert colours["Host input time per step"] == gray
+    gray = colours["Share of the step"]
+    assert (colours["Input wait per step"] == gray) == (waiting.word not in ("faster", "slower"))
+    assert colours["Mean step time"] != gray
+    assert colours["Input ops per step"] == gray
 
 
 def test_a_run_beside_itself_needs_no_interval(page):
     of_samples(page, "filters_16_8", "filters_16_8")
-    assert not any("Confidence interval" in chart.proto.spec for chart in page.get("plotly_chart"))
+    assert "95 % CI" not in markdown(page)
+
+
+def test_a_run_alone_has_one_series_and_no_baseline_or_candidate(page):
+    page.query_params["baseline"] = IDS["filters_16_8"]
+    shown(page)
+    text = "\n".join([markdown(page), infos(page), *expanders(page), *metrics(page)])
+    assert "### Highly input-bound: it waits for input 62.2 % of the step time" in text
+    assert not any(word in text.lower() for word in ("baseline", "candidate", "both", "95 % ci"))
+    assert {metric.delta for metric in page.metric} == {""}
+    specs = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    assert [len(spec["data"]) for spec in specs] == [2, 1]
+    assert page.dataframe[-1].value.shape[1] == 4
+
+
+def test_the_wait_is_shown_as_a_share_on_request(page):
+    page.query_params["wait_as"] = "share"
+    charts = [chart.proto.spec for chart in shown(page).get("plotly_chart")]
+    assert any("Share of every step spent waiting for input" in chart for chart in charts)
+    assert not any("Time of every step" in chart for chart in charts)

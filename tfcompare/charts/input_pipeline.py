@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
-MAX_LENGTH_RATIO = 4.0
-"""Runs get separate scales if their longest steps differ by more than this ratio; the shorter would be unreadable."""
+FEW_STEPS = 10
+"""Up to this many steps, each has a tick."""
 
 PANEL_NAME_LENGTH = 24
 
@@ -29,34 +30,34 @@ def step_times(series: Series) -> go.Figure:
     """Every step of each run as a bar in its own panel: time waiting for input below, the rest above.
 
     The frames have one row per step in order, with `step`, `host`, `duration_us`, `input_us` and `included`. Panels
-    share the time axis unless the longest steps differ so much that one panel would be flat.
+    share the time axis.
     """
     shown = [(side, frame) for side, frame in series if len(frame)]
     tallest = [float(frame["duration_us"].max()) for _, frame in shown]
-    alone = min(tallest, default=0.0) * MAX_LENGTH_RATIO < max(tallest, default=0.0)
-    notes = ["each run on a scale of its own"] if alone else []
-    notes += [EXCLUDED_NOTE] if _has_hollow(shown) else []
+    notes = ["solid: waiting for input; pale: the rest of the step", EXCLUDED_NOTE if _has_hollow(shown) else ""]
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
-    notes = list(filter(None, notes))
     result = style.figure(
-        "Time of every step, and how much of it waits for input",
-        "<br>".join(["solid: waiting for input; pale: the rest of the step", " · ".join(notes)]).removesuffix("<br>"),
-        height=340, legend_rows=2, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
+        "Time of every step, and how much of it waits for input", " · ".join(filter(None, notes)),
+        height=340, legend_rows=1, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
     )  # fmt: skip
-    result.set_subplots(1, max(len(shown), 1), shared_yaxes=not alone, horizontal_spacing=0.12 if alone else 0.04)
+    result.set_subplots(1, max(len(shown), 1), shared_yaxes=True, horizontal_spacing=0.04)
     scale = style.time_scale(tallest)
-    for column, ((side, frame), largest) in enumerate(zip(shown, tallest, strict=True), 1):
-        own = style.time_scale([largest]) if alone else scale
-        result.add_traces(_step_bars(side, frame, own), rows=1, cols=column)
-        result.update_xaxes(title_text="Step, by position", tickformat=",d", automargin=True, row=1, col=column)
+    for column, (side, frame) in enumerate(shown, 1):
+        result.add_traces(_step_bars(side, frame, scale), rows=1, cols=column)
+        result.update_xaxes(_position_axis([frame]), automargin=True, row=1, col=column)
         result.update_yaxes(
-            title_text=f"Time ({own.unit})" if column == 1 else "", rangemode="tozero", tickformat="~r",
+            title_text=f"Time ({scale.unit})" if column == 1 else "", rangemode="tozero", tickformat="~r",
             automargin=True, row=1, col=column,
         )  # fmt: skip
-        if alone and column > 1:  # in a narrow window, a title would overlap the previous panel
-            result.update_yaxes(ticksuffix=f" {own.unit}", showticksuffix="last", row=1, col=column)
-        _name_panel(result, column, side)
+        if len(shown) > 1:
+            _name_panel(result, column, side)
     return result
+
+
+def _position_axis(frames: Iterable[pd.DataFrame]) -> dict[str, Any]:
+    """An axis of step positions: whole numbers, each of them if there are only a few."""
+    few = max((len(frame) for frame in frames), default=0) <= FEW_STEPS
+    return {"title_text": "Step, by position", "tickformat": ",d", "dtick": 1 if few else None}
 
 
 def _has_hollow(series: Series) -> bool:
@@ -127,12 +128,12 @@ def _step_hover(frame: pd.DataFrame) -> NDArray[np.object_]:
     share = (frame["input_us"] / frame["duration_us"]).where(frame["duration_us"] > 0, 0.0)
     return np.column_stack([
         frame["step"].astype(str), frame["input_us"].map(format_time_us), frame["duration_us"].map(format_time_us),
-        share.map(format_percent), frame["host"].map(style.safe), np.where(frame["included"], "", "<br>set aside"),
+        share.map(format_percent), frame["host"].map(style.safe), np.where(frame["included"], "", "<br>excluded"),
     ])  # fmt: skip
 
 
 def input_shares(series: Series) -> go.Figure:
-    """The share of every step spent waiting for input, both runs on one axis.
+    """The share of every step spent waiting for input, all runs on one axis.
 
     The frames are those of `step_times`, with `input_share`, a fraction of 1.
     """
@@ -160,29 +161,32 @@ def input_shares(series: Series) -> go.Figure:
                 "<br>host %{customdata[4]}%{customdata[5]}"
             ),
         )  # fmt: skip
-    result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
+    result.update_xaxes(_position_axis(frame for _, frame in shown), rangemode="tozero")
     result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
     return result
 
 
-def category_times(categories: pd.DataFrame, sides: tuple[Side, Side], *, per: str) -> go.Figure:
-    """Host time spent on input by category, as pairs of bars.
+def category_times(categories: pd.DataFrame, sides: Sequence[Side], *, per: str) -> go.Figure:
+    """Self time of the input ops by category, a bar for each side that has any; categories without time are left out.
 
-    `categories` has `category`, `self_time_us_<role>` (missing if a side has no input op) and `share_<role>`; `per` is
-    `step` or `run`.
+    `categories` is the result of `tools.input_ops.category_times`; `sides` are the baseline and, unless it is shown
+    alone, the candidate. `per` is `step` or `run`.
     """
-    present = [role for role in ROLES if categories[f"self_time_us_{role}"].notna().any()]
-    largest = [float(categories[f"self_time_us_{role}"].max()) for role in present]
+    columns = {role: f"self_time_us_{role}" for role, _ in zip(ROLES, sides, strict=False)}
+    categories = categories[categories[list(columns.values())].fillna(0.0).sum(axis=1) > 0]
+    present = [role for role, column in columns.items() if categories[column].notna().any()]
+    largest = [float(categories[columns[role]].max()) for role in present]
     scale = style.time_scale(largest)
+    legend_rows = len(present) if len(sides) > 1 else 0
     result = style.figure(
-        "Time the host spends on the input, by what it does",
-        f"self time per {per}, all threads together; in brackets the share",
-        height=style.rows_height(len(categories), bars_in_a_row=2), legend_rows=2, barmode="overlay",
-        showlegend=True,
+        "Self time of input ops by category",
+        f"per {per}, sum of all threads; includes work ahead of time, for which no step waits",
+        height=style.rows_height(len(categories), bars_in_a_row=len(sides)), legend_rows=legend_rows,
+        barmode="overlay", showlegend=legend_rows > 0,
     )  # fmt: skip
-    offsets, width = style.bar_offsets(2)
-    for role, side, below in zip(ROLES, sides, offsets, strict=True):
+    offsets, width = style.bar_offsets(len(sides))
+    for role, side, below in zip(ROLES, sides, offsets, strict=False):
         if role in present:
             y = np.arange(len(categories)) + below
             result.add_trace(_category_bars(categories, role, side, scale).update(y=y, width=width))
@@ -207,5 +211,5 @@ def _category_bars(categories: pd.DataFrame, role: str, side: Side, scale: style
         constraintext="none",
         cliponaxis=False,
         customdata=np.column_stack([categories["category"].map(style.safe), texts]),
-        hovertemplate=f"<b>%{{customdata[0]}}</b><br>{role}: %{{customdata[1]}}<extra></extra>",
+        hovertemplate=f"<b>%{{customdata[0]}}</b><br>{side.role}: %{{customdata[1]}}<extra></extra>",
     )

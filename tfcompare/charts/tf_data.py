@@ -53,7 +53,7 @@ def pipeline_graphs(
 ) -> tuple[go.Figure, go.Figure]:
     """The two graphs, with equal heights; the text given with each graph is its subtitle.
 
-    Elements flow up, to `Root`. What the execution waited for has bold outlines and edges, the rest dashed ones; the
+    Data flows up to `Root`. What the execution waited for has bold outlines and edges, the rest dashed ones; the
     bottleneck has a second outline and a label. `execution` describes both, e.g. `Slowest execution`.
     """
     branches = max(_leaf_count(graph.nodes) for _, graph, _ in sides)
@@ -77,7 +77,7 @@ def pipeline_graphs(
 def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout) -> go.Figure:
     nodes, boxes = drawn.nodes, drawn.boxes
     result = style.figure(
-        f"{execution}: {side.role.lower()} {style.safe(middle_ellipsis(side.name, 34))}",
+        f"{execution}: {_name(side)}",
         text,
         height=int(bottom) + TOP_PIXELS,
         legend_rows=0,
@@ -93,6 +93,11 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout
     result.update_yaxes(range=[bottom, -PADDING_PIXELS], **hidden)
     result.update_layout(margin={"t": 62})
     return result
+
+
+def _name(side: Side) -> str:
+    name = style.safe(middle_ellipsis(side.name, 34))
+    return name if side.sides == 1 else f"{side.role.lower()} {name}"
 
 
 def _leaf_count(nodes: pd.DataFrame) -> int:

@@ -72,16 +72,16 @@ def _few_facts(row: pd.Series) -> list[str]:
 
 def node_details(row: pd.Series, call_start_us: float) -> str:
     """All facts about a node."""
-    several = f" ({row['alike']} alike, added up)" if row["alike"] > 1 else ""
+    several = f" ({row['alike']} of the same kind, summed)" if row["alike"] > 1 else ""
     facts = [f"<b>{style.safe(row['iterator'])}</b>{several}", *_wrapped(row["long_name"], "::")]
     if row["mark"]:
         facts.append(style.safe(f"{MARKS[row['mark']]}{row['change']}"))
     if row["skipped"]:
-        facts.append(f"{row['skipped']:,} iterators between this one and the one above are not drawn")
+        facts.append(f"{row['skipped']:,} iterators between this one and the one above are not shown")
     facts += [
         "on the critical path" if row["on_critical_path"] else "not waited for",
         *(["the bottleneck"] if row["is_bottleneck"] else []),
-        f"start {_since(row['start_us'] - call_start_us)} from the begin of the call, "
+        f"start {_since(row['start_us'] - call_start_us)} from the start of the call, "
         f"{format_time_us(row['start_us'])} into the profile",
         f"total {format_time_us(row['total_duration_us'])}, self {format_time_us(row['self_time_us'])}, "
         f"{format_count(row['calls'])} call{'s' if row['calls'] != 1 else ''}",

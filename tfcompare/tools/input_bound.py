@@ -104,7 +104,7 @@ def input_wait(steps: pd.DataFrame, info: RunInfo) -> InputWait:
     duration, waiting = counted["duration_us"].astype("float64"), counted["input_us"].astype("float64")
     whole = float(duration.sum())
     if whole <= 0:
-        return unknown("it has no step that takes any time")
+        return unknown("no step takes any time")
     share = float(waiting.sum()) / whole
     unexplained = float(counted["other_us"].sum()) / whole
     return InputWait(
@@ -131,9 +131,9 @@ def unknown(why: str) -> InputWait:
 def why_unknown(info: RunInfo) -> str:
     """A clause on why the steps of such a run do not show how long they wait; empty if they do."""
     if not info.has_steps:
-        return "it has no step markers"
+        return "no step markers were found"
     if info.step_source.startswith(XLA_MODULE):
-        return "what counts as its step is the run time of an XLA module, in which there is no waiting"
+        return "its steps are run times of an XLA module, which include no waiting"
     return ""
 
 
@@ -175,43 +175,53 @@ def _asked(pipelines: pd.DataFrame) -> pd.DataFrame:
     return pipelines[~pipelines["feeds_device"].astype(bool)]
 
 
-def words(wait: InputWait) -> str:
-    """Whether a run is input-bound, as the end of a sentence that begins with its name."""
+def finding(wait: InputWait) -> str:
+    """Whether a run is input-bound and why, as a clause: `highly input-bound: it waits 62.2 % of the step time …`."""
     if wait.level == "unknown":
-        return f"does not tell how long it waits for input, since {wait.why_unknown}."
-    is_bound = f"is {wait.level} input bound"
+        return f"input wait unknown: {wait.why_unknown}"
+    level = f"{wait.level} input-bound"
     if not wait.is_known:
-        calls = f"calls to tf.data took {format_percent(wait.of_profile)} of the profile"
-        return f"{is_bound}: {calls}. How long a step waits is unknown, since {wait.why_unknown}."
-    share = f"{format_percent(wait.share.average)} of the step time"
-    times = f"{format_time_us(wait.input_time_us.average)} of {format_time_us(wait.step_time_us.average)} per step"
-    text = f"{is_bound}: it waits for input for {share}, {times} on average."
+        return f"{level}: tf.data calls take {format_percent(wait.of_profile)} of the profile ({wait.why_unknown})"
+    times = f"{format_time_us(wait.input_time_us.average)} of {format_time_us(wait.step_time_us.average)}"
+    text = f"{level}: it waits for input {format_percent(wait.share.average)} of the step time ({times})"
     if wait.is_bound or wait.unexplained < MODERATELY_SHARE:
         return text
-    return f"{text} Another {format_percent(wait.unexplained)} is unexplained; reading in Python may be part of it."
+    return f"{text}; another {format_percent(wait.unexplained)} is unexplained and may be input that Python reads"
 
 
-def headline(baseline: InputWait, candidate: InputWait, *, identical: bool = False) -> str:
-    """One or two sentences on whether two runs are input-bound; `identical`: both are the same capture.
+def words(wait: InputWait) -> str:
+    """As `finding`, as the end of a sentence that begins with the run's name."""
+    if wait.level == "unknown":
+        return f"does not show how long it waits for input: {wait.why_unknown}."
+    return f"is {finding(wait)}."
 
-    They describe each run without claiming a change, which would require a verdict.
+
+def headline(
+    baseline: InputWait,
+    candidate: InputWait,
+    names: tuple[str, str] = ("the baseline", "the candidate"),
+    *,
+    identical: bool = False,
+) -> str:
+    """How long two runs wait for input, candidate first; `identical`: both are the same capture.
+
+    It describes each run without claiming a change, which would require a verdict. `names` are those of the runs.
     """
+    ours, theirs = names
     if identical:
-        return f"Both runs are the same recording, which {words(baseline)}"
-    if baseline.level == candidate.level == "unknown" and baseline.why_unknown == candidate.why_unknown:
-        return f"Neither run tells how long it waits for input, since {baseline.why_unknown}."
-    if not (baseline.is_known and candidate.is_known):
-        return f"The candidate {words(candidate)} The baseline {words(baseline)}"
-    ours, theirs = (f"{format_percent(w.share.average)} ({w.level} input bound)" for w in (baseline, candidate))
-    return f"Waiting for input as a share of the step time: {theirs}, baseline {ours}."
+        text = f"{ours} and {theirs} are the same capture: {finding(baseline)}."
+    elif baseline.level == candidate.level == "unknown" and baseline.why_unknown == candidate.why_unknown:
+        text = f"Input wait unknown for {ours} and {theirs}: {baseline.why_unknown}."
+    elif not (baseline.is_known and candidate.is_known):
+        text = f"{_capitalised(theirs)} {words(candidate)} {_capitalised(ours)} {words(baseline)}"
+    else:
+        shares = [format_percent(wait.share.average) for wait in (baseline, candidate)]
+        text = (
+            f"{theirs} waits for input {shares[1]} of the step time ({candidate.level} input-bound), "
+            f"{ours} {shares[0]} ({baseline.level} input-bound)."
+        )
+    return _capitalised(text)
 
 
-def in_time(baseline: InputWait, candidate: InputWait) -> str:
-    """A sentence on the waiting time and the step time of both runs, which shares alone do not show."""
-    if not (baseline.is_known and candidate.is_known):
-        return ""
-    ours, theirs = (
-        f"{format_time_us(w.input_time_us.average)} of {format_time_us(w.step_time_us.average)}"
-        for w in (baseline, candidate)
-    )
-    return f"Waiting per step: {theirs}, baseline {ours}."
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]

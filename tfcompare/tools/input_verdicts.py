@@ -23,7 +23,7 @@ def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
     """
     for role, run in (("baseline", comparison.baseline), ("candidate", candidate)):
         if why := input_bound.why_unknown(run.info):
-            return Verdict(UNTESTED, f"how long the {role} waits is not known: {why}")
+            return Verdict(UNTESTED, f"the {role}'s input wait is unknown: {why}")
     ours, theirs = (_waiting(comparison, run) for run in (comparison.baseline, candidate))
     return comparison.time_verdict(candidate, (ours, theirs), "steps")
 

@@ -130,7 +130,7 @@ def test_a_bias_before_a_batch_normalization(layer: str, norm: str) -> None:
     assert normalized_biases(there) == [f"model/{layer}"]
     found = model_rules.bias_before_batch_norm(facts(ops=there))
     assert found is not None and "`use_bias=False`" in found.text
-    assert "400 µs a step for nothing" in found.text
+    assert "400 µs a step wasted" in found.text
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,15 @@ CALLED = ops(("Host", "PyFunc", "f", 2, 5000))
 def test_python_that_makes_the_input() -> None:
     makes = {"input_us": 5000.0}
     found = python_rules.python_input(facts(WAITING, ops=CALLED, python=makes))
-    assert found is not None and found.title == "`py_function` makes the input"
-    assert "waits for it for 50.0 % of its time (calls: 2 a step)" in found.text
+    assert found is not None and found.title == "`py_function` produces the input"
+    assert "waits for it 50.0 % of the time (calls: 2 a step)" in found.text
     assert found.saves == 0.5
     assert python_rules.python_input(facts(WAITING, ops=CALLED, python={"input_us": 400.0})) is None
     assert python_rules.python_input(facts(WAITING, ops=ops(("Host", "DecodePng", "f", 2, 5000)), python=makes)) is None
     assert python_rules.python_input(facts({"input": 40.0}, ops=CALLED, python=makes)) is None
     blamed = NAIVE.replace("Map", "Generator")
     found = python_rules.python_input(facts(WAITING, pipeline=blamed, ops=CALLED, python=makes))
-    assert found is not None and found.title == "`from_generator` makes the input"
+    assert found is not None and found.title == "`from_generator` produces the input"
 
 
 def test_parallel_calls_are_never_called_useless() -> None:

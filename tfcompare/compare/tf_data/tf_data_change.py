@@ -58,12 +58,6 @@ class Analysis:
         found = self.iterators[self.iterators["is_bottleneck"]]
         return None if found.empty else found.iloc[0]
 
-    @property
-    def exceeds_call(self) -> bool:
-        """Whether any iterator took longer than the whole execution: its calls overlap, or began before it."""
-        times = self.iterators[["self_time_us", "total_duration_us"]]
-        return bool((times > self.latency_us).any(axis=None))
-
 
 def analyse(
     pipelines: pd.DataFrame, executions: pd.DataFrame, *, host: str = "", pipeline: str = "", rank: int = 0
@@ -114,73 +108,86 @@ def stages(long_names: pd.Series) -> pd.Series:
     return long_names.str.replace(_OF_FILE_OR_EPOCH, r"\1", regex=True)
 
 
+Sides = tuple[Analysis | None, Analysis | None]
+"""The analyses of baseline and candidate; None for a run without tf.data calls."""
+
+Names = tuple[str, str]
+"""What sentences call the baseline and the candidate."""
+
+
 def change(
-    baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool], *, identical: bool
+    sides: Sides,
+    are_bound: tuple[bool, bool],
+    names: Names = ("the baseline", "the candidate"),
+    *,
+    identical: bool = False,
 ) -> str:
-    """The input bottlenecks of two runs, in one or two sentences of plain text.
+    """The input bottlenecks of two runs, candidate first, in one or two sentences of plain text.
 
-    An analysis is None for a run without tf.data calls. `are_bound`: whether each run is input-bound; a run that is not
-    has no bottleneck.
+    `are_bound`: whether each run is input-bound; a run that is not has no bottleneck. `identical`: both runs are the
+    same capture.
     """
+    text = _change(sides, are_bound, names, identical)
+    return text[:1].upper() + text[1:]
+
+
+def _change(sides: Sides, are_bound: tuple[bool, bool], names: Names, identical: bool) -> str:
+    ours, theirs = names
+    baseline, candidate = sides
     if baseline is None or candidate is None:
-        return _without_tf_data(baseline, candidate, are_bound)
+        return _without_tf_data(sides, are_bound, names)
     if identical:
-        return f"Both are the same capture: {_finding(candidate, are_bound[1])}."
+        return f"{ours} and {theirs} are the same capture: {finding(candidate, are_bound[1])}."
     if baseline.feeds_device_only or candidate.feeds_device_only:
-        return _to_devices_only(baseline, candidate, are_bound)
-    mean = f"Mean call: {format_time_us(candidate.mean_us)}, baseline {format_time_us(baseline.mean_us)}."
+        return _to_devices_only((baseline, candidate), are_bound, names)
+    mean = f"Mean call: {theirs} {format_time_us(candidate.mean_us)}, {ours} {format_time_us(baseline.mean_us)}."
     if are_bound == (True, True):
-        return f"{_bottlenecks(baseline, candidate)} {mean}"
+        return f"{_bottlenecks(baseline, candidate, names)} {mean}"
     if are_bound == (False, False):
-        return f"Neither run is input bound. {mean}"
+        return f"Neither run is input-bound. {mean}"
     if are_bound[1]:
-        return f"The candidate is input bound{_blamed(candidate)}; the baseline is not. {mean}"
-    return f"The candidate is not input bound; the baseline is{_blamed(baseline)}. {mean}"
+        return f"{theirs} is input-bound{_blamed(candidate)}, {ours} is not. {mean}"
+    return f"{theirs} is not input-bound, {ours} is{_blamed(baseline)}. {mean}"
 
 
-def _without_tf_data(baseline: Analysis | None, candidate: Analysis | None, are_bound: tuple[bool, bool]) -> str:
-    there = baseline or candidate
-    if there is None:
-        return "Neither profile holds calls of tf.data."
-    missing, other = ("candidate", "baseline") if candidate is None else ("baseline", "candidate")
-    is_bound = are_bound[baseline is None]
-    return f"The {missing}'s profile holds no calls of tf.data. In the {other}, {_finding(there, is_bound)}."
+def _without_tf_data(sides: Sides, are_bound: tuple[bool, bool], names: Names) -> str:
+    for there, is_bound, name, missing in zip(sides, are_bound, names, names[::-1], strict=True):
+        if there is not None:
+            return f"No tf.data calls in {missing}. In {name}, {finding(there, is_bound)}."
+    return "No tf.data calls in either profile."
 
 
-def _to_devices_only(baseline: Analysis, candidate: Analysis, are_bound: tuple[bool, bool]) -> str:
-    sides = {"baseline": baseline, "candidate": candidate}
-    only = [role for role, side in sides.items() if side.feeds_device_only]
-    others = [
-        f" In the {role}, {_finding(side, is_bound)}."
-        for (role, side), is_bound in zip(sides.items(), are_bound, strict=True)
-        if role not in only
-    ]
-    who = "Both profiles hold" if len(only) == 2 else f"The {only[0]}'s profile holds"
-    return f"{who} only pipelines that hand elements to a device, not the ones that make them.{''.join(others)}"
+def _to_devices_only(sides: tuple[Analysis, Analysis], are_bound: tuple[bool, bool], names: Names) -> str:
+    known = list(zip(names, sides, are_bound, strict=True))
+    only = [name for name, side, _ in known if side.feeds_device_only]
+    others = [f" In {name}, {finding(side, bound)}." for name, side, bound in known if not side.feeds_device_only]
+    return f"{' and '.join(only)}: only pipelines that pass elements to a device were recorded.{''.join(others)}"
 
 
-def _finding(analysis: Analysis, is_bound: bool) -> str:
-    """`the mean call took 8.22 ms, with Map the bottleneck`."""
-    return f"the mean call took {format_time_us(analysis.mean_us)}{_blamed(analysis) if is_bound else ''}"
+def finding(analysis: Analysis, is_bound: bool) -> str:
+    """`the mean call takes 8.22 ms (bottleneck: Map)`."""
+    return f"the mean call takes {format_time_us(analysis.mean_us)}{_blamed(analysis) if is_bound else ''}"
 
 
 def _blamed(analysis: Analysis) -> str:
     bottleneck = analysis.usual_bottleneck
-    return "" if bottleneck is None else f", with {display_name(bottleneck['iterator'])} the bottleneck"
+    return "" if bottleneck is None else f" (bottleneck: {display_name(bottleneck['iterator'])})"
 
 
-def _bottlenecks(baseline: Analysis, candidate: Analysis) -> str:
+def _bottlenecks(baseline: Analysis, candidate: Analysis, names: Names) -> str:
     """The bottlenecks of two input-bound runs."""
     ours, theirs = baseline.usual_bottleneck, candidate.usual_bottleneck
     if ours is None or theirs is None:
-        return "Both runs are input bound."
+        return "Both runs are input-bound."
     was, now = display_name(ours["iterator"]), display_name(theirs["iterator"])
     if _is_paired(baseline, candidate, ours, theirs):
-        return f"Bottleneck of both runs: {now}." if was == now else f"Bottleneck: {now}, baseline {was} (same step)."
+        return (
+            f"Bottleneck of both runs: {now}." if was == now else f"Bottleneck: {now}, in {names[0]} {was} (same step)."
+        )
     own, of_baseline = (f" ({side.pipeline})" for side in (candidate, baseline))
     if baseline.pipeline == candidate.pipeline:
         own, of_baseline = "", " (another step)" if was == now else ""
-    return f"Bottleneck: {now}{own}, baseline {was}{of_baseline}."
+    return f"Bottleneck: {now}{own}, in {names[0]} {was}{of_baseline}."
 
 
 def _is_paired(baseline: Analysis, candidate: Analysis, ours: pd.Series, theirs: pd.Series) -> bool:

@@ -131,8 +131,8 @@ def uneven_devices(facts: Facts) -> Found | None:
         "`tf.config.set_visible_devices(…)`."
     )
     text = (
-        f"{code(least)} works {little.text(facts)} {facts.each}, {code(busiest)} {most.text(facts)}. {how} Where it "
-        "has another part to play (variables, a parameter server), that is as it should be."
+        f"{code(least)} works {little.text(facts)} {facts.each}, {code(busiest)} {most.text(facts)}. {how} This "
+        "is expected if it has another role (variables, a parameter server)."
     )
     return Found(f"{code(least)} idles while others work", text, (little, most), GPU_GUIDE)
 
@@ -164,8 +164,8 @@ def idle_device(facts: Facts) -> Found | None:
     if facts.info.has_steps or not IDLE_OF_PROFILE.of(facts) >= IDLE_PROFILE_SHARE:
         return None
     text = (
-        f"The devices do nothing for {DEVICE_IDLE.text(facts)} between their first and their last op, all of them "
-        "added up. The profile has no steps, so nothing tells what they wait for, or whether it was recorded while the "
+        f"The devices are idle for {DEVICE_IDLE.text(facts)} between their first and last op, summed over all of "
+        "them. The profile has no steps, so nothing tells what they wait for, or whether it was recorded while the "
         f"program started. Record again with each step inside `{step_marker_call([facts.info])}`."
     )
     title = f"The devices idle {IDLE_OF_PROFILE.text(facts)} of the time"
@@ -187,8 +187,8 @@ def _idle_in_steps(facts: Facts) -> Found | None:
     if any(facts.part_share(part) >= limit for part, limit in _TOLD_ELSEWHERE.items()):
         return None
     text = (
-        f"No device is busy for {IDLE_TIME.text(facts)} of each step, a little each for launches, input, host ops "
-        "and what nothing explains. Give the device more to do at a time: a larger batch, and fewer, larger kernels."
+        f"No device is busy for {IDLE_TIME.text(facts)} of each step, shared among launches, input, host ops "
+        "and unexplained time. Give the device more to do at a time: a larger batch, and fewer, larger kernels."
     )
     title = f"The device idles {IDLE_OF_STEP.text(facts)} of the step"
     text, figures = with_gap(text, (IDLE_OF_STEP, IDLE_TIME), facts)

@@ -35,9 +35,7 @@ def other_time(facts: Facts) -> Found | None:
     """A large part of the step in which nothing that was recorded runs: most often Python."""
     if not OTHER_SHARE.of(facts) >= UNEXPLAINED_SHARE:
         return None
-    found = (
-        f"For {OTHER_TIME.text(facts)} of each step no recorded event explains what happens: most often that is Python."
-    )
+    found = f"For {OTHER_TIME.text(facts)} of each step no recorded event explains what happens: usually Python code."
     how = (
         "Let steps be dispatched ahead: no `block_until_ready()`, `float(loss)` or logging in every step, the whole "
         "step in one `jax.jit`, several steps in one `jax.lax.scan`."
@@ -60,7 +58,7 @@ def compiling(facts: Facts) -> Found | None:
     """XLA compiles within the steps: shapes change, or the first steps were recorded."""
     if not COMPILE_SHARE.of(facts) >= WORTH_IT:
         return None
-    found = f"XLA compiles for {COMPILE_TIME.text(facts)} in each step. Where these are not the program's first steps,"
+    found = f"XLA compiles for {COMPILE_TIME.text(facts)} in each step. Unless these are the first steps,"
     how = (
         "it does so because shapes or static arguments change: pad to one shape, and keep changing values out of "
         "`static_argnums`; `jax.config.update('jax_log_compiles', True)` names the function."
@@ -84,7 +82,7 @@ def host_ops(facts: Facts) -> Found | None:
         f"The host computes for {HOST_TIME.text(facts)} of each step while no device is busy. Find the host's longest "
         "ops that launch nothing (page Op stats) and move them to the device or into the input pipeline."
     )
-    title = f"The device waits for the host's ops {HOST_SHARE.text(facts)} of the step"
+    title = f"The device waits for host ops {HOST_SHARE.text(facts)} of the step"
     text, figures = with_gap(text, (HOST_SHARE, HOST_TIME), facts)
     return Found(title, text, figures, GPU_GUIDE, HOST_SHARE.of(facts))
 
@@ -157,7 +155,7 @@ def threads(facts: Facts) -> Found | None:
     waiting = ("host_compute_us", "kernel_launch_us", "input_us")
     of_host = sum(facts.part_share(part) for part in waiting) if facts.has_parts else 1.0
     saves = (1 - 1 / load) * of_host
-    return Found("The host's cores are all taken", text, (BUSY_THREADS, CORES), GPU_GUIDE, saves)
+    return Found("All host cores are busy", text, (BUSY_THREADS, CORES), GPU_GUIDE, saves)
 
 
 RULES = (other_time, between_steps, compiling, host_ops, eager, threads)

@@ -94,15 +94,15 @@ def prefetch(facts: Facts) -> Found | None:
     if not facts.waits_for_input or bottleneck is None or _works_ahead(bottleneck):
         return None
     text = (
-        f"No element is made before the program asks for it, and then it waits {_MEAN_CALL.text(facts)} on average. "
-        "End the pipeline with `dataset.prefetch(tf.data.AUTOTUNE)`: the next one is then made while the step computes."
+        "The pipeline starts on an element only when the program requests it, and the program then waits "
+        f"{_MEAN_CALL.text(facts)} on average. "
+        "End the pipeline with `dataset.prefetch(tf.data.AUTOTUNE)`: the next element is then prepared while the step "
+        "computes."
     )
     saves = min(
         facts.input_share, max(1 - facts.input_share, 0.0)
     )  # the rest of the step is all there is to hide it in
-    return Found(
-        "The input is not made ahead of the step", text, (_MEAN_CALL, WAITING), f"{DATA_GUIDE}#prefetching", saves
-    )
+    return Found("The input is not prefetched", text, (_MEAN_CALL, WAITING), f"{DATA_GUIDE}#prefetching", saves)
 
 
 def parallel(facts: Facts) -> Found | None:
@@ -125,7 +125,7 @@ def parallel(facts: Facts) -> Found | None:
     call = _SEQUENTIAL[transformation(str(row["iterator"]))]
     to = "interleave" if call == "flat_map" else call
     text = (
-        f"Beside the bottleneck, each step waits {figure.text(facts)} for {code(call)}, which works on one element "
+        f"Apart from the bottleneck, each step waits {figure.text(facts)} for {code(call)}, which works on one element "
         f"after the other. Make it `{to}(…, num_parallel_calls=tf.data.AUTOTUNE)`."
     )
     saves = ratio(figure.of(facts), facts.step_us)
@@ -143,12 +143,13 @@ def cache(facts: Facts) -> Found | None:
     if not (_making_us(facts) >= LEAST_CACHED_US and saves >= WORTH_IT):
         return None
     text = (
-        f"The pipeline repeats its data and makes every element anew, for which the program waits {MAKING.text(facts)} "
-        "each time. Where the data fits in memory, put `dataset.cache()` before `repeat`, after what is the same in "
+        f"The pipeline repeats its data and recomputes every element; the program waits {MAKING.text(facts)} each "
+        "time."
+        " Where the data fits in memory, put `dataset.cache()` before `repeat`, after what is the same in "
         "every epoch (reading, decoding, resizing) and before what is random; split a `map` that does both. Too large "
         "for memory: `cache(filename)` on a local disk."
     )
-    return Found("Each epoch makes its elements anew", text, (MAKING, WAITING), f"{DATA_GUIDE}#caching", saves)
+    return Found("Elements are recomputed in each epoch", text, (MAKING, WAITING), f"{DATA_GUIDE}#caching", saves)
 
 
 def _making_us(facts: Facts) -> float:
@@ -195,7 +196,7 @@ def late_casts(facts: Facts) -> Found | None:
         "of the pipeline then move the larger one. Crop, flip, shuffle and batch the small type, and call "
         "`tf.cast(x, tf.float32)` after the augmentation, or on the device as the model's first layer."
     )
-    return Found("Elements are cast before the work on them", text, (narrow, wide), DATA_GUIDE, facts.input_share)
+    return Found("Elements are cast to float too early", text, (narrow, wide), DATA_GUIDE, facts.input_share)
 
 
 def decode_on_gpu(facts: Facts) -> Found | None:
@@ -217,7 +218,7 @@ def decode_on_gpu(facts: Facts) -> Found | None:
         "decoded and small."
     )
     figures = (cores, parallelism, decoding)
-    return Found("The host's cores limit the input", text, figures, f"{GPU_GUIDE}", facts.input_share)
+    return Found("Host cores limit the input", text, figures, f"{GPU_GUIDE}", facts.input_share)
 
 
 RULES = (input_bound, prefetch, parallel, cache, shard, late_casts, decode_on_gpu)

@@ -124,7 +124,7 @@ def layout(facts: Facts) -> Found | None:
         "every layer, no `tf.transpose` between them. Where it is so already, 16 bits (`mixed_float16`) or "
         "`tf.function(jit_compile=True)` let the library choose kernels that need no transposing."
     )
-    title = f"Changing the layout of tensors takes {LAYOUT_OF_KERNELS.text(facts)} of the kernel time"
+    title = f"Layout changes take {LAYOUT_OF_KERNELS.text(facts)} of the kernel time"
     return Found(title, text, (LAYOUT_OF_KERNELS, LAYOUT_TIME, LAYOUT_KERNELS), GPU_GUIDE, saves)
 
 

@@ -130,7 +130,7 @@ def bias_before_batch_norm(facts: Facts) -> Found | None:
     first = normalized_biases(facts.ops)[0]
     text = (
         f"By their names, {BIASED_LAYERS.text(facts)} layers such as {code(first)} add a bias right before a batch "
-        f"normalization, which subtracts it again with the mean: {BIAS_TIME.text(facts)} {facts.each} for nothing. "
+        f"normalization, which subtracts it again with the mean: {BIAS_TIME.text(facts)} {facts.each} wasted. "
         "Give these layers `use_bias=False`; the result is the same."
     )
     title = f"Biases before batch normalization take {BIAS_OF_OPS.text(facts)} of the op time"

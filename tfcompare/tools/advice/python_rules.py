@@ -66,19 +66,19 @@ def python_input(facts: Facts) -> Found | None:
         return None
     generator = facts.bottleneck is not None and transformation(str(facts.bottleneck["iterator"])) == "Generator"
     how = (
-        "Write what `Dataset.from_generator` makes to TFRecord files once and read these"
+        "Write the output of `Dataset.from_generator` to TFRecord files once and read those"
         if generator
         else "Write the function in TensorFlow ops, or do it once and store the result"
     )
     text = (
-        f"Python makes the input, and the program waits for it for {INPUT_SHARE.text(facts)} of its time (calls: "
-        f"{CALLS.text(facts)} {facts.each}). {how}. Else let one call make a whole batch, or call it in parallel "
-        "(`num_parallel_calls`): that helps where the function waits or computes in NumPy, not where Python itself "
-        "computes, which one thread does at a time."
+        f"Python produces the input; the program waits for it {INPUT_SHARE.text(facts)} of the time (calls: "
+        f"{CALLS.text(facts)} {facts.each}). {how}. Otherwise let one call produce a whole batch, or call it in "
+        "parallel (`num_parallel_calls`): that helps where the function waits or computes in NumPy, not where Python "
+        "itself computes, as only one thread runs Python at a time."
     )
     what = "`from_generator`" if generator else "`py_function`"
     figures = (INPUT_SHARE, CALLS)
-    return Found(f"{what} makes the input", text, figures, DATA_GUIDE, INPUT_SHARE.of(facts))
+    return Found(f"{what} produces the input", text, figures, DATA_GUIDE, INPUT_SHARE.of(facts))
 
 
 RULES = (python_op, python_input)

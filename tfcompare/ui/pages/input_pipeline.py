@@ -25,12 +25,11 @@ from tfcompare.tools.key_figures import Better, KeyFigure, better_by
 from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
-from tfcompare.ui.pages import input_pipeline_ops
 from tfcompare.ui.widgets.cards import cards
-from tfcompare.ui.widgets.changes import verdicts
+from tfcompare.ui.widgets.caveats import letter
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.text import as_code
+from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.ui.widgets.verdict_line import verdict_lines
 from tfcompare.units import format_percent, format_time_us
 
 Waits = tuple[InputWait, InputWait]
@@ -42,7 +41,7 @@ InputVerdicts = tuple[Verdict, CallVerdict | None]
 ROLES = ("baseline", "candidate")
 TF_DATA_PAGE = "pages/6_tf_data.py"
 HOW_TO_RECORD_INPUT = (
-    "Input ops are seen where the program reads through `tf.data` and the profiler traces the host: record again with "
+    "Record a program that reads through `tf.data`, with "
     "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
 )
 
@@ -57,16 +56,28 @@ def _steps(pair: Pair, run: Run) -> pd.DataFrame:
     return steps_of_straggler(run.table("steps", host=pair.host_of(run)))
 
 
-def headline(pair: Pair, waits: Waits) -> None:
-    """Show how long each run waits for input, and whether it is input-bound."""
-    identical = pair.baseline.content_id == pair.candidate.content_id
-    st.markdown(f"### {input_bound.headline(*waits, identical=identical)}")
-    if (in_time := input_bound.in_time(*waits)) and not identical:
-        st.markdown(in_time)
-    lines = []
-    for side, run, wait in zip(pair.sides, pair.runs, waits, strict=True):
-        lines.append(f"- {side.role} {as_code(run.name)} {input_bound.words(wait)}")
-    st.markdown("\n".join(lines))
+def headline(pair: Pair, waits: Waits) -> bool:
+    """Show how long each run waits for input, or what to record to see it; returns whether there is more to show."""
+    if not any(wait.is_known for wait in waits) and pair.diff("input_pipeline").empty:
+        st.markdown(f"### No input pipeline was recorded{'' if pair.is_single else ' in either run'}")
+        st.info(f"Mark each step with `{_step_marker(pair)}` to see how long it waits. {HOW_TO_RECORD_INPUT}")
+        return False
+    if pair.is_single:
+        found = input_bound.finding(waits[0])
+        text = f"{found[:1].upper()}{found[1:]}"
+    else:
+        names = letter(0), letter(pair.position)
+        text = input_bound.headline(*waits, names, identical=_is_identical(pair)).removesuffix(".")
+    st.markdown(f"### {text}")
+    return True
+
+
+def _is_identical(pair: Pair) -> bool:
+    return pair.baseline.content_id == pair.candidate.content_id
+
+
+def _step_marker(pair: Pair) -> str:
+    return step_marker_call([run.info for _, run in pair.shown])
 
 
 def input_verdicts(pair: Pair) -> InputVerdicts:
@@ -81,14 +92,14 @@ def _verdicts(key: tuple[Any, ...], _pair: Pair) -> InputVerdicts:
 
 
 def how_sure(pair: Pair) -> None:
-    """The confidence intervals of the change in input wait and in the mean call to tf.data, and their basis."""
-    if pair.baseline.content_id == pair.candidate.content_id:
+    """The verdicts on the input wait and on the mean call to tf.data."""
+    if _is_identical(pair):
         return
     waiting, calls = input_verdicts(pair)
-    rows = [Judged("Waiting for input per step", waiting)]
+    rows = [Judged("Input wait", waiting)]
     if calls is not None:
-        rows.append(Judged(f"Mean call to tf.data ({calls.name})", calls.verdict, style.CANDIDATE_SYMBOLS[1]))
-    verdicts(pair, rows, "Confidence intervals of the input", "Time, candidate ÷ baseline", key="input_verdicts")
+        rows.append(Judged(f"Mean tf.data call ({calls.name})", calls.verdict))
+    verdict_lines(rows)
 
 
 def figures(pair: Pair, waits: Waits) -> None:
@@ -100,29 +111,46 @@ def figures(pair: Pair, waits: Waits) -> None:
     waiting, mean_call = input_verdicts(pair)
     every = [
         _figure(
-            "Waiting for input per step", ours.input_time_us.average, theirs.input_time_us.average, better_by(waiting),
-            "Mean over the included steps: time in which a step waits for input or copies it to the device.",
+            "Input wait per step", ours.input_time_us.average, theirs.input_time_us.average, better_by(waiting),
+            _with_spreads("Time in which a step waits for input or copies it to the device.", pair, waits,
+                          "input_time_us"),
         ),
         KeyFigure(
-            "Share of the step time", "share", ours.share.average, theirs.share.average, "neither",
-            "Waiting for input as a share of the time of all included steps together.",
+            "Share of the step", "share", ours.share.average, theirs.share.average, "neither",
+            _with_spreads("Input wait ÷ step time, of all included steps together.", pair, waits, "share"),
         ),
         _figure(
-            "Step time (mean)", ours.step_time_us.average, theirs.step_time_us.average,
+            "Mean step time", ours.step_time_us.average, theirs.step_time_us.average,
             better_by(pair.comparison.verdict[pair.candidate.id]),
-            "Mean over the included steps, each as long as on its slowest host.",
+            _with_spreads("Each step as long as on its slowest host.", pair, waits, "step_time_us"),
         ),
         _figure(
-            f"Host input time per {per}", on_host[0], on_host[1], "neither",
-            f"Self time of all input ops on all threads and hosts added up, per {per}. What is made ahead of time "
-            "counts, though no step waits for it.",
+            f"Input ops per {per}", on_host[0], on_host[1], "neither",
+            f"Self time of all input ops per {per}, summed over all threads and hosts. It includes work ahead of time, "
+            "for which no step waits.",
         ),
     ]  # fmt: skip
     every.append(_mean_call(pair) if mean_call is None else _figure(
-        "Mean call to tf.data", mean_call.baseline_us, mean_call.candidate_us, better_by(mean_call.verdict),
-        f"How long the program waited for an element on average, each run's slowest pipeline: {mean_call.name}.",
+        "Mean tf.data call", mean_call.baseline_us, mean_call.candidate_us, better_by(mean_call.verdict),
+        f"Mean time that the program waits for an element, each run's slowest pipeline: {as_markdown(mean_call.name)}.",
     ))  # fmt: skip
-    cards([figure for figure in every if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))])
+    known = [figure for figure in every if not (math.isnan(figure.baseline) and math.isnan(figure.candidate))]
+    cards([figure.alone() for figure in known] if pair.is_single else known)
+
+
+def _with_spreads(meaning: str, pair: Pair, waits: Waits, field: str) -> str:
+    """The meaning of a card, and mean, standard deviation and range of the figure in each run, as a table."""
+    text = format_percent if field == "share" else format_time_us
+    rows = []
+    for (side, _), wait in zip(pair.shown, waits, strict=False):
+        if wait.is_known:
+            spread: input_bound.Spread = getattr(wait, field)
+            numbers = (spread.average, spread.deviation, spread.smallest, spread.largest)
+            rows.append(" | ".join(["", side.role, *map(text, numbers), f"{wait.steps:,}", ""]).strip())
+    if not rows:
+        return meaning
+    header = "| | Mean | Std. dev. | Min | Max | Steps |\n|---|--:|--:|--:|--:|--:|"
+    return "\n".join([f"{meaning}\n", header, *rows])
 
 
 def _mean_call(pair: Pair) -> KeyFigure:
@@ -137,41 +165,28 @@ def _figure(label: str, baseline: float, candidate: float, better: Better, meani
     return KeyFigure(label, "µs", baseline, candidate, better, meaning)
 
 
-def on_device(pair: Pair, waits: Waits) -> None:
-    """Each step with its input wait, and the distribution of both."""
-    st.subheader("What the steps wait for")
+def steps(pair: Pair, waits: Waits) -> None:
+    """Each step with its input wait: as a time, or on request as a share of the step."""
     if not any(wait.is_known for wait in waits):
-        infos = [run.info for run in pair.runs]
-        st.info(
-            "No step of either run tells how long it waits for input. "
-            f"Record again with each step inside `{step_marker_call(infos)}`."
-        )
         return
-    draw(pair, "step_times", lambda: charts.step_times(_series(pair, waits)))
-    left, right = side_by_side(2)
-    with left:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Input wait of every step", anchor=False, width="content")
+        shown = st.segmented_control(
+            "Input wait as", ["time", "share"], default="time", required=True, key="wait_as", bind="query-params",
+            label_visibility="collapsed",
+        )  # fmt: skip
+    if shown == "share":
         draw(pair, "input_shares", lambda: charts.input_shares(_series(pair, waits)))
-    with right:
-        _show_spreads(waits)
+    else:
+        draw(pair, "step_times", lambda: charts.step_times(_series(pair, waits)))
 
 
 def _series(pair: Pair, waits: Waits) -> list[tuple[style.Side, pd.DataFrame]]:
-    """The steps to draw for both sides, each with its share of input wait."""
+    """The steps to draw of each run, each with its share of input wait."""
     return [
         (side, frame.assign(input_share=input_bound.share_by_step(frame)))
-        for side, frame in zip(pair.sides, _frames(pair, waits), strict=True)
+        for side, frame in zip((side for side, _ in pair.shown), _frames(pair, waits), strict=False)
     ]
-
-
-def _show_spreads(waits: Waits) -> None:
-    right = st.column_config.TextColumn(alignment="right")
-    columns = dict.fromkeys(("Average", "Deviation", "Smallest", "Largest"), right)
-    st.dataframe(_spreads(waits), hide_index=True, height="content", column_config=columns, key="spreads")
-    counts = [f"{wait.steps:,} of the {role}" for role, wait in zip(ROLES, waits, strict=True) if wait.is_known]
-    st.caption(
-        f"Over the steps that count: {' and '.join(counts)}. Deviation: standard deviation from step to step. "
-        "The average share is that of all their time together."
-    )
 
 
 def _frames(pair: Pair, waits: Waits) -> list[pd.DataFrame]:
@@ -180,77 +195,31 @@ def _frames(pair: Pair, waits: Waits) -> list[pd.DataFrame]:
     return [frame if wait.is_known else frame.iloc[:0] for frame, wait in zip(frames, waits, strict=True)]
 
 
-def _spreads(waits: Waits) -> pd.DataFrame:
-    """Average, deviation and range of step time and input wait, one row per run."""
-    rows = []
-    for label, field, text in (
-        ("Step time", "step_time_us", format_time_us),
-        ("Waiting for input", "input_time_us", format_time_us),
-        ("Share of the step", "share", format_percent),
-    ):
-        for role, wait in zip(ROLES, waits, strict=True):
-            spread: input_bound.Spread = getattr(wait, field)
-            rows.append(
-                {
-                    "": label,
-                    "Run": role.capitalize(),
-                    "Average": text(spread.average),
-                    "Deviation": text(spread.deviation),
-                    "Smallest": text(spread.smallest),
-                    "Largest": text(spread.largest),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
 def on_host(pair: Pair) -> None:
     """What the host does to prepare the input, by category."""
-    st.subheader("What the host does")
     diff = pair.diff("input_pipeline")
     if diff.empty:
-        st.info(f"Neither run holds ops of an input pipeline. {HOW_TO_RECORD_INPUT}")
         return
     categories = input_ops.category_times(diff)
-    for role, run in zip(ROLES, pair.runs, strict=True):
-        if math.isnan(input_ops.host_input_time_us(categories, role)):
-            st.info(f"{as_code(run.name)} holds no ops of an input pipeline. {HOW_TO_RECORD_INPUT}")
-    bars = partial(charts.category_times, categories, pair.sides, per=pair.comparison.per)
-    draw(pair, "category_times", bars)
-    st.caption(
-        "Times of all threads are added up, and what is read or prepared ahead of time counts though no step waits for "
-        "it: this can be much longer than the waiting, and even longer than the step."
-    )
-
-
-def every_op(pair: Pair) -> None:
-    """The largest changes among the input ops, and the table of all of them."""
-    if not pair.diff("input_pipeline").empty:
-        st.subheader("What changed in the input ops")
-        input_pipeline_ops.TABLE.show(pair)
+    sides = [side for side, _ in pair.shown]
+    draw(pair, "category_times", partial(charts.category_times, categories, sides, per=pair.comparison.per))
 
 
 def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
-    """The guide's advice for the largest part of the candidate's input time, and a link to the tf.data page."""
-    st.subheader("What to look at next")
-    candidate = waits[1]
-    diff = pair.diff("input_pipeline")
-    categories = input_ops.category_times(diff)
-    found = input_ops.dominant(categories, "candidate")
-    if candidate.level == "not":
-        st.markdown(
-            "The candidate hardly waits for its input: what else its steps do is what to work on, see the op stats."
-        )
-    elif found is None:
-        st.markdown("The candidate holds no input ops, so what its input spends its time on cannot be told.")
-    else:
+    """The largest part of the input time of the candidate or of a run alone, with advice, and a link to tf.data."""
+    wait, diff = waits[1], pair.diff("input_pipeline")
+    role = "baseline" if pair.is_single else "candidate"
+    found = input_ops.dominant(input_ops.category_times(diff), role)
+    who = "" if pair.is_single else f"{letter(pair.position)}: "
+    if found is None:
+        st.markdown(f"No input ops were recorded{'' if pair.is_single else f' in {letter(pair.position)}'}. "
+                    f"{HOW_TO_RECORD_INPUT}")  # fmt: skip
+    elif wait.level != "not":
         category, share = found
-        op_name = input_ops.longest_op(diff, "candidate", category)
-        condition = "" if candidate.is_bound else "If input is what holds the candidate up: "
-        st.markdown(
-            f"{format_percent(share)} of the candidate's input time on the host is **{category}**, most of it in "
-            f"{as_code(op_name)}. {condition}{input_category_advice.advice(category, op_name)} "
-            f"The [TensorFlow Profiler guide]({input_category_advice.GUIDE}) tells more."
-        )
-    sidebar.link(
-        TF_DATA_PAGE, "tf.data: which step of the pipeline is the slow one", selection, icon=":material/account_tree:"
-    )
+        op_name = input_ops.longest_op(diff, role, category)
+        with st.expander(f"{who}**{format_percent(share)}** of the input time is {category}: {as_code(op_name)}"):
+            st.markdown(
+                f"{input_category_advice.advice(category, op_name)} "
+                f"[TensorFlow Profiler guide]({input_category_advice.GUIDE})"
+            )
+    sidebar.link(TF_DATA_PAGE, "Find the slow step in tf.data", selection, icon=":material/account_tree:")

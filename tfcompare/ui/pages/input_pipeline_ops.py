@@ -1,4 +1,4 @@
-"""The input ops of both runs on the input pipeline page: the largest changes, the table, and the selected op."""
+"""The input ops on the input pipeline page: the table, the selected op, and the largest changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.ui.frame.pair import Pair, has_steps
+from tfcompare.ui.pages import op_stats
 from tfcompare.ui.widgets.figures import draw, draw_op_in_steps
+from tfcompare.ui.widgets.op_links import op_link
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 
@@ -41,10 +43,10 @@ def controls(pair: Pair) -> Choice:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         text = st.text_input(
             "Filter", key="filter", bind="query-params", placeholder="words in the name", width=300,
-            icon=":material/filter_alt:", help="All words must be in an op's name; case does not matter",
+            icon=":material/filter_alt:", help="Shows ops whose names contain all words; case does not matter",
         )  # fmt: skip
         category = st.pills(
-            "Only those for", [name for name in INPUT_CATEGORIES if name in there], key="category", bind="query-params",
+            "Category", [name for name in INPUT_CATEGORIES if name in there], key="category", bind="query-params",
         )  # fmt: skip
     return Choice(text or "", category)
 
@@ -61,11 +63,20 @@ def _every_row(pair: Pair) -> pd.DataFrame:
     return input_ops.with_shares(pair.diff("input_pipeline"))
 
 
-def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
+def every_op(pair: Pair) -> None:
+    """The table of all input ops, followed by the largest changes among the rows shown."""
+    if pair.diff("input_pipeline").empty:
+        return
+    choice = TABLE.show(pair)
+    if not pair.is_single:
+        _movers(pair, rows_of(pair, choice), choice)
+
+
+def _movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     """The largest changes among the rows."""
     changes = largest_changes(rows, n=MOVERS)
     if changes.empty:
-        st.info("Nothing among these ops changed its self time.")
+        st.caption("None of these ops changed its self time.")
         return
     several = changes["host"].nunique() > 1
     named = changes["op_name"] + (" · " + changes["host"] if several else "")
@@ -107,12 +118,12 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
 
 
 def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The selected op with its full name, and in every step of both runs."""
+    """The selected op with its full name, and in every step of each run."""
     del choice
     rows = _every_row(pair)
     rows = rows[row_key(rows) == chosen]
     if rows.empty:
-        st.caption("Choose a row, at its left end, to see its whole name and that op in every step of both runs.")
+        st.caption("Select a row to see the op in every step.")
         return
     row = rows.iloc[0]
     st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
@@ -120,7 +131,11 @@ def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None
         st.markdown(f"in the candidate: {as_code(str(row['op_name_candidate']))}")
     frames = [_in_steps(pair, row, role) for role in BOTH]
     if draw_op_in_steps(pair, str(row["op_name"]), frames, "input", chosen):
-        st.caption("What runs ahead of time, on a thread of its own, may belong to no step and is then not shown here.")
+        st.caption("Work ahead of time on a separate thread may belong to no step; it is then not shown here.")
+    in_stats = pair.ops(idle=False)
+    in_stats = in_stats[(in_stats["host_or_device"] == schema.HOST) & (in_stats["op_name"] == row["op_name"])]
+    if len(in_stats):
+        op_link(pair, op_stats.row_key(in_stats).iloc[0])
 
 
 def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
@@ -143,13 +158,12 @@ def _host_in(pair: Pair, run: Run, host: str) -> str:
 
 TABLE = TablePage(
     table=schema.INPUT_PIPELINE,
-    title=lambda _choice: "Every input op",
+    title=lambda _choice: "Input ops",
     controls=controls,
     rows=rows_of,
     columns=columns,
-    changes=movers,
     details=chosen_op,
     row_key=row_key,
     everything=everything,
-    nothing=lambda _choice: "No input op passes the filter. Clear it to see all.",
+    nothing=lambda _choice: "No input op matches the filter. Clear it to see all.",
 )

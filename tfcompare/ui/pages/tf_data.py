@@ -14,26 +14,24 @@ from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.iterator_tree import whereabouts
-from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, change
-from tfcompare.tools.input_bound import words
+from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides, analyse, change, finding
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.input_pipeline import waits_of
-from tfcompare.ui.pages.tf_data_steps import ROLES, Sides
-from tfcompare.ui.widgets.changes import verdicts
+from tfcompare.ui.pages.tf_data_graphs import HOW_TO_READ
+from tfcompare.ui.widgets.caveats import letter
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.text import as_code, as_markdown
-from tfcompare.units import format_count, format_time_us
+from tfcompare.ui.widgets.text import as_markdown
+from tfcompare.ui.widgets.verdict_line import verdict_lines
 
 SUFFIXES = ("baseline", "candidate")
-MOST_DRAWN = 4
-"""The number of pipelines whose confidence intervals are drawn: those with the longest mean call."""
+MOST_SHOWN = 4
+"""The number of pipelines whose verdict is shown above the table: those with the longest mean call."""
 
 HOW_TO_RECORD = (
-    "TensorFlow 2.4 and newer record it on the host, for data that the program takes from a `tf.data.Dataset` while it "
-    "is profiled: record with `tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`, or 3. "
-    "JAX programs have it only where they read through tf.data."
+    "Record a program that reads from a `tf.data.Dataset` (TensorFlow 2.4 or newer), with "
+    "`tf.profiler.experimental.ProfilerOptions(host_tracer_level=2)`."
 )
 
 
@@ -53,19 +51,27 @@ class Choice:
 
 
 def headline(pair: Pair) -> bool:
-    """Show the bottlenecks, and whether each run is input-bound; returns whether there is more to show."""
+    """Show the bottlenecks, or how to record tf.data; returns whether there is more to show."""
     sides = _analysis_of(pair, 0), _analysis_of(pair, 1)
     waits = waits_of(pair)
-    identical = pair.baseline.content_id == pair.candidate.content_id
     are_bound = waits[0].is_bound, waits[1].is_bound
-    st.markdown(f"## {as_markdown(change(*sides, are_bound, identical=identical))}")
     if sides == (None, None):
-        st.info(f"There is no tf.data to look at. {HOW_TO_RECORD}")
+        st.markdown(f"### No tf.data calls were recorded{'' if pair.is_single else ' in either run'}")
+        st.info(HOW_TO_RECORD)
         return False
-    for run, side, wait, role in zip(pair.runs, sides, waits, ROLES, strict=True):
-        st.markdown(f"{role} {as_code(run.name)} {words(wait)} {_calls(side)}")
-    sidebar.link("pages/5_Input_pipeline.py", "What of the step it costs: Input pipeline", state.chosen())
+    st.markdown(f"### {as_markdown(_headline(pair, sides, are_bound).removesuffix('.'))}")
+    if None in sides:
+        st.info(HOW_TO_RECORD)
     return True
+
+
+def _headline(pair: Pair, sides: Sides, are_bound: tuple[bool, bool]) -> str:
+    if not pair.is_single or sides[0] is None:
+        identical = pair.baseline.content_id == pair.candidate.content_id
+        return change(sides, are_bound, (letter(0), letter(pair.position)), identical=identical)
+    if sides[0].feeds_device_only:
+        return "Only pipelines that pass elements to a device were recorded"
+    return f"{'Input-bound' if are_bound[0] else 'Not input-bound'}: {finding(sides[0], are_bound[0])}"
 
 
 def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
@@ -76,40 +82,19 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
     return cached(pair, ("analysis", role, *chosen.items()), make)
 
 
-def _calls(side: Analysis | None) -> str:
-    """The number of calls to the pipeline with the longest one, in Markdown."""
-    if side is None:
-        return f"Its profile holds **no tf.data**. {HOW_TO_RECORD}"
-    text = (
-        f"Calls to {as_code(side.pipeline)}: {format_count(side.calls)}, {format_time_us(side.mean_us)} on average, "
-        f"the longest {format_time_us(side.longest_us)}."
-    )
-    if side.feeds_device_only:
-        return f"{text} It only hands elements to a device; what makes them was not recorded."
-    return text
-
-
-def latencies(pair: Pair) -> None:
-    """The confidence interval of the change in the mean call to each pipeline, and its basis."""
-    if pair.baseline.content_id == pair.candidate.content_id:
-        return
-    calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
-    longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
-    several = len({call.host for call in calls}) > 1
-    rows = [
-        Judged(
-            f"Mean call to {call.name}{f' on {call.host}' if several else ''} "
-            f"({format_time_us(call.baseline_us)} → {format_time_us(call.candidate_us)})",
-            call.verdict,
-        )
-        for call in longest[:MOST_DRAWN]
-    ]
-    if rows:
-        verdicts(
-            pair, rows, "Confidence intervals of the mean call", "Mean call, candidate ÷ baseline", key="latencies"
-        )
-    if len(longest) > MOST_DRAWN:
-        st.caption(f"The {MOST_DRAWN} pipelines with the longest mean call; the table below has the verdict on each.")
+def verdicts(pair: Pair) -> None:
+    """The verdict on the mean call to each pipeline, and a link to what the calls cost a step."""
+    if pair.baseline.content_id != pair.candidate.content_id:
+        calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
+        longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
+        several = len({call.host for call in calls}) > 1
+        verdict_lines([
+            Judged(f"Mean call to {call.name}{f' on {call.host}' if several else ''}", call.verdict)
+            for call in longest[:MOST_SHOWN]
+        ])  # fmt: skip
+        if len(longest) > MOST_SHOWN:
+            st.caption(f"The {MOST_SHOWN} pipelines with the longest mean call; the table has all verdicts.")
+    sidebar.link("pages/5_Input_pipeline.py", "Input wait per step", state.chosen(), icon=":material/input:")
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
@@ -121,15 +106,16 @@ def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
 def _pipeline_columns(pair: Pair, rows: pd.DataFrame, choice: None, every: bool) -> list[str]:
     del choice
     per = "_per_step" if pair.comparison.per == "step" else ""
-    names = ["pipeline", *(["host"] if rows["host"].nunique() > 1 else [])]
+    names = ["pipeline", *(["host"] if every or rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if every or _are_renamed(rows) else []
-    names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
     names += [f"mean_latency_us_{role}" for role in (*SUFFIXES, "delta", "ratio")] + ["verdict"]
-    others = (f"slow_calls{per}", f"calls{per}", "min_latency_us")
-    names += [f"{name}_{role}" for name in others for role in SUFFIXES]
+    names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
+    names += [f"calls{per}_{role}" for role in SUFFIXES]
     names += ["status"] if every or (rows["status"] != "matched").any() else []
-    more = ("bottleneck_self_time_us", "bottleneck")
-    return names + (["evidence", *(f"{name}_{role}" for name in more for role in SUFFIXES)] if every else [])
+    if not every:
+        return names
+    more = (f"slow_calls{per}", "min_latency_us", "bottleneck_self_time_us", "bottleneck")
+    return [*names, "evidence", *(f"{name}_{role}" for name in more for role in SUFFIXES)]
 
 
 def _are_renamed(rows: pd.DataFrame) -> bool:
@@ -140,15 +126,12 @@ def _are_renamed(rows: pd.DataFrame) -> bool:
 def _explain_renamed(pair: Pair, rows: pd.DataFrame, choice: None, chosen: str | None) -> None:
     del pair, choice, chosen
     if _are_renamed(rows):
-        st.caption(
-            "The runs do not have the same pipelines. Those whose graphs are most alike stand side by side, whatever "
-            "their numbers."
-        )
+        st.caption("The runs have different pipelines. Pipelines with the most similar graphs are matched.")
 
 
 PIPELINES = TablePage(
     table=schema.TF_DATA_PIPELINES,
-    title=lambda _choice: "All pipelines",
+    title=lambda _choice: "Pipelines",
     rows=lambda pair, _choice: pair.diff("tf_data_pipelines"),
     columns=_pipeline_columns,
     details=_explain_renamed,
@@ -158,8 +141,8 @@ PIPELINES = TablePage(
 
 
 def controls(rows: pd.DataFrame) -> Choice:
-    """The widgets that choose the pipeline and its execution; by default the longest call of all."""
-    st.subheader("One execution in both runs")
+    """The widgets that choose the pipeline and its execution; by default the longest call."""
+    st.subheader("One execution", anchor=False, help=HOW_TO_READ)
     longest = rows[["max_latency_us_baseline", "max_latency_us_candidate"]].max(axis=1)
     feeds = rows[["feeds_device_baseline", "feeds_device_candidate"]].fillna(False).any(axis=1)
     ranked = rows.assign(longest=longest, feeds=feeds).sort_values(
@@ -171,7 +154,7 @@ def controls(rows: pd.DataFrame) -> Choice:
         if len(hosts) > 1:
             host = st.selectbox(
                 "Host", hosts, key="tf_host", bind="query-params", width=280,
-                help="The most input-bound one comes first: the one with the longest call",
+                help="Sorted by the longest call",
             )  # fmt: skip
         here = ranked[ranked["host"] == host]
         row = here.iloc[0]
@@ -179,7 +162,7 @@ def controls(rows: pd.DataFrame) -> Choice:
             names = dict(zip(map(_pipeline_name, here.to_dict("records")), range(len(here)), strict=True))
             chosen = st.selectbox(
                 "Pipeline", list(names), key="pipeline", bind="query-params", width=260,
-                help="The one with the longest call comes first; those that only feed a device come last",
+                help="Sorted by the longest call; pipelines that only feed a device come last",
             )  # fmt: skip
             row = here.iloc[names[chosen]]
         executions = int(
@@ -188,8 +171,8 @@ def controls(rows: pd.DataFrame) -> Choice:
         rank = 0
         if executions > 1:
             rank = st.number_input(
-                "Rank of the execution", 0, executions - 1, 0, key="rank", bind="query-params", width=180,
-                help=f"0 is the slowest of each run, {executions - 1} the fastest that is kept",
+                "Execution", 0, executions - 1, 0, key="rank", bind="query-params", width=180,
+                help=f"0 is the slowest, {executions - 1} the fastest that was stored",
             )  # fmt: skip
     return Choice(row.drop(["longest", "feeds"]), int(rank))
 
@@ -271,9 +254,9 @@ def _node_columns(pair: Pair, rows: pd.DataFrame, shown: tuple[Choice, Sides], e
 
 ITERATORS = TablePage(
     table=schema.TF_DATA,
-    title=lambda _shown: "Every iterator of the execution",
+    title=lambda _shown: "Iterators of the execution",
     rows=lambda pair, shown: node_rows(pair, *shown),
     columns=_node_columns,
-    nothing=lambda _shown: "Neither run has this execution.",
+    nothing=lambda _shown: "This execution was not recorded.",
 )
 """The table of a choice and its analyses."""

@@ -1,4 +1,4 @@
-"""The iterator graphs of one tf.data execution in both runs."""
+"""The iterator graphs of one tf.data execution."""
 
 from __future__ import annotations
 
@@ -9,35 +9,39 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts.tf_data import pipeline_graphs
-from tfcompare.compare.tf_data.tf_data_change import Analysis
+from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.pages.tf_data_steps import Sides
 from tfcompare.ui.widgets.figures import cached, show
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_count, format_time_us
 
+HOW_TO_READ = (
+    "Each call to the pipeline is one execution. In the graph, data flows up to Root. Bold: on the critical path, for "
+    "which the call waits. Dashed: not waited for. Orange: the bottleneck. Start times count from the call. "
+    "Self times add up all calls of an iterator, also parallel and earlier ones, so they can exceed the execution."
+)
 
-def both_graphs(pair: Pair, sides: Sides) -> None:
-    """The graphs of both runs side by side, with matched iterators at the same height."""
-    st.caption(
-        "Elements go up, to Root. Bold: the execution waited for it (critical path). Orange inner outline: the "
-        "bottleneck. Dashed: not waited for. Start is since the begin of the call. Narrow nodes tell their self time "
-        "alone; hovering tells all that is known."
-    )
+
+def show_graphs(pair: Pair, sides: Sides) -> None:
+    """The graph of each run, next to each other, with matched iterators at the same height."""
     which = tuple(None if side is None else (side.host, side.pipeline, side.rank) for side in sides)
     drawn, figures = cached(pair, ("graphs", which), lambda: _drawn(pair, sides))
-    places = side_by_side(2)
-    for place, run, graph, figure, key in zip(
-        places, pair.runs, drawn, figures, ("baseline", "candidate"), strict=True
+    places = side_by_side(len(pair.shown))
+    for place, (_, run), graph, figure, key in zip(
+        places, pair.shown, drawn, figures, ("baseline", "candidate"), strict=False
     ):
         with place:
             if graph.nodes.empty:
                 st.info(f"{as_code(run.name)} does not have this execution.")
             else:
                 show(figure, f"graph_{key}")
-    _report_left_out(drawn)
+            if graph.left_out:
+                st.caption(
+                    f"{format_count(len(graph.nodes))} iterators are drawn, those on the critical path and the slowest "
+                    f"first. {format_count(graph.left_out)} more are in the table."
+                )
 
 
 def _drawn(pair: Pair, sides: Sides) -> tuple[tuple[Graph, Graph], tuple[Any, Any]]:
@@ -65,13 +69,4 @@ def _is_of(table: pd.DataFrame, side: Analysis) -> pd.Series:
 
 
 def _text(side: Analysis | None) -> str:
-    return "" if side is None else f"{side.pipeline}, took {format_time_us(side.latency_us)}"
-
-
-def _report_left_out(drawn: tuple[Graph, Graph]) -> None:
-    for role, graph in zip(("baseline", "candidate"), drawn, strict=True):
-        if graph.left_out:
-            st.info(
-                f"Of the {role}'s graph {format_count(len(graph.nodes))} nodes are drawn: what the execution waited "
-                f"for first, the slowest first. {format_count(graph.left_out)} more iterators are in the table below."
-            )
+    return "" if side is None else f"{side.pipeline}, {format_time_us(side.latency_us)}"

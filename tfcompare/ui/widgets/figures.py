@@ -32,14 +32,14 @@ def draw(of: Comparison | Pair, key: str, make: Callable[[], Any], *on: Hashable
 
 
 def draw_op_in_steps(pair: Pair, op_name: str, frames: Sequence[pd.DataFrame], *on: Hashable) -> bool:
-    """Show one op in every step of the runs shown, or that no steps are known; returns whether there are any.
+    """Show one op in every step of each run, or that there are no steps; returns whether there are any.
 
     `frames` are those of `step_series.op_by_step` for each side; `on` as for `draw`.
     """
     if all(frame.empty for frame in frames):
-        st.info("Time per step is unknown: no step markers were found, or the op ran outside of all steps.")
+        st.info("No steps to show: no step markers were found, or the op ran outside of the steps.")
         return False
-    series = list(zip(pair.sides, frames, strict=True))[: len(pair.shown)]
+    series = [(side, frame) for (side, _), frame in zip(pair.shown, frames, strict=False)]
     draw(pair, "chosen_op", lambda: steps.op_in_steps(series, op_name), *on)
     return True
 
