@@ -14,10 +14,11 @@ from streamlit.testing.v1 import AppTest
 from tests.memory_runs import allocate, free, saved, step, work
 from tests.profiles import CORPUS, ROOT, loaded_run, run_path
 from tests.xspace_builder import Event
-from tfcompare import compare, settings
+from tfcompare import compare, load, settings
 from tfcompare.export.csv import spreadsheet_csv
 from tfcompare.settings import Settings
 from tfcompare.ui.pages.memory import ONE_OF_EACH
+from tfcompare.ui.pages.memory_peak import row_key
 from tfcompare.ui.pages.memory_timeline import _timeline_csv
 from tfcompare.units import format_bytes
 
@@ -319,3 +320,18 @@ def test_every_kind_of_profile_is_shown(page: AppTest, name: str) -> None:
     of_corpus(page, name, "jax_conv_08")
     assert len(page.dataframe) == 2
     assert not table(page, 0).empty
+
+
+def test_a_row_leads_to_the_view_of_the_op_that_allocated_it(page: AppTest, tmp_path: Path) -> None:
+    of_two(page, tmp_path, HELD, [allocate(10, 200, 200, 0x1, tf_op="m/conv"), free(120, 0, 200, 0x1)])
+    table = page.dataframe[0].value
+    name = table.columns[0]
+    assert "m/conv" in str(table[name].iloc[0])
+    comparison = compare(*(load(tmp_path / run) for run in ("before", "after")))
+    keys = row_key(comparison.table("memory_peak"))
+    assert keys.is_unique
+    page.query_params["row"] = keys.iloc[0]
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
+    texts = "\n".join(element.value for element in page.get("dialog")[0].markdown) if page.get("dialog") else ""
+    assert "m/conv" in texts or any("No time was recorded for this op." in info.value for info in page.info)

@@ -13,11 +13,14 @@ from tfcompare.charts import memory_peak as charts
 from tfcompare.charts import ops
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import largest_changes
+from tfcompare.compare.diff import ADDED
+from tfcompare.frames.memory import UNEXPLAINED
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Part
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.memory import Chosen
 from tfcompare.ui.widgets.figures import cached, draw
+from tfcompare.ui.widgets.op_view import open_op
 from tfcompare.ui.widgets.table_page import TablePage
 from tfcompare.ui.widgets.text import as_code
 
@@ -115,12 +118,30 @@ def _peak_rows(pair: Pair, chosen: Chosen) -> pd.DataFrame:
     return cached(pair, ("peaks", chosen.memories), lambda: _rows(chosen))
 
 
+def row_key(rows: pd.DataFrame) -> pd.Series:
+    """A unique key of each row, with or without missing texts; an added row may have the same keys as a removed one."""
+    names = list(schema.MEMORY_PEAK.keys)
+    known = rows[names].mask(rows[names].isin(_NO_INFORMATION)).fillna("").astype("str")
+    keys = known[names[0]].str.cat(known[names[1:]], sep="|")
+    return keys.mask(rows["status"] == ADDED, "+" + keys)
+
+
+def _open_op(pair: Pair, rows: pd.DataFrame, chosen: Chosen, key: str) -> None:
+    """The view of the op that made the selected allocation, if the profile names one."""
+    del chosen
+    found = rows.loc[row_key(rows) == key, "op_name"]
+    if len(found) and found.iloc[0] not in (*memory_sides.NOT_NAMED, UNEXPLAINED):
+        open_op(pair, str(found.iloc[0]))
+
+
 PEAK_TABLE = TablePage(
     table=schema.MEMORY_PEAK,
     title=lambda _chosen: "Live at the peak",
     rows=_peak_rows,
     columns=_columns,
     cells=_with_missing_texts,
+    row_key=row_key,
+    details=_open_op,
 )
 
 
