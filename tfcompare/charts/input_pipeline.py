@@ -37,8 +37,8 @@ def step_times(series: Series) -> go.Figure:
     notes = ["solid: waiting for input; pale: the rest of the step", EXCLUDED_NOTE if _has_hollow(shown) else ""]
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0), downsampling.MAX_AREA_POINTS))
     result = style.figure(
-        "Time of every step, and how much of it waits for input", " · ".join(filter(None, notes)),
-        height=340, legend_rows=1, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
+        "Step time and input wait", "<br>".join(filter(None, notes)),
+        height=340, legend_rows=2, showlegend=False, barmode="stack", barcornerradius=0, bargap=0.15,
     )  # fmt: skip
     result.set_subplots(1, max(len(shown), 1), shared_yaxes=True, horizontal_spacing=0.04)
     scale = style.time_scale(tallest)
@@ -141,7 +141,7 @@ def input_shares(series: Series) -> go.Figure:
     notes = [EXCLUDED_NOTE if _has_hollow(shown) else ""]
     notes.append(downsampling.note(max((len(frame) for _, frame in shown), default=0)))
     result = style.figure(
-        "Share of every step spent waiting for input", " · ".join(filter(None, notes)), height=340,
+        "Input wait as a share of each step", " · ".join(filter(None, notes)), height=340,
         legend_rows=len(shown), showlegend=True,
     )  # fmt: skip
     for side, frame in shown:
@@ -178,12 +178,12 @@ def category_times(categories: pd.DataFrame, sides: Sequence[Side], *, per: str)
     present = [role for role, column in columns.items() if categories[column].notna().any()]
     largest = [float(categories[columns[role]].max()) for role in present]
     scale = style.time_scale(largest)
-    legend_rows = len(present) if len(sides) > 1 else 0
+    legend_rows = 1 + len(present) if len(sides) > 1 else 1
     result = style.figure(
         "Self time of input ops by category",
-        f"per {per}, sum of all threads; includes work ahead of time, for which no step waits",
+        f"per {per}, sum of all threads<br>includes work ahead of time, for which no step waits",
         height=style.rows_height(len(categories), bars_in_a_row=len(sides)), legend_rows=legend_rows,
-        barmode="overlay", showlegend=legend_rows > 0,
+        barmode="overlay", showlegend=len(sides) > 1,
     )  # fmt: skip
     offsets, width = style.bar_offsets(len(sides))
     for role, side, below in zip(ROLES, sides, offsets, strict=False):

@@ -62,6 +62,10 @@ def headline(pair: Pair, waits: Waits) -> bool:
         st.markdown(f"### No input pipeline was recorded{'' if pair.is_single else ' in either run'}")
         st.info(f"Mark each step with `{_step_marker(pair)}` to see how long it waits. {HOW_TO_RECORD_INPUT}")
         return False
+    if pair.diff("input_pipeline").empty and all(wait.input_time_us.largest == 0 for wait in waits):
+        st.markdown("### No step waits for input, and no input ops were recorded")
+        st.info(HOW_TO_RECORD_INPUT)
+        return False
     if pair.is_single:
         found = input_bound.finding(waits[0])
         text = f"{found[:1].upper()}{found[1:]}"
@@ -169,12 +173,9 @@ def steps(pair: Pair, waits: Waits) -> None:
     """Each step with its input wait: as a time, or on request as a share of the step."""
     if not any(wait.is_known for wait in waits):
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Input wait of every step", anchor=False, width="content")
-        shown = st.segmented_control(
-            "Input wait as", ["time", "share"], default="time", required=True, key="wait_as", bind="query-params",
-            label_visibility="collapsed",
-        )  # fmt: skip
+    shown = st.segmented_control(
+        "Input wait as", ["time", "share"], default="time", required=True, key="wait_as", bind="query-params",
+    )  # fmt: skip
     if shown == "share":
         draw(pair, "input_shares", lambda: charts.input_shares(_series(pair, waits)))
     else:
@@ -222,4 +223,5 @@ def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
                 f"{input_category_advice.advice(category, op_name)} "
                 f"[TensorFlow Profiler guide]({input_category_advice.GUIDE})"
             )
-    sidebar.link(TF_DATA_PAGE, "Find the slow step in tf.data", selection, icon=":material/account_tree:")
+    if not diff.empty:
+        sidebar.link(TF_DATA_PAGE, "Find the slow step in tf.data", selection, icon=":material/account_tree:")

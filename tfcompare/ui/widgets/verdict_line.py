@@ -18,7 +18,8 @@ def verdict_lines(rows: Sequence[Judged]) -> None:
     """A badge with the verdict and ratio of each row, its 95 % confidence interval, and what it is based on as help."""
     with st.container(horizontal=True, gap="medium"):
         for row in rows:
-            st.markdown(_line(row.name, row.verdict), help=f"{as_markdown(row.verdict.reason)}.", width="content")
+            reason = f"{as_markdown(row.verdict.reason)}." if row.verdict.has_interval else None
+            st.markdown(_line(row.name, row.verdict), help=reason, width="content")
     caveats = dict.fromkeys(row.verdict.caveat for row in rows if row.verdict.caveat)
     for caveat in caveats:
         st.markdown(f"**But {as_markdown(caveat)}.**")
