@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -17,6 +18,7 @@ from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
 from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.pages import op_stats
+from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.figures import draw, draw_op_in_steps
 from tfcompare.ui.widgets.op_links import op_link
 from tfcompare.ui.widgets.table_page import TablePage
@@ -117,18 +119,19 @@ def row_key(rows: pd.DataFrame) -> pd.Series:
     return rows["host"] + ":" + rows["category"] + ":" + rows["op_name"] + added
 
 
-def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str | None) -> None:
-    """The selected op with its full name, and in every step of each run."""
-    del choice
-    rows = _every_row(pair)
-    rows = rows[row_key(rows) == chosen]
-    if rows.empty:
-        st.caption("Select a row to see the op in every step.")
-        return
-    row = rows.iloc[0]
-    st.markdown(f"#### {as_code(str(row['op_name']))} in every step")
+def chosen_op(pair: Pair, rows: pd.DataFrame, choice: Choice, chosen: str) -> None:
+    """The selected op in a dialog."""
+    del rows, choice
+    every = _every_row(pair)
+    found = every[row_key(every) == chosen]
+    if len(found):
+        open_details(str(found.iloc[0]["op_name"]), partial(_show_op, pair, found.iloc[0], chosen))
+
+
+def _show_op(pair: Pair, row: pd.Series, chosen: str) -> None:
+    """An op in every step of each run, and a link to everything else about it."""
     if row["status"] == "matched" and row["op_name_candidate"] != row["op_name"]:
-        st.markdown(f"in the candidate: {as_code(str(row['op_name_candidate']))}")
+        st.markdown(f"In the candidate: {as_code(str(row['op_name_candidate']))}")
     frames = [_in_steps(pair, row, role) for role in BOTH]
     if draw_op_in_steps(pair, str(row["op_name"]), frames, "input", chosen):
         st.caption("Work ahead of time on a separate thread may belong to no step; it is then not shown here.")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 
 import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import ops
 from tfcompare.charts.style import SELF_TIME, Quantity
-from tfcompare.charts.verdicts import Judged, is_drawn, verdict_intervals, word_of
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import INTERVAL, MATCHED
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.text import as_markdown
 
 NARROW_LETTERS = 22
 """The length of names next to bars on a narrow page."""
@@ -58,15 +56,3 @@ def _with_shown_intervals(pair: Pair, changes: pd.DataFrame) -> pd.DataFrame:
     """The rows with intervals of the ratio of the sums shown; tests are about the time per step."""
     per_step = float(pair.comparison.per_step(pd.Series([1.0]), pair.candidate).iloc[0])
     return changes.assign(**{end: changes[end] / per_step for end in INTERVAL})
-
-
-def verdicts(pair: Pair, rows: Sequence[Judged], title: str, axis: str, *, key: str) -> None:
-    """All confidence intervals in one chart, if there are any, followed by a line for each row."""
-    if any(is_drawn(row.verdict) for row in rows):
-        draw(pair, key, lambda: verdict_intervals(rows, title, axis))
-    lines = [
-        f"{as_markdown(row.name)}: **{word_of(row.verdict)}** – {as_markdown(row.verdict.reason)}." for row in rows
-    ]
-    caveats = dict.fromkeys(row.verdict.caveat for row in rows if row.verdict.caveat)
-    lines += [f"**But {as_markdown(caveat)}.**" for caveat in caveats]
-    st.markdown("\n".join(f"- {line}" for line in lines))
