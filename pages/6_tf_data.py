@@ -17,6 +17,7 @@ with ui.page("tf.data", needs="pair") as view:
         st.stop()
     tf_data.verdicts(pair)
     rows = tf_data.PIPELINES.show_rows(pair, None)
+    tf_data.explain_renamed(rows)
     choice = tf_data.controls(rows)
     waits = waits_of(pair)
     sides = tf_data.chosen_analyses(pair, choice)

@@ -33,7 +33,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 WIDE: ViewportSize = {"width": 1440, "height": 1000}
 NARROW: ViewportSize = {"width": 900, "height": 1000}
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 20_000
 TABLE_S = 15
 expect.set_options(timeout=TIMEOUT_MS)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -43,7 +43,8 @@ def test_two_workers_are_recorded_and_compared_with_the_baseline(
     main.get_by_role("button", name="Compare with filters_512_128").click()
 
     expect(page.get_by_role("heading", name="Overview", exact=True)).to_be_visible()
-    expect(main).to_contain_text("live against the baseline filters_512_128, per step")
+    expect(main).to_contain_text("A filters_512_128")
+    expect(main).to_contain_text("B live")
     settled(page)
     assert query(page)["baseline"] == [IDS["filters_512_128"]]
     (recorded,) = query(page)["candidate"]

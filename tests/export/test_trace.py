@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -12,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.profiles import ALL_RUNS, loaded_run
+from tests.profiles import ALL_RUNS, loaded_run, run_path
 from tests.ui.hostile_profile import EVIL, hostile
+from tests.xspace_builder import event, line, plane, space
+from tfcompare.cli import main
 from tfcompare.errors import TfcompareError
 from tfcompare.export.trace import MOST_SUBLANES, Traced, chrome_trace, sublanes
 from tfcompare.run import Run, load
@@ -137,3 +140,35 @@ def test_sublanes_never_overlap_in_part(times: list[tuple[int, int]]) -> None:
         for j in range(i):
             if rows[i] == rows[j] and start[i] < start[j] + duration[j]:
                 assert start[i] + duration[i] <= start[j] + duration[j]
+
+
+def test_flows_of_two_captures_of_one_program_do_not_mix(tmp_path) -> None:
+    for name in ("x", "y"):
+        shutil.copytree(run_path("filters_16_8_simulated"), tmp_path / name / "run")
+    out = tmp_path / "trace.json"
+    assert main(["trace", str(tmp_path / "x" / "run"), str(tmp_path / "y" / "run"), "-o", str(out)]) == 0
+    events = json.loads(out.read_text(encoding="utf-8"))["traceEvents"]
+    starts = [(event["cat"], event["id"]) for event in events if event["ph"] == "s"]
+    assert len(set(starts)) == len(starts)
+    names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+    assert len(set(names)) == len(names)
+
+
+def test_all_hosts_of_a_run_are_aligned_at_the_same_step(tmp_path) -> None:
+    for host, shift in (("a", 0.0), ("b", 1.0)):
+        steps = [event("train", 1000 * i, 500 + 10 * i + shift * 90 * (i > 5), _r=1, step_num=i) for i in range(9)]
+        ops = [event("MatMul:MatMul", 1000 * i + 10, 100) for i in range(9)]
+        host_plane = plane("/host:CPU", line("t", *steps, *ops, id=1))
+        (tmp_path / f"{host}.xplane.pb").write_bytes(space(host_plane, hostnames=[host]))
+    run = load(tmp_path)
+    zeros = []
+    for timeline in timelines(run):
+        steps_of_host = run.table("steps", host=timeline.host)
+        zeros.append(steps_of_host.loc[steps_of_host["start_us"] * 1e6 == timeline.zero_ps, "step"].tolist())
+    assert zeros[0] == zeros[1] != []
+
+
+@pytest.mark.parametrize("text", ["step:²", "step:--5", "step:" + "9" * 5000])
+def test_odd_numbers_are_no_step(text: str) -> None:
+    with pytest.raises(TfcompareError, match="is no alignment"):
+        Alignment.from_text(text)

@@ -15,7 +15,9 @@ from tfcompare import compare, settings
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.ui.pages.kernel_stats_table import row_key
+from tfcompare.ui.frame.pair import choose_pair
+from tfcompare.ui.pages.kernel_stats import Choice, launches_of
+from tfcompare.ui.pages.kernel_stats_table import TABLE, row_key
 
 IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
 SIMULATED = ("filters_512_128_simulated", "filters_16_8_simulated")
@@ -262,3 +264,14 @@ def test_every_grouping_has_verdicts_of_its_own_and_the_chart_their_intervals(pa
     assert frame["verdict"].tolist() == groups["verdict"].fillna(groups["status"]).tolist()
     assert "faster" in frame["verdict"].tolist()
     assert sum("95 % confidence interval" in c.proto.spec for c in page.get("plotly_chart")) == 1
+
+
+def test_each_row_of_a_run_alone_opens_its_own_launch():
+    """Rows of a run alone are in another order than those of the diff, and the filter leaves some out."""
+    run = loaded_run("filters_512_128_simulated")
+    pair, choice = choose_pair(compare(run, run)), Choice("launch", "conv")
+    rows = TABLE._largest_first(TABLE.rows(pair, choice))
+    assert len(rows) > 10
+    for _, row in rows.iterrows():
+        launch = launches_of(pair, row, choice.by).iloc[0]
+        assert (launch["op_name"], launch["kernel_name"]) == (row["op_name"], row["kernel_name"])

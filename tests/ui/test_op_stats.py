@@ -13,15 +13,17 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tests.ui.op_stats_page import CONVOLUTION, shown, table
-from tfcompare import compare, settings
+from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import text_of
-from tfcompare.compare.aggregate import group_diff
+from tfcompare.compare.aggregate import group_diff, metric_in
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
+from tfcompare.ui.frame.pair import choose_pair
 from tfcompare.ui.widgets.changes import NOTHING_TESTED
 from tfcompare.ui.widgets.columns import innermost_first
+from tfcompare.ui.widgets.op_view import rows_named
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_percent, format_ratio, format_time_us
 
@@ -247,3 +249,31 @@ def test_a_narrow_page_has_the_figures_before_the_types(page):
     ]
     assert frame["self_time_us_per_step_baseline"].is_monotonic_decreasing
     assert "op_type" in frame
+
+
+def test_the_view_of_a_renamed_op_has_the_kernels_of_both_names():
+    rows = pd.DataFrame(
+        {
+            "op_name": ["a/conv", "a/conv", "b/conv", "a/other", "b/other"],
+            "op_name_candidate": ["b/conv", None, "b/conv", "a/conv", "b/other"],
+            "status": ["matched", "removed", "added", "matched", "added"],
+        }
+    )
+    assert rows_named(rows, "a/conv", "b/conv").index.tolist() == [0, 1, 2]
+    assert rows_named(rows, "a/conv", None).index.tolist() == [0, 1]
+    assert rows_named(rows, None, "b/conv").index.tolist() == [0, 2]
+
+
+def test_an_interval_is_of_the_ratio_that_is_shown():
+    """Per run, runs with different numbers of steps have another ratio than per step."""
+    long = load(RUNS["filters_512_128"])
+    short = load(RUNS["filters_16_8"], steps="1:10")
+    for per in ("step", "run"):
+        pair = choose_pair(compare(long, short, per=per))
+        rows = pair.ops(idle=False)
+        tested = rows[rows["interval_low"].notna()]
+        assert len(tested) > 5
+        ratio = tested[f"{metric_in(rows, 'self_time_us')}_ratio"]
+        for (_, row), value in zip(tested.iterrows(), ratio, strict=True):
+            low, high = pair.interval(row)
+            assert low <= value <= high

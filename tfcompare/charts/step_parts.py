@@ -89,13 +89,15 @@ def _part_marker(part: str) -> dict[str, Any]:
     return {"color": PART_COLOURS[part], "pattern": pattern}
 
 
-def parts_of_steps(side: Side, steps: pd.DataFrame) -> go.Figure:
+def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None) -> go.Figure:
     """Every step of one run by its parts, over its position: bars, or areas if bars would be too thin.
 
-    `steps` has one row per step in order, with the columns of `schema.STEPS`.
+    `steps` has one row per step in order, with the columns of `schema.STEPS`. `top_us` is where the axis ends, to give
+    two charts the same scale; by default it fits the steps.
     """
     parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
     end = outliers.axis_end([steps], "duration_us") if len(steps) else None
+    end = end if top_us is None else top_us
     scale = style.time_scale([end or float(steps["duration_us"].max())] if len(steps) else [])
     areas = len(steps) > downsampling.MAX_MARKERS
     notes = ["" if areas or steps["included"].all() else EXCLUDED_NOTE, outliers.BEYOND_NOTE if end else ""]

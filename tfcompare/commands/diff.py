@@ -136,10 +136,12 @@ def _preamble(comparison: Comparison, name: str, arguments: argparse.Namespace) 
     the table is matched."""
     describe, title = (diff_summary, "Largest changes") if arguments.table is None else (verdict_text, "")
     per = OCCURRENCE if _is_per_occurrence(name, arguments) else ""
-    matched = {run.name: coverage_text(comparison, run, name, per) for run in comparison.candidates}
-    if len(set(matched.values())) > 1:
-        matched = {of: f"{text_of(of)}: {text}" for of, text in matched.items()}
-    lines = filter(None, [paint(title, "bold"), *dict.fromkeys(matched.values())])
+    names = [run.name for run in comparison.candidates]
+    labels = names if len(set(names)) == len(names) else [run.id for run in comparison.candidates]
+    matched = [coverage_text(comparison, run, name, per) for run in comparison.candidates]
+    if len(set(matched)) > 1:
+        matched = [f"{text_of(label)}: {text}" for label, text in zip(labels, matched, strict=True)]
+    lines = filter(None, [paint(title, "bold"), *dict.fromkeys(matched)])
     sections = [*(describe(comparison, run) for run in comparison.candidates), "\n".join(lines)]
     return list(filter(None, sections))
 

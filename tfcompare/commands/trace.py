@@ -55,7 +55,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
     align = Alignment.from_text(arguments.align) if arguments.align else Alignment()
     loaded = load_runs(arguments.places, arguments.store, chosen_steps(arguments))
-    traced = [host for one in loaded for host in _hosts(one, align, arguments)]
+    names = [one.name for one in loaded]
+    if len(set(names)) < len(names):
+        names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
+    traced = [host for one, name in zip(loaded, names, strict=True) for host in _hosts(one, name, align, arguments)]
     _write(arguments.out, chrome_trace(traced))
     spans = sum(len(host.timeline.spans) for host in traced)
     runs = f"{len(loaded)} run{'s' if len(loaded) > 1 else ''}"
@@ -63,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _hosts(run: Run, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
+def _hosts(run: Run, name: str, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
     """What to trace of each host of a run."""
     from tfcompare.export.trace import Traced
     from tfcompare.tools.timeline import timelines, within
@@ -76,7 +79,7 @@ def _hosts(run: Run, align: Alignment, arguments: argparse.Namespace) -> list[Tr
         low, high = (float("-inf") if arguments.from_us is None else arguments.from_us,
                      float("inf") if arguments.to_us is None else arguments.to_us)  # fmt: skip
         shown = within(timeline, arguments.from_us, arguments.to_us)
-        found.append(Traced(run.name, shown, memory[at_us.between(low, high)]))
+        found.append(Traced(name, shown, memory[at_us.between(low, high)]))
     return found
 
 

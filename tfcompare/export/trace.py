@@ -31,7 +31,7 @@ MOST_NESTED = 256
 
 @dataclass(frozen=True, eq=False)
 class Traced:
-    """A host of a run in a trace: the run's name, its timeline, and its rows of `memory_timeline`."""
+    """A host of a run in a trace: the run's name, unique in it, its timeline, and its rows of `memory_timeline`."""
 
     run: str
     timeline: HostTimeline

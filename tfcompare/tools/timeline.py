@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ class Alignment:
         kind, _, value = text.partition(":")
         if kind == "op" and value:
             return cls(op=value)
-        if kind == "step" and value.lstrip("-").isdigit():
+        if kind == "step" and re.fullmatch(r"-?[0-9]{1,18}", value):
             return cls(step=int(value))
         raise TfcompareError(f"{text!r} is no alignment; expected step:NUMBER or op:NAME, such as step:12 or op:MatMul")
 
@@ -56,7 +57,7 @@ class HostTimeline:
 
 
 def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = None) -> list[HostTimeline]:
-    """The timeline of each host of a run, or of one, each aligned by itself.
+    """The timeline of each host of a run, or of one; all hosts are aligned at the same step, each by its own clock.
 
     Raises `Unknown` for an unknown host, `TfcompareError` if no chosen host has the step or op.
     """
@@ -64,6 +65,8 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
         raise Unknown("host", host, list(run.host_names))
     chosen = [frames for frames in run.hosts if host in (None, frames.host)]
     tables = {frames.host: (frames.tables["timeline_lanes"], frames.tables["timeline_spans"]) for frames in chosen}
+    if alignment == Alignment():
+        alignment = Alignment(step=typical_step(run.steps) if run.info.has_steps else None)
     zeros = {frames.host: _zero_ps(frames, tables[frames.host][1], alignment) for frames in chosen}
     if all(zero is None for zero in zeros.values()):
         raise TfcompareError(_nothing_to_align(run, chosen, alignment))
@@ -77,7 +80,7 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
 def typical_step(steps: pd.DataFrame) -> int | None:
     """The number of the included step whose length is nearest to their median, the first of equals; None without steps.
 
-    `steps` has the columns of `schema.STEPS`, those of one host.
+    `steps` has the columns `step`, `duration_us` and `included`.
     """
     included = steps[steps["included"].astype(bool)] if steps["included"].any() else steps
     if included.empty:
@@ -92,10 +95,9 @@ def _zero_ps(frames: HostFrames, spans: pd.DataFrame, alignment: Alignment) -> i
         named = (spans["op_name"] == alignment.op) | (spans["name"] == alignment.op)
         return int(spans.loc[named, "start_ps"].min()) if named.any() else None
     steps = frames.tables["steps"]
-    number = typical_step(steps) if alignment.step is None else alignment.step
-    if number is None:
+    if alignment.step is None:
         return int(spans["start_ps"].min()) if len(spans) else 0
-    start_us = steps.loc[steps["step"] == number, "start_us"]
+    start_us = steps.loc[steps["step"] == alignment.step, "start_us"]
     return round(float(start_us.iloc[0]) * PS_PER_US) if len(start_us) else None
 
 

@@ -89,7 +89,7 @@ def test_a_run_of_a_step_or_two_gets_no_advice_on_times() -> None:
     assert len(short.steps) == 2
     found = advise_on(short, short)
     assert found.advice == ()
-    assert found.caveat == "The candidate has 2 steps that count: advice on times needs 3. Profile more steps."
+    assert found.caveat == "Advice on times needs 3 included steps, and this run has 2. Profile more steps."
     assert advise_on(short, facts_named("map_5ms")).caveat == ""
 
 

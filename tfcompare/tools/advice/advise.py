@@ -50,8 +50,7 @@ def _caveat(candidate: Facts) -> str:
     if candidate.has_enough_steps:
         return ""
     count = len(candidate.steps)
-    steps = f"{count} step{'s' if count != 1 else ''} that count{'s' if count == 1 else ''}"
-    return f"The candidate has {steps}: advice on times needs {FEWEST_STEPS}. Profile more steps."
+    return f"Advice on times needs {FEWEST_STEPS} included steps, and this run has {count}. Profile more steps."
 
 
 def _asked(name: str, rule: Rule, baseline: Facts, candidate: Facts) -> Advice | None:

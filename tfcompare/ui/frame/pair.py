@@ -62,6 +62,18 @@ class Pair:
         """The user's manual matches and separations that apply to both runs."""
         return self.comparison.manual_pairs.get(self.candidate.id, ())
 
+    def interval(self, row: pd.Series) -> tuple[float, float]:
+        """The confidence interval of the ratio of the sums that a row of a diff shows; NaN without one.
+
+        Tests are about the time per step; of runs with different numbers of steps, sums per run have another ratio.
+        """
+        return float(row["interval_low"]) / self.per_step_ratio, float(row["interval_high"]) / self.per_step_ratio
+
+    @property
+    def per_step_ratio(self) -> float:
+        """The ratio per step ÷ the ratio of the sums shown."""
+        return float(self.comparison.per_step(pd.Series([1.0]), self.candidate).iloc[0])
+
     def host_of(self, run: Run) -> str | None:
         """The host of `run` that is shown: the chosen one, or its counterpart in a candidate; None for all."""
         return self.comparison.host_of(run)

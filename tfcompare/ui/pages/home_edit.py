@@ -54,11 +54,12 @@ def _form(view: View, run: FoundRun) -> None:
     st.caption("Saved on this server for everybody who uses it. The profile is not changed.")
     if st.button("Save", type="primary", key=_SAVE):
         tidy = tuple(dict.fromkeys(" ".join(tag.split())[:LONGEST_TAG].strip() for tag in tags if tag.split()))
-        _save(view, run, Annotation(" ".join(name.split()), tidy, is_hidden))
+        _save(view, run, Annotation(" ".join(name.split()), tidy, is_hidden), before)
 
 
-def _save(view: View, run: FoundRun, annotation: Annotation) -> None:
-    if annotation.name and any(annotation.name == other.name and other.id != run.id for other in view.found):
+def _save(view: View, run: FoundRun, annotation: Annotation, before: Annotation) -> None:
+    is_taken = any(annotation.name == other.name and other.id != run.id for other in view.found)
+    if annotation.name and annotation.name != before.name and is_taken:
         st.error(f"Another run is named {as_code(annotation.name)}. Choose another name.")
         return
     try:

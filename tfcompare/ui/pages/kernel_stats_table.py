@@ -98,7 +98,7 @@ def _op_details(pair: Pair, launches: pd.DataFrame, match: str) -> None:
     _show_launches(pair, launches)
     for op in _ops_of(launches):
         op_view.show_times(pair, op)
-        op_view.show_memory(pair, op)
+        op_view.show_memory(pair, op, op)
     _pair_manually(pair, launches, match, "op_name")
 
 
@@ -112,7 +112,7 @@ def _kernel_details(pair: Pair, launches: pd.DataFrame, kernel: str, match: str,
     if len(ops := _ops_of(launches)) == 1:
         st.markdown(f"**Op** {as_code(ops[0])}")
         op_view.show_times(pair, ops[0])
-        op_view.show_memory(pair, ops[0])
+        op_view.show_memory(pair, ops[0], ops[0])
     _pair_manually(pair, launches, match, by)
 
 

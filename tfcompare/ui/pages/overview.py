@@ -200,7 +200,7 @@ def _interval(pair: Pair, row: pd.Series) -> str:
     text = f" · {text_of(str(row['verdict']), row['evidence'])}"
     if pd.isna(row["interval_low"]):
         return text
-    low, high = format_ratio(row["interval_low"]), format_ratio(row["interval_high"])
+    low, high = map(format_ratio, pair.interval(row))
     return f"{text} {format_ratio(row[f'{_self_time(row)}_ratio'])} (95 % CI {low}–{high})"
 
 

@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts import ops, steps
+from tfcompare.charts import ops, outliers, steps
 from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.run import Run
@@ -23,6 +23,8 @@ from tfcompare.ui.widgets.side_by_side import side_by_side
 
 VIEWS = ("step time", "by part", "distribution")
 
+MOST_ON_ONE_SCALE = 4.0
+AXIS_ROOM = 1.05
 DRAWN = 4
 """The number of candidates that can be distinguished in one chart."""
 
@@ -55,13 +57,17 @@ def step_times(pair: Pair) -> None:
 
 
 def _by_part(pair: Pair) -> None:
-    """Every step of each run by its parts, on one scale."""
+    """Every step of each run by its parts; on one scale unless that would flatten the shorter steps."""
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
     shown = [(side, frame) for (side, run), frame in zip(pair.shown, frames, strict=False) if has_steps(run)]
-    places = side_by_side(len(shown))
-    for place, (side, frame) in zip(places, shown, strict=True):
+    ends = [outliers.axis_end([frame], "duration_us") or float(frame["duration_us"].max()) for _, frame in shown]
+    is_one_scale = len(shown) > 1 and max(ends) <= MOST_ON_ONE_SCALE * min(ends)
+    for place, (side, frame) in zip(side_by_side(len(shown)), shown, strict=True):
         with place:
-            draw(pair, f"step_parts_{side.position > 0}", partial(parts_of_steps, side, frame))
+            top_us = AXIS_ROOM * max(ends) if is_one_scale else None
+            draw(pair, f"step_parts_{side.position > 0}", partial(parts_of_steps, side, frame, top_us))
+    if len(shown) > 1 and not is_one_scale:
+        st.caption("Each run has its own scale.")
 
 
 def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:

@@ -123,8 +123,8 @@ def _are_renamed(rows: pd.DataFrame) -> bool:
     return bool((matched["pipeline"] != matched["pipeline_candidate"]).any())
 
 
-def _explain_renamed(pair: Pair, rows: pd.DataFrame, choice: None, chosen: str | None) -> None:
-    del pair, choice, chosen
+def explain_renamed(rows: pd.DataFrame) -> None:
+    """How pipelines with different names are matched, if any are."""
     if _are_renamed(rows):
         st.caption("The runs have different pipelines. Pipelines with the most similar graphs are matched.")
 
@@ -134,7 +134,6 @@ PIPELINES = TablePage(
     title=lambda _choice: "Pipelines",
     rows=lambda pair, _choice: pair.diff("tf_data_pipelines"),
     columns=_pipeline_columns,
-    details=_explain_renamed,
     switch="all_pipeline_columns",
     address="pipelines_",
 )

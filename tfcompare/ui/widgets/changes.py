@@ -54,5 +54,4 @@ def largest(
 
 def _with_shown_intervals(pair: Pair, changes: pd.DataFrame) -> pd.DataFrame:
     """The rows with intervals of the ratio of the sums shown; tests are about the time per step."""
-    per_step = float(pair.comparison.per_step(pd.Series([1.0]), pair.candidate).iloc[0])
-    return changes.assign(**{end: changes[end] / per_step for end in INTERVAL})
+    return changes.assign(**{end: changes[end] / pair.per_step_ratio for end in INTERVAL})

@@ -53,16 +53,16 @@ def open_op(pair: Pair, op_name: str, *, address: str = "") -> None:
 
 def op_view(pair: Pair, op_name: str) -> None:
     """Everything about the op of that name: numbers and steps on device and host, kernels, memory at the peak."""
-    if rows_named(pair.ops(idle=False), op_name).empty:
+    if rows_named(pair.ops(idle=False), op_name, op_name).empty:
         st.info("No time was recorded for this op.")
     show_times(pair, op_name)
-    show_kernels(pair, op_name)
-    show_memory(pair, op_name)
+    show_kernels(pair, op_name, op_name)
+    show_memory(pair, op_name, op_name)
 
 
 def show_times(pair: Pair, op_name: str) -> None:
     """The numbers and steps of the op of that name, where it ran: on the device, on the host, or on both."""
-    for position, row in rows_named(pair.ops(idle=False), op_name).iterrows():
+    for position, row in rows_named(pair.ops(idle=False), op_name, op_name).iterrows():
         st.markdown(f"**{as_code(str(row['op_type']))} on {str(row['host_or_device']).lower()}**")
         show_row(pair, row, key=f"op_{position}")
 
@@ -70,19 +70,30 @@ def show_times(pair: Pair, op_name: str) -> None:
 def open_op_row(pair: Pair, row: pd.Series, row_key: Callable[[str, str, str], str]) -> None:
     """Open the view of the op of one row of `pair.ops`; `row_key` gives the key of a row of the page by its op."""
     name = str(row["op_name"])
+    theirs = name if row["status"] == LACKING["baseline"] else str(row["op_name_candidate"])
+    names = (
+        None if row["status"] == LACKING["baseline"] else name,
+        None if row["status"] == LACKING["candidate"] else theirs,
+    )
 
     def body() -> None:
         show_row(pair, row, key="op")
-        show_kernels(pair, name)
-        show_memory(pair, name)
+        show_kernels(pair, *names)
+        show_memory(pair, *names)
         pair_manually(pair, row, row_key)
 
     open_details(name, body)
 
 
-def rows_named(rows: pd.DataFrame, op_name: str) -> pd.DataFrame:
-    """The rows of a diff whose op has that name on either side, those on the device first."""
-    found = rows[(rows["op_name"] == op_name) | (rows["op_name_candidate"] == op_name)]
+def rows_named(rows: pd.DataFrame, baseline: str | None, candidate: str | None) -> pd.DataFrame:
+    """The rows of a diff whose op has these names in baseline and candidate, those on the device first.
+
+    None stands for a side without the op. Added rows are named as in the candidate.
+    """
+    is_added = rows["status"] == LACKING["baseline"]
+    ours = (rows["op_name"] == baseline) & ~is_added
+    theirs = rows["op_name_candidate"].where(~is_added, rows["op_name"]) == candidate
+    found = rows[ours | (theirs & (rows["status"] != LACKING["candidate"]))]
     if "host_or_device" not in found:
         return found
     return found.assign(later=found["host_or_device"] != DEVICE).sort_values("later", kind="stable")
@@ -91,7 +102,7 @@ def rows_named(rows: pd.DataFrame, op_name: str) -> pd.DataFrame:
 def show_row(pair: Pair, row: pd.Series, *, key: str) -> None:
     """The numbers of one row of `pair.ops`, and its self time in every step."""
     if not pair.is_single:
-        st.markdown(verdict_sentence(row))
+        st.markdown(verdict_sentence(row, pair.interval(row)))
         if row["status"] == MATCHED and row["op_name"] != row["op_name_candidate"]:
             st.markdown(f"In the candidate: {as_code(str(row['op_name_candidate']))}")
     st.table(numbers(pair, row).set_index(""), width="content")
@@ -105,14 +116,17 @@ def _identity(row: pd.Series) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in ("host_or_device", "op_type", "op_name", "status"))
 
 
-def verdict_sentence(row: pd.Series) -> str:
-    """Markdown such as `▼ **faster**: 0.512× (95 % confidence interval 0.481× to 0.540×)`; of a row of a diff."""
+def verdict_sentence(row: pd.Series, interval_of_ratio: tuple[float, float]) -> str:
+    """Markdown such as `▼ **faster**: 0.512× (95 % confidence interval 0.481× to 0.540×)`; of a row of a diff.
+
+    `interval_of_ratio` is that of the ratio of the sums shown, NaN without one.
+    """
     if row["status"] != MATCHED:
         return f"**Only in the {'candidate' if row['status'] == 'added' else 'baseline'}.**"
     ratio = row[f"{metric_in(row.to_frame().T, 'self_time_us')}_ratio"]
     interval = ""
-    if row["interval_low"] == row["interval_low"]:
-        low, high = format_ratio(row["interval_low"]), format_ratio(row["interval_high"])
+    if interval_of_ratio[0] == interval_of_ratio[0]:
+        low, high = map(format_ratio, interval_of_ratio)
         interval = f" (95 % confidence interval {low} to {high})"
     return f"**{text_of(str(row['verdict']), row['evidence'])}**: {format_ratio(ratio)} self time{interval}"
 
@@ -142,7 +156,7 @@ def _change(ours: Any, theirs: Any, unit: str) -> str:
     if ours == theirs:
         return "unchanged"
     if unit == "share":
-        return f"{100 * (theirs - ours):+.1f} points".replace("-", "−")
+        return f"{100 * (theirs - ours):+.1f} pp".replace("-", "−")
     return format_percent_change(theirs / ours) if ours > 0 else MISSING
 
 
@@ -157,9 +171,9 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
     return step_series.op_by_step(run.step_cells("op_stats", host=pair.host_of(run)), steps_of_run, op)
 
 
-def show_kernels(pair: Pair, op_name: str) -> None:
-    """The launches of the op of that name, if it has any."""
-    rows = rows_named(pair.diff("kernel_stats"), op_name)
+def show_kernels(pair: Pair, baseline: str | None, candidate: str | None) -> None:
+    """The launches of the op of these names, if it has any."""
+    rows = rows_named(pair.diff("kernel_stats"), baseline, candidate)
     if rows.empty:
         return
     time, count = (metric_in(rows, name) for name in ("total_duration_us", "occurrences"))
@@ -170,9 +184,9 @@ def show_kernels(pair: Pair, op_name: str) -> None:
     show_rows(pair, rows, names, schema.KERNEL_STATS, readings, key="op_kernels")
 
 
-def show_memory(pair: Pair, op_name: str) -> None:
-    """What is allocated for the op of that name at the peak of each memory, if anything."""
-    rows = rows_named(pair.diff("memory_peak"), op_name)
+def show_memory(pair: Pair, baseline: str | None, candidate: str | None) -> None:
+    """What is allocated for the op of these names at the peak of each memory, if anything."""
+    rows = rows_named(pair.diff("memory_peak"), baseline, candidate)
     if rows.empty:
         return
     names = ["memory_id", "region_type", "data_type", "shape"]

@@ -132,7 +132,7 @@ class TablePage(Generic[C]):
         if self.table.headline is None:
             return rows
         column = f"{metric_in(rows, self.table.headline)}_baseline"
-        return rows.sort_values(column, ascending=False, kind="stable", ignore_index=True)
+        return rows.sort_values(column, ascending=False, kind="stable")
 
 
 def _without_side(pair: Pair, name: str) -> str:
