@@ -155,8 +155,8 @@ def test_flows_of_two_captures_of_one_program_do_not_mix(tmp_path) -> None:
 
 
 def test_all_hosts_of_a_run_are_aligned_at_the_same_step(tmp_path) -> None:
-    for host, shift in (("a", 0.0), ("b", 1.0)):
-        steps = [event("train", 1000 * i, 500 + 10 * i + shift * 90 * (i > 5), _r=1, step_num=i) for i in range(9)]
+    for host, factor in (("a", 1), ("b", 3)):
+        steps = [event("train", 1000 * i, 500 + 10 * (factor * i % 7), _r=1, step_num=i) for i in range(9)]
         ops = [event("MatMul:MatMul", 1000 * i + 10, 100) for i in range(9)]
         host_plane = plane("/host:CPU", line("t", *steps, *ops, id=1))
         (tmp_path / f"{host}.xplane.pb").write_bytes(space(host_plane, hostnames=[host]))
@@ -165,6 +165,8 @@ def test_all_hosts_of_a_run_are_aligned_at_the_same_step(tmp_path) -> None:
     for timeline in timelines(run):
         steps_of_host = run.table("steps", host=timeline.host)
         zeros.append(steps_of_host.loc[steps_of_host["start_us"] * 1e6 == timeline.zero_ps, "step"].tolist())
+    of_each_host = {typical_step(run.table("steps", host=host)) for host in ("a", "b")}
+    assert len(of_each_host) == 2
     assert zeros[0] == zeros[1] != []
 
 
