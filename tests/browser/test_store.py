@@ -32,7 +32,7 @@ def test_stored_runs_are_listed_and_compared_without_their_profiles(page: Page, 
     expect(page.locator("[data-testid=stDataFrame] canvas tbody tr")).to_have_count(2)
     rows = table_texts(page)
     assert [cells[2] for cells in rows] == list(NAMES[::-1])
-    assert [cells[4:6] for cells in rows] == [["CPU", "22"], ["CPU", "22"]]
+    assert all({"CPU", "22"} <= set(cells) for cells in rows)
     assert query(page)["baseline"] == ["logs/filters_512_128/plugins/profile/2026_11_20_11_13_10"]
     page.get_by_role("button", name="See what changed").click()
     page.wait_for_url("**/Overview?**")

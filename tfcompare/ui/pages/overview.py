@@ -62,7 +62,7 @@ def verdict(pair: Pair) -> None:
         st.markdown(f"### {first_sentence(headline)}", help=TYPICAL_STEP, width="stretch")
     basis = f"{as_markdown(found.reason)}." if found.word != UNTESTED else pair.comparison.doubt(pair.candidate.id)
     needed = found.sensitivity.how_to_detect() if found.sensitivity and found.word == UNCLEAR else ""
-    caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
+    caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat and found.word != UNTESTED else ""
     text = " ".join(filter(None, [basis, needed, caveat, *_outside_of_steps(pair)]))
     st.caption(text, help=None if found.sensitivity is None else found.sensitivity.details())
 
