@@ -60,7 +60,7 @@ def test_the_verdict_and_the_figures_are_those_of_the_frames(page):
     assert badge in [element.value for element in page.markdown]
     assert any(caption.value.startswith("95 % confidence interval ") for caption in page.caption)
     found = metrics(page)
-    assert list(found) == ["Step time", "Throughput", "Host compute per step", "Input wait per step", "Peak memory"]
+    assert list(found) == ["Step time", "Throughput", "Host compute", "Input wait", "Peak memory"]
     assert found["Step time"][0] == format_time_us(comparison.typical_step_us(fast))
     assert found["Step time"][1].startswith("−9")
     peak = max(fast.table("memory_summary")["peak_bytes"])

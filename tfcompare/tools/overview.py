@@ -56,11 +56,11 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
         diff = comparison.table("op_stats")
         return op_times(diff[diff["candidate"] == candidate.id])
     busy = (
-        KeyFigure("Device busy per step", "µs", *on_device, "neither", _DEVICE_BUSY)
+        KeyFigure("Device busy", "µs", *on_device, "neither", _DEVICE_BUSY)
         if max(on_device) > 0
-        else KeyFigure("Host compute per step", "µs", *on_host, "neither", _HOST_COMPUTE)
+        else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
-    return [busy, KeyFigure("Input wait per step", "µs", *waits, better_by(on_waiting(comparison, candidate)), _INPUT)]
+    return [busy, KeyFigure("Input wait", "µs", *waits, better_by(on_waiting(comparison, candidate)), _INPUT)]
 
 
 def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:

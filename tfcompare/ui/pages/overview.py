@@ -227,7 +227,7 @@ def advice(pair: Pair) -> None:
 
 
 def _advice_title(one: Advice) -> str:
-    return f"{one.title} · up to {format_percent(one.saves)}" if one.saves > 0 else one.title
+    return f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
 
 
 def _advice(pair: Pair, one: Advice) -> None:
