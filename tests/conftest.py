@@ -27,7 +27,7 @@ settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
-    os.environ[DATA_VARIABLE] = _DATA
+    os.environ[DATA_VARIABLE] = os.environ["XDG_DATA_HOME"] = _DATA
     os.environ[STORE_VARIABLE] = OFF  # what is tested is read; a few tests switch it on
     os.environ[READ_VARIABLE] = OFF  # in this process
 

@@ -254,9 +254,9 @@ def test_the_range_of_all_steps_has_the_steps_of_the_whole_profile(name: str) ->
 
 def test_diff_names_the_slowest_host_and_the_time_between_steps_in_its_first_lines(tfcompare) -> None:
     _, out, _ = tfcompare("diff", str(FOLDER / "workers_even"), str(FOLDER / "workers_uneven"))
-    assert out.splitlines()[1].startswith("Slowest host: worker1, 9.52 ms more than the others per step")
+    assert "Slowest host: worker1, 9.52 ms more than the others per step" in "\n".join(out.splitlines()[:4])
     _, out, _ = tfcompare("diff", str(FOLDER / "no_sleep"), str(FOLDER / "sleep_between_10ms"))
-    assert out.splitlines()[1].startswith("Between steps: 9.20 ms (86.6 %)")
+    assert "Between steps: 9.20 ms (86.6 %)" in "\n".join(out.splitlines()[:4])
 
 
 @pytest.mark.parametrize("command", ["diff", "check"])

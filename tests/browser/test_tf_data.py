@@ -51,9 +51,9 @@ def test_both_graphs_are_drawn_with_the_bottleneck_and_what_changed(samples: Pag
     )
     expect(samples.locator("h3").first).to_contain_text("B is not input-bound, A is (bottleneck: Map)")
     before, after = graph_texts(samples, 0), graph_texts(samples, 1)
-    assert "Map▲ bottleneck · ≠ Map → ParallelMap" in before
+    assert "Map▲ slowest · ≠ Map → ParallelMap" in before
     assert "Prefetch+ added" in after
-    assert "ParallelMap▲ bottleneck · ≠ Map → ParallelMap" in after
+    assert "ParallelMap▲ slowest · ≠ Map → ParallelMap" in after
 
 
 def test_paired_iterators_stand_at_one_height_on_the_page(samples: Page) -> None:

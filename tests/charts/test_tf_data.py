@@ -68,7 +68,7 @@ def test_bold_is_the_critical_path_dashed_the_rest_and_the_bottleneck_has_a_seco
     assert [edge.line.dash for edge in edges] == ["solid", "solid", "dash"]
     assert edges[0].line.width > edges[2].line.width
     said = texts(ours)
-    assert [any("bottleneck" in line for line in lines) for lines in said] == [False, False, True, False]
+    assert [any("slowest" in line for line in lines) for lines in said] == [False, False, True, False]
 
 
 def test_nodes_that_differ_say_so_in_words() -> None:
@@ -97,7 +97,7 @@ def test_each_node_tells_its_times_and_hovering_tells_all() -> None:
     for part in (
         "Iterator::Root[0]::BatchV2[0]::Map",
         "on the critical path",
-        "the bottleneck",
+        "the slowest on the critical path",
         "parallelism: 4",
         "buffer: 3.5 of 8",
         "autotune: true",

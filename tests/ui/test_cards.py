@@ -14,8 +14,8 @@ from tfcompare.ui.widgets.cards import _change
     ("unit", "before", "after", "said"),
     [
         ("share", 0.25, 0.372, "+12.2 pp"),
-        ("share", 0.0025, 0.001, "−0.1 pp"),
-        ("share", 0.0113, 0.0112, "−0.01 pp"),
+        ("share", 0.0025, 0.001, "−0.150 pp"),
+        ("share", 0.0113, 0.0112, "−0.0100 pp"),
         ("share", 0.0113, 0.011300001, "unchanged"),
         ("share", 0.5, 0.5, "unchanged"),
         ("ms", 10.0, 5.0, "−50.0 %"),

@@ -122,7 +122,7 @@ def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
         home.run()
     assert not home.exception
     assert home.selectbox[0].value == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
-    assert "`filters_16_8`: 10.6 ms per step (median of 22), CPU." in texts(home)
+    assert "`filters_16_8`: 10.6 ms per step (median of 20), CPU." in texts(home)
     assert [button.label for button in home.button if button.label in ("Open", "See what changed")] == ["Open"]
 
 

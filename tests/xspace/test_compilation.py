@@ -109,7 +109,7 @@ def test_compiled_code_is_kept_only_where_nobody_else_can_write(loops: Path, mod
     from loops import outer
 
     assert outer.stats.cache_path == (str(folder) if is_used else None)
-    assert (f"{folder}: compiled code is not kept there" in compilation.why_uncached()) != is_used
+    assert (f"{folder}: compiled code is not cached there" in compilation.why_uncached()) != is_used
 
 
 def test_a_disk_that_is_full_costs_only_the_cache(loops: Path) -> None:

@@ -48,7 +48,7 @@ def node_lines(row: pd.Series, call_start_us: float, characters: int) -> list[st
 
 def _facts(row: pd.Series, call_start_us: float) -> list[str]:
     """The facts about a node, the most important first."""
-    facts = ["▲ bottleneck"] if row["is_bottleneck"] else []
+    facts = ["▲ slowest"] if row["is_bottleneck"] else []
     facts += [f"{MARKS_IN_NODES[row['mark']]}{row['change']}"] if row["mark"] else []
     facts += [
         f"self {format_time_us(row['self_time_us'])}",
@@ -80,7 +80,7 @@ def node_details(row: pd.Series, call_start_us: float) -> str:
         facts.append(f"{row['skipped']:,} iterators between this one and the one above are not shown")
     facts += [
         "on the critical path" if row["on_critical_path"] else "not waited for",
-        *(["the bottleneck"] if row["is_bottleneck"] else []),
+        *(["the slowest on the critical path"] if row["is_bottleneck"] else []),
         f"start {_since(row['start_us'] - call_start_us)} from the start of the call, "
         f"{format_time_us(row['start_us'])} into the profile",
         f"total {format_time_us(row['total_duration_us'])}, self {format_time_us(row['self_time_us'])}, "

@@ -57,7 +57,7 @@ def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoic
     from tfcompare.sources.logdir import find_run
 
     if store is None:
-        return _load([find_run(place) for place in places], store, choice)
+        return _load(_distinctly_named([find_run(place) for place in places], places), store, choice)
     from tfcompare.store.stored import Store
     from tfcompare.store.stored_run import one_of
 
@@ -73,8 +73,18 @@ def load_replicates(
     if store is not None:
         return [(run,) for run in load_runs(places, store, choice)]
     groups = [_captures_at(place) for place in places]
-    runs = iter(_load([run for group in groups for run in group], store, choice))
+    runs = iter(_load(_distinctly_named([run for group in groups for run in group], places), store, choice))
     return [tuple(next(runs) for _ in group) for group in groups]
+
+
+def _distinctly_named(found: Sequence[FoundRun], places: Sequence[str]) -> list[FoundRun]:
+    """The runs by names that tell them apart: runs that are found one by one may have the same name."""
+    from tfcompare.sources.logdir import find_runs
+
+    if len({run.name for run in found}) == len(found):
+        return list(found)
+    names = {run.path: run.name for run in find_runs(*places)}
+    return [replace(run, name=names.get(run.path, run.name)) for run in found]
 
 
 def _captures_at(place: str) -> list[FoundRun]:

@@ -50,6 +50,8 @@ def step_sentence(parts: pd.DataFrame) -> str:
         how = _together([_moved(part, delta) for part, delta in against.items()])
         return f"{main}, but {how}: {_outcome(whole)}."
     also = _together([_moved(part, delta) for part, delta in others.head(2).items()])
+    if largest / whole > 1 + _WHOLE and also:
+        return f"{main}; {also}; {_outcome(whole)}."
     return f"{main} and explains {_share(largest / whole, whole)}" + (f"; {also}." if also else ".")
 
 

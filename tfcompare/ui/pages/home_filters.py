@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -36,16 +37,17 @@ class Filtered:
 def controls(view: View) -> Filtered:
     """Show the filters and return the runs that match: those just added first, then by time, the latest first."""
     typed = st.text_input(
-        "Filter", key=TEXT, type="search", live=True, placeholder="Filter by name, path or host",
+        "Filter", key=TEXT, type="search", live=True, placeholder="Filter by name, path, host or tag",
         label_visibility="collapsed", persist_state="session", width=260,
     )  # fmt: skip
-    found = matching(view.found, typed or "")
+    tags = _tags(view)
+    found = matching(view.found, typed or "", tags)
     for label, key, values in (
-        ("Tag", TAG, _tags(view)),
+        ("Tag", TAG, tags),
         ("Device", DEVICE, _devices(view)),
         ("Host", HOST, _hosts(view)),
     ):
-        wanted = _choice(label, key, {value for each in values.values() for value in each})
+        wanted = _choice(label, key, {value for each in values.values() for value in each}, 1 if key == TAG else 2)
         found = [run for run in found if not wanted or set(wanted) & set(values[run.id])]
     if any(view.search.is_hidden(run.id) for run in view.found):
         st.toggle("Show hidden", key=SHOW_HIDDEN, persist_state="session")
@@ -66,20 +68,20 @@ def page_of(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
     return tuple(runs[(page - 1) * ROWS_ON_PAGE : page * ROWS_ON_PAGE])
 
 
-def matching(found: Sequence[FoundRun], text: str) -> list[FoundRun]:
-    """The runs whose name, path or hosts contain every word of `text`, ignoring case."""
+def matching(found: Sequence[FoundRun], text: str, tags: Values = MappingProxyType({})) -> list[FoundRun]:
+    """The runs whose name, path, hosts or tags contain every word of `text`, ignoring case."""
     words = text.casefold().split()
-    return [run for run in found if all(word in _searchable(run) for word in words)]
+    return [run for run in found if all(word in _searchable(run, tags.get(run.id, ())) for word in words)]
 
 
-def _searchable(run: FoundRun) -> str:
-    return "\n".join((run.id, run.name, text_of(str(run.path)), *run.host_names)).casefold()
+def _searchable(run: FoundRun, tags: Sequence[str]) -> str:
+    return "\n".join((run.id, run.name, text_of(str(run.path)), *run.host_names, *tags)).casefold()
 
 
-def _choice(label: str, key: str, values: Iterable[str]) -> list[str]:
-    """The values chosen in a filter, which is shown if there is more than one."""
+def _choice(label: str, key: str, values: Iterable[str], fewest: int) -> list[str]:
+    """The values chosen in a filter, which is shown if there are at least `fewest`."""
     options = sorted(values)
-    if len(options) < 2:
+    if len(options) < fewest:
         return []
     if key in st.session_state:  # a value may be gone
         st.session_state[key] = [value for value in st.session_state[key] if value in options]

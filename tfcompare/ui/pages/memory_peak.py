@@ -10,7 +10,6 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import memory_peak as charts
-from tfcompare.charts import ops
 from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.diff import ADDED
@@ -19,6 +18,7 @@ from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Part
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.memory import Chosen
+from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.op_view import open_op
 from tfcompare.ui.widgets.table_page import TablePage
@@ -57,8 +57,7 @@ def _show_changes(chosen: Chosen, rows: pd.DataFrame) -> None:
     if changes.empty:
         st.info("Both runs have the same allocations at their peaks.")
     else:
-        bars = partial(ops.movers, changes, "allocation_bytes", per="", by="what", quantity=LIVE)
-        draw(chosen.pair, "movers", bars, chosen.memories)
+        largest(chosen.pair, changes, "allocation_bytes", by="what", quantity=LIVE, on=chosen.memories)
 
 
 def _treemap(chosen: Chosen, rows: pd.DataFrame, by: Part) -> Any:

@@ -98,7 +98,7 @@ def largest_gap(pair: Pair) -> None:
     st.subheader("Largest idle gap", anchor=False)
     for (name, run), facts in zip(_lettered(pair), facts_of_sides(pair), strict=False):
         if has_steps(run):
-            st.markdown(f"{'' if pair.is_single else f'**{name}** '}{gap_sentence(facts)}")
+            st.markdown(f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}")
 
 
 def changes(pair: Pair) -> None:

@@ -19,7 +19,7 @@ from tfcompare.units import format_count, format_time_us
 
 HOW_TO_READ = (
     "Each call to the pipeline is one execution. In the graph, data flows up to Root. Bold: on the critical path, for "
-    "which the call waits. Dashed: not waited for. Orange: the bottleneck. Start times count from the call. "
+    "which the call waits. Dashed: not waited for. Orange: the slowest of these. Start times count from the call. "
     "Self times add up all calls of an iterator, also parallel and earlier ones, so they can exceed the execution."
 )
 

@@ -13,6 +13,8 @@ from tfcompare.units import MINUS, format_percent, format_percent_change, format
 
 CARDS_IN_A_ROW = 5
 CARD_PIXELS = 170
+SMALLEST_POINTS = 1e-5
+"""A smaller change of a share is not shown."""
 
 DELTA_COLOURS: dict[str, Literal["blue", "orange", "gray"]] = {
     "better": "blue",
@@ -51,14 +53,16 @@ def _change(figure: KeyFigure) -> str | None:
     if figure.candidate == figure.baseline:
         return "unchanged"
     if figure.unit == "share":
-        return _points(100 * (figure.candidate - figure.baseline))
+        return _points(figure.candidate - figure.baseline)
     return format_percent_change(figure.candidate / figure.baseline) if figure.baseline > 0 else None
 
 
 def _points(change: float) -> str:
-    """`+1.2 pp`, with more digits for small changes; a change below a thousandth is shown as none."""
-    digits = next((digits for digits in (1, 2, 3) if round(abs(change), digits) > 0), None)
-    return "unchanged" if digits is None else f"{change:+.{digits}f} pp".replace("-", MINUS)
+    """`+1.20 pp`: a change of a share, in percentage points, with the digits of shares; a tiny one is none."""
+    digits = format_percent(abs(change)).removesuffix("\u202f%").removesuffix(" %").removesuffix("%").strip()
+    if abs(change) < SMALLEST_POINTS:
+        return "unchanged"
+    return f"{'+' if change > 0 else MINUS}{digits} pp"
 
 
 def _before(figure: KeyFigure) -> str:
