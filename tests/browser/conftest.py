@@ -130,7 +130,7 @@ def _served(
     if secrets is not None:
         (folder / ".streamlit").mkdir()
         (folder / ".streamlit" / "secrets.toml").write_text(secrets(url), encoding="utf-8")
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("STREAMLIT_", "TFCOMPARE_"))}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("STREAMLIT_", "TFCOMPARE_", "XDG_"))}
     environment |= {"HOME": str(folder), "STREAMLIT_SERVER_HEADLESS": "true"}
     log = folder / "log.txt"
     with log.open("wb") as out:

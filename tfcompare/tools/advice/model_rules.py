@@ -64,7 +64,8 @@ def convolutions(facts: Facts) -> Found | None:
     text = (
         f"Convolutions and their gradients take {CONVOLUTION_TIME.text(facts)} {facts.each} of self time on the "
         f"{_side(facts).lower()}, without changes of layout; the longest is {code(name)} with {longest.text(facts)}. "
-        "Their work grows with filters in times filters out: halving the filters of two neighbours leaves a quarter of it between them, and "
+        "Their work grows with filters in times filters out: halving the filters of two neighbours leaves a quarter of "
+        "it between them, and "
         "strides or smaller images save as much. The cost is capacity, so watch the validation loss; separable "
         "convolutions cost less of it. Fewer filters may also be too few to keep a GPU busy."
     )
