@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, ViewportSize, expect
 
-from tests.browser.conftest import NARROW, WIDE, Serve, opened, query, settled
+from tests.browser.conftest import NARROW, WIDE, Serve, becomes, opened, query, settled
 from tests.profiles import CORPUS, SAMPLES, run_path
 from tfcompare import compare, load
 from tfcompare.sources.logdir import find_runs
@@ -94,6 +94,7 @@ def test_back_after_swapping_leads_to_the_pair_before(overview: Page) -> None:
     expect(overview.locator(HEADLINE).first).to_contain_text("× faster than")
     overview.keyboard.press("x")
     expect(overview.locator(HEADLINE).first).to_contain_text("× slower than")
+    assert becomes(overview, lambda: query(overview).get("baseline"), [IDS["filters_16_8"]])
     settled(overview).go_back()
     expect(overview.locator(HEADLINE).first).to_contain_text("× faster than")
     settled(overview)
