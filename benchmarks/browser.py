@@ -53,7 +53,7 @@ _IS_SETTLED = (
         const charts = main ? [...main.querySelectorAll('.stPlotlyChart')] : [];
         const heading = main && main.querySelector('h1');
         return !!heading && location.pathname.split('/').pop() === page && heading.innerText.trim() === titles[page]
-            && document.querySelectorAll('[data-testid=stSidebar] a').length > Object.keys(titles).length - 1
+            && document.querySelectorAll('[data-testid=stSidebar] a').length > 1
             && app.getAttribute('data-test-script-state') === 'notRunning'
             && !main.querySelector('[data-stale=true], [data-testid=stSkeleton]')
             && charts.every(chart => chart.querySelector('.main-svg'));
@@ -69,7 +69,8 @@ _IS_SETTLED = (
     }, began);
     window.afterClick = page => {
         const links = [...document.querySelectorAll('[data-testid=stSidebar] a')];
-        const link = links[Object.keys(titles).indexOf(page)];
+        const link = links.find(one => new URL(one.href).pathname.split('/').pop() === page);
+        if (!link) return null;  // dimmed: these runs have nothing to show there
         const began = performance.now();
         link.click();
         // the script of the new page starts a moment after its address is there
@@ -180,17 +181,20 @@ def bytes_of(browser: Browser, url: str, page_name: str, query: str) -> Sent:
 
 
 def switches(browser: Browser, url: str, query: str, rounds: int) -> dict[str, list[float]]:
-    """For each page the seconds from a click in the sidebar until it is drawn; the first round is not counted."""
+    """For each page the seconds from a click in the sidebar until it is drawn; the first round is not counted.
+
+    Pages that are dimmed, since these runs have nothing to show there, have none.
+    """
     times: dict[str, list[float]] = {name: [] for name in PAGES}
     with window(browser) as page:
         page.goto(f"{url}/?{query}")
         page.evaluate("name => window.whenSettled(name, 0)", "")
         for turn in range(rounds + 1):
             for name in (*list(PAGES)[1:], ""):
-                took = page.evaluate("name => window.afterClick(name)", name) / 1000
+                took_ms = page.evaluate("name => window.afterClick(name)", name)
                 page.wait_for_timeout(150)
-                if turn:
-                    times[name].append(took)
+                if turn and took_ms is not None:
+                    times[name].append(took_ms / 1000)
     return times
 
 
@@ -227,7 +231,10 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
             )
         ), "",
         "| Page | from the click until drawn, s | sent, KB |", "| --- | ---: | ---: |",
-        *(f"| {PAGES[n] if n else 'Home'} | {_spread(times[n])} | {sent[n].bytes / 1000:,.0f} |" for n in PAGES),
+        *(
+            f"| {PAGES[n] if n else 'Home'} | {_spread(times[n]) if times[n] else '–'} | {sent[n].bytes / 1000:,.0f} |"
+            for n in PAGES
+        ),
         f"| median of all | {_spread([t for found in times.values() for t in found])} | |",
     ]  # fmt: skip
 
