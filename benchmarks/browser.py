@@ -69,8 +69,10 @@ _IS_SETTLED = (
     }, began);
     window.afterClick = page => {
         const links = [...document.querySelectorAll('[data-testid=stSidebar] a')];
-        const link = links.find(one => new URL(one.href).pathname.split('/').pop() === page);
-        if (!link) return null;  // dimmed: these runs have nothing to show there
+        const label = page === '' ? 'Home' : titles[page];
+        const link = links.find(one => one.querySelector('p')?.innerText.trim() === label);
+        const isDimmed = getComputedStyle(link).pointerEvents === 'none' || link.matches('[disabled], [aria-disabled=true]');
+        if (isDimmed) return null;  // these runs have nothing to show there
         const began = performance.now();
         link.click();
         // the script of the new page starts a moment after its address is there
