@@ -71,8 +71,8 @@ _IS_SETTLED = (
         const links = [...document.querySelectorAll('[data-testid=stSidebar] a')];
         const label = page === '' ? 'Home' : titles[page];
         const link = links.find(one => one.querySelector('p')?.innerText.trim() === label);
-        const isDimmed = getComputedStyle(link).pointerEvents === 'none' || link.matches('[disabled], [aria-disabled=true]');
-        if (isDimmed) return null;  // these runs have nothing to show there
+        const isDimmed = link.matches('[disabled], [aria-disabled=true]');
+        if (isDimmed || getComputedStyle(link).pointerEvents === 'none') return null;
         const began = performance.now();
         link.click();
         // the script of the new page starts a moment after its address is there
