@@ -134,9 +134,7 @@ def _end_bar(side: Side, time_us: float, row: float, axis: tuple[float, style.Sc
     )  # fmt: skip
 
 
-_OUTSIDE: dict[str, Any] = {
-    "textposition": "outside", "textfont": {"size": 11}, "constraintext": "none", "cliponaxis": False, "textangle": 0,
-}  # fmt: skip
+_OUTSIDE: dict[str, Any] = {**style.BESIDE_BAR, "textangle": 0}
 
 
 def _move_bars(

@@ -206,10 +206,7 @@ def _category_bars(categories: pd.DataFrame, role: str, side: Side, scale: style
         x=scale.of(times),
         marker={"color": side.colour},
         text=texts,
-        textposition="outside",
-        textfont={"size": 11},
-        constraintext="none",
-        cliponaxis=False,
+        **style.BESIDE_BAR,
         customdata=np.column_stack([categories["category"].map(style.safe), texts]),
         hovertemplate=f"<b>%{{customdata[0]}}</b><br>{side.role}: %{{customdata[1]}}<extra></extra>",
     )

@@ -89,10 +89,7 @@ def _bars(
             width=width,
             marker={"color": side.colour},
             text=shown,
-            textposition="outside",
-            textfont={"size": 11},
-            constraintext="none",
-            cliponaxis=False,
+            **style.BESIDE_BAR,
             customdata=np.column_stack([shares["group"].map(style.wrap_text), *numbers]),
             hovertemplate=(
                 f"<b>%{{customdata[0]}}</b><br>{side.role.lower()}: %{{customdata[1]}}, %{{customdata[2]}}"

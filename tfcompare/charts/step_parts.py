@@ -54,8 +54,8 @@ def step_breakdown(parts: pd.DataFrame, side: Side) -> go.Figure:
     result = style.figure(f"Average step by part: {format_time_us(whole)}", height=120, legend_rows=0, showlegend=False)
     result.add_trace(
         go.Bar(
-            orientation="h", x=times / scale.size, y=np.arange(len(shown)), text=texts, textposition="outside",
-            textfont={"size": 11}, constraintext="none", cliponaxis=False, textangle=0,
+            orientation="h", x=times / scale.size, y=np.arange(len(shown)), text=texts, textangle=0,
+            **style.BESIDE_BAR,
             marker={"color": [PART_COLOURS[part] for part in shown["part"]]},
             customdata=np.column_stack([shown["label"], texts, shown["std_us_baseline"].map(_deviation)]),
             hovertemplate=f"<b>%{{customdata[0]}}</b><br>{style.safe(side.name)}<br>%{{customdata[1]}}%{{customdata[2]}}"

@@ -35,6 +35,10 @@ HOVER_LENGTH = 100
 BREAKS = (" ", "/", ",")
 """Where lines of hover text may break, the best place first."""
 BAR_PIXELS = 15
+BESIDE_BAR: dict[str, Any] = {
+    "textposition": "outside", "textfont": {"size": 11}, "constraintext": "none", "cliponaxis": False,
+}  # fmt: skip
+"""Properties of bars whose text is at their end, in full."""
 LEGEND_ROW_PIXELS = 20
 WIDE_AXIS_PIXELS = 80
 """Width of a vertical axis with a title and labels of three or four characters."""

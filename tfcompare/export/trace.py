@@ -46,27 +46,32 @@ def chrome_trace(hosts: Sequence[Traced]) -> Iterator[str]:
     launches are flows, memory in use is a counter.
     """
     yield '{"displayTimeUnit":"ns","traceEvents":[\n'
-    first, process = True, 0
-    for host in hosts:
-        for plane, lanes in host.timeline.lanes.groupby("plane", sort=False):
-            process += 1
-            for piece in _plane(host, str(plane), lanes, process):
-                yield piece if first else f",\n{piece}"
-                first = False
-        if len(host.memory):
-            process += 1
-            for piece in _memory(host, host.memory, process):
-                yield piece if first else f",\n{piece}"
-                first = False
+    for number, event in enumerate(_events(hosts)):
+        yield f",\n{event}" if number else event
     yield "\n]}\n"
 
 
-def _plane(host: Traced, plane: str, lanes: pd.DataFrame, process: int) -> Iterator[str]:
+def _events(hosts: Sequence[Traced]) -> Iterator[str]:
+    """The events of all processes: one for each plane of each host, and one for its memory."""
+    process = 0
+    for host in hosts:
+        launched = _launched(host.timeline.spans)
+        for plane, lanes in host.timeline.lanes.groupby("plane", sort=False):
+            process += 1
+            yield from _plane(host, str(plane), lanes, process, launched)
+        if len(host.memory):
+            process += 1
+            yield from _memory(host, host.memory, process)
+
+
+def _plane(
+    host: Traced, plane: str, lanes: pd.DataFrame, process: int, launched: dict[int, list[int]]
+) -> Iterator[str]:
     """The events of one plane: its names, then its spans lane by lane."""
     name = f"{host.run} · {host.timeline.host} {plane}"
     yield _metadata("process_name", process, 0, {"name": name})
     yield _metadata("process_sort_index", process, 0, {"sort_index": process})
-    spans, launched = host.timeline.spans, _launched(host.timeline.spans)
+    spans = host.timeline.spans
     begins, ends = (np.searchsorted(spans["lane"].to_numpy(), lanes.index, side=side) for side in ("left", "right"))
     for number, (begin, end, line) in enumerate(zip(begins, ends, lanes["line"], strict=True)):
         here = spans.iloc[begin:end]

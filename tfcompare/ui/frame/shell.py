@@ -25,6 +25,7 @@ from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
 from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
+from tfcompare.ui.frame.comparison_cache import cached
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
@@ -130,7 +131,7 @@ def setup(title: str, *, needs: Needs) -> View:
     baseline, candidates, repeats = _load(view)
     sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     comparison = _compare(view.selection, baseline, candidates or [baseline], repeats)
-    reasons = applicable.why_not([baseline, *candidates])
+    reasons = cached(comparison, "why_not", lambda: applicable.why_not([baseline, *candidates]))
     applicable.remember(view.selection, reasons)
     if reasons != known:
         sidebar.links(link_slot, view.selection, reasons)

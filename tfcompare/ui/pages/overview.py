@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -17,7 +17,7 @@ from tfcompare.charts.verdicts import SIGNS, colours_of_change, text_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.estimates import TYPICAL_STEP
-from tfcompare.compare.stats.verdict import FASTER, SLOWER, UNCLEAR, UNTESTED, Verdict
+from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, Verdict
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice import Advice, Evidence, Facts, Findings, advise_on, facts_of, with_repeats
@@ -30,6 +30,7 @@ from tfcompare.ui.widgets.caveats import letter
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.op_links import op_link
 from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.ui.widgets.verdict_line import BADGES
 from tfcompare.units import (
     format_delta,
     format_percent,
@@ -44,8 +45,6 @@ TOP = 3
 NAME_LETTERS = 46
 ROLES = ("baseline", "candidate")
 
-_BADGES: dict[str, Literal["blue", "orange", "gray"]] = {FASTER: "blue", SLOWER: "orange"}
-
 
 def verdict(pair: Pair) -> None:
     """Faster or slower, by how much, and how sure: a badge, a sentence, and what they are based on."""
@@ -58,7 +57,7 @@ def verdict(pair: Pair) -> None:
     found = pair.comparison.verdict[pair.candidate.id]
     headline = pair.comparison.headline(pair.candidate.id, (letter(0), letter(pair.position)))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(_badge(found), color=_BADGES.get(found.word, "gray"))
+        st.badge(_badge(found), color=BADGES.get(found.word, "gray"))
         st.markdown(f"### {first_sentence(headline)}", help=TYPICAL_STEP, width="stretch")
     basis = f"{as_markdown(found.reason)}." if found.word != UNTESTED else pair.comparison.doubt(pair.candidate.id)
     needed = found.sensitivity.how_to_detect() if found.sensitivity and found.word == UNCLEAR else ""
@@ -175,7 +174,7 @@ def _change_title(pair: Pair, row: pd.Series, name: str) -> str:
     change = format_delta(float(row[f"{metric}_change"]), "µs")
     word = str(row["verdict"]) if isinstance(row["verdict"], str) else ""
     sign = SIGNS.get(word, "")
-    colour = _BADGES.get(word, "gray")
+    colour = BADGES.get(word, "gray")
     status = "" if row["status"] == "matched" else f" ({row['status']})"
     return f":{colour}[**{f'{sign} {change}'.strip()}**] {as_markdown(name)}{status}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -11,7 +12,8 @@ from tfcompare.compare.stats.verdict import FASTER, SLOWER, Verdict
 from tfcompare.ui.widgets.text import as_markdown
 from tfcompare.units import format_ratio
 
-_COLOURS = {FASTER: "blue", SLOWER: "orange"}
+BADGES: dict[str, Literal["blue", "orange", "gray"]] = {FASTER: "blue", SLOWER: "orange"}
+"""The colour of a badge by the word of its verdict; grey for all others."""
 
 
 def verdict_lines(rows: Sequence[Judged]) -> None:
@@ -27,7 +29,7 @@ def verdict_lines(rows: Sequence[Judged]) -> None:
 
 def _line(name: str, verdict: Verdict) -> str:
     """`Input wait :blue-badge[▼ likely faster 0.88×] 95 % CI 0.64×–0.95×`; without an interval, the reason for that."""
-    colour = _COLOURS.get(verdict.word, "gray")
+    colour = BADGES.get(verdict.word, "gray")
     word = as_markdown(word_of(verdict))
     if not verdict.has_interval:
         return f"{as_markdown(name)} :{colour}-badge[{word}] {as_markdown(verdict.reason)}"
