@@ -4,6 +4,8 @@
 #   make run DIRS="logs/a logs/b"     … on your own; PORT=8600 to choose the port
 #   make test                         formatting, lint, types, layers, tests: all that a reviewer would run
 #   make test-fast                    the tests of the numeric core alone: no app, no browser, no servers
+#   make docs                         the reference pages of the documentation, from the code
+#   make pictures                     the pictures of the documentation, in Chromium
 #   make screenshots                  every page in Chromium, in build/screenshots/index.html, for reviewers
 
 PYTHON ?= python3
@@ -13,10 +15,10 @@ PORT ?=
 TESTS ?= tests
 CORE_TESTS := tests/charts tests/compare tests/export tests/frames tests/tools
 WORKERS ?= 2
-SOURCES := app.py pages tfcompare tests benchmarks sample_logs
+SOURCES := app.py pages tfcompare tests benchmarks sample_logs docs
 
 .DEFAULT_GOAL := run
-.PHONY: run test test-fast check lint format bench screenshots clean
+.PHONY: run test test-fast check lint format bench docs pictures screenshots clean
 
 run: .venv/run.stamp
 	$(BIN)/tfcompare serve $(DIRS) $(if $(PORT),--port $(PORT))
@@ -38,6 +40,12 @@ lint: .venv/test.stamp
 format: .venv/test.stamp
 	$(BIN)/ruff format $(wildcard $(SOURCES))
 	$(BIN)/ruff check --fix $(wildcard $(SOURCES))
+
+docs: .venv/run.stamp
+	$(BIN)/python -m docs.reference
+
+pictures: .venv/test.stamp
+	$(BIN)/python -m tests.screenshots.pictures
 
 screenshots: .venv/test.stamp
 	$(BIN)/python -m tests.screenshots

@@ -2,9 +2,10 @@
 
 from streamlit.starlette import App
 
+from tfcompare.ui.frame import perfetto
 from tfcompare.ui.frame.middleware import MIDDLEWARE
 
-app = App(__file__, middleware=MIDDLEWARE)
+app = App(__file__, middleware=MIDDLEWARE, routes=perfetto.routes())
 # What `streamlit run` serves: this script, and those in `pages/`.
 
 if __name__ == "__main__":

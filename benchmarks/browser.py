@@ -37,6 +37,9 @@ PAGES = {
     "Memory": "Memory",
     "Input_pipeline": "Input pipeline",
     "tf_data": "tf.data",
+    "Timeline": "Timeline",
+    "XLA": "XLA",
+    "Hosts": "Hosts",
 }
 """The headings of the pages by their addresses; the home page has none of its own."""
 
@@ -225,7 +228,7 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
         f"Two runs of {megabytes:g} MB, kind `{kind}`.", "",
         "| The overview is opened | first numbers, s | all drawn, s |", "| --- | ---: | ---: |",
         *(
-            f"| {what} | {_spread([o.numbers_s for o in found])} | {_spread([o.all_s for o in found])} |"
+            f"| {what} | {spread([o.numbers_s for o in found])} | {spread([o.all_s for o in found])} |"
             for what, found in (
                 ("cold: a fresh server, nothing kept", cold),
                 ("warm: a fresh server, these runs read before", warm),
@@ -234,10 +237,10 @@ def measured(kind: str, megabytes: float, rounds: int, browser: Browser) -> list
         ), "",
         "| Page | from the click until drawn, s | sent, KB |", "| --- | ---: | ---: |",
         *(
-            f"| {PAGES[n] if n else 'Home'} | {_spread(times[n]) if times[n] else '–'} | {sent[n].bytes / 1000:,.0f} |"
+            f"| {PAGES[n] if n else 'Home'} | {spread(times[n]) if times[n] else '–'} | {sent[n].bytes / 1000:,.0f} |"
             for n in PAGES
         ),
-        f"| median of all | {_spread([t for found in times.values() for t in found])} | |",
+        f"| median of all | {spread([t for found in times.values() for t in found])} | |",
     ]  # fmt: skip
 
 
@@ -252,8 +255,9 @@ def _first(browser: Browser, places: Sequence[Path], query: str, home: Path) -> 
         return opening(browser, url, query)
 
 
-def _spread(seconds: Sequence[float]) -> str:
-    return f"{median(seconds):.2f} ({min(seconds):.2f}–{max(seconds):.2f})"
+def spread(values: Sequence[float], digits: int = 2) -> str:
+    """`0.45 (0.40–0.50)`: the median, the least and the most."""
+    return f"{median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
 _HOW = """\
@@ -281,11 +285,11 @@ def report_section(kinds: Sequence[str] = ("tf_cpu",), megabytes: float = 30, ro
 BEGIN, END = "<!-- browser: written by python -m benchmarks.browser -->", "<!-- end of browser -->"
 
 
-def with_section(page: str, section: str) -> str:
+def with_section(page: str, section: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
     """`page` with the section in place of what stood between its marks, or at the end."""
-    before, begin, rest = page.partition(BEGIN)
-    after = rest.partition(END)[2] if begin else "\n"
-    return f"{before.rstrip()}\n\n{BEGIN}\n\n{section}\n\n{END}{after}"
+    before, begin, rest = page.partition(marks[0])
+    after = rest.partition(marks[1])[2] if begin else "\n"
+    return f"{before.rstrip()}\n\n{marks[0]}\n\n{section}\n\n{marks[1]}{after}"
 
 
 def _say(text: str) -> None:

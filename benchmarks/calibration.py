@@ -155,7 +155,7 @@ def power(rng: np.random.Generator, trials: int, steps: int, repeats: int = 1) -
         ]
         for correlation, noise, spread in product(CORRELATIONS, NOISES, SPREADS)
     ]  # fmt: skip
-    return _table(["correlation", "noise", "spread", *(f"+{_percent(e)}" for e in EFFECTS)], rows)
+    return table(["correlation", "noise", "spread", *(f"+{_percent(e)}" for e in EFFECTS)], rows)
 
 
 def power_by_captures(rng: np.random.Generator, trials: int) -> str:
@@ -168,7 +168,7 @@ def power_by_captures(rng: np.random.Generator, trials: int) -> str:
         ]
         for (declared, true), captures in product(WIDE_SPREADS, CAPTURES)
     ]  # fmt: skip
-    return _table(["assumed", "true spread", "captures", *(f"+{_percent(e)}" for e in WIDE_EFFECTS)], rows)
+    return table(["assumed", "true spread", "captures", *(f"+{_percent(e)}" for e in WIDE_EFFECTS)], rows)
 
 
 def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
@@ -183,7 +183,7 @@ def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
         ]
         for slowdown in SLOWDOWNS
     ]  # fmt: skip
-    return _table(["slowed down by", *(f"{n} a side" for n in captures)], rows)
+    return table(["slowed down by", *(f"{n} a side" for n in captures)], rows)
 
 
 def _grid(share: Callable[[tuple[int, float, float, float]], float]) -> str:
@@ -192,14 +192,14 @@ def _grid(share: Callable[[tuple[int, float, float, float]], float]) -> str:
         [str(steps), f"{correlation:g}", *(f"{100 * share((steps, correlation, *c)):.1f}" for c in columns)]
         for steps, correlation in product(STEPS, CORRELATIONS)
     ]
-    return _table(["steps", "correlation", *(f"{_percent(n)}, {_percent(s)}" for n, s in columns)], rows)
+    return table(["steps", "correlation", *(f"{_percent(n)}, {_percent(s)}" for n, s in columns)], rows)
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---:"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -243,10 +243,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--trials", type=int, default=10_000, help="simulated pairs a cell (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    text = report(args.trials, args.seed)
+    put(report(args.trials, args.seed), _BEGIN, _END)
+
+
+def put(text: str, begin: str, end: str) -> None:
+    """Write `text` into the page, in place of what stands between these marks."""
     page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(_BEGIN)
-    PAGE.write_text(before + _BEGIN + text + _END + rest.split(_END)[1], encoding="utf-8")
+    before, rest = page.split(begin)
+    PAGE.write_text(before + begin + text + end + rest.split(end)[1], encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from benchmarks import jax_tpu, tf_cpu, tf_gpu
+from benchmarks import jax_gpu, jax_tpu, tf_cpu, tf_gpu
 from benchmarks.encode import MOST_BYTES_OF_EVENT, MOST_BYTES_OF_STAT, put_events
 from benchmarks.planes import names_size, write_environment, write_plane
 from benchmarks.recording import Int64, Recording, Step
@@ -34,7 +34,9 @@ class Kind(NamedTuple):
 KINDS = {
     "tf_cpu": Kind(tf_cpu.recording, 10, 24),
     "tf_gpu": Kind(tf_gpu.recording, 4, 12),
+    "tf_gpu_slower": Kind(tf_gpu.slower_recording, 4, 12),
     "jax_tpu": Kind(jax_tpu.recording, 4, 24),
+    "jax_gpu": Kind(jax_gpu.recording, 2, 200),
 }
 
 MEGABYTE = 1_000_000

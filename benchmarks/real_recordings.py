@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import tfcompare as tfc
-from benchmarks.calibration import PAGE
+from benchmarks.calibration import put
 from benchmarks.machine import description
 from tfcompare.compare.stats.verdict import FASTER, SLOWER
 
@@ -135,9 +135,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             record(variant, args.count, folder)
         text = report([folder / variant for variant in VARIANTS], args.trials, args.seed, machine)
     print(text)
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    PAGE.write_text(before + BEGIN + text + END + rest.split(END)[1], encoding="utf-8")
+    put(text, BEGIN, END)
 
 
 if __name__ == "__main__":

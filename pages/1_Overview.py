@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfcompare import ui
 from tfcompare.ui.frame.pair import choose_pair, comparison_of, has_steps
-from tfcompare.ui.pages import overview, overview_runs, overview_steps
+from tfcompare.ui.pages import overview, overview_runs, overview_steps, timeline
 from tfcompare.ui.widgets.side_by_side import side_by_side
 
 with ui.page("Overview", needs="pair") as view:
@@ -12,6 +12,7 @@ with ui.page("Overview", needs="pair") as view:
     overview_runs.ranking(comparison)
     pair = choose_pair(comparison)
     overview.verdict(pair)
+    overview.slow_host(pair)
     overview.figures(pair)
     left, right = side_by_side(2)
     with left:
@@ -20,6 +21,7 @@ with ui.page("Overview", needs="pair") as view:
         overview.top_changes(pair)
     with right:
         overview.advice(pair)
+    timeline.small(pair)
     overview_steps.step_times(pair)
     overview_steps.largest_gap(pair)
     overview_steps.changes(pair)

@@ -15,4 +15,4 @@ def test_a_section_goes_to_the_end_and_then_in_place_of_itself() -> None:
 
 def test_every_page_that_compares_is_measured() -> None:
     files = {path.stem.partition("_")[2] for path in (ROOT / "pages").glob("[0-9]*.py")}
-    assert files - {"Capture", "Query"} == set(PAGES) - {""}
+    assert files - {"Capture", "Query", "Series"} == set(PAGES) - {""}

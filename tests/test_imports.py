@@ -18,9 +18,9 @@ def loaded(script: str, names: tuple[str, ...]) -> list[str]:
     return eval(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("script", ["import tfcompare", "import tfcompare.cli"])
+@pytest.mark.parametrize("script", ["import tfcompare", "import tfcompare.cli", "import tfcompare.pytest_plugin"])
 def test_the_package_itself_loads_nothing_heavy(script: str) -> None:
-    assert loaded(script, HEAVY) == []
+    assert loaded(script, (*HEAVY, "tensorflow", "jax")) == []
 
 
 def test_what_is_heavy_is_seen_once_it_is_loaded() -> None:

@@ -22,7 +22,7 @@ def test_a_run_compared_with_itself_shows_no_difference(name: str, per: str) -> 
     comparison = compared_runs(name, name, per)
     for table in DIFFED:
         diff = comparison.table(table)
-        counted = {"steps": "included", "tf_data": "execution == 0"}.get(table)
+        counted = {"steps": "included", "hosts": "included", "tf_data": "execution == 0"}.get(table)
         assert len(diff) == len(run.table(table).query(counted) if counted else run.table(table))
         assert set(diff["status"]) <= {"matched"}
         assert set(diff["match"]) <= {"exact", "position"}
@@ -42,6 +42,7 @@ PAIRS = [
     ("tf_cpu_base", "tf_cpu_zoo"),
     ("jax_conv_legacy", "jax_conv_08"),
     ("tf_gpu", "jax_tpu"),
+    ("workers_balanced", "workers_slow_input"),
 ]
 
 

@@ -34,7 +34,8 @@ def files_below(folder: str, pattern: str = "*") -> set[str]:
 
 
 def test_the_wheel_holds_the_whole_package(wheel: zipfile.ZipFile) -> None:
-    assert files_below("tfcompare", "*.py") <= set(wheel.namelist())
+    assert {".py", ".js", ".css", ".svg", ".html"} == {Path(name).suffix for name in files_below("tfcompare")}
+    assert files_below("tfcompare") <= set(wheel.namelist())
 
 
 def test_the_wheel_holds_all_that_serve_needs(wheel: zipfile.ZipFile) -> None:
@@ -50,11 +51,13 @@ def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile) -> None:
 
 def test_the_wheel_declares_the_command_and_needs_no_tensorflow(wheel: zipfile.ZipFile) -> None:
     info = f"tfcompare-{__version__}.dist-info"
-    assert b"tfcompare = tfcompare.cli:main" in wheel.read(f"{info}/entry_points.txt")
+    declared = wheel.read(f"{info}/entry_points.txt").decode()
+    assert "[console_scripts]\ntfcompare = tfcompare.cli:main\n" in declared
+    assert "[pytest11]\ntfcompare = tfcompare.pytest_plugin\n" in declared
     needs = [line for line in wheel.read(f"{info}/METADATA").decode().splitlines() if line.startswith("Requires-Dist:")]
     always = {line.split()[1].rstrip("<>=.,0123456789") for line in needs if "extra ==" not in line}
     assert always == {
-        "duckdb", "fsspec", "numba", "numpy", "pandas", "platformdirs", "plotly", "pyarrow",
+        "duckdb", "fsspec", "markdown-it-py", "numba", "numpy", "pandas", "platformdirs", "plotly", "pyarrow",
         "scipy", "streamlit", "tsdownsample",
     }  # fmt: skip
 

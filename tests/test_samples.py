@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
+from tests.profiles import WORKER_RUNS
+from tfcompare import load
+
 SAMPLES = Path(__file__).parents[1] / "sample_logs"
 LOGDIRS = ["filters_512_128", "filters_16_8", "filters_16_8_again", "filters_16_8_better_input"]
+XLA_LOGDIRS = [
+    f"{framework}_filters_{filters}" for framework in ("jax", "tensorflow") for filters in ("128_32", "16_8")
+]
 CONVOLUTIONS = ["Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"]
 
 
 def sample(logdir: str) -> Path:
-    (path,) = (SAMPLES / "autoencoder" / logdir).glob("plugins/profile/*/*.xplane.pb")
+    (path,) = SAMPLES.glob(f"autoencoder*/{logdir}/plugins/profile/*/*.xplane.pb")
     return path
 
 
@@ -41,20 +47,26 @@ def total_ms(logdir: str) -> Counter[str]:
 
 def test_nothing_but_profiles_and_what_made_them_lies_in_the_samples() -> None:
     simulated = SAMPLES / "autoencoder_gpu_simulated"
-    scripts = {SAMPLES / "autoencoder" / "record.py", *simulated.glob("*.py")}
-    profiles = {*map(sample, LOGDIRS), *simulated.glob("*_simulated/plugins/profile/*/simulated.xplane.pb")}
+    recorded = ("autoencoder", "autoencoder_xla", "workers")
+    scripts = {*(SAMPLES / name / "record.py" for name in recorded), *simulated.glob("*.py")}
+    workers = [path for run in WORKER_RUNS.values() for path in run.glob("plugins/profile/*/worker[012].xplane.pb")]
+    profiles = {
+        *map(sample, LOGDIRS + XLA_LOGDIRS),
+        *simulated.glob("*_simulated/plugins/profile/*/simulated.xplane.pb"),
+        *workers,
+    }
     expected = {SAMPLES / "README.md", *scripts, *profiles}
-    assert len(profiles) == len(LOGDIRS) + 2
+    assert len(profiles) == len(LOGDIRS) + len(XLA_LOGDIRS) + 2 + 3 * len(WORKER_RUNS)
     found = {path for path in SAMPLES.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     assert found == expected
 
 
-@pytest.mark.parametrize("logdir", LOGDIRS)
+@pytest.mark.parametrize("logdir", LOGDIRS + XLA_LOGDIRS)
 def test_sample_is_small(logdir: str) -> None:
     assert sample(logdir).stat().st_size < 3_000_000
 
 
-@pytest.mark.parametrize("logdir", LOGDIRS)
+@pytest.mark.parametrize("logdir", LOGDIRS + XLA_LOGDIRS)
 @pytest.mark.parametrize("trace", [b"/home/", b"/root/", b"/tmp/", b"/work", b"/Users/", b".venv"])
 def test_sample_holds_no_path_of_the_recording_machine(logdir: str, trace: bytes) -> None:
     assert trace not in sample(logdir).read_bytes()
@@ -97,3 +109,27 @@ def test_the_same_program_recorded_again_has_the_same_ops() -> None:
 @pytest.mark.parametrize("logdir", LOGDIRS)
 def test_readme_tells_of_every_sample(logdir: str) -> None:
     assert f"`{logdir}`" in (SAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("framework", ["jax", "tensorflow"])
+def test_the_samples_of_xla_hold_their_programs(framework: str) -> None:
+    """Fewer filters make the step shorter, and its time is matched instruction by instruction."""
+    from tests.profiles import compared_runs
+
+    comparison = compared_runs(f"{framework}_filters_128_32", f"{framework}_filters_16_8")
+    assert comparison.verdict[comparison.candidates[0].id].ratio < 0.5
+    ops = comparison.table("hlo_ops")
+    assert {"convolution", "loop fusion"} <= set(ops["category"])
+    matched = ops.loc[ops["status"] == "matched", "self_time_us_per_step_baseline"].sum()
+    assert matched > 0.85 * ops["self_time_us_per_step_baseline"].sum()
+
+
+@pytest.mark.parametrize("name", WORKER_RUNS)
+def test_workers_are_named_and_no_path_was_recorded(name: str) -> None:
+    files = sorted(WORKER_RUNS[name].glob("plugins/profile/*/*.xplane.pb"))
+    assert [file.name for file in files] == [f"worker{number}.xplane.pb" for number in range(3)]
+    for file in files:
+        assert file.stat().st_size < 100_000
+        assert not any(text in file.read_bytes() for text in (b"/tmp", b"/home", b"/root", b"localhost"))
+    steps = load(WORKER_RUNS[name]).table("steps").query("included").groupby("host").size()
+    assert steps.min() >= 20

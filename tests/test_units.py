@@ -86,6 +86,13 @@ def test_bandwidth_is_in_bytes_a_second():
     assert units.format_value(None, "bytes/s") == "–"
 
 
+def test_operations_and_their_rate_have_prefixes():
+    assert units.format_value(163_577_856_000, "FLOP") == "164 GFLOP"
+    assert units.format_value(1.307e15, "FLOP/s") == "1.31 PFLOP/s"
+    assert units.format_value(0, "FLOP") == "0 FLOP"
+    assert units.format_value(None, "FLOP/s") == "–"
+
+
 @pytest.mark.parametrize(("largest", "unit"), [(0, "B"), (999, "B"), (-1000, "kB"), (5e6, "MB"), (1e20, "PB")])
 def test_the_unit_of_several_sizes_is_the_largest_that_fits(largest, unit):
     assert units.scale([largest, math.nan], "bytes").unit == unit
@@ -113,7 +120,7 @@ def test_a_time_keeps_three_digits(us):
 def test_every_number_has_a_text(number: float) -> None:
     plain = (units.format_count, units.format_ratio, units.format_percent, units.format_percent_change, units.format_ms)
     texts = [one(number) for one in plain]
-    for unit in ("µs", "ms", "bytes", "bytes/s", ""):
+    for unit in ("µs", "ms", "bytes", "bytes/s", "FLOP", "FLOP/s", ""):
         texts += [units.format_value(number, unit), units.format_delta(number, unit)]
     assert all(texts) and not [text for text in texts if "inf" in text or "nan" in text]
 

@@ -13,8 +13,11 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+
+from tfcompare.xspace import parse
 
 _CHILD = """
 import sys
@@ -39,13 +42,18 @@ def tool_data(tool: str, *files: Path) -> object:
     """xprof's JSON of that tool for the host files of one run."""
     with tempfile.TemporaryDirectory() as folder:
         copies = [shutil.copy(file, folder) for file in files]
-        done = subprocess.run(
-            [sys.executable, "-c", _CHILD, tool, *copies],
-            capture_output=True,
-            timeout=300,
-            check=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
+        return _said(_CHILD, tool, *copies)
+
+
+def _said(script: str, *arguments: str) -> Any:
+    """The JSON that a script with xprof prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        timeout=300,
+        check=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
     return json.loads(done.stdout)
 
 
@@ -64,3 +72,45 @@ def step_table(*files: Path) -> pd.DataFrame:
     rows = [[cell["v"] for cell in row["c"]] for row in table["rows"]]
     frame = pd.DataFrame(rows, columns=ids)
     return pd.DataFrame({"step": frame["stepnum"], "duration_us": frame["stepTimeMs"].astype(float) * 1000})
+
+
+def hlo_stats(*files: Path) -> pd.DataFrame:
+    """xprof's table of HLO ops: `program_id` (text), `hlo_op`, `category`, `tf_op_name`, `occurrences`,
+    `total_time_us`, `self_time_us`, `operational_intensity`, and FLOPs and bytes of one occurrence."""
+    table = tool_data("hlo_stats", *files)
+    table = table[0] if isinstance(table, list) else table
+    rows = [[cell["v"] for cell in row["c"]] for row in table["rows"]]  # type: ignore[index]
+    frame = pd.DataFrame(rows, columns=[column["id"] for column in table["cols"]])  # type: ignore[index]
+    frame = frame.rename(
+        columns={"hlo_op_name": "hlo_op", "total_time": "total_time_us", "total_self_time": "self_time_us"}
+    )
+    return frame.assign(
+        program_id=frame["program_id"].astype("str"),
+        occurrences=frame["occurrences"].astype("int64"),
+        flops_each=frame["model_flop_rate"] * frame["avg_time"] * 1e3,
+        bytes_each=frame["measured_memory_bw"] * frame["avg_time"] * (2**30 / 1e6),
+    )
+
+
+_PROGRAMS_CHILD = """
+import json, sys
+from xprof.convert.raw_to_tool_data import xspace_to_tool_data
+out = {}
+for name in sys.argv[2:]:
+    data, _ = xspace_to_tool_data([sys.argv[1]], "memory_viewer", {"module_name": name})
+    out[name] = json.loads(data)
+print(json.dumps(out))
+"""
+
+
+@functools.cache
+def memory_viewer(file: Path) -> dict[str, dict[str, Any]]:
+    """The JSON of `memory_viewer` for each program in the file; it reads the programs from files of their own."""
+    space = parse(file.read_bytes())
+    protos = {str(space.metadata_names[row]): proto for row, proto in space.metadata_bytes("Hlo Proto").items()}
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(file, folder)
+        for name, proto in protos.items():
+            (Path(folder) / f"{name}.hlo_proto.pb").write_bytes(proto)
+        found: dict[str, dict[str, Any]] = _said(_PROGRAMS_CHILD, str(copy), *protos)
+    return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tfcompare.run import Run, load
     from tfcompare.sources.logdir import FoundRun, find_runs
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Comparison", "FoundRun", "Run", "TfcompareError", "compare", "find_runs", "load"]
 
 _HOME = {

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tfcompare import __version__
-from tfcompare.commands import capture, check, diff, ingest, query, runs, serve, show, store, trace
+from tfcompare.commands import capture, check, diff, ingest, query, report, runs, series, serve, show, store, trace
 from tfcompare.commands.completion import add_completion
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.text import close_matches, did_you_mean, text_of
@@ -24,7 +24,7 @@ READER_GONE = 141
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '(?P<value>[^']*)' \(choose from (?P<choices>.*)\)")
 
-_COMMANDS = (runs, show, diff, check, trace, query, ingest, store, capture, serve)
+_COMMANDS = (runs, show, diff, report, check, series, trace, query, ingest, store, capture, serve)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,8 +69,7 @@ def parser() -> argparse.ArgumentParser:
     declared: list[argparse.Action] = []
     add_completion(top, declared)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Command)
-    for module in _COMMANDS:
-        name = module.__name__.rpartition(".")[2]
+    for name, module in zip(command_names(), _COMMANDS, strict=True):
         command = commands.add_parser(
             name,
             help=module.SUMMARY,
@@ -82,6 +81,11 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(run=module.run)
         declared += command.declared
     return top
+
+
+def command_names() -> list[str]:
+    """The names of all commands, in the order of `tfcompare --help`."""
+    return [module.__name__.rpartition(".")[2] for module in _COMMANDS]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

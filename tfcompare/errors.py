@@ -67,9 +67,12 @@ class NotAProfile(TfcompareError):
         self.expected = expected
         self.found = found
         where = str(path) if path is not None else "the data"
+        if path is None or path.suffix in (".pb", ".gz"):
+            advice = "record the profile again or copy the file anew"
+        else:
+            advice = "name a .xplane.pb file, its folder or a logdir"
         super().__init__(
-            f"{where}: not a readable profile: at byte {offset:,} expected {expected}, found {found}; "
-            "record the profile again or copy the file anew"
+            f"{where}: not a readable profile: at byte {offset:,} expected {expected}, found {found}; {advice}"
         )
 
     def at(self, path: PurePath) -> NotAProfile:

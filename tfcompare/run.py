@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
@@ -14,10 +14,12 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
+from tfcompare.frames.hlo.op_profile import op_profile
 from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
 from tfcompare.frames.ops.op_parts import OpParts, frame_bytes, merge_hosts
 from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_steps, wall_times_by_op
+from tfcompare.frames.steps.hosts import hosts_frame
 from tfcompare.frames.steps.idle_gaps import decode_op_names
 from tfcompare.frames.steps.step_cells import StepCells, concat_cells
 from tfcompare.frames.steps.step_times import run_steps
@@ -29,6 +31,7 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.reading import HostReader, Progress, read_hosts
+from tfcompare.units import format_ms
 
 _US_PER_MS = 1000.0
 
@@ -38,6 +41,10 @@ HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "kernel_stats": lambda h: h.tables["kernel_stats"],
     "kernel_steps": lambda h: h.kernels.steps(),
     "copies": lambda h: h.tables["copies"],
+    "hlo_ops": lambda h: h.tables["hlo_ops"],
+    "op_profile": lambda h: op_profile(h.tables["hlo_ops"]),
+    "hlo_memory": lambda h: h.tables["hlo_memory"],
+    "compilations": lambda h: h.tables["compilations"],
     "memory_summary": lambda h: h.tables["memory_summary"],
     "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
     "memory_peak": lambda h: h.tables["memory_peak"],
@@ -51,7 +58,7 @@ HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
 _BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
 """Tables with one row per step, and the tables whose rows they break down."""
 
-_DEVICE_TABLES = ("op_stats", "op_steps", "copies")
+_DEVICE_TABLES = ("hosts", "op_stats", "op_steps", "copies")
 
 
 @dataclass(frozen=True)
@@ -82,9 +89,9 @@ class RunInfo:
         return self.step_source != WHOLE_PROFILE
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """A loaded run. Its tables are in memory; its files are not read again.
+    """A loaded run. Its tables are in memory; its files are not read again. A notebook shows its step time and top ops.
 
     `id` is the path relative to the folder it was found under, `name` the display name. `content_id` is a digest of the
     host files and the step choice: copies of a run share it wherever they are. `host_names` is sorted. `remarks` are
@@ -98,10 +105,20 @@ class Run:
     content_id: str
     host_names: tuple[str, ...]
     remarks: tuple[str, ...]
-    found: FoundRun = field(repr=False)
-    hosts: tuple[HostFrames, ...] = field(repr=False)
+    found: FoundRun
+    hosts: tuple[HostFrames, ...]
     choice: StepChoice = OWN_STEPS
     machine_load: MachineLoad | None = None
+
+    def __repr__(self) -> str:
+        info = self.info
+        steps = f"{format_ms(info.step_time_ms_median)} per step, {info.step_count:,} steps"
+        return f"<Run {self.name!r}: {steps if info.has_steps else 'no step markers'}, {info.device_type}>"
+
+    def _repr_html_(self) -> str:
+        from tfcompare.report.cell import run_html
+
+        return run_html(self)
 
     @property
     def is_under_load(self) -> bool:
@@ -155,8 +172,9 @@ class Run:
         """The table `name` with the columns that `schema` declares.
 
         Ops are summed over hosts and devices (with `host` set to `all`) unless one is chosen; other tables have the
-        rows of every host. Choosing a device is possible for ops, which drops host ops, and for copies. Raises
-        `Unknown` for an unknown table, host or device, and for a device if the table has no rows by device.
+        rows of every host. Choosing a device is possible for ops, which drops host ops, for copies and for
+        `hosts`. Raises `Unknown` for an unknown table, host or device, and for a device if the table has no rows by
+        device.
         """
         schema.table(name)
         hosts = self._hosts(host)
@@ -165,6 +183,20 @@ class Run:
         if device is not None and device not in self.devices:
             raise Unknown(f"device of {self.name}", device, list(self.devices))
         return self._table(name, hosts, host, device).copy(deep=False)
+
+    def only(self, *hosts: str) -> Run:
+        """The run with these of its hosts alone, under an id, name and content id of its own. Raises `Unknown` for an
+        unknown host."""
+        chosen = [frames for host in hosts for frames in self._hosts(host)]
+        of_hosts = f" ({', '.join(hosts)})"
+        return replace(
+            self,
+            id=self.id + of_hosts,
+            name=self.name + of_hosts,
+            content_id=_content_id(chosen, self.choice),
+            host_names=tuple(sorted(hosts)),
+            hosts=tuple(chosen),
+        )
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
         """The time of each row of `op_stats` (self time) or `kernel_stats` (total time) in each step.
@@ -225,6 +257,10 @@ class Run:
     def _table(self, name: str, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
+        if name == "hosts":
+            return _rows_of(self._hosts_table, host, device)
+        if name == "steps" and host is None and device is None:
+            return self._steps_table
         if name in HOST_TABLES:
             return _host_rows(name, hosts, device)
         if name == "op_steps":
@@ -233,6 +269,16 @@ class Run:
             table = self._op_stats(hosts, host, device)
             self._op_stats_tables[host, device] = table, frame_bytes(table)
         return self._op_stats_tables[host, device][0]
+
+    @cached_property
+    def _hosts_table(self) -> pd.DataFrame:
+        """`hosts` of all hosts: the skew of a step refers to all of them."""
+        of_each = [h.tables["device_steps"].assign(host=h.host) for h in self.hosts]
+        return hosts_frame(self.table("steps"), pd.concat(of_each, ignore_index=True))
+
+    @cached_property
+    def _steps_table(self) -> pd.DataFrame:
+        return _host_rows("steps", self.hosts, None)
 
     @cached_property
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
@@ -244,7 +290,9 @@ class Run:
         idle = pd.concat([h.tables["idle"] for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
-        return op_stats(parts, idle, _label(host), has_steps=not self.table("steps", host=host).empty)
+        instructions = pd.concat(map(_instructions, hosts), ignore_index=True)
+        has_steps = not self.table("steps", host=host).empty
+        return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
 
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
         parts = _op_parts(hosts) if device is None else _op_parts(hosts).on_device(device)
@@ -351,10 +399,24 @@ def _host_rows(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> 
     return table.conform(frame)
 
 
+def _rows_of(table: pd.DataFrame, host: str | None, device: str | None) -> pd.DataFrame:
+    """The rows of one host, of one device, or all."""
+    chosen = pd.Series(True, table.index)
+    for name, value in (("host", host), ("device", device)):
+        chosen &= True if value is None else table[name] == value
+    return table[chosen].reset_index(drop=True)
+
+
 def _op_parts(hosts: Sequence[HostFrames], *, cells: str = "op_cells", wall: str = "op_wall") -> OpParts:
     """The op parts of these hosts together. The tables of each host are read one after the other: they are large."""
     parts = [h.tables["op_parts"] for h in hosts]
     return merge_hosts(parts, (h.tables[cells] for h in hosts), (h.tables[wall] for h in hosts))
+
+
+def _instructions(frames: HostFrames) -> pd.DataFrame:
+    """The host's `hlo_ops`, with `host_or_device`: where they ran."""
+    has_devices = (frames.tables["idle"]["host_or_device"] == schema.DEVICE).any()
+    return frames.tables["hlo_ops"].assign(host_or_device=schema.DEVICE if has_devices else schema.HOST)
 
 
 def _label(host: str | None) -> str:

@@ -21,26 +21,27 @@ MINUS = "−"
 
 _TIME_IN_US = (("ns", 1e-3), ("µs", 1.0), ("ms", 1e3), ("s", 1e6))
 _BYTES = (("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12), ("PB", 1e15))
-_UNITS = {"µs": _TIME_IN_US[1:], "bytes": _BYTES}
+_FLOPS = (("FLOP", 1.0), ("kFLOP", 1e3), ("MFLOP", 1e6), ("GFLOP", 1e9), ("TFLOP", 1e12), ("PFLOP", 1e15))
+_UNITS = {"µs": _TIME_IN_US[1:], "bytes": _BYTES, "FLOP": _FLOPS}
 """The units that an axis or a column can be shown in, the smallest first."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The unit of an axis or a column, and how many microseconds (or bytes) it is."""
+    """The unit of an axis or a column, and how many microseconds (bytes, FLOP) it is."""
 
     unit: str
     size: float
 
     def of(self, values: pd.Series) -> NDArray[np.float64]:
-        """Microseconds (or bytes) in this unit."""
+        """Microseconds (bytes, FLOP) in this unit."""
         return values.to_numpy(dtype="float64", na_value=math.nan) / self.size
 
 
 def scale(values: Iterable[float], unit: str) -> Scale:
     """The largest unit in which the largest of the values (signs aside) is at least 1, else the smallest.
 
-    `unit` is that of the values; for any but `µs` and `bytes` they stay as they are.
+    `unit` is that of the values; for any but `µs`, `bytes` and `FLOP` they stay as they are.
     """
     if unit not in _UNITS:
         return Scale("", 1.0)
@@ -102,15 +103,20 @@ def format_percent_change(ratio: float | None) -> str:
 
 
 def format_value(value: float | None, unit: str) -> str:
-    """A metric's value in its unit from `schema`: `µs`, `ms`, `bytes`, `bytes/s`; other units follow a plain number."""
+    """A metric's value in its unit from `schema`: a time, bytes or FLOPs scaled to fit, also per second.
+
+    Other units follow a plain number.
+    """
     if unit == "µs":
         return format_time_us(value)
     if unit == "ms":
         return format_ms(value)
     if unit == "bytes":
         return format_bytes(value)
-    if unit == "bytes/s":
-        text = format_bytes(value)
+    if unit == "FLOP":
+        return _scaled(value, _FLOPS, zero="0 FLOP")
+    if unit in ("bytes/s", "FLOP/s"):
+        text = format_value(value, unit.removesuffix("/s"))
         return text if text == MISSING else f"{text}/s"
     text = format_count(value)
     return f"{text} {unit}" if unit and text != MISSING else text

@@ -33,7 +33,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 WIDE: ViewportSize = {"width": 1440, "height": 1000}
 NARROW: ViewportSize = {"width": 900, "height": 1000}
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 60_000
 TABLE_S = 15
 expect.set_options(timeout=TIMEOUT_MS)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -250,6 +250,8 @@ def add_runs(page: Page, way: str) -> Page:
     if tab.count() == 0:
         page.get_by_role("button", name="Add runs").click()
     tab.click()
+    settled(page)
+    expect(tab).to_have_attribute("aria-selected", "true")
     return page
 
 

@@ -79,6 +79,8 @@ def test_a_run_is_renamed_and_hidden_from_the_table(page: Page, serve: Serve) ->
     click_table(page, EDIT_X, row_of(page, "filters_16_8"))
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name", exact=True).fill("Small model")
+    dialog.get_by_label("Name", exact=True).press("Tab")  # leaves the field, so that the server knows before the click
+    settled(page)
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_have_count(0)
     expect(page.locator(HEADLINE)).to_contain_text("Small model is likely")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tests.compare.compare_runs import WITHOUT_COSTS
 from tfcompare import schema
 from tfcompare.compare.diff import Side, diff_table
 
@@ -61,6 +62,7 @@ def op_stats(which: int = SLOW, *, without: str = "", place: str = schema.HOST) 
             "self_time_us": times[which] * STEPS,
             "wall_time_us": times[which] * STEPS,
             "is_eager": name.startswith("sgd"),
+            **WITHOUT_COSTS,
         }
         for op_type, name, *times in OPS
         if not without or without not in name

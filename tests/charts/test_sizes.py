@@ -13,6 +13,7 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.test_memory import line
+from tests.compare.compare_runs import WITHOUT_COSTS
 from tfcompare import schema
 from tfcompare.charts import downsampling, input_pipeline, memory, ops, scopes, step_parts, steps
 from tfcompare.charts.shares import time_bars
@@ -50,7 +51,7 @@ def many_ops(seed: int) -> pd.DataFrame:
     return schema.OP_STATS.conform(pd.DataFrame({
         "host": schema.ALL_HOSTS, "host_or_device": schema.HOST, "op_type": [f"Einsum{i % 50}" for i in range(OPS)],
         "op_name": [SCOPE.format(i % 200, i) for i in range(OPS)], "occurrences": 100,
-        "total_time_us": 1e6, "self_time_us": times, "wall_time_us": times, "is_eager": False,
+        "total_time_us": 1e6, "self_time_us": times, "wall_time_us": times, "is_eager": False, **WITHOUT_COSTS,
     }))  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def test_steps_set_aside_are_hollow_and_say_so():
 
 def test_a_run_without_steps_is_not_drawn_and_the_others_keep_their_colours():
     figure = step_times([(Side("a", 0, 3), BEFORE), (Side("b", 1, 3), AFTER.iloc[:0]), (Side("c", 2, 3), AFTER)])
-    assert [trace.name for trace in figure.data] == ["Baseline · a", "Candidate 2 · c"]
+    assert [trace.name for trace in figure.data] == ["Baseline · a", "Candidate C · c"]
     assert figure.data[1].line.color == Side("c", 2, 3).colour
 
 

@@ -37,8 +37,9 @@ def test_no_two_signs_share_a_colour():
 
 def test_a_side_is_told_apart_by_role_colour_and_marker():
     sides = [Side("run", position, 5) for position in range(5)]
-    assert [s.role for s in sides] == ["Baseline", "Candidate 1", "Candidate 2", "Candidate 3", "Candidate 4"]
+    assert [s.role for s in sides] == ["Baseline", "Candidate B", "Candidate C", "Candidate D", "Candidate E"]
     assert len({s.colour for s in sides}) == len({s.symbol for s in sides}) == 5
+    assert Side("run", 2, 5).role_in_text == "candidate C"
     assert Side("run", 1, 2).role == "Candidate"
     assert Side("run", 5, 6).colour == Side("run", 1, 6).colour
 

@@ -26,7 +26,7 @@ def test_a_script_for_each_shell_knows_the_commands(tfcompare, shell: str) -> No
     [
         (["di"], ["diff"]),
         (["show", "run", "memory_s"], ["memory_summary"]),
-        (["diff", "a", "b", "--table", "op"], ["op_stats"]),
+        (["diff", "a", "b", "--table", "op_s"], ["op_stats"]),
         (["runs", "profi"], ["profiles"]),
     ],
 )

@@ -35,7 +35,11 @@ def test_a_window_is_cut_out(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["-o", "trace.txt"], "expected a name that ends with .json or .json.gz"),
-        (["-o", "t.json", "--align", "12"], "is no alignment; expected step:NUMBER or op:NAME"),
+        (
+            ["-o", "t.json", "--align", "12"],
+            "is no alignment; expected step:NUMBER, op:NAME, collective or collective:NUMBER",
+        ),
+        (["-o", "t.json", "--align", "collective:12"], "no step 12 with a collective"),
         (["-o", "t.json", "--align", "step:99"], "there is no step 99; steps are"),
         (["-o", "t.json", "--host", "other"], "unknown host 'other'"),
         (["-o", "no/such/folder/t.json"], "No such file or directory"),

@@ -14,6 +14,10 @@ from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.step_times import run_steps
 
+COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
+WITHOUT_COSTS = dict.fromkeys(COSTS, 0.0) | {"bound_by": ""}
+"""The cells of an op without XLA instructions."""
+
 
 def ops(text: str) -> pd.DataFrame:
     """An `op_stats` frame from lines of `side op_type op_name occurrences self_time_us`."""
@@ -24,7 +28,7 @@ def ops(text: str) -> pd.DataFrame:
 def op_stats(rows: list[tuple[str, str, str, int, float]], host: str = schema.ALL_HOSTS) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["host_or_device", "op_type", "op_name", "occurrences", "self_time_us"])
     times = dict.fromkeys(("total_time_us", "wall_time_us"), frame["self_time_us"])
-    frame = frame.assign(host=host, **times, is_eager=False)
+    frame = frame.assign(host=host, **times, is_eager=False, **WITHOUT_COSTS)
     return schema.OP_STATS.conform(frame)
 
 

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from compare_runs import named, op_stats, ops, run, steps
+from compare_runs import COSTS, named, op_stats, ops, run, steps
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,7 +62,10 @@ def test_the_columns_and_their_dtypes_are_those_of_the_contract():
         *[f"total_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"self_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"wall_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
-        *["is_eager_baseline", "is_eager_candidate", "status", "match", "interval_low", "interval_high"],
+        *["is_eager_baseline", "is_eager_candidate"],
+        *[f"{cost}_per_step_{part}" for cost in COSTS[:2] for part in ("baseline", "candidate", "delta", "ratio")],
+        *[f"{cost}_{part}" for cost in COSTS[2:] for part in ("baseline", "candidate", "delta", "ratio")],
+        *["bound_by_baseline", "bound_by_candidate", "status", "match", "interval_low", "interval_high"],
         *["verdict", "evidence"],
     ]
     per_run = compare(run("before", BEFORE), run("after", AFTER), per="run").table("op_stats")
@@ -208,6 +211,8 @@ def test_what_cannot_be_asked_for():
         compare(one)
     with pytest.raises(TfcompareError, match="'two' was given twice"):
         compare(one, run("two"), run("two"))
+    with pytest.raises(TfcompareError, match=r"found the path 'logs/two'; tfcompare.load\('logs/two'\) reads it"):
+        compare(one, "logs/two")  # type: ignore[arg-type]
     with pytest.raises(Unknown, match="unknown figures per 'epoch'; must be one of: 'step', 'run'"):
         compare(one, run("two"), per="epoch")
     comparison = compare(one, run("two"))

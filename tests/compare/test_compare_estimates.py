@@ -127,6 +127,14 @@ def test_one_side_alone_has_the_spread_of_one_recording():
     assert np.isnan([found.low[1], found.high[1]]).all(), "of what is 0 there is no logarithm"
 
 
+@pytest.mark.parametrize("sides", [plain_sides, robust_sides])
+def test_the_interval_of_equal_steps_has_their_time_in_it(sides) -> None:
+    times = np.linspace(0.1, 300, 1000)
+    found = levels([sides(np.repeat(times[:, np.newaxis], 20, axis=1))], 0.0)
+    assert (found.low <= found.location).all() and (found.location <= found.high).all()
+    np.testing.assert_allclose([found.low, found.high], [times, times])
+
+
 def test_a_mean_that_one_step_makes_up_is_not_sure_of_anything() -> None:
     usual = 0.5 * np.exp(0.05 * np.random.default_rng(8).standard_normal((1, 20)))
     spike = usual.copy()

@@ -60,6 +60,12 @@ def test_swapped_sides_can_detect_the_same() -> None:
             "(80 % power, assumed variation).",
         ),
         (
+            Sensitivity((5, 5), 20, 0.6, 2.4),
+            "5 captures per side; smallest detectable change: 240 %",
+            "Detecting a change of 5 % takes more than 100 captures of 20 steps per side "
+            "(80 % power, measured variation).",
+        ),
+        (
             Sensitivity((5, 5), 20, 0.02, 0.04),
             "5 captures per side; smallest detectable change: 4 %",
             "Detecting a change of 5 % takes about 5 captures of 20 steps per side (80 % power, measured variation).",

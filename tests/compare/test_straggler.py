@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tfcompare import schema
-from tfcompare.compare.straggler import in_words, steps_of_straggler, straggler
+from tfcompare.compare.straggler import steps_of_straggler, straggler
 
 
 def steps(**hosts: list[tuple[float, float]]) -> pd.DataFrame:
@@ -26,27 +26,9 @@ def test_the_straggler_waits_for_nobody() -> None:
     table = steps(a=[(10_000, 8_000)] * 4, b=[(10_000, 0)] * 4, c=[(10_000, 7_000)] * 4)
     found = straggler(table)
     assert found is not None
-    assert (found.host, found.slowest_share, found.is_consistent) == ("b", 1.0, True)
+    assert found.host == "b"
     assert found.excess_us == 10_000 - 2_500
-    assert in_words(found, None) == "Slowest host: `b`, 7.50 ms more than the others per step."
     assert steps_of_straggler(table)["host"].unique().tolist() == ["b"]
-
-
-def test_hosts_that_take_turns_have_no_straggler() -> None:
-    table = steps(a=[(10, 0), (12, 0)] * 5, b=[(12, 0), (10.1, 0)] * 5)
-    found = straggler(table)
-    assert found is not None
-    assert not found.is_consistent
-    assert in_words(found, None).startswith("No host is the slowest in most steps")
-
-
-def test_the_baselines_straggler_is_named_beside_the_candidates() -> None:
-    ours, theirs = straggler(steps(a=[(12, 0)], b=[(10, 0)])), straggler(steps(a=[(10, 0)], b=[(15, 0)]))
-    assert ours is not None
-    assert theirs is not None
-    assert in_words(theirs, ours) == (
-        "Slowest host: `b`, 5.00 µs more than the others per step (baseline: `a`, 2.00 µs more than the others)."
-    )
 
 
 def test_one_host_has_no_straggler_and_its_own_steps() -> None:

@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from tests.profiles import ALL_RUNS, loaded_run, run_path
 from tests.ui.hostile_profile import EVIL, hostile
-from tests.xspace_builder import event, line, plane, space
+from tests.xspace_builder import PS_PER_US, event, line, plane, space
 from tfcompare.cli import main
 from tfcompare.errors import TfcompareError
 from tfcompare.export.trace import MOST_SUBLANES, Traced, chrome_trace, sublanes
 from tfcompare.run import Run, load
 from tfcompare.schema import IDLE
-from tfcompare.tools.timeline import Alignment, timelines, typical_step, within
+from tfcompare.tools.host_clocks import clocks
+from tfcompare.tools.timeline.of_run import Alignment, timelines, typical_step, within
 
 TYPICAL = Alignment()
 
@@ -170,7 +171,34 @@ def test_all_hosts_of_a_run_are_aligned_at_the_same_step(tmp_path) -> None:
     assert zeros[0] == zeros[1] != []
 
 
-@pytest.mark.parametrize("text", ["step:²", "step:--5", "step:" + "9" * 5000])
+@pytest.mark.parametrize("text", ["collective", "collective:20"])
+def test_hosts_aligned_at_a_collective_are_on_one_clock_and_the_slow_one_comes_last(text: str) -> None:
+    run = loaded_run("workers_slow_input")
+    known = clocks(run)
+    assert known is not None
+    alignment = Alignment.from_text(text)
+    step = typical_step(run.steps) if alignment.step is None else alignment.step
+    aligned = timelines(run, alignment)
+    zeros = {timeline.host: timeline.zero_ps / PS_PER_US for timeline in aligned}
+    offsets = [zeros[host] - zeros["worker0"] for host in known.offsets["host"]]
+    assert offsets == pytest.approx(known.offsets["offset_us"].tolist(), abs=1e-5)
+    starts, ends = {}, {}
+    for timeline in aligned:
+        spans = timeline.spans[(timeline.spans["op_type"] == "CollectiveReduceV2") & (timeline.spans["step"] == step)]
+        start, duration = (int(spans[name].iloc[0]) / PS_PER_US for name in ("start_ps", "duration_ps"))
+        starts[timeline.host] = start - zeros[timeline.host]
+        ends[timeline.host] = starts[timeline.host] + duration
+    assert ends["worker0"] == pytest.approx(0, abs=1e-5)
+    assert max(map(abs, ends.values())) < 2 * known.offsets["error_us"].max()
+    assert starts["worker1"] - max(starts["worker0"], starts["worker2"]) > 2 * known.offsets["error_us"].max()
+
+
+def test_a_run_without_steps_has_no_collective_to_align_at() -> None:
+    with pytest.raises(TfcompareError, match="it marks no steps, so there is no collective"):
+        timelines(loaded_run("jax_conv_08"), Alignment(is_collective=True))
+
+
+@pytest.mark.parametrize("text", ["step:²", "collective:", "collective:x", "step:--5", "step:" + "9" * 5000])
 def test_odd_numbers_are_no_step(text: str) -> None:
     with pytest.raises(TfcompareError, match="is no alignment"):
         Alignment.from_text(text)

@@ -87,6 +87,16 @@ HOSTILE = {
         gpu(event("k", 0, 5, hlo_op="x", program_id=1), event("k", 5, 5, hlo_op="::", program_id=LEAST)),
         plane("/host:metadata", line("", event(meta("m", "", hlo_proto=b""), 0, 0)), ids={"m": 1}),
     ),
+    "compilations": space(
+        host(
+            *[event("backend_compile", i % 3, DAYS_3_US / 99 - 2 * i) for i in range(50)],
+            *[event("PjitFunction()", i, 5) for i in range(9)],
+            *[event(f"PjitFunction({'f' * (1 << 16)})", 2, DAYS_3_US / 9, tf_function_call=5)],
+            *[event(f"XlaCompile:#module={name}#", i, 1, tf_function_call=name) for i, name in enumerate(",\0\n`")],
+            *[event("CpuCompiler::RunBackend", i, 1, {"name": name}) for i, name in enumerate((5, b"x", "", "jit_"))],
+        ),
+        *[plane("/host:metadata", line("", event(meta("jit_", "", hlo_proto=b"\x0b"), 0, 0)))] * 2,
+    ),
     "device times": space(
         plane(
             "/device:TPU:0",

@@ -103,6 +103,15 @@ def test_work_that_no_step_led_to_explains_none_on_cpu() -> None:
     ]
 
 
+def test_hosts_wait_for_each_other_from_asking_to_the_answer_on_another_thread() -> None:
+    collective = event("sum:CollectiveReduceV2", 60, 20)
+    asks = [event("CollectiveExecutor::RunClosure", at, 2, _ct=2, _c=context) for at, context in ((30, 7), (90, 8))]
+    answer = event("CollectiveExecutor::CompleteParamsAsync::Done", 50, 4, _ct=2, _c=7)
+    python = line("python", step(0, 100), event("layer:MatMul", 10, 5), event("other:MatMul", 35, 5))
+    host = plane("/host:CPU", python, line("collective_ops", *asks, collective, id=1), line("rpc", answer, id=2))
+    assert parts(host) == ["host_compute 10 host_collectives 35 other 55"]
+
+
 def test_functions_that_tf_data_runs_are_waited_for_but_not_computing() -> None:
     """The callback outlasts the wait, and is still no work of the step's."""
     waiting = event("IteratorGetNextOp::DoCompute", 10, 40)

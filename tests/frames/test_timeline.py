@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from tests.profiles import ALL_RUNS, loaded_run
-from tests.xspace_builder import event, line, plane, space
+from tests.xspace_builder import U64, Event, event, line, meta, plane, space
 from tfcompare import schema
 from tfcompare.frames.host import build
-from tfcompare.frames.planes import HOST_PLANE
+from tfcompare.frames.planes import HOST_PLANE, device_planes
 from tfcompare.xspace import parse, read
 
 OP = ["host_or_device", "op_type", "op_name"]
@@ -76,6 +76,66 @@ def test_spans_have_their_step_op_and_launch() -> None:
     assert spans["step"].tolist() == [7, 7, 7, 7]
     assert spans["launch"].tolist() == [-1, -1, -1, 2]
     assert spans["start_ps"].tolist() == [0, 10_000_000, 12_000_000, 40_000_000]
+
+
+def test_without_steps_spans_have_none() -> None:
+    assert spans_of(plane("/host:CPU", line("t", event("first", 0, 1))))["step"].tolist() == [-1]
+
+
+def tpu_core(number: int, *modules: Event, ops: list[Event]) -> bytes:
+    return plane(f"/device:TPU:{number}", line("XLA Modules", *modules, id=2), line("XLA Ops", *ops, id=3))
+
+
+def test_programs_on_tpu_cores_and_their_ops_have_the_host_event_that_started_them() -> None:
+    op = meta("%a.1", tf_op="a:A", program_id=U64(5), symbol_id=U64(9))
+    calls = [
+        event("DoEnqueueProgram", 0, 2, run_id=1, device_ordinal=0, _pt=12, _p=-100),
+        event("DoEnqueueProgram", 5, 2, run_id=1, device_ordinal=1, _pt=12, _p=101),
+    ]
+    first, second, unknown = (
+        event("jit_f(1)", 10, 20, run_id=1, _ct=12, _c=-100),
+        event("jit_g(2)", 10, 20, run_id=1, _ct=12, _c=101),
+        event("jit_g(2)", 40, 10, run_id=1, _ct=12, _c=102),
+    )
+    spans = spans_of(
+        plane("/host:CPU", line("tasks", *calls, event("CompleteCallbacks", 35, 1, _ct=12, _c=101), id=1)),
+        tpu_core(0, first, ops=[event(op, 12, 5), event(op, 30, 5)]),
+        tpu_core(1, second, unknown, ops=[event(op, 10, 5), event(op, 45, 5)]),
+    )
+    assert list(zip(spans["lane"], spans["name"], spans["launch"], strict=True)) == [
+        (0, "DoEnqueueProgram", -1),
+        (0, "DoEnqueueProgram", -1),
+        (0, "CompleteCallbacks", -1),
+        (1, "jit_f(1)", 0),
+        (2, "%a.1", 0),
+        (2, "%a.1", -1),
+        (3, "jit_g(2)", 1),
+        (3, "jit_g(2)", -1),
+        (4, "%a.1", 1),
+        (4, "%a.1", -1),
+    ]
+
+
+def test_recorded_programs_were_launched_by_the_call_for_their_core_and_run() -> None:
+    run = loaded_run("jax_tpu")
+    raw, tables = read(run.found.files[0].path).space, run.hosts[0].tables
+    start, number, core = (
+        raw.events.start_ps,
+        raw.number_of_each("run_id", -1),
+        raw.number_of_each("device_ordinal", -1),
+    )
+    calls = {(f"/device:TPU:{core[i]}", int(number[i])): int(start[i]) for i in raw.rows_named("DoEnqueueProgram")}
+    called = {
+        (p.name, int(start[i])): calls[p.name, int(number[i])]
+        for p in device_planes(raw)
+        for i in range(p.first_event, p.first_event + p.event_count)
+        if number[i] >= 0
+    }
+    spans = tables["timeline_spans"].join(tables["timeline_lanes"], on="lane")
+    modules, ops = (spans[spans["line"] == name] for name in ("XLA Modules", "XLA Ops"))
+    at = spans["start_ps"].to_numpy()[modules["launch"]].tolist()
+    assert dict(zip(zip(modules["plane"], modules["start_ps"], strict=True), at, strict=True)) == called
+    assert set(spans["name"].to_numpy()[ops["launch"]]) == {"DoEnqueueProgram"}
 
 
 def test_longer_spans_come_before_those_that_start_with_them() -> None:

@@ -11,7 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-READER = ("reader", "wire", "space", "tables", "texts", "lookup", "hlo", "gzipped")
+READER = (
+    *(f"xspace/{name}" for name in ("reader", "wire", "space", "tables", "texts", "lookup", "gzipped")),
+    *(
+        f"hlo/{name}"
+        for name in (
+            "wire",
+            "program",
+            "shapes",
+            "cost",
+            "convolution",
+            "custom_calls",
+            "category",
+            "buffers",
+            "expression",
+        )
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -45,7 +61,9 @@ def measured(seed: int, count: int, wanted: int, with_corpus: bool) -> Branches:
         taken=sum(total["covered_branches"] for total in totals),
         known=sum(total["num_branches"] for total in totals),
         missed=tuple(
-            f"{Path(name).name}: {a} -> {b}" for name, file in files.items() for a, b in file["missing_branches"]
+            f"{Path(name).parent.name}/{Path(name).name}: {a} -> {b}"
+            for name, file in files.items()
+            for a, b in file["missing_branches"]
         ),
     )
 
@@ -54,8 +72,8 @@ def measure(seed: int, count: int, wanted: int, with_corpus: bool, folder: Path)
     """In that process, before anything of tfcompare is imported: leaves `coverage.json` and the log in `folder`."""
     from coverage import Coverage
 
-    reader = ROOT / "tfcompare" / "xspace"
-    coverage = Coverage(branch=True, data_file=None, include=[str(reader / f"{name}.py") for name in READER])
+    package = ROOT / "tfcompare"
+    coverage = Coverage(branch=True, data_file=None, include=[str(package / f"{name}.py") for name in READER])
     coverage.start()
     from tests.fuzz.worker import work
 

@@ -32,9 +32,11 @@ BYTES_ALLOWED, BYTES_ALLOWED_PER_BYTE = 64 << 20, 400
 """What reading a file may take beyond what the process has: a constant, and a multiple of the file's size."""
 
 _SPANS = ["host_start_us", "host_span_us", "device_span_us"]
-_MAY_BE_ABSENT = [*schema.STEP_PRECISIONS, *_SPANS, "wall_time_us"]
+_COSTS = ["flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]
+_MAY_BE_ABSENT = [*schema.STEP_PRECISIONS, *_SPANS, "wall_time_us", *_COSTS]
 _NEVER_NEGATIVE = (
     "duration_us", "total_time_us", "self_time_us", "total_duration_us", "wall_time_us", *_SPANS[1:],
+    *_COSTS,
     *schema.STEP_PARTS,
 )  # fmt: skip
 _OP_TABLES = {"op_stats": "op_steps", "kernel_stats": "kernel_steps"}

@@ -43,6 +43,16 @@ VALUES = (
     *("size:1024 kind_src:host", "kind:x size:99999999999999999999", "dense/MatMul:MatMul", "main::fusion.1", "float"),
     *("[2,3]", "a\0b", "<img src=x onerror=alert(1)>", "=1+1", "@SUM(A1)", "not a number", "1", "x" * 5000),
 )  # fmt: skip
+OPCODES = (
+    *("fusion", "dot", "convolution", "custom-call", "reduce", "reduce-window", "scatter", "select-and-scatter", "map"),
+    *("parameter", "add", "convert", "tuple", "bitcast", "dynamic-slice", "dynamic-update-slice", "gather", "while"),
+    *("all-reduce", "copy-start", "copy-done", "all-gather-start", "cholesky", "triangular-solve", "call", "", "x"),
+)
+TARGETS = ("__cublas$gemm", "__cudnn$convForward", "__cudnn$convBackwardFilter", "__cudnn$fmhaSoftmax", "x")
+CONFIGS = (
+    '{"gemm_backend_config": {"dot_dimension_numbers": {"rhs_contracting_dimensions": ["0"]}}}',
+    '{"cudnn_fmha_backend_config": {"bmm1_dot_dimension_numbers": {"rhs_contracting_dimensions": [1]}}}',
+)
 
 
 def generated(rng: random.Random) -> bytes:
@@ -53,7 +63,10 @@ def generated(rng: random.Random) -> bytes:
 
 def with_program(rng: random.Random) -> bytes:
     """A GPU's profile with the XLA program that its kernels are part of, often damaged."""
-    program = chunk(1, chunk(1, "module") + b"".join(chunk(3, _computation(rng)) for _ in range(rng.choice((1, 1, 3)))))
+    program = chunk(
+        1, chunk(1, "module") + b"".join(chunk(3, _computation(rng, i)) for i in range(rng.choice((1, 2, 4))))
+    )
+    program += chunk(3, b"".join(_placed(rng) for _ in range(rng.randrange(30))))
     if rng.random() < 0.5:
         program = damaged_bytes(program, rng)
     named = meta("jit_f", "", {"Hlo Proto": program})
@@ -64,12 +77,16 @@ def with_program(rng: random.Random) -> bytes:
     )
 
 
-def _computation(rng: random.Random) -> bytes:
-    return b"".join(chunk(2, _instruction(rng, i)) for i in range(rng.randrange(1, 9)))
+def _computation(rng: random.Random, number: int) -> bytes:
+    instructions = b"".join(chunk(2, _instruction(rng, i)) for i in range(rng.randrange(1, 9)))
+    return instructions + integer(5, number) + integer(6, rng.randrange(9))
 
 
 def _instruction(rng: random.Random, number: int) -> bytes:
-    parts = [chunk(1, f"op.{number}"), integer(35, number), chunk(3, _shape(rng, 4))]
+    parts = [chunk(1, f"op.{number}"), integer(35, number), chunk(3, _shape(rng, 4)), chunk(2, rng.choice(OPCODES))]
+    parts += [integer(38, rng.randrange(5)) for _ in range(rng.choice((0, 1, 1, 2)))]
+    parts += [chunk(15, chunk(1, _numbers(rng, 7)) * rng.randrange(3)), chunk(16, _numbers(rng, 13))]
+    parts += [chunk(30, _numbers(rng, 5)), chunk(28, rng.choice(TARGETS)), chunk(43, rng.choice((*CONFIGS, *VALUES)))]
     parts.append(chunk(7, chunk(1, rng.choice(VALUES)) + chunk(2, rng.choice(EVENTS)) + integer(3, 1)))
     operands = [rng.choice((rng.randrange(9), _number(rng))) for _ in range(rng.randrange(4))]
     packed = rng.random() < 0.5
@@ -78,10 +95,31 @@ def _instruction(rng: random.Random, number: int) -> bytes:
     return b"".join(rng.sample(parts, len(parts) - rng.choice((0, 0, 1))))
 
 
+def _placed(rng: random.Random) -> bytes:
+    """A logical buffer, an allocation, or a trace of allocations and frees."""
+    kind = rng.choice((1, 3, 4))
+    body = _numbers(rng, 5)
+    if kind == 1:
+        body = integer(1, rng.randrange(6)) + integer(2, rng.randrange(1000)) + chunk(3, integer(4, rng.randrange(9)))
+    elif kind == 3:
+        flag = integer(rng.choice((3, 5, 7, 12, 99)), 1)
+        body = integer(2, rng.randrange(1000)) + chunk(9, integer(1, rng.randrange(6))) * rng.randrange(3) + flag
+    events = [integer(1, rng.randrange(4)) + integer(2, rng.randrange(6)) + integer(5, rng.randrange(6)) for _ in "ab"]
+    return chunk(kind, b"".join(chunk(1, rng.choice(events)) for _ in range(rng.randrange(20))) if kind == 4 else body)
+
+
+def _numbers(rng: random.Random, end: int) -> bytes:
+    """A message of numbers, mostly small."""
+    return b"".join(
+        integer(n, rng.choice((rng.randrange(5), _number(rng)))) for n in range(1, end) if rng.random() < 0.8
+    )
+
+
 def _shape(rng: random.Random, depth: int) -> bytes:
     if depth and rng.random() < 0.3:
         return integer(2, 13) + b"".join(chunk(4, _shape(rng, depth - 1)) for _ in range(rng.randrange(4)))
-    return integer(2, rng.choice((10, 11, 16, 4, _number(rng)))) + chunk(3, b"\2\3")
+    sizes = b"".join(varint(rng.choice((1, 2, 3, _number(rng)))) for _ in range(rng.randrange(5)))
+    return integer(2, rng.choice((10, 11, 16, 4, _number(rng)))) + chunk(3, sizes)
 
 
 def _plane(rng: random.Random) -> bytes:

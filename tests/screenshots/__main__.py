@@ -18,7 +18,21 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks.browser import CHROMIUM, server
 from tests.screenshots.scenes import Scene, scenes
 
-PAGES = ("", "Overview", "Op_stats", "Kernel_stats", "Memory", "Input_pipeline", "tf_data", "Capture", "Query")
+PAGES = (
+    "",
+    "Overview",
+    "Op_stats",
+    "Kernel_stats",
+    "Memory",
+    "Input_pipeline",
+    "tf_data",
+    "Timeline",
+    "XLA",
+    "Hosts",
+    "Capture",
+    "Query",
+    "Series",
+)
 WIDTHS = (390, 1024, 1440, 2560)
 THEMES = ("light", "dark")
 FIRST_SCREEN = 900
@@ -61,19 +75,19 @@ def photograph(
 
 
 def _two_pictures(page: Page, out: Path, stem: str, width: int) -> Iterator[Path]:
-    _wait(page)
+    wait_until_drawn(page)
     first, whole = out / f"{stem}.png", out / f"{stem}-whole.png"
     page.screenshot(path=first)
     yield first
     height = min(page.evaluate(_HEIGHT), LONGEST)
     if height > FIRST_SCREEN:
         page.set_viewport_size({"width": width, "height": height})
-        _wait(page)
+        wait_until_drawn(page)
         page.screenshot(path=whole)
         yield whole
 
 
-def _wait(page: Page) -> None:
+def wait_until_drawn(page: Page) -> None:
     """Wait until the page stays drawn: Home runs again whenever another profile has been read."""
     stays_drawn = 0
     while stays_drawn < STAYS_DRAWN:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlencode
 
 from tests.profiles import CORPUS, SAMPLES
+from tests.tools.series_runs import nights
 from tests.ui.hostile_profile import hostile
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare import find_runs
@@ -17,14 +18,14 @@ LONG = 300
 
 @dataclass(frozen=True)
 class Scene:
-    """The names of the runs to compare, and where they are: in `place`, or `made` for this scene."""
+    """The names of the runs to compare, and where they are: in `place`, or written for this scene by `made`."""
 
     name: str
     title: str
     baseline: str
     candidates: tuple[str, ...] = ()
     place: Path | None = None
-    made: Mapping[str, Callable[[], bytes]] = field(default_factory=dict)
+    made: Callable[[Path], object] | None = None
 
     @property
     def is_available(self) -> bool:
@@ -33,10 +34,8 @@ class Scene:
 
     def write(self, folder: Path) -> Path:
         """The folder to serve: that of existing profiles, or `folder`, filled with those made."""
-        for name, make in self.made.items():
-            path = folder / name / "plugins" / "profile" / "1" / "host.xplane.pb"
-            path.parent.mkdir(parents=True)
-            path.write_bytes(make())
+        if self.made is not None:
+            self.made(folder)
         return self.place or folder
 
     def query(self, folder: Path) -> str:
@@ -71,6 +70,9 @@ def scenes() -> list[Scene]:
     return [
         Scene("sample", "The sample pair", wide, small[:1], sample),
         Scene("gpu", "The simulated GPU pair", f"{wide}_simulated", ("filters_16_8_simulated",), gpu),
+        Scene("xla", "Compiled by XLA", "jax_filters_128_32", ("jax_filters_16_8",), SAMPLES / "autoencoder_xla"),
+        Scene("workers", "Three workers", "balanced", ("slow_input",), SAMPLES / "workers"),
+        Scene("series", "Runs of twenty nights", "night_00", ("night_19",), made=nights),
         Scene("sample_alone", "One run alone", wide, (), sample),
         Scene("three_candidates", "Three candidates", wide, small, sample),
         Scene(
@@ -99,4 +101,10 @@ def scenes() -> list[Scene]:
 
 
 def _made(name: str, title: str, before: Callable[[], bytes], after: Callable[[], bytes]) -> Scene:
-    return Scene(name, title, "before", ("after",), made={"before": before, "after": after})
+    def write(folder: Path) -> None:
+        for run, make in (("before", before), ("after", after)):
+            path = folder / run / "plugins" / "profile" / "1" / "host.xplane.pb"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(make())
+
+    return Scene(name, title, "before", ("after",), made=write)

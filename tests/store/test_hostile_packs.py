@@ -62,6 +62,8 @@ def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[
         ("memory_events", {"following": 10**6}),
         ("memory_events", {"op_name": 10**6}),
         ("memory_events", {"shape": -2}),
+        ("device_steps", {"step": 999}),
+        ("device_steps", {"other_us": -1.0}),
         ("idle_gaps", {"step": 999}),
     ],
 )

@@ -20,6 +20,7 @@ from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.ingest import pools
 from tfcompare.run import load
 from tfcompare.sources.logdir import RunSummary
+from tfcompare.sources.logdir.metadata import Metadata
 from tfcompare.store import cached_frames, index, reading, records
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.files import LocalFiles, StoreFiles, store_files
@@ -305,6 +306,16 @@ def test_what_is_no_json_is_damage(data: bytes) -> None:
         lambda r: r["summary"].update(steps=None),
         lambda r: r["summary"].update(step_times_ms=[-1.0]),
         lambda r: r["summary"].update(step_times_ms=[float("nan")]),
+        lambda r: r["summary"].update(step_time_ms_typical=None),
+        lambda r: r["summary"].update(step_time_ms_low=None),
+        lambda r: r["summary"].update(step_time_ms_low=1e9),
+        lambda r: r["summary"].update(steps_per_s=-1.0),
+        lambda r: r["summary"].update(steps_per_s_high=None),
+        lambda r: r["summary"].update(steps_per_s_high=0.0),
+        lambda r: r["metadata"].update(values=[["commit"]]),
+        lambda r: r["metadata"].update(values=[["commit", "a"], ["commit", "b"]]),
+        lambda r: r["metadata"].update(tags=["a" * 101]),
+        lambda r: r["given"].update(tags=["a\nb"]),
         lambda r: r.update(run="another"),
     ],
 )
@@ -333,6 +344,8 @@ def test_an_index_of_values_that_cannot_be_is_listed_from_the_records(store: Pat
     for bad in ({"own": 99}, {"size_bytes": -1}, {"place": "a\0"}, {"ingested_ns": 0, "host_names": "[1]"}):
         row = replace(run.row, **{k: v for k, v in bad.items() if k != "host_names"})
         data = index.to_bytes([row])
+        with pytest.raises(Damaged):
+            index.from_bytes(index.to_bytes([replace(run.row, metadata=Metadata((("commit", ""),)))]))
         if "host_names" in bad:
             data = index.to_bytes([replace(row, host_names=(1,))])  # type: ignore[arg-type]
         with pytest.raises(Damaged):
@@ -343,7 +356,8 @@ def test_an_index_of_values_that_cannot_be_is_listed_from_the_records(store: Pat
     index.forget()
     runs, messages = runs_in(Store(str(store)))
     assert [run.id for run in runs] == [run.id]
-    assert messages == (f"{store}/index/{forged.name}: is damaged; the runs in it were listed anew; "
+    assert messages == (f"{store}/index/{forged.name}: is damaged, or of another version of tfcompare; "
+                        "the runs in it were listed anew; "
                         "`tfcompare ingest` repairs it",)  # fmt: skip
 
 
@@ -356,7 +370,7 @@ def test_runs_are_listed_from_the_records_where_there_is_no_index(store: Path, t
         record.write_bytes(b"")
     status, out, err = tfcompare("runs", "--store", str(store))
     assert (status, out) == (2, "")
-    assert ".json: is damaged, and its run is not listed" in err
+    assert ".json: is damaged, or of another version of tfcompare, and its run is not listed" in err
     assert "lists no runs; `tfcompare ingest PATH --store" in err
 
 

@@ -270,7 +270,10 @@ def test_a_damaged_index_is_made_anew_from_the_records(spoil, store: Path, logs:
     file.write_bytes(spoil(file.read_bytes()))
     runs, said = runs_in(Store(str(store)))
     assert sorted(run.id for run in runs) == before
-    told = f"{store}/index/{file.name}: is damaged; the runs in it were listed anew; `tfcompare ingest` repairs it"
+    why = (
+        "is damaged, or of another version of tfcompare; the runs in it were listed anew; `tfcompare ingest` repairs it"
+    )
+    told = f"{store}/index/{file.name}: {why}"
     assert said == (told,)
     assert file.exists()
     put([logs], store)

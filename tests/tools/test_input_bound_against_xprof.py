@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.profiles import ALL_RUNS, loaded_run, run_path
+from tests.profiles import ALL_RUNS, WORKER_RUNS, XLA_RUNS, loaded_run, run_path
 from tests.xprof_oracle import tool_data
 from tfcompare import compare
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
@@ -98,7 +98,7 @@ def test_on_gpu_xprof_sees_no_waiting_and_what_it_cannot_explain_is_explained_he
     assert wait.share.average + wait.unexplained < unexplained
 
 
-@pytest.mark.parametrize("name", sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU}))
+@pytest.mark.parametrize("name", sorted({*ALL_RUNS} - {*ON_CPU, *ON_GPU, *XLA_RUNS, *WORKER_RUNS}))
 def test_where_xprof_cannot_tell_neither_can_we(name):
     assert "cannot tell" in properties(name, 1)["input_conclusion"]
     assert not ours(name).is_known

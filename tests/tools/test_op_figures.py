@@ -8,8 +8,19 @@ import pytest
 
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, OPS, SLOW
+from tests.compare import compare_runs
+from tfcompare.compare import compare
 from tfcompare.schema import DEVICE
-from tfcompare.tools.op_figures import NAME_LENGTH, NO_OPS, figures, largest_bar, matched_time, sentence, sentence_alone
+from tfcompare.tools.op_figures import (
+    NAME_LENGTH,
+    NO_OPS,
+    figures,
+    largest_bar,
+    matched_time,
+    scoped_time,
+    sentence,
+    sentence_alone,
+)
 from tfcompare.tools.op_stats import side_by_side, time_shares
 from tfcompare.units import middle_ellipsis
 
@@ -60,3 +71,14 @@ def test_the_largest_bar_is_that_of_the_sides_shown(sides, expected):
     assert largest_bar([times], "self_time_us", sides, as_shares=False) == expected
     assert largest_bar([], "self_time_us", sides, as_shares=False) == 0.0
     assert largest_bar([times], "self_time_us", 1, as_shares=True) == pytest.approx(4_000 / 16_895)
+
+
+def test_the_share_of_time_in_ops_with_a_scope():
+    before = compare_runs.ops("Host MatMul dense/MatMul 1 60\nHost Add add 1 40")
+    after = compare_runs.ops("Host MatMul dense/MatMul 1 30\nHost Relu dense/Relu 1 15\nHost Add sum 1 5")
+    diff = compare(compare_runs.run("a", before), compare_runs.run("b", after), per="run").table("op_stats")
+    assert scoped_time(diff, is_single=False) == (
+        "Ops with a name scope: 60.0 % of self time in the baseline, 90.0 % in the candidate."
+    )
+    assert scoped_time(diff, is_single=True) == "Ops with a name scope: 60.0 % of self time."
+    assert scoped_time(diff[diff["status"] == "removed"], is_single=False) == ""

@@ -11,11 +11,21 @@ import pytest
 from tests import xprof_oracle
 from tests.charts import chart_samples as samples
 from tests.charts.chart_samples import FAST, SLOW
+from tests.compare.compare_runs import WITHOUT_COSTS
 from tests.profiles import run_path
 from tfcompare import schema
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.tools import op_stats as tf_stats
-from tfcompare.tools.op_stats import OTHER, main_side, op_table, own_side_shares, side_by_side, time_shares, with_words
+from tfcompare.tools.op_stats import (
+    OTHER,
+    longest_first,
+    main_side,
+    op_table,
+    own_side_shares,
+    side_by_side,
+    time_shares,
+    with_words,
+)
 
 XPROF = {
     "avg_time": "avg_time_us",
@@ -43,6 +53,7 @@ def test_ranks_averages_and_shares_are_xprofs(name, idle):
             "self_time_us": xprof["total_self_time"],
             "wall_time_us": np.nan,  # xprof has none
             "is_eager": xprof["eager"] == "Eager",
+            **WITHOUT_COSTS,
         }
     )
     ours = op_table(schema.OP_STATS.conform(rows.sample(frac=1, random_state=1)), idle=idle)
@@ -100,6 +111,18 @@ def test_shares_of_groups_and_the_rest_add_up():
         assert shares[f"share_{role}"].sum() == pytest.approx(1.0)
         assert shares[f"self_time_us_{role}"].sum() == pytest.approx(groups[f"{samples.METRIC}_{role}"].sum())
     assert time_shares(groups, "op_type", count=99)["others"].sum() == 0
+
+
+def test_groups_by_time_have_the_longest_first_and_the_rest_last():
+    shares = pd.DataFrame(
+        {
+            "group": ["a", "b", "c", OTHER],
+            "others": [0, 0, 0, 7],
+            "t_baseline": [9.0, 1, 5, 99],
+            "t_candidate": [1, 10.0, 2, 99],
+        }
+    )
+    assert longest_first(shares, "t")["group"].tolist() == ["b", "a", "c", OTHER]
 
 
 def test_shares_within_groups_are_of_their_own_side():

@@ -21,8 +21,10 @@ from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.sources.uploads import Arrival, Uploads
+from tfcompare.tools.listing import listing
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.search import Search, rescan
+from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.pages import home_filters, home_runs, home_uploads
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
@@ -332,6 +334,12 @@ def test_a_narrow_page_shows_the_step_times_beside_the_names(home: AppTest) -> N
     config = json.loads(table.columns)
     assert sum(config[name]["width"] for name in list(table.column_order)[:4]) <= NARROW_PAGE_PIXELS
     assert max(map(len, home.dataframe[0].value["name"])) <= 22
+
+
+def test_names_that_would_read_alike_are_not_cut_in_their_middle() -> None:
+    runs = find_runs(SAMPLES / "autoencoder_gpu_simulated")
+    rows = home_runs.rows(listing(runs, {}), Selection(), UTC, 17)
+    assert set(rows["name"]) == {"filters_512_128_simulated", "filters_16_8_simulated"}
 
 
 def test_no_column_is_lost_on_a_narrow_page() -> None:

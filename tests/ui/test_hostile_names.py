@@ -21,7 +21,7 @@ from tfcompare.settings import Settings
 
 AUTOLINK = re.compile(r"(https?://|www(?=\.))[-.\w]+", re.IGNORECASE)
 """What GitHub's Markdown, which Streamlit shows, makes a link of in any text that is no code."""
-PAGES = sorted(path.name for path in (ROOT / "pages").glob("[1-6]_*.py"))
+PAGES = sorted(path.name for path in (ROOT / "pages").glob("[1-7]_*.py"))
 
 
 @pytest.fixture

@@ -237,9 +237,15 @@ def test_tpu_runs_are_sent_to_op_stats(page):
 def test_the_one_run_with_kernels_is_shown_alone(page):
     choose(page, "filters_16_8", SIMULATED[1])
     frame = table(shown(page))
-    assert "has no GPU events" in texts(page)
+    assert "ran without GPU events" in texts(page)
     assert frame[f"{TIME}_baseline"].isna().all()
     assert frame[f"{TIME}_candidate"].notna().all()
+
+
+def test_two_runs_without_kernels_share_a_sentence(page):
+    choose(page, "filters_512_128", "filters_16_8")
+    shown(page)
+    assert "`filters_512_128` and `filters_16_8` ran without GPU events" in texts(page)
 
 
 def test_without_kernels_the_samples_on_a_simulated_gpu_are_offered(page):

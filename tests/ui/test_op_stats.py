@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 
@@ -18,11 +19,11 @@ from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import group_diff, metric_in
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.columns import innermost_first
 from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.pair import choose_pair
 from tfcompare.ui.widgets.changes import NOTHING_TESTED
-from tfcompare.ui.widgets.columns import innermost_first
 from tfcompare.ui.widgets.op_view import rows_named
 from tfcompare.ui.widgets.tables import PAGE_ROWS
 from tfcompare.units import format_percent, format_ratio, format_time_us
@@ -132,6 +133,42 @@ def test_a_chosen_op_is_shown_with_its_numbers_and_steps(page, diff):
     ]
     assert numbers.loc["Share of self time", "Baseline"] == format_percent(share[row["op_name"]])
     assert page.button(key="by_hand_part").label == "Separate"
+
+
+COMPILED = ("tensorflow_filters_128_32", "tensorflow_filters_16_8")
+
+
+def compiled(page: AppTest) -> AppTest:
+    for role, name in zip(("baseline", "candidate"), COMPILED, strict=True):
+        page.query_params[role] = IDS[name]
+    return page
+
+
+def test_costs_are_among_all_columns_where_they_are_known(page):
+    assert not [name for name in table(shown(compiled(page))).columns if name.startswith("flops")]
+    page.toggle(key="all_columns").set_value(True)
+    frame = table(shown(page)).set_index("op_name")
+    expected = compare(*map(loaded_run, COMPILED)).table("op_stats").set_index("op_name")
+    for role in ("baseline", "candidate"):
+        intensity = f"operational_intensity_{role}"
+        assert frame.loc["decoder_inner/Relu", intensity] == expected.loc["decoder_inner/Relu", intensity]
+        for name in ("flops_per_step", "flops_per_s"):  # shown in multiples
+            shown_rows, rows = (
+                side.loc[["decoder_inner/Relu", "image/Sigmoid"], f"{name}_{role}"] for side in (frame, expected)
+            )
+            assert shown_rows.iloc[0] / shown_rows.iloc[1] == pytest.approx(rows.iloc[0] / rows.iloc[1])
+
+
+def test_costs_that_no_op_has_are_in_no_column(page):
+    page.query_params["all_columns"] = "true"
+    columns = table(shown(page)).columns
+    assert "is_eager_baseline" in columns
+    assert "flops_per_s_baseline" not in columns
+
+
+def test_the_share_of_time_in_a_layer_is_told(page):
+    captions = [caption.value for caption in shown(compiled(page)).caption]
+    assert any(re.match(r"Ops with a name scope: \d+\.\d % of self time in the baseline, ", text) for text in captions)
 
 
 def test_a_choice_of_an_op_there_is_not_is_no_error(page):

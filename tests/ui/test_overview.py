@@ -77,7 +77,7 @@ def test_outliers_are_counted(page):
 
 
 def test_the_first_screen_answers_and_each_thing_is_said_once(page):
-    assert headings(shown(page)) == ["Why", "Top changes", "What to try next", "Largest idle gap"]
+    assert headings(shown(page)) == ["Why", "Top changes", "What to try next", "Typical step", "Largest idle gap"]
     assert not page.warning, "nothing to warn of between two recordings on one machine"
     labels = [expander.label for expander in page.main.expander]
     assert sum(label.startswith(":blue[**▼ −") for label in labels) == 3
@@ -87,7 +87,7 @@ def test_the_first_screen_answers_and_each_thing_is_said_once(page):
 def test_one_run_alone_has_its_figures_ops_and_advice(page):
     page.query_params["baseline"] = IDS["filters_512_128"]
     shown(page)
-    assert headings(page) == ["Where the time goes", "Top ops", "What to try next", "Largest idle gap"]
+    assert headings(page) == ["Where the time goes", "Top ops", "What to try next", "Typical step", "Largest idle gap"]
     run = load(RUNS["filters_512_128"])
     time = format_time_us(compare(run, run).typical_step_us(run))
     assert f"### {time} per step" in [element.value for element in page.markdown]
@@ -130,6 +130,8 @@ def test_runs_without_steps_say_so_and_what_to_do(page):
     assert any("jax.profiler.StepTraceAnnotation" in caption.value for caption in page.caption)
     assert "Step time" not in metrics(page)
     assert "Device op time per run" in metrics(page)
+    changes = [expander.label for expander in page.main.expander]
+    assert any(label.startswith(":gray[**+") for label in changes), "a dash for `not tested` would read as a minus"
 
 
 def test_what_makes_runs_hard_to_compare_is_a_caveat(page):

@@ -27,7 +27,7 @@ def run(page: AppTest, places: Settings = PAIR) -> AppTest:
 
 
 def opened(places: Settings = PAIR, **address: str) -> AppTest:
-    page = AppTest.from_file(str(ROOT / "pages" / "8_Query.py"), default_timeout=90)
+    page = AppTest.from_file(str(ROOT / "pages" / "12_Query.py"), default_timeout=90)
     for name, value in address.items():
         page.query_params[name] = value
     return run(page, places)

@@ -162,9 +162,15 @@ def test_one_run_alone_is_shown(page: AppTest) -> None:
 
 def test_pages_that_have_nothing_to_show_are_dimmed_and_say_why() -> None:
     on_cpu, on_gpu = (load(run_path(name)) for name in ("filters_16_8", "filters_16_8_simulated"))
-    assert why_not([on_cpu]) == {"Kernel stats": "No GPU kernels were captured."}
-    assert why_not([on_cpu, on_gpu]) == {}
-    assert "tf.data" in why_not([load(run_path("jax_tpu"))])
+    xla = {
+        "XLA": "No compiled XLA programs and no compilations were captured.",
+        "Hosts": "The runs have one host and at most one device.",
+    }
+    assert why_not([on_cpu]) == {"Kernel stats": "No GPU kernels were captured."} | xla
+    assert why_not([on_cpu, on_gpu]) == xla
+    on_tpus = why_not([load(run_path("jax_tpu"))])
+    assert "tf.data" in on_tpus and "XLA" not in on_tpus
+    assert "Hosts" not in why_not([on_cpu, load(run_path("workers_balanced"))])
 
 
 def test_one_bad_place_does_not_hide_the_others(page: AppTest) -> None:

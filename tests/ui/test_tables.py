@@ -13,16 +13,15 @@ from tfcompare import schema
 from tfcompare.charts import style
 from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
+from tfcompare.tools.columns import decimals, innermost_first, of_one_run, shown_alone
 from tfcompare.tools.op_stats import side_by_side
 from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.columns import innermost_first, of_one_run, shown_alone
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.table_layout import (
     LETTER_PIXELS,
     NARROW_PAGE_PIXELS,
     PAGE_PIXELS,
     config,
-    decimals,
     figures_first,
     layout,
     narrow_layout,
@@ -140,6 +139,12 @@ def test_a_narrow_page_shows_the_figures_of_a_run_alone_first():
     columns = figures_first([shown_alone(name, schema.OP_STATS) for name in of_one_run(DEFAULT)])
     assert [column.label for column in columns] == ["Op", "Self time (µs/step)", "Op type"]
     assert config(columns[0], narrow_layout(ROWS, columns), None)["pinned"]
+
+
+def test_a_narrow_page_shows_the_step_of_a_row_before_its_figures():
+    names = ["host", "device", "step", "busy_us_baseline", "busy_us_candidate"]
+    columns = figures_first([shown(name, schema.HOSTS) for name in names])
+    assert [column.name for column in columns] == ["host", *names[2:], "device"]
 
 
 def test_a_querys_columns_stay_in_its_order():

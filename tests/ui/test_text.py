@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.markdown import as_code, as_markdown
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,15 @@ def refusal(data: bytes) -> str:
     return rest.removesuffix(advice)
 
 
+def test_a_file_of_another_kind_is_refused_with_what_to_name_instead(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import tensorflow\n")
+    with pytest.raises(
+        NotAProfile, match=r"train\.py: not a readable .*; name a \.xplane\.pb file, its folder or a logdir"
+    ):
+        read(program)
+
+
 @pytest.mark.parametrize(
     ("data", "expected"),
     [

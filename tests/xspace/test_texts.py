@@ -6,8 +6,8 @@ from tests.frames.tables import run_of
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import Ref, event, line, plane, space
 from tfcompare.frames.ops.op_names import parse_op
+from tfcompare.hlo.program import read_program
 from tfcompare.xspace import parse
-from tfcompare.xspace.hlo import instructions
 from tfcompare.xspace.texts import LONGEST_BYTES, text_of
 
 
@@ -50,7 +50,11 @@ def test_every_text_of_a_profile_is_limited() -> None:
     )
     texts = [read.planes[0].name, read.lines.name[0], read.metadata_names[0], read.planes[0].stats["p"]]
     texts += [*read.strings("s").labels, *read.strings("r").labels, *read.hostnames, *read.errors]
-    texts += [t for i in instructions(memoryview(hlo_proto((long, long, long)))).values() for t in (i.name, i.tf_op)]
+    texts += [
+        t
+        for i in read_program(memoryview(hlo_proto((long, long, long)))).instructions.values()
+        for t in (i.name, i.tf_op)
+    ]
     assert len(texts) == 10
     assert max(map(len, texts)) <= 2 * LONGEST_BYTES + 1  # an HLO instruction has an op's name and its type
 

@@ -227,21 +227,25 @@ def _mark_peaks(result: go.Figure, lines: Lines, level: str, clock: style.Scale,
     top = max((float(scale.of(frame[level]).max()) for _, frame in lines), default=0.0)
     for number, (side, x, y) in enumerate(points):
         is_close = any(abs(y - other) < 0.1 * top and abs(x - at) < 0.4 * right for _, at, other in points[:number])
-        result.add_trace(
-            go.Scatter(
-                x=[x],
-                y=[y],
-                mode="markers+text",
-                marker={"color": side.colour, "symbol": side.symbol, "size": 11, "line": {"width": 1}},
-                text=[f"<b>{_value(y * scale.size, level)}</b>"],
-                textposition=f"{'bottom' if is_close else 'top'} {'left' if x > right / 2 else 'right'}",
-                cliponaxis=False,
-                legendgroup=side.role,
-                showlegend=False,
-                hoverinfo="skip",
-            )
-        )
+        place = f"{'bottom' if is_close else 'top'} {'left' if x > right / 2 else 'right'}"
+        result.add_trace(peak_marker(side, (x, y), _value(y * scale.size, level), place))
     _leave_headroom(result, top, level)
+
+
+def peak_marker(side: Side, at: tuple[float, float], text: str, place: str) -> go.Scatter:
+    """A marker of a run's peak with its value; `place` is Plotly's `textposition`."""
+    return go.Scatter(
+        x=[at[0]],
+        y=[at[1]],
+        mode="markers+text",
+        marker={"color": side.colour, "symbol": side.symbol, "size": 11, "line": {"width": 1}},
+        text=[f"<b>{text}</b>"],
+        textposition=place,
+        cliponaxis=False,
+        legendgroup=side.role,
+        showlegend=False,
+        hoverinfo="skip",
+    )
 
 
 def _leave_headroom(result: go.Figure, top: float, level: str) -> None:

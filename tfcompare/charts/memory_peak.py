@@ -11,13 +11,15 @@ import plotly.graph_objects as go
 from tfcompare.charts import style
 from tfcompare.charts.ops import ROLES
 from tfcompare.charts.scopes import change_colours
-from tfcompare.charts.style import Side
+from tfcompare.charts.style import Quantity, Side
 from tfcompare.units import format_bytes, format_percent_change, middle_ellipsis
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TILE_LENGTH = 24
+
+LIVE = Quantity("memory at the peak", "bytes", "less memory", "more memory")
 
 
 def peak_treemap(tree: pd.DataFrame, sides: Sequence[Side], *, by: str) -> go.Figure:

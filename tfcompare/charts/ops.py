@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import style
 from tfcompare.charts.style import SELF_TIME, Quantity
-from tfcompare.charts.verdicts import text_of
+from tfcompare.charts.verdicts import outcome_text
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER
 from tfcompare.units import (
     format_delta,
@@ -152,9 +152,8 @@ class _Texts:
 
 
 def _word(row: Mapping[Hashable, Any], quantity: Quantity) -> str:
-    if row["status"] != "matched":
-        return str(row["status"])
-    return text_of(row["verdict"], row["evidence"]) if quantity.unit == "µs" else ""
+    is_judged = row["status"] != "matched" or quantity.unit == "µs"  # bytes and counts are exact
+    return outcome_text(row) if is_judged else ""
 
 
 def _percent(row: Mapping[Hashable, Any], metric: str, quantity: Quantity) -> str:

@@ -40,9 +40,9 @@ def scope_icicle_alone(tree: pd.DataFrame, metric: str, *, per: str, place: str)
         times.map(format_time_us).tolist(),
     ]
     result = _figure(place, f"height: self time per {per}; click a scope to enlarge it")
-    icicle = _icicle(nodes, times.to_numpy(dtype=np.float64), hover, {"colors": [NEUTRAL_TILE] * len(nodes)})
+    tiles = icicle(nodes, times.to_numpy(dtype=np.float64), hover, {"colors": [NEUTRAL_TILE] * len(nodes)})
     template = "<b>%{customdata[1]}</b><br>%{customdata[2]}, %{customdata[0]}<extra></extra>"
-    return result.add_trace(icicle.update(hovertemplate=template))
+    return result.add_trace(tiles.update(hovertemplate=template))
 
 
 def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go.Figure:
@@ -56,12 +56,12 @@ def scope_icicle(tree: pd.DataFrame, metric: str, *, per: str, place: str) -> go
     sides = [nodes[f"{metric}_{role}"].to_numpy(dtype=np.float64) for role in ("baseline", "candidate")]
     result = _figure(place, f"height: self time per {per}, both runs together; colour: change; click to enlarge")
     marker = change_colours(sides[0], sides[1], "time")
-    icicle = _icicle(nodes, sides[0] + sides[1], _texts(nodes, metric), marker)
+    tiles = icicle(nodes, sides[0] + sides[1], _texts(nodes, metric), marker)
     template = (
         "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
         "<br>candidate %{customdata[3]}%{customdata[4]}<extra></extra>"
     )
-    return result.add_trace(icicle.update(hovertemplate=template))
+    return result.add_trace(tiles.update(hovertemplate=template))
 
 
 def _figure(place: str, subtitle: str) -> go.Figure:
@@ -69,9 +69,10 @@ def _figure(place: str, subtitle: str) -> go.Figure:
     return style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
 
 
-def _icicle(
+def icicle(
     nodes: pd.DataFrame, values: NDArray[np.float64], hover: list[list[str]], marker: dict[str, object]
 ) -> go.Icicle:
+    """Tiles of these values, each with its label and `hover[0]`; a node's value includes that of its children."""
     return go.Icicle(
         ids=nodes["node"],
         parents=nodes["parent"],
@@ -108,14 +109,19 @@ def change_colours(baseline: NDArray[np.float64], candidate: NDArray[np.float64]
     }
 
 
+def changes(nodes: pd.DataFrame, metric: str) -> list[str]:
+    """The change of each node as a text; `added` or `removed` for what only one run has."""
+    cells = zip(nodes["status"], nodes[f"{metric}_baseline"], nodes[f"{metric}_candidate"], strict=True)
+    return [
+        status if status != "matched" else format_percent_change(theirs / ours if ours > 0 else None)
+        for status, ours, theirs in cells
+    ]
+
+
 def _texts(nodes: pd.DataFrame, metric: str) -> list[list[str]]:
     before, after = nodes[f"{metric}_baseline"], nodes[f"{metric}_candidate"]
-    change = [
-        status if status != "matched" else format_percent_change(theirs / ours if ours > 0 else None)
-        for status, ours, theirs in zip(nodes["status"], before, after, strict=True)
-    ]
     return [
-        change,
+        changes(nodes, metric),
         nodes["node"].map(style.safe).tolist(),
         before.map(format_time_us).tolist(),
         after.map(format_time_us).tolist(),
@@ -141,15 +147,22 @@ def log_ratio(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> 
 def merge_small_scopes(tree: pd.DataFrame, metric: str) -> pd.DataFrame:
     """`tree` with the small children of each node merged into one; each node is still the sum of its children."""
     sides = [f"{metric}_baseline", f"{metric}_candidate"]
-    size = tree[sides].sum(axis=1)
+    return merge_small(tree, tree[sides].sum(axis=1), sides, "/")
+
+
+def merge_small(tree: pd.DataFrame, size: pd.Series, sums: list[str], separator: str) -> pd.DataFrame:
+    """`tree` with the children of each node whose `size` is small merged into one, with the sums of these columns.
+
+    What is below merged ones is left out. `separator` is what stands between the names in `node`.
+    """
     whole = float(size[tree["parent"] == ""].sum())
     small = (size < SMALLEST_SHARE * whole) & (tree["parent"] != "")
     large = tree[~small]
     topmost = tree[small & tree["parent"].isin(large["node"])]
-    merged = topmost.groupby("parent", as_index=False)[sides].sum()
+    merged = topmost.groupby("parent", as_index=False)[sums].sum()
     count = topmost.groupby("parent", as_index=False).size()["size"]
     merged = merged.assign(
-        node=merged["parent"] + f"/({SMALLER})", label=count.map("{:,} smaller".format), status="matched"
+        node=merged["parent"] + f"{separator}({SMALLER})", label=count.map("{:,} smaller".format), status="matched"
     )
     return pd.concat([large, merged], ignore_index=True)
 

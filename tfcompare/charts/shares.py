@@ -92,7 +92,7 @@ def _bars(
             **style.BESIDE_BAR,
             customdata=np.column_stack([shares["group"].map(style.wrap_text), *numbers]),
             hovertemplate=(
-                f"<b>%{{customdata[0]}}</b><br>{side.role.lower()}: %{{customdata[1]}}, %{{customdata[2]}}"
+                f"<b>%{{customdata[0]}}</b><br>{side.role_in_text}: %{{customdata[1]}}, %{{customdata[2]}}"
                 "<extra></extra>"
             ),
         )

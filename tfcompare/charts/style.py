@@ -9,11 +9,12 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import plotly.graph_objects as go
 
+from tfcompare.tools.short_names import LABEL_LENGTH as LABEL_LENGTH
+from tfcompare.tools.short_names import shorten_distinct as shorten_distinct
 from tfcompare.units import Scale as Scale
 from tfcompare.units import middle_ellipsis, scale
 
@@ -30,7 +31,6 @@ NEUTRAL = "#7A8798"
 BASELINE_SYMBOL = "circle"
 CANDIDATE_SYMBOLS = ("diamond", "square", "triangle-up", "cross")
 
-LABEL_LENGTH = 56
 HOVER_LENGTH = 100
 BREAKS = (" ", "/", ",")
 """Where lines of hover text may break, the best place first."""
@@ -53,6 +53,11 @@ A second button for SVG would need a function in JavaScript, which Streamlit can
 """
 
 
+def letter(position: int) -> str:
+    """`A` for the baseline, `B` for the first candidate."""
+    return chr(ord("A") + position) if position < 26 else str(position + 1)
+
+
 @dataclass(frozen=True)
 class Side:
     """A run in a chart: `position` 0 is the baseline, 1 the first candidate, of `sides` runs in all; 1 if alone."""
@@ -63,12 +68,17 @@ class Side:
 
     @property
     def role(self) -> str:
-        """`Baseline`, `Candidate`, or `Candidate 2` if there are several; `Run` if it is shown alone."""
+        """`Baseline`, `Candidate`, or `Candidate C` if there are several; `Run` if it is shown alone."""
         if self.sides == 1:
             return "Run"
         if self.position == 0:
             return "Baseline"
-        return "Candidate" if self.sides <= 2 else f"Candidate {self.position}"
+        return "Candidate" if self.sides <= 2 else f"Candidate {letter(self.position)}"
+
+    @property
+    def role_in_text(self) -> str:
+        """The role as it is written within a sentence: `baseline`, `candidate C`."""
+        return self.role[0].lower() + self.role[1:]
 
     @property
     def colour(self) -> str:
@@ -111,53 +121,6 @@ SELF_TIME = Quantity("self time", "µs", "less time", "more time")
 def time_scale(times_us: Iterable[float]) -> Scale:
     """The unit in which the largest of the times reads best."""
     return scale(times_us, "µs")
-
-
-def shorten_distinct(names: list[str], length: int = LABEL_LENGTH) -> list[str]:
-    """The names cut to `length` in their middle, so that different ones still read differently.
-
-    The rule for names in charts; tables show names whole, the innermost part first. A single text, such as a title, is
-    cut by `units.middle_ellipsis`.
-
-    Those that would read alike show where they begin to differ instead of how they begin; where even that is not enough
-    they are numbered.
-    """
-    labels = [_cut(name, length) for name in names]
-    for alike in _ambiguous(labels, names):
-        start = _common_scope([names[i] for i in alike])
-        for i in alike:
-            labels[i] = "…" + _cut(names[i][start:], length - 1) if start else labels[i]
-    taken = set(labels)
-    for alike in _ambiguous(labels, names):
-        label = labels[alike[0]]
-        numbered = {names[alike[0]]: label}
-        for i in alike:
-            if names[i] not in numbered:
-                ends = (f" ({number})" for number in count(len(numbered) + 1))
-                apart = (_cut(label, length - len(end)) + end for end in ends)
-                numbered[names[i]] = next(text for text in apart if text not in taken)
-                taken.add(numbered[names[i]])
-            labels[i] = numbered[names[i]]
-    return labels
-
-
-def _cut(name: str, length: int) -> str:
-    return middle_ellipsis(name, max(length, 1))
-
-
-def _common_scope(names: list[str]) -> int:
-    """Length of the common prefix of the names, up to and including the last `/`."""
-    first, last = min(names), max(names)
-    same = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
-    return first[:same].rfind("/") + 1
-
-
-def _ambiguous(labels: list[str], names: list[str]) -> list[list[int]]:
-    """The positions of each label that is shared by different names."""
-    positions: dict[str, list[int]] = {}
-    for i, label in enumerate(labels):
-        positions.setdefault(label, []).append(i)
-    return [same for same in positions.values() if len({names[i] for i in same}) > 1]
 
 
 def safe(text: str) -> str:
@@ -229,6 +192,8 @@ def name_rows(result: go.Figure, labels: list[str], *, above: float = 0.0, **pla
 
 
 LABELLED_ROW_PIXELS = 27
+FEWEST_LABELLED_ROWS = 2
+"""In less height, the labels of the x axis would cover its title."""
 LABELLED_BAR = 0.6
 """Height of a bar with its label on the left, in rows."""
 
@@ -245,7 +210,8 @@ def label_rows(result: go.Figure, labels: list[str], offset: float = 0.0) -> Non
         range=[len(labels) - 0.4 + offset, -0.6 + offset],
     )  # fmt: skip
     above = 62 if result.layout.title.subtitle.text else 44
-    result.update_layout(height=above + 52 + LABELLED_ROW_PIXELS * len(labels), margin_t=above)
+    height = above + 52 + LABELLED_ROW_PIXELS * max(len(labels), FEWEST_LABELLED_ROWS)
+    result.update_layout(height=height, margin_t=above)
 
 
 def _row_pixels(bars: int) -> int:

@@ -97,7 +97,7 @@ def _figure(side: Side, text: str, execution: str, bottom: float, drawn: _Layout
 
 def _name(side: Side) -> str:
     name = style.safe(middle_ellipsis(side.name, 34))
-    return name if side.sides == 1 else f"{side.role.lower()} {name}"
+    return name if side.sides == 1 else f"{side.role_in_text} {name}"
 
 
 def _leaf_count(nodes: pd.DataFrame) -> int:

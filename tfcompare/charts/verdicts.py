@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from tfcompare.charts import style
+from tfcompare.compare.diff import MATCHED, outcome
 from tfcompare.compare.stats.verdict import (
     FASTER,
+    LESS,
+    MORE,
     SAME,
     SINGLE,
     SLOWER,
@@ -16,8 +21,12 @@ from tfcompare.compare.stats.verdict import (
     wording,
 )
 
-SIGNS = {FASTER: "▼", SLOWER: "▲", SAME: "=", UNCLEAR: "?", UNTESTED: "–"}
+SIGNS = {FASTER: "▼", SLOWER: "▲", LESS: "▼", MORE: "▲", SAME: "=", UNCLEAR: "?", UNTESTED: "–"}
 """Sign before each verdict, so that colour is not the only distinction."""
+
+Tone = Literal["better", "worse", "likely-better", "likely-worse", "neutral"]
+_TONES: dict[str, Tone] = {FASTER: "better", LESS: "better", SLOWER: "worse", MORE: "worse"}
+_LIKELY_TONES: dict[str, Tone] = {FASTER: "likely-better", SLOWER: "likely-worse"}
 
 _COLOURS = {FASTER: style.BETTER, SLOWER: style.WORSE}
 _LIKELY_COLOURS = {FASTER: style.LIKELY_BETTER, SLOWER: style.LIKELY_WORSE}
@@ -39,6 +48,18 @@ def word_of(verdict: Verdict) -> str:
 def text_of(word: str, evidence: object) -> str:
     """A verdict with its sign, such as `▼ likely faster`; `evidence` may be missing."""
     return f"{SIGNS[word]} {wording(word, str(evidence))}"
+
+
+def outcome_text(row: Mapping[Any, Any]) -> str:
+    """What became of a row of a diff: `added`, `removed`, or its verdict with its sign; empty without a verdict."""
+    text = outcome(row["status"], row["verdict"], row["evidence"])
+    return f"{SIGNS[row['verdict']]} {text}" if text and row["status"] == MATCHED else text
+
+
+def tone_of(word: object, evidence: object) -> Tone:
+    """Whether a verdict is good news; weaker from single captures, `neutral` without a claim or a verdict."""
+    likely = _LIKELY_TONES if evidence == SINGLE else {}
+    return {**_TONES, **likely}.get(str(word), "neutral")
 
 
 def colour_of(word: str, evidence: object) -> str:

@@ -1,8 +1,10 @@
 """Check conditions on two runs and fail if one is met, for CI.
 
 Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
-captures of one program by their names (run-1, run-2, …); with --store, a run of that store. CONDITION is what must not
-happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the candidate.
+captures of one program by their names (run-1, run-2, …); with --store, a run of that store. With --against-series, a
+single run is compared with the last runs of its kind in a store, and the variation between these is measured. CONDITION
+is what must not happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the
+candidate.
 
   METRIC  step_time             the typical step
           time_between_steps    time outside steps, from the first step to the last, per step
@@ -27,18 +29,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tfcompare.commands.check_output import as_json, as_markdown, as_text, condition_text
+from tfcompare.commands.against_series import add_against_series, compared_with, load_series
+from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text, condition_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
+from tfcompare.commands.report import write
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
 
 SUMMARY = "check conditions on two runs and fail if one is met, for CI"
 EXAMPLES = """examples:
   tfcompare check logs/before logs/after --fail-if 'step_time>+5%' --fail-if 'peak_memory>+10%'
   tfcompare check logs/before logs/after --fail-if 'op:*Conv2D*>+5%' --strict --format markdown
   tfcompare check logs/before logs/after --fail-if 'step_time>+5%'    # each holds run-1, run-2, run-3
+  tfcompare check logs/tonight --against-series store --fail-if 'step_time>+5%'
   tfcompare check logs/a logs/b --baseline-repeat logs/a2 logs/a3 --candidate-repeat logs/b2 logs/b3"""
 
 FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}
@@ -48,7 +59,12 @@ PASSED, FAILED = 0, 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with")
-    parser.add_argument("candidate", metavar="CANDIDATE", help="the run to test")
+    parser.add_argument(
+        "candidate",
+        metavar="CANDIDATE",
+        nargs="?",
+        help="the run to test; with --against-series it is the only argument",
+    )
     parser.add_argument(
         "--fail-if",
         metavar="CONDITION",
@@ -65,7 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="text: for reading; json: full precision, for programs; markdown: for a comment on a pull request "
         "(default: %(default)s)",
     )
+    parser.add_argument(
+        "--report", metavar="FILE", type=Path, help="also write a report to FILE (.html, .md or .json), passed or not"
+    )
     parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_against_series(parser)
     add_judging(parser)
     add_store(parser)
     add_steps(parser)
@@ -80,17 +100,42 @@ def run(arguments: argparse.Namespace) -> int:
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
     spread = spread_of(arguments)
-    places = [arguments.baseline, arguments.candidate]
-    groups = load_replicates(places, arguments.store, chosen_steps(arguments))
+    groups = _groups(arguments)
     repeats = load_repeats(arguments, groups)
     baseline, candidate = (run for run, *_ in groups)
-    findings = check(baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats)
+    is_series = arguments.against_series is not None
+    findings = check(
+        baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series
+    )
     is_passed = findings.passed(strict=arguments.strict)
     names = (baseline.name, candidate.name)
-    if names[0] == names[1]:
+    if is_series:
+        names = (compared_with((baseline, *repeats.get(baseline.id, ()))), candidate.name)
+    elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
     sys.stdout.write(FORMATS[arguments.format](findings, names, is_passed))
+    if arguments.report is not None:
+        from tfcompare.compare import compare
+        from tfcompare.report.making import form_of, report
+
+        comparison = compare(
+            baseline, candidate, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series
+        )
+        form = form_of(arguments.report)
+        write(report(comparison, form, checked=as_checked(findings, names, is_passed)), arguments.report)
     if findings.missing:
         sys.stdout.flush()
         raise TfcompareError("; ".join(f"{condition_text(f)}: {f.reason}" for f in findings.missing))
     return PASSED if is_passed else FAILED
+
+
+def _groups(arguments: argparse.Namespace) -> Sequence[tuple[Run, ...]]:
+    """Baseline and candidate, each with the captures found next to it. Raises as the functions that load them."""
+    if (arguments.candidate is None) != (arguments.against_series is not None):
+        raise TfcompareError(
+            "check takes BASELINE and CANDIDATE, or a single run with --against-series STORE (see `tfcompare check "
+            "--help`)"
+        )
+    if arguments.against_series is not None:
+        return load_series(arguments)
+    return load_replicates([arguments.baseline, arguments.candidate], arguments.store, chosen_steps(arguments))

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from tfcompare.commands.colour import Tone, tone_of
 from tfcompare.commands.text_table import TextColumn, render, terminal_width, text_column
+from tfcompare.markdown import as_code
+from tfcompare.markdown import as_markdown as markdown
 from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
 
 if TYPE_CHECKING:
     from tfcompare.compare.conditions import Finding, Findings
+    from tfcompare.report.contents import Checked
 
 Names = tuple[str, str]
 """The names of baseline and candidate."""
@@ -24,7 +27,15 @@ _TONES: dict[str, Tone] = {"failed": "worse", "passed": "better"}
 
 
 def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
-    """The result in one line, a table of the findings, and the basis of each."""
+    """`text_of_width`, for the terminal."""
+    return text_of_width(findings, names, is_passed, terminal_width())
+
+
+def text_of_width(findings: Findings, names: Names, is_passed: bool, width: int | None) -> str:
+    """The result in one line, a table of the findings, and the basis of each.
+
+    `width`: characters per line of the table, in which long conditions are then shortened; None for any number.
+    """
     found = findings.found
     columns = [
         text_column(
@@ -39,7 +50,7 @@ def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
         TextColumn("95 % confidence interval", [interval(f) for f in found], is_number=True),
     ]
     lines = [f"{text_of(names[1])} vs {text_of(names[0])}: {result(findings, is_passed)}", ""]
-    lines += [render(columns, terminal_width()), ""]
+    lines += [render(columns, width), ""]
     lines += [f"{text_of(', '.join(of))}: {text_of(reason)}" for reason, of in findings_by_basis(found).items()]
     lines += [f"note: {text_of(note)}" for note in findings.notes]
     return "\n".join(lines) + "\n"
@@ -50,7 +61,7 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
     lines = [
         f"### tfcompare: {result(findings, is_passed)}",
         "",
-        f"{_code(names[1])} vs {_code(names[0])}",
+        f"{as_code(names[1])} vs {as_code(names[0])}",
         "",
         f"| {_first_header(findings)} | baseline | candidate | change | 95 % confidence interval | outcome |",
         "| :--- | ---: | ---: | ---: | ---: | :--- |",
@@ -59,28 +70,51 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
         outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
         lines.append("| " + " | ".join([_cell(condition_text(f)), *values, change(f), interval(f), outcome]) + " |")
-    lines += ["", *(f"**Note:** {_escape_markdown(note)}\n" for note in findings.notes)]
-    lines += [f"**Missing:** {_code(condition_text(f))}: {_escape_markdown(f.reason)}\n" for f in findings.missing]
+    lines += ["", *(f"**Note:** {markdown(note)}\n" for note in findings.notes)]
+    lines += [f"**Missing:** {as_code(condition_text(f))}: {markdown(f.reason)}\n" for f in findings.missing]
     if judged := [f for f in findings.found if f.outcome != "missing"]:
         lines += ["<details><summary>Basis of these results</summary>", ""]
         lines += [
-            f"- {', '.join(map(_code, of))}: {_escape_markdown(reason)}"
-            for reason, of in findings_by_basis(judged).items()
+            f"- {', '.join(map(as_code, of))}: {markdown(reason)}" for reason, of in findings_by_basis(judged).items()
         ]
         lines += ["", "</details>"]
     return "\n".join(lines) + "\n"
 
 
+def as_checked(findings: Findings, names: Names, is_passed: bool) -> Checked:
+    """What stands at the top of a report."""
+    from tfcompare.report.contents import Checked
+
+    header = (_first_header(findings), "baseline", "candidate", "change", "95 % confidence interval", "outcome")
+    rows = [
+        (
+            condition_text(f),
+            format_value(f.measured.baseline, f.measured.unit),
+            format_value(f.candidate, f.measured.unit),
+            change(f),
+            interval(f),
+            f.outcome,
+        )
+        for f in findings.found
+    ]
+    basis = [f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(findings.found).items()]
+    lines = [*basis, *findings.notes]
+    return Checked(f"Check {result(findings, is_passed)}", header, rows, lines, _content(findings, names, is_passed))
+
+
 def as_json(findings: Findings, names: Names, is_passed: bool) -> str:
     """A JSON object with full precision; unknown or infinite values are null."""
-    content = {
+    return json.dumps(_content(findings, names, is_passed), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def _content(findings: Findings, names: Names, is_passed: bool) -> dict[str, Any]:
+    return {
         "baseline": names[0],
         "candidate": names[1],
         "passed": is_passed,
         "notes": list(findings.notes),
         "findings": [_record(f) for f in findings.found],
     }
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def result(findings: Findings, is_passed: bool) -> str:
@@ -175,16 +209,6 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _code(text: str) -> str:
-    """`text` from a file or command line as Markdown code."""
-    return "`" + text_of(text).replace("`", "'") + "`"
-
-
 def _cell(text: str) -> str:
-    """Like `_code`, for a table, where a bar would end the cell even in code."""
-    return _code(text).replace("|", "\\|")
-
-
-def _escape_markdown(text: str) -> str:
-    """`text` with Markdown's special characters escaped."""
-    return "".join(f"\\{c}" if c in "\\`*_[]<>|#" else c for c in text_of(text))
+    """Code for a table, where a bar would end the cell even in code."""
+    return as_code(text).replace("|", "\\|")

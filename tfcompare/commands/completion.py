@@ -24,7 +24,7 @@ def add_completion(parser: argparse.ArgumentParser, declared: Sequence[argparse.
         action=_PrintCompletion,
         declared=declared,
         choices=SHELLS,
-        help="print a script for shell completion, as the README explains, and exit",
+        help="print a script for shell completion, as docs/getting-started.md explains, and exit",
     )
 
 

@@ -18,11 +18,12 @@ from tfcompare import schema
 from tfcompare.commands.colour import paint
 from tfcompare.commands.diff_summary import coverage_text, diff_summary, verdict_text
 from tfcompare.commands.diff_text import as_text, metric_name
-from tfcompare.commands.judging import add_judging, load_repeats, spread_of
+from tfcompare.commands.judging import add_judging
+from tfcompare.commands.loaded import capture_notes, load_comparison
 from tfcompare.commands.output import add_format, add_idle, emit, note, without_idle_rows
-from tfcompare.commands.pairs import add_pairs, read_pairs
-from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
-from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.commands.pairs import add_pairs
+from tfcompare.commands.reading import add_steps, add_store
+from tfcompare.errors import Unknown
 from tfcompare.export.csv import csv_text
 from tfcompare.text import text_of
 
@@ -73,43 +74,16 @@ def diffable() -> list[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the diff, or write all diffs to files with `--out`; with `--table` too, do both."""
-    from tfcompare.compare import compare
-
     if arguments.table is not None and arguments.table not in diffable():
         raise Unknown("table with a diff", arguments.table, diffable())
-    if len(arguments.candidates) > 1 and arguments.candidate_repeat:
-        raise TfcompareError(
-            f"--candidate-repeat takes a single CANDIDATE, but {len(arguments.candidates)} were given; compare them "
-            "one by one"
-        )
-    spread = spread_of(arguments)
-    places = [arguments.baseline, *arguments.candidates]
-    groups = load_replicates(places, arguments.store, chosen_steps(arguments))
-    repeats = load_repeats(arguments, groups)
-    baseline, *candidates = (run for run, *_ in groups)
-    comparison = compare(
-        baseline,
-        *candidates,
-        per="run" if arguments.per == OCCURRENCE else arguments.per,
-        host=arguments.host,
-        repeats=repeats,
-        spread=spread,
-        manual_pairs=read_pairs(arguments, candidates),
-    )
+    comparison = load_comparison(arguments, "run" if arguments.per == OCCURRENCE else arguments.per)
     if arguments.out is not None:
         _write_all(comparison, arguments)
     if arguments.out is None or arguments.table is not None:
         _print(comparison, arguments)
-    for remark in (*_capture_notes(comparison), *comparison.notes):
+    for remark in (*capture_notes(comparison), *comparison.notes):
         note(f"note: {remark}")
     return 0
-
-
-def _capture_notes(comparison: Comparison) -> list[str]:
-    """How many captures of a program the verdicts are based on, if more than one."""
-    sides = (("baseline", comparison.baseline), ("candidate", comparison.candidates[0]))
-    counts = {side: len(comparison.repeats_of(run)) + 1 for side, run in sides}
-    return [f"verdicts are based on {count} captures of the {side}" for side, count in counts.items() if count > 1]
 
 
 def _print(comparison: Comparison, arguments: argparse.Namespace) -> None:

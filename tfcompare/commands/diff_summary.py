@@ -41,18 +41,10 @@ def diff_summary(comparison: Comparison, candidate: Run) -> str:
 
 def verdict_text(comparison: Comparison, candidate: Run) -> str:
     """The headline, the ratio with its confidence interval, and sentences on what the step time leaves out."""
-    from tfcompare.tools.step_attribution import host_sentence
-    from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
+    from tfcompare.tools.verdict_words import basis
 
-    verdict = comparison.verdict[candidate.id]
-    lines = [sentence(comparison.headline(candidate.id), tone_of(verdict.text) or "bold")]
-    if verdict.has_interval:
-        # Without a claim, the headline has the interval.
-        basis = f"; {verdict.reason}." if verdict.is_claim else f". {verdict.reason.partition('. ')[2]}."
-        lines.append(sentence(f"Ratio (candidate ÷ baseline): {format_ratio(verdict.ratio)}{basis}"))
-    more = (host_sentence, between_steps_sentence, dispatch_sentence)
-    lines += map(sentence, [comparison.doubt(candidate.id), *(of(comparison, candidate) for of in more)])
-    return "\n".join(filter(None, lines))
+    headline = sentence(comparison.headline(candidate.id), tone_of(comparison.verdict[candidate.id].text) or "bold")
+    return "\n".join([headline, *map(sentence, basis(comparison, candidate))])
 
 
 def sentence(markdown: str, tone: Tone = "") -> str:

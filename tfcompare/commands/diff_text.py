@@ -40,17 +40,16 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     if "long_name_baseline" in frame:  # ids of iterators mean nothing to a reader
         names = frame["long_name_baseline"].where(frame["status"] != "added", frame["long_name_candidate"])
         columns.append(text_column("long name", names))
-    verdicts = _verdicts(frame)
-    tones = [tone_of(verdict) for verdict in verdicts]
+    outcomes = _outcomes(frame)
+    tones = [tone_of(one) for one in outcomes]
     main = table.headline or next(c.name for c in table.metrics if c.is_number)
     columns += _metric_columns(frame, table.column(main), tones)
     for metric in table.metrics:
         if metric.kind == "sum" and not metric.unit:
             columns += _both_sides(frame, metric, rank=_COUNT_RANK)
     status = frame["status"]
-    if not any(verdicts):
+    if not outcomes:
         return [*columns, text_column("match", frame["match"].where(status == "matched", status))]
-    outcomes = [verdict or outcome for verdict, outcome in zip(verdicts, status, strict=True)]
     return [
         *columns,
         text_column("match", frame["match"], rank=_MATCH_RANK),
@@ -58,14 +57,13 @@ def as_text(frame: pd.DataFrame, table: schema.Table) -> list[TextColumn]:
     ]
 
 
-def _verdicts(frame: pd.DataFrame) -> list[str]:
-    """The verdict on each row in words, empty without one; all are empty if nothing was tested."""
-    from tfcompare.compare.stats.verdict import wording
+def _outcomes(frame: pd.DataFrame) -> list[str]:
+    """What became of each row, in words; none if nothing was tested."""
+    from tfcompare.compare.diff import outcome
 
     if "verdict" not in frame or not set(frame["verdict"].dropna()) - {"untested"}:
-        return [""] * len(frame)
-    pairs = zip(frame["verdict"], frame["evidence"], strict=True)
-    return [wording(word, evidence) if isinstance(word, str) else "" for word, evidence in pairs]
+        return []
+    return list(map(outcome, frame["status"], frame["verdict"], frame["evidence"]))
 
 
 def metric_name(frame: pd.DataFrame, metric: str) -> str:

@@ -23,6 +23,7 @@ from tfcompare import settings
 from tfcompare.commands.output import note
 from tfcompare.commands.reading import note_if_compiling, progress
 from tfcompare.errors import TfcompareError
+from tfcompare.sources.logdir.metadata import of_options
 from tfcompare.sources.remote.places import parse, shown
 from tfcompare.text import is_url
 from tfcompare.units import format_bytes
@@ -35,6 +36,7 @@ SUMMARY = "add runs to a store, using several processes or machines"
 EXAMPLES = """examples:
   tfcompare ingest logs/
   tfcompare ingest logs/ --store s3://bucket/store --workers 8
+  tfcompare ingest logs/nightly --tag commit=abc123 --tag branch=main
   tfcompare ingest s3://bucket/logs --store s3://bucket/store --scheduler tcp://host:8786"""
 DONE, SOME_FAILED = 0, 1
 _UPDATE_INTERVAL_S = 0.2
@@ -46,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         settings.STORE_OPTION, metavar="URL", help="the store, a folder or a URL (default: this machine's cache)"
     )
+    parser.add_argument(
+        "--tag", metavar="KEY=VALUE", action="append", default=[],
+        help="metadata of the runs, such as commit=abc123 or tags=nightly, besides that in a tfcompare.json in their "
+        "folder or logdir; can be given several times",
+    )  # fmt: skip
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
     how.add_argument(
@@ -60,8 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Ingest and print a summary; returns 1 if something could not be ingested."""
     from tfcompare.ingest.ingesting import ingest
 
+    given = of_options(arguments.tag)
     address = arguments.store or local_store()
-    summary = ingest(arguments.paths, address, _pool(arguments, address), _ProgressLine())
+    summary = ingest(arguments.paths, address, _pool(arguments, address), _ProgressLine(), given)
     progress("")
     if arguments.format == "json":
         print(json.dumps(asdict(summary), ensure_ascii=False))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
@@ -55,14 +55,20 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
     `groups` holds the baseline and each candidate, each with the captures found next to it. `--candidate-repeat` is for
     the first candidate. Raises `TfcompareError` if a PATH contains no readable run.
     """
-    from tfcompare.compare.repeats import vetted
     from tfcompare.sources.logdir.places import is_same
 
     repeats = {run.id: list(captures) for run, *captures in groups}
     for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
         named = _load_all(places, arguments.store, chosen_steps(arguments))
         repeats[run.id] += [more for more in named if not is_same(more.path, run.path)]
-    found = vetted([run for run, *_ in groups], repeats)
+    return usable_repeats([run for run, *_ in groups], repeats)
+
+
+def usable_repeats(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]) -> dict[str, tuple[Run, ...]]:
+    """The usable ones among the `repeats` of the compared runs, by the id of their run; notes why others are not."""
+    from tfcompare.compare.repeats import vetted
+
+    found = vetted(compared, repeats)
     for sentence in found.refused:
         note(f"note: {sentence}")
     return found.repeats

@@ -90,12 +90,10 @@ def _input(run: Run, facts: Facts) -> str:
 
 
 def _top_ops(run: Run, host: str | None) -> str:
-    from tfcompare.tools.op_stats import main_side, op_table, own_side_shares
+    from tfcompare.tools.op_stats import main_side, top_ops
 
     stats = run.table("op_stats", host=host)
-    side = main_side(stats)
-    ranked = own_side_shares(op_table(stats, idle=False))
-    ops = ranked[ranked["host_or_device"] == side].head(TOP_OPS)
+    ops = top_ops(stats, TOP_OPS)
     if ops.empty:
         return "The profile has no ops."
     steps = run.info.step_count if host is None else len(run.table("steps", host=host))
@@ -108,7 +106,7 @@ def _top_ops(run: Run, host: str | None) -> str:
         number_column(f"self time ({shown.unit}{per})", times * shown.factor, shown.decimals),
         TextColumn("share", list(map(format_percent, ops["self_share"])), is_number=True),
     ]
-    title = paint(f"Top ops by share of self time on the {side.lower()}", "bold")
+    title = paint(f"Top ops by share of self time on the {main_side(stats).lower()}", "bold")
     return f"{title}\n{render(fitting(columns, terminal_width())[0], terminal_width())}"
 
 

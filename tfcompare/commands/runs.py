@@ -105,6 +105,7 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
         number_column(
             f"median step ({step_time.unit})", frame["step_time_ms_median"] * step_time.factor, step_time.decimals
         ),
+        *([text_column("tags", frame["tags"], rank=5)] if frame["tags"].ne("").any() else []),
         number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals, rank=4),
         text_column("path", frame["path"], rank=2),
     ]

@@ -80,7 +80,7 @@ def _least_width(columns: Sequence[TextColumn]) -> int:
 def _abbreviated(column: TextColumn, width: int) -> list[str]:
     if column.is_number or column.width <= width:
         return column.cells
-    from tfcompare.charts.style import shorten_distinct  # the rule of all charts; importing it loads Plotly
+    from tfcompare.tools.short_names import shorten_distinct
 
     return shorten_distinct(column.cells, width)
 
@@ -172,7 +172,7 @@ class Scale:
 
 
 def scale(unit: str, values: Iterable[float]) -> Scale:
-    """The best unit for a column in `unit` ("µs", "ms", "bytes", ""), chosen by its largest value."""
+    """The best unit for a column in `unit` ("µs", "bytes", "FLOP", …), chosen by its largest value."""
     largest = max((abs(v) for v in values if not _is_absent(v) and math.isfinite(v)), default=0.0)
     for factor, name, decimals, from_value in _SCALES.get(unit, ()):
         if largest >= from_value:
@@ -185,4 +185,6 @@ _SCALES = {
     "ms": ((1e-3, "s", 3, 1e4), (1.0, "ms", 3, 10.0), (1e3, "µs", 1, 0)),
     "bytes": ((1e-9, "GB", 2, 1e9), (1e-6, "MB", 2, 1e6), (1e-3, "kB", 1, 1e3), (1.0, "B", 0, 0)),
     "bytes/s": ((1e-9, "GB/s", 2, 1e9), (1e-6, "MB/s", 2, 1e6), (1e-3, "kB/s", 1, 1e3), (1.0, "B/s", 0, 0)),
+    "FLOP": ((1e-12, "TFLOP", 2, 1e12), (1e-9, "GFLOP", 2, 1e9), (1e-6, "MFLOP", 2, 1e6), (1.0, "FLOP", 0, 0)),
+    "FLOP/s": ((1e-12, "TFLOP/s", 2, 1e12), (1e-9, "GFLOP/s", 2, 1e9), (1e-6, "MFLOP/s", 2, 0)),
 }

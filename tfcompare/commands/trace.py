@@ -1,8 +1,10 @@
 """Write the timelines of runs to one file for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
 Each host and device of each RUN is a process whose name begins with the run's. Time 0 is the start of the typical step
-of each run: the included step nearest to their median. --align chooses another step, or the first start of an op or
-event. Without steps and --align, time 0 is the first event. Times are exact to the picosecond.
+of each run: the included step nearest to their median. --align chooses another step, the first start of an op or event,
+or the end of a step's first collective, where hosts wait for each other. In that case the hosts of a run are put on one
+clock, estimated from the ends of their collectives. Without steps and --align, time 0 is the first event. Times are
+exact to the picosecond.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from tfcompare.units import format_bytes
 if TYPE_CHECKING:
     from tfcompare.export.trace import Traced
     from tfcompare.run import Run
-    from tfcompare.tools.timeline import Alignment
+    from tfcompare.tools.timeline.of_run import Alignment
 
 SUMMARY = "write the timelines of runs to a file for Perfetto"
 EXAMPLES = """examples:
   tfcompare trace logs/before logs/after -o trace.json.gz
   tfcompare trace logs/before logs/after -o trace.json.gz --align step:12 --from -500 --to 20000
-  tfcompare trace logs/before -o trace.json --align op:MatMul"""
+  tfcompare trace logs/before -o trace.json --align op:MatMul
+  tfcompare trace logs/workers -o trace.json.gz --align collective"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--out", metavar="FILE", type=Path, required=True, help="the file to write: .json, or .json.gz"
     )
     parser.add_argument(
-        "--align", metavar="WHAT", help="step:NUMBER or op:NAME (default: the typical step of each run)"
+        "--align",
+        metavar="WHAT",
+        help="step:NUMBER, op:NAME, collective or collective:NUMBER (default: the typical step of each run)",
     )
     parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
     parser.add_argument("--from", dest="from_us", metavar="US", type=float, help="leave out what ends before, in µs")
@@ -49,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the file, and print what it holds."""
     from tfcompare.export.trace import chrome_trace
-    from tfcompare.tools.timeline import Alignment
+    from tfcompare.tools.timeline.of_run import Alignment
 
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
@@ -68,19 +73,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _hosts(run: Run, name: str, align: Alignment, arguments: argparse.Namespace) -> list[Traced]:
     """What to trace of each host of a run."""
-    from tfcompare.export.trace import Traced
-    from tfcompare.tools.timeline import timelines, within
-    from tfcompare.xspace.space import PS_PER_US
+    from tfcompare.export.trace import traced
+    from tfcompare.tools.timeline.of_run import timelines
 
-    found = []
-    for timeline in timelines(run, align, arguments.host):
-        memory = run.table("memory_timeline", host=timeline.host)
-        at_us = memory["time_us"] - timeline.zero_ps / PS_PER_US
-        low, high = (float("-inf") if arguments.from_us is None else arguments.from_us,
-                     float("inf") if arguments.to_us is None else arguments.to_us)  # fmt: skip
-        shown = within(timeline, arguments.from_us, arguments.to_us)
-        found.append(Traced(name, shown, memory[at_us.between(low, high)]))
-    return found
+    window = arguments.from_us, arguments.to_us
+    return [traced(run, name, timeline, *window) for timeline in timelines(run, align, arguments.host)]
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:

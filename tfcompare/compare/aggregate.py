@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, change, largest_change_first, ratio
+from tfcompare.compare.matching.scopes import in_baseline_scopes
 from tfcompare.compare.matching.tiers import CANONICAL, EXACT, MANUAL, PROBABLE, STRUCTURAL
 from tfcompare.compare.stats.verdict import SAME, UNTESTED
 from tfcompare.errors import Unknown
@@ -186,7 +187,7 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
 
     Each side is summed first, then the sums are compared. Host and device are separate groups, since their times
     overlap. An op matched under two names counts under the baseline's; an op whose type changed counts on each side
-    under its type there.
+    under its type there; an op that only the candidate has counts in the baseline's scope (`in_baseline_scopes`).
 
     Columns: `candidate`, `host_or_device`, `<by>`; for each metric in `ADDITIVE` (per step as in the diff) `_baseline`,
     `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match` (`canonical` if any row of
@@ -241,7 +242,7 @@ def group_copies(diff: pd.DataFrame) -> pd.DataFrame:
 
 def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
     if by == "scope":
-        names = scope_of(diff["op_name"])
+        names = scope_of(in_baseline_scopes(diff))
     else:
         names = diff["op_type_candidate" if by == "op_type" and side == "candidate" else by]
     return pd.DataFrame({"host_or_device": diff["host_or_device"], by: names})

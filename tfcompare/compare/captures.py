@@ -13,7 +13,7 @@ from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.repeats import with_names_of
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import Floats, typical
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Floats, typical
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 from tfcompare.errors import Unknown
@@ -62,10 +62,13 @@ class Replicates:
     """Further captures of the programs of runs, by the run's id, and the assumed variation between captures.
 
     `spread`: the standard deviation between captures of one program, which overrides the default of the device.
+    `as_baseline`: a candidate with too few captures varies as the baseline's do, if these suffice to measure it: they
+    are earlier runs of a series.
     """
 
     of_run: Mapping[str, Sequence[Run]] = field(default_factory=dict)
     spread: float | None = None
+    as_baseline: bool = False
     _aligned: dict[tuple[str | None, ...], StepCells] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -90,6 +93,12 @@ class Replicates:
         types = baseline.info.device_type, candidate.info.device_type
         spread = OF_HOSTS if on_host else declared_spread(*types)
         return spread.under_load() if any(map(self._is_under_load, (baseline, candidate))) else spread
+
+    def spread_of(self, baseline: Sequence[Floats], test: ChangeTest) -> Spread:
+        """The spread that `test` assumes, or that of the baseline's captures if it also applies to the candidate."""
+        if not self.as_baseline or self.spread is not None or len(baseline) < FEWEST_REPEATS:
+            return test.spread
+        return test.measured_spread(baseline) or test.spread
 
     def _is_under_load(self, run: Run) -> bool:
         """Whether the run or any of its replicates was captured on a busy machine."""

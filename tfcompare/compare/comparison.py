@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,7 @@ from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_na
 from tfcompare.compare.group_verdicts import group_verdicts
 from tfcompare.compare.headline import doubt, has_steps, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
-from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable
+from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.tiers import NAMINGS
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 Per = Literal["step", "run", "device"]
 PER: tuple[Per, ...] = ("step", "run", "device")
+_NAMED = 3
+"""The number of candidates that `repr` names."""
 
 
 def compare(
@@ -55,6 +58,7 @@ def compare(
     repeats: Mapping[str, Sequence[Run]] | None = None,
     spread: float | None = None,
     manual_pairs: ManualPairs | None = None,
+    is_series: bool = False,
 ) -> Comparison:
     """Compares each candidate with the baseline.
 
@@ -66,15 +70,18 @@ def compare(
 
     `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well.
     `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
-    device (`docs/verdicts.md`).
+    device (`docs/verdicts.md`). `is_series`: the repeats of the baseline are earlier runs of the candidate's program,
+    so that a single candidate varies as they do.
 
     `manual_pairs` maps the id of a candidate to manual choices (`manual.Choice`): ops, or kernels of an op, that match
     or do not match those of the baseline. They take precedence over automatic matches. Of contradicting choices, the
     last one wins; choices about names that a run lacks are reported in `notes`.
 
-    Raises `TfcompareError` without candidates or with duplicate ones, `Unknown` for an unknown `per`, `host` or
-    candidate.
+    Raises `TfcompareError` without candidates, with duplicate ones or for a path, `Unknown` for an unknown `per`,
+    `host` or candidate.
     """
+    if (other := next((run for run in (baseline, *candidates) if isinstance(run, str | Path)), None)) is not None:
+        raise TfcompareError(f"expected a run, found the path {str(other)!r}; tfcompare.load({str(other)!r}) reads it")
     if not candidates:
         raise TfcompareError("a comparison needs a baseline and at least one candidate; only one run was given")
     ids = [run.id for run in candidates]
@@ -92,32 +99,81 @@ def compare(
     if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
         notes.append(devices)
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
-    choices, choice_notes = _applicable_choices(baseline, candidates, manual_pairs or {})
+    choices, choice_notes = applicable_choices(baseline, candidates, manual_pairs or {})
     notes += [*host_notes, *choice_notes]
     return Comparison(
-        baseline, candidates, per, host, tuple(notes), hosts, Replicates(dict(repeats or {}), spread), choices
+        baseline,
+        candidates,
+        per,
+        host,
+        tuple(notes),
+        hosts,
+        Replicates(dict(repeats or {}), spread, is_series),
+        choices,
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """A baseline and its candidates."""
+    """A baseline and its candidates. A notebook shows the verdict, key figures and largest changes of each.
+
+    Charts, for `figure`; runs have those that they have data for:
+
+    - the step: `waterfall`, `average_step` (of a run alone), `step_times`, `step_distribution`, `step_parts_baseline`,
+      `step_parts_candidate`
+    - ops: `op_changes`, `scopes_device`, `scopes_host`, `kernel_changes`, `tensor_cores`
+    - memory: `memory_step`, `memory_run`, `memory_peak`, `memory_peak_changes`
+    - input: `input_wait`, `input_host`, `tf_data_baseline`, `tf_data_candidate`
+    - hosts: `hosts_baseline`, `hosts_candidate`, `hosts_change`, `host_parts`
+    - XLA programs: `xla_time`, `roofline`, `xla_memory`
+    """
 
     baseline: Run
     candidates: tuple[Run, ...]
     per: Per
     host: str | None
-    _notes: tuple[str, ...] = field(repr=False)
-    _hosts: Mapping[str, str | None] = field(repr=False)
-    _replicates: Replicates = field(repr=False)
-    manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict, repr=False)
-    _diffs: dict[str, tuple[pd.DataFrame, int]] = field(default_factory=dict, init=False, repr=False)
+    _notes: tuple[str, ...]
+    _hosts: Mapping[str, str | None]
+    _replicates: Replicates
+    manual_pairs: Mapping[str, tuple[Choice, ...]] = field(default_factory=dict)
+    _diffs: dict[str, tuple[pd.DataFrame, int]] = field(default_factory=dict, init=False)
+
+    def __repr__(self) -> str:
+        if self.is_single:
+            return f"<Comparison of {self.baseline.name!r} with itself>"
+        named = [f"{self._names(run)[1]!r} {self.verdict[run.id].text}" for run in self.candidates[:_NAMED]]
+        more = [f"{len(self.candidates) - _NAMED} more"] * (len(self.candidates) > _NAMED)
+        return f"<Comparison with {self.baseline.name!r}: {', '.join([*named, *more])}>"
+
+    def _repr_html_(self) -> str:
+        from tfcompare.report.cell import comparison_html
+
+        return comparison_html(self)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """Sentences that help to read the figures: on their units (per step, run or device) and on normalised names."""
         names = (note for run in self.candidates for note in normalised_names(self.baseline, run))
         return (*self._notes, *dict.fromkeys(names))
+
+    def with_runs(self, other: Callable[[Run], Run], hosts: Mapping[str, str]) -> Comparison:
+        """The same comparison with what `other` returns for each run: the same capture under another id and name, and
+        with these names in place of its hosts'."""
+        runs = {run.id: other(run) for run in (self.baseline, *self.candidates)}
+        repeats = {runs[key].id: [*map(other, more)] for key, more in self._replicates.of_run.items() if key in runs}
+        notes = self._notes
+        for run in (self.baseline, *self.candidates):
+            notes = tuple(note.replace(run.name, runs[run.id].name) for note in notes)
+        return replace(
+            self,
+            baseline=runs[self.baseline.id],
+            candidates=tuple(runs[run.id] for run in self.candidates),
+            host=None if self.host is None else hosts[self.host],
+            _notes=notes,
+            _hosts={runs[key].id: None if host is None else hosts[host] for key, host in self._hosts.items()},
+            _replicates=replace(self._replicates, of_run=repeats),
+            manual_pairs={runs[key].id: choices for key, choices in self.manual_pairs.items()},
+        )
 
     @property
     def is_single(self) -> bool:
@@ -259,11 +315,14 @@ class Comparison:
         equal. Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        if names is None:
-            names = (self.baseline.name, run.name)
-            names = (self.baseline.id, run.id) if names[0] == names[1] else names
+        names = self._names(run) if names is None else names
         times = self.typical_step_us(self.baseline), self.typical_step_us(run)
         return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
+
+    def _names(self, candidate: Run) -> tuple[str, str]:
+        """The names of baseline and candidate, or their ids if the names are equal."""
+        ours, theirs = self.baseline, candidate
+        return (ours.id, theirs.id) if ours.name == theirs.name else (ours.name, theirs.name)
 
     def doubt(self, candidate: str | None = None) -> str:
         """Why the candidate's headline is not a verdict on the program, in Markdown, to follow it; empty if it is one.
@@ -272,6 +331,34 @@ class Comparison:
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         return doubt(self.verdict[run.id], has_steps=has_steps(self.baseline.info) and has_steps(run.info))
+
+    def figure(self, name: str, candidate: str | None = None) -> Any:
+        """The chart `name` as a `plotly.graph_objects.Figure`, with the candidate of that id, by default the first one.
+
+        Raises `Unknown` for an unknown name or candidate, `TfcompareError` if the runs have no data for the chart.
+        """
+        from tfcompare.charts.by_name import figure
+
+        return figure(self, name, candidate)
+
+    def figure_names(self, candidate: str | None = None) -> tuple[str, ...]:
+        """The charts that these runs have data for. Takes about as long as drawing them. Raises `Unknown` for a run
+        that is not a candidate."""
+        from tfcompare.charts.by_name import names_of
+
+        return names_of(self, candidate)
+
+    def report(self, path: str | Path = "report.html", *, redact: bool = False) -> Path:
+        """Write a report to a file: HTML, or what the suffix `.md` or `.json` asks for. Returns its path.
+
+        `redact` removes paths and the names of runs and hosts. Raises `TfcompareError` for another suffix, `OSError` if
+        the file cannot be written.
+        """
+        from tfcompare.report.making import form_of, report, write
+
+        file = Path(path)
+        write(report(self, form_of(file), redact=redact), file)
+        return file
 
     def typical_step_us(self, run: Run) -> float:
         """The typical step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these.
@@ -338,14 +425,3 @@ class Comparison:
             frame = slowest_executions(frame)
         evidence = run.op_evidence(host=host) if table.name in NAMINGS else OpEvidence()
         return Side(frame, self._divisor(run), evidence=evidence)
-
-
-def _applicable_choices(
-    baseline: Run, candidates: tuple[Run, ...], manual_pairs: ManualPairs
-) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
-    """The applicable choices for each candidate, and notes on those that do not apply."""
-    runs = {run.id: run for run in candidates}
-    if unknown := [run_id for run_id in manual_pairs if run_id not in runs]:
-        raise Unknown("candidate", unknown[0], list(runs))
-    found = {run_id: applicable(choices, baseline, runs[run_id]) for run_id, choices in manual_pairs.items() if choices}
-    return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]

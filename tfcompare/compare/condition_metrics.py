@@ -244,6 +244,7 @@ def _timed(
 ) -> Measured:
     spread = pair.replicates.spread_between(*pair.runs, on_host=on_host)
     test = ChangeTest(spread, estimate, of, can_be_absent=True)
+    test = replace(test, spread=pair.replicates.spread_of(ours, test))
     verdict = time_verdict(pair.sides, (ours, theirs), test)
     return Measured(TIME, test.typical(ours), test.typical(theirs), verdict, test.level(theirs))
 

@@ -167,16 +167,18 @@ def check(
     host: str | None = None,
     spread: float | None = None,
     repeats: Mapping[str, Sequence[Run]] | None = None,
+    is_series: bool = False,
 ) -> Findings:
     """Checks the conditions on two runs, in order; without conditions, returns verdicts on `WITHOUT_CONDITIONS`.
 
     `host` restricts the check to one of the baseline's hosts and its counterpart; `spread` is the standard deviation
     between captures of one program, as a share, which overrides the default of the device; `repeats` maps the id of
-    either run to further captures of its program, which verdicts on times then use as well. Raises `Unknown` for a host
+    either run to further captures of its program, which verdicts on times then use as well; `is_series`: those of the
+    baseline are earlier runs of a series, and the candidate varies as they do. Raises `Unknown` for a host
     that a run does not have.
     """
     theirs = _counterpart(baseline, candidate, host)
-    replicates = Replicates(dict(repeats or {}), spread)
+    replicates = Replicates(dict(repeats or {}), spread, is_series)
     pair = Pair(replicates.captures(baseline, host), replicates.captures(candidate, theirs), replicates)
     if conditions:
         found = [_checked(condition, pair) for condition in conditions]

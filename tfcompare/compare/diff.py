@@ -11,8 +11,8 @@ import pandas as pd
 
 from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_of
-from tfcompare.compare.matching.tiers import NAMINGS
-from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED
+from tfcompare.compare.matching.tiers import HLO_TWO_SIDED, NAMINGS
+from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
 from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import STEP_TABLES, Column, Table
@@ -27,8 +27,10 @@ REMOVED = "removed"
 
 _TWO_SIDED_KEYS = {
     "steps": ("host", "step"),
+    "hosts": ("host", "device", "step"),
     "tf_data_pipelines": ("pipeline",),
     "tf_data": ("pipeline", "iterator_id"),
+    **HLO_TWO_SIDED,
 } | {table: naming.two_sided for table, naming in NAMINGS.items()}
 """Keys that may differ between matched rows: `<key>` holds the baseline's value, `<key>_candidate` the candidate's."""
 
@@ -105,6 +107,13 @@ def ratio(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
     return pd.Series(np.where((ours == 0) & (theirs == 0), 1.0, quotient), index=baseline.index)
 
 
+def outcome(status: str, verdict: object, evidence: object) -> str:
+    """What became of a row, in words: `added` or `removed`, else its verdict; empty for a matched row without one."""
+    if status != MATCHED:
+        return status
+    return wording(verdict, str(evidence)) if isinstance(verdict, str) else ""
+
+
 def change(baseline: pd.Series, candidate: pd.Series) -> pd.Series:
     """candidate − baseline as float64, with an absent side as 0: for ranking only, not a result."""
     return candidate.astype("float64").fillna(0.0) - baseline.astype("float64").fillna(0.0)
@@ -157,7 +166,7 @@ def _verdicts(table: Table, cells: dict[str, pd.Series], per: str, identical: bo
 
 
 def _in_order(table: Table, diff: pd.DataFrame, per: str) -> pd.DataFrame:
-    if table.name == "steps":
+    if table.name in ("steps", "hosts"):
         return diff  # in order of position, which may differ from the order of step numbers
     keys = [c for c in diff.columns if c in table.keys or c.removesuffix("_candidate") in table.keys]
     if table.headline is None:

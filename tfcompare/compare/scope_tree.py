@@ -8,6 +8,7 @@ import pandas as pd
 from tfcompare.compare.aggregate import SIDES, GroupJudge, Judged, metric_in, of_side, with_verdicts, without_idle
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, VERDICT
 from tfcompare.compare.matching.name_tree import MAX_DEPTH
+from tfcompare.compare.matching.scopes import in_baseline_scopes
 from tfcompare.schema import OP_STATS
 
 OWN_TIME = "(self)"
@@ -23,7 +24,8 @@ def scope_tree(diff: pd.DataFrame, metric: str = "self_time_us", judge: GroupJud
     Columns: `candidate`; `node` (`Host/model/dense`), `parent` (empty for the roots `Host` and `Device`), `label` (the
     last component), `depth` (0 for roots); `<metric>_baseline`, `_candidate` and `_delta`, 0 if nothing ran; `status`
     (`added` or `removed` if everything below is). A scope's figures are the sums over its children. An op whose name is
-    also a scope therefore has its self time in a child labelled `OWN_TIME`. Matched ops have the baseline's name.
+    also a scope therefore has its self time in a child labelled `OWN_TIME`. Matched ops have the baseline's name,
+    added ones are in the baseline's scopes.
 
     With a `judge`, such as `Comparison.group_verdicts`, also `interval_low`, `interval_high`, `verdict` and `evidence`
     of the self time. Each level is tested as one family, consisting of its scopes and ops and the leaf ops of the
@@ -70,7 +72,7 @@ def _paths(diff: pd.DataFrame) -> list[list[str]]:
 
 def _nodes(diff: pd.DataFrame) -> tuple[list[str], list[str], list[int]]:
     """(the node of each row, its parent, its depth)."""
-    names = (diff["host_or_device"] + "/" + diff["op_name"]).tolist()
+    names = (diff["host_or_device"] + "/" + in_baseline_scopes(diff)).tolist()
     scopes = {name: _scopes(name) for name in names}
     all_scopes = {scope for path in scopes.values() for scope in path}
     nodes = [f"{name}/{OWN_TIME}" if name in all_scopes else name for name in names]

@@ -9,35 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.frames.steps.hosts import COLLECTIVE_PARTS
 from tfcompare.frames.steps.step_times import common_step_ids
-from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLLECTIVE_PARTS = ("host_collectives_us", "device_collectives_us")
-"""The parts of a step in which a host exchanges data with other hosts or waits for them."""
-
-CONSISTENT = 0.75
-"""A straggler is consistent if it is the slowest host in at least this share of the steps."""
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
 
 
 @dataclass(frozen=True)
 class Straggler:
     """The host with the longest mean step without collectives, over the included steps.
 
-    `excess_us`: the excess over the median of the other hosts; `slowest_share`: the share of steps in which it was the
-    slowest. Both refer to steps without collectives.
+    `excess_us`: how much longer that is than the median of the other hosts. Whether it is more than chance is another
+    question: see `stats.outstanding`.
     """
 
     host: str
     excess_us: float
-    slowest_share: float
-
-    @property
-    def is_consistent(self) -> bool:
-        """Whether this host is the slowest in at least `CONSISTENT` of the steps."""
-        return self.slowest_share >= CONSISTENT and self.excess_us > 0
 
 
 def own_time_us(steps: pd.DataFrame) -> pd.Series:
@@ -63,7 +55,6 @@ def straggler(steps: pd.DataFrame) -> Straggler | None:
     return Straggler(
         host=host,
         excess_us=float(means[host] - others.mean().median()),
-        slowest_share=float((by_host[host] > others.max(axis=1)).mean()),
     )
 
 
@@ -77,22 +68,31 @@ def steps_of_straggler(steps: pd.DataFrame) -> pd.DataFrame:
     return steps.loc[steps["host"] == host].reset_index(drop=True)
 
 
-def in_words(candidate: Straggler, baseline: Straggler | None) -> str:
-    """A Markdown sentence on the candidate's slowest host and whether it was also the baseline's."""
-    if not candidate.is_consistent:
-        return f"No host is the slowest in most steps; parts and ops below are those of {_code(candidate.host)}."
-    sentence = f"Slowest host: {_code(candidate.host)}, {_more(candidate)} per step"
-    if baseline is None:
-        return f"{sentence}."
-    if not baseline.is_consistent:
-        return f"{sentence}; no host of the baseline is the slowest in most steps."
-    same = "also " if baseline.host == candidate.host else f"{_code(baseline.host)}, "
-    return f"{sentence} (baseline: {same}{_more(baseline)})."
+def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
+    """The hosts of baseline and candidate whose steps are attributed: the chosen host and its counterpart.
+
+    Without a chosen one, the straggler of the run with the longer mean step and the same host of the other run: by
+    name, else by position, else that run's own straggler. So it does not depend on which run is the baseline.
+    """
+    baseline = comparison.baseline
+    if comparison.host is not None:
+        return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
+    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
+    if _mean_step_us(baseline) > _mean_step_us(candidate):
+        ours = _straggler_or_first(baseline)
+        return ours, counterparts.get(ours) or _straggler_or_first(candidate)
+    theirs = _straggler_or_first(candidate)
+    of_theirs = {host: ours for ours, host in counterparts.items()}
+    return of_theirs.get(theirs) or _straggler_or_first(baseline), theirs
 
 
-def _more(found: Straggler) -> str:
-    return f"{format_time_us(found.excess_us)} more than the others"
+def _mean_step_us(run: Run) -> float:
+    return float(run.steps.loc[run.steps["included"].astype(bool), "duration_us"].mean())
 
 
-def _code(host: str) -> str:
-    return f"`{host.replace('`', chr(39))}`"
+def _straggler_or_first(run: Run) -> str:
+    steps = run.table("steps")
+    found = straggler(steps)
+    if found is not None:
+        return found.host
+    return str(steps["host"].min()) if len(steps) else run.host_names[0]

@@ -6,6 +6,7 @@ https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tfcompare.tools.timeline.of_run import within
 from tfcompare.xspace.compilation import Array, compiled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.tools.timeline import HostTimeline
+    from tfcompare.run import Run
+    from tfcompare.tools.timeline.of_run import HostTimeline
 
 Int64 = npt.NDArray[np.int64]
 
@@ -36,6 +39,17 @@ class Traced:
     run: str
     timeline: HostTimeline
     memory: pd.DataFrame
+
+
+def traced(
+    run: Run, name: str, timeline: HostTimeline, from_us: float | None = None, to_us: float | None = None
+) -> Traced:
+    """What to trace of one host of a run: what overlaps a window, in µs since the timeline's time 0; None: open end."""
+    memory = run.table("memory_timeline", host=timeline.host)
+    at_us = memory["time_us"] - timeline.zero_ps / PS_PER_US
+    low = -math.inf if from_us is None else from_us
+    high = math.inf if to_us is None else to_us
+    return Traced(name, within(timeline, from_us, to_us), memory[at_us.between(low, high)])
 
 
 def chrome_trace(hosts: Sequence[Traced]) -> Iterator[str]:
@@ -96,7 +110,7 @@ def _spans(
     host: Traced, spans: pd.DataFrame, process: int, threads: Int64, launched: dict[int, list[int]]
 ) -> Iterator[str]:
     """The spans of one lane, and the starts and ends of the flows between launches and what they launched."""
-    zero, flow = host.timeline.zero_ps, f'"name":"launch","cat":{json.dumps(f"{host.run} {host.timeline.host}")}'
+    zero, flow = host.timeline.zero_ps, f'"name":"launch","cat":{_json(f"{host.run} {host.timeline.host}")}'
     names, types, ops = (_json_texts(spans[column]) for column in ("name", "op_type", "op_name"))
     columns = (spans[name].to_numpy().tolist() for name in ("start_ps", "duration_ps", "step", "launch"))
     rows = zip(threads.tolist(), names, types, ops, *columns, spans.index, strict=True)
@@ -120,16 +134,21 @@ def _memory(host: Traced, memory: pd.DataFrame, process: int) -> Iterator[str]:
     columns = (memory[name].tolist() for name in ("memory_id", "time_us", "in_use_bytes"))
     for memory_id, time_us, used in zip(*columns, strict=True):
         at = f'"pid":{process},"ts":{time_us - zero_us:.6f}'
-        yield f'{{"ph":"C",{at},"name":{json.dumps(memory_id)},"args":{{"in use (bytes)":{used}}}}}'
+        yield f'{{"ph":"C",{at},"name":{_json(memory_id)},"args":{{"in use (bytes)":{used}}}}}'
 
 
 def _metadata(kind: str, process: int, thread: int, arguments: dict[str, Any]) -> str:
-    return json.dumps({"ph": "M", "name": kind, "pid": process, "tid": thread, "args": arguments})
+    return _json({"ph": "M", "name": kind, "pid": process, "tid": thread, "args": arguments})
+
+
+def _json(value: Any) -> str:
+    """As JSON, with letters as they are: Perfetto shows escaped ones of names of processes as they are written."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _json_texts(column: pd.Series) -> list[str]:
     """Each text as JSON; every distinct text is encoded once."""
-    texts = [json.dumps(str(label)) for label in column.cat.categories]
+    texts = [_json(str(label)) for label in column.cat.categories]
     return [texts[code] for code in column.cat.codes]
 
 

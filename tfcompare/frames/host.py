@@ -12,6 +12,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
+from tfcompare.frames.hlo.compilations import compilations
+from tfcompare.frames.hlo.hlo_memory import hlo_memory
+from tfcompare.frames.hlo.hlo_ops import hlo_ops
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
@@ -25,8 +28,10 @@ from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
 from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.device_steps import device_steps
 from tfcompare.frames.steps.idle_gaps import idle_gaps
 from tfcompare.frames.steps.likely_markers import likely_markers
+from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities
 from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.steps.steps_table import steps_frame
@@ -46,9 +51,10 @@ Bools = npt.NDArray[np.bool_]
 class HostFrames:
     """The tables of one host file, and what is known of it beside them.
 
-    `tables`: `steps`, `idle_gaps`, `copies`, `memory_summary`, `memory_peak`, `kernel_stats`, `tf_data_pipelines` and
-    `tf_data_calls` are those of that name in `schema`, `tf_data_executions` is its `tf_data`; `idle` has the columns
-    device, host_or_device and idle_ps; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
+    `tables`: `steps`, `idle_gaps`, `copies`, `hlo_ops`, `hlo_memory`, `compilations`, `memory_summary`, `memory_peak`,
+    `kernel_stats`, `tf_data_pipelines` and `tf_data_calls` are those of that name in `schema`, `tf_data_executions` is
+    its `tf_data`; `idle` has the columns device, host_or_device and idle_ps, `device_steps` is as the function of that
+    name returns it; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
     `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named; `remarks`:
     what to know before trusting the numbers; `memory_labels`: `MemoryEvents.labels`; `memory_bytes`: what the tables
     take in memory once they are read.
@@ -107,16 +113,22 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
     pipelines, functions = tf_data(space, host, around=around), tf_data_functions(space, around)
     del links, around  # ops need the most memory: free the graph before building them
     ops = _op_events(space, steps, is_eager)
-    times, wall = op_wall_times(space, steps, ops, functions)
+    activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
+    times, wall = op_wall_times(space, steps, ops, functions, activities)
+    of_devices = device_steps(space, steps, times, activities)
+    del activities
     parts, idle = _ops(ops, steps, wall)
     gaps = idle_gaps(space, steps, ops, host)
     lanes_and_spans = timeline(space, steps, ops)
+    of_programs = hlo_ops(space, ops, host)
+    buffers, damaged_programs = hlo_memory(space, host)
     del ops, wall
     memory = memory_events(space, steps)
     parts = with_shapes(parts, memory)
     totals, kernels = parts.over_all_steps(), kernels_of(space, host, steps)
     tables = {
         "steps": steps_frame(steps, times, host),
+        "device_steps": of_devices,
         "idle_gaps": gaps,
         "op_parts": parts.parts,
         "op_cells": parts.cells,
@@ -127,6 +139,9 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         "kernel_stats": kernels.stats,
         "kernel_cells": kernels.cells,
         "copies": copies(space, host),
+        "hlo_ops": of_programs,
+        "hlo_memory": buffers,
+        "compilations": compilations(space, host),
         "memory_events": memory.table,
         "memory_summary": memory_summary(memory, host),
         "memory_peak": memory_peak(memory, host),
@@ -142,7 +157,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         origin=origin,
         step_source=steps.source,
         likely_markers=() if has_own_steps else likely_markers(full_space),
-        remarks=(*origin.remarks, *pipelines.remarks),
+        remarks=(*origin.remarks, *pipelines.remarks, *damaged_programs),
         memory_labels=memory.labels,
         memory_bytes=memory_bytes,
         tables=tables,

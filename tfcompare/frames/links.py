@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.edges import contexts, executors, launches_of_kernels, ops_of_runs, program_runs
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace, lookup
@@ -25,11 +25,8 @@ Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 _REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
-_EXECUTOR = "ExecutorState::Process"
-_GET_NEXT = ("IteratorGetNextOp::DoCompute", "IteratorGetNextAsOptionalOp::DoCompute")
 _LOOPS = ("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp")
 _MAX_LEVELS = 16  # distinct levels of roots; any more count as the last
-_MAX_CONTEXT_SIZE = 64  # a context with this many producers and consumers is too common to link events
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +85,11 @@ def has_loops(space: XSpace) -> bool:
 
 def link(space: XSpace) -> Links:
     """Builds the graph of which event caused which."""
-    producers, consumers, contexts = _contexts(space)
-    edges = [launches_of_kernels(space), *_program_runs(space), _executors(space), producers, consumers]
+    producers, consumers, count = contexts(space)
+    edges = [launches_of_kernels(space), program_runs(space), ops_of_runs(space), executors(space)]
+    edges += [producers, consumers]
     around = directly_around(space)
-    return Links(around, *_adjacency(around, edges, len(space.events) + contexts))
+    return Links(around, *_adjacency(around, edges, len(space.events) + count))
 
 
 def nearest_source_value(links: Links, sources: Int64, values: Int8) -> Int8:
@@ -121,88 +119,6 @@ def spread_groups(links: Links, roots: Int64, levels: Int64) -> tuple[Int32, Int
     used_roots = np.full(len(roots), -1, np.int64)
     count = _number_groups(links.child_first, links.child, roots[is_topmost], queue, group, used_roots)
     return group, used_roots[:count]
-
-
-def launches_of_kernels(space: XSpace) -> tuple[Int64, Int64]:
-    """(rows of host events, rows of the device events that they launched), by `correlation_id`."""
-    rows, ids = space.numbers("correlation_id")
-    host = host_plane(space)
-    if host is None or not len(rows):
-        return _no_edges()
-    on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    return _join(rows[on_host], [ids[on_host]], rows[~on_host], [ids[~on_host]])
-
-
-def _program_runs(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64]]:
-    """Edges from the host event that starts an XLA program to its runs on TPU cores (`run_id`), and from the runs to
-    the ops in them."""
-    rows, ids = space.numbers("run_id")
-    host = host_plane(space)
-    if host is None or not len(rows):
-        return _no_edges(), _no_edges()
-    on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    latest_first = np.argsort(-space.events.start_ps[rows[on_host]], kind="stable")  # `_join` takes the last
-    starts, runs = rows[on_host][latest_first], rows[~on_host]
-    modules, ops = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for plane in device_planes(space):
-        of_plane = [i for i in plane.lines if space.lines.name[i] == "XLA Modules"]
-        module = events_of_lines(space, of_plane)
-        op = events_of_lines(space, [i for i in plane.lines if space.lines.name[i] == "XLA Ops"])
-        if len(module):
-            module = module[np.argsort(space.events.start_ps[module], kind="stable")]
-            begin, end = space.events.start_ps[module], space.events.start_ps[module] + space.events.duration_ps[module]
-            at = np.searchsorted(begin, space.events.start_ps[op], side="right") - 1
-            is_within = (at >= 0) & (space.events.start_ps[op] < end[at])
-            modules.append(module[at[is_within]].astype(np.int64))
-            ops.append(op[is_within].astype(np.int64))
-    return (
-        _join(starts, [ids[on_host][latest_first]], runs, [ids[~on_host]]),
-        (np.concatenate(modules), np.concatenate(ops)),
-    )
-
-
-def _executors(space: XSpace) -> tuple[Int64, Int64]:
-    above, *run_above = _having_both(space, space.rows_named(_EXECUTOR), "id", "iter_num")
-    below, *run_below = _having_both(space, space.rows_named(*_GET_NEXT), "id", "iter_num")
-    return _join(above, run_above, below, run_below)
-
-
-def _contexts(space: XSpace) -> tuple[tuple[Int64, Int64], tuple[Int64, Int64], int]:
-    """(edges from producers to their context, edges from contexts to consumers, number of contexts)."""
-    if "_pt" not in space.stat_names or "_ct" not in space.stat_names:
-        return _no_edges(), _no_edges(), 0
-    above, made_kind, made = _having_both(space, np.flatnonzero(space.has("_pt")), "_pt", "_p")
-    below, used_kind, used = _having_both(space, np.flatnonzero(space.has("_ct")), "_ct", "_c")
-    pairs, codes = combinations(np.concatenate([made_kind, used_kind]), np.concatenate([made, used]))
-    count = len(pairs)
-    code_above, code_below = codes[: len(above)], codes[len(above) :]
-    crowded = (np.bincount(code_above, minlength=count) >= _MAX_CONTEXT_SIZE) & (
-        np.bincount(code_below, minlength=count) >= _MAX_CONTEXT_SIZE
-    )
-    above, code_above = above[~crowded[code_above]], code_above[~crowded[code_above]]
-    below, code_below = below[~crowded[code_below]], code_below[~crowded[code_below]]
-    first = len(space.events)
-    return (above, first + code_above), (first + code_below, below), count
-
-
-def _having_both(space: XSpace, rows: Int64, first: str, second: str) -> tuple[Int64, Int64, Int64]:
-    """(the events in `rows` that have both stats, their values of the first, their values of the second)."""
-    (values, known), (others, are_known) = space.numbers_of(first, rows), space.numbers_of(second, rows)
-    both = known & are_known
-    return rows[both], values[both], others[both]
-
-
-def _join(above: Int64, keys_above: list[Int64], below: Int64, keys_below: list[Int64]) -> tuple[Int64, Int64]:
-    """Edges from each event of `below` to the last event of `above` with the same keys."""
-    firsts, key = combinations(*(np.append(a, b) for a, b in zip(keys_above, keys_below, strict=True)))
-    last = np.full(len(firsts), -1, np.int64)
-    last[key[: len(above)]] = above
-    parent = last[key[len(above) :]]
-    return parent[parent >= 0], below[parent >= 0]
-
-
-def _no_edges() -> tuple[Int64, Int64]:
-    return np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 def _adjacency(parent_of_event: Int32, edges: list[tuple[Int64, Int64]], nodes: int) -> tuple[Int32, Int32]:

@@ -10,6 +10,9 @@ from tfcompare.xspace import Plane, XSpace
 HOST_PLANE = "/host:CPU"
 METADATA_PLANE = "/host:metadata"
 ENVIRONMENT_PLANE = "Task Environment"
+HLO_OP = "hlo_op"
+"""The stat that names the instruction of an XLA program that an event ran."""
+
 _TPU, _GPU = "/device:TPU:", "/device:GPU:"
 
 _FIRST_DERIVED_LINE = -559038737  # 0xdeadbeef as a signed 32-bit number

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.frames.links import launches_of_kernels
+from tfcompare.frames.edges import launches
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
@@ -31,7 +31,8 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     `timeline_lanes`), `start_ps` since the start of the profile, `duration_ps`, `name`, `op_type` and `op_name` (empty
     for events that are no ops), `step` (its number, `NO_STEP` outside all steps), and `launch`: the row of the span on
     the host that launched it, `NONE` if unknown. Aggregated events have no start and are left out. Ops on TPUs have the
-    times of the device's own clock, as in `op_stats`.
+    times of the device's own clock, as in `op_stats`; it can differ from the host's, so they may start before their
+    launch.
     """
     lines = _lines(space)
     recorded = recorded_lines(space)
@@ -59,7 +60,7 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
                 "duration_ps": duration[rows],
                 "name": _names(space, rows),
                 **_ops_of(rows, ops, len(space.events)),
-                "step": np.append(steps.number, NO_STEP)[steps.of_event[rows]],
+                "step": _step_numbers(steps, rows),
                 "launch": _launches(space, rows),
             },
             copy=False,
@@ -97,9 +98,17 @@ def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pd.C
     return found
 
 
+def _step_numbers(steps: Steps, rows: Int32) -> Int64:
+    """The number of the step that each event belongs to, `NO_STEP` for none."""
+    if not steps.has_markers:
+        return np.full(len(rows), NO_STEP, np.int64)
+    numbers: Int64 = np.append(steps.number, NO_STEP)[steps.of_event[rows]]
+    return numbers
+
+
 def _launches(space: XSpace, rows: Int32) -> Int32:
     """For each of `rows`, the position among them of the event that launched it."""
-    sources, targets = launches_of_kernels(space)
+    sources, targets = launches(space)
     position = np.full(len(space.events) + 1, NONE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
     launch = np.full(len(space.events), NONE, np.int64)

@@ -13,6 +13,7 @@ from tfcompare.ingest.plan import Plan, plan
 from tfcompare.ingest.pools import Job, Killed, Outcome, Pool, outcomes
 from tfcompare.ingest.tasks import HostOutcome, HostTask, RunTask, ingest_host, ingest_run
 from tfcompare.sources.logdir import HostFile
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.store.files import full_address
 from tfcompare.store.index import Row
 from tfcompare.store.records import StoredHost
@@ -56,18 +57,23 @@ Progress = Callable[[Ingest], None]
 
 
 def ingest(
-    places: Sequence[str | Path], address: str, pool: Callable[[], Pool], progress: Progress = lambda _: None
+    places: Sequence[str | Path],
+    address: str,
+    pool: Callable[[], Pool],
+    progress: Progress = lambda _: None,
+    given: Metadata = NO_METADATA,
 ) -> Summary:
     """Put the runs at and below `places` into the store at `address`, except unchanged runs that are already there.
 
-    `pool` is called only if there is something to do. Finished runs are in the store and its index even if the ingest
-    ends early. Raises `TfcompareError` if there is nothing to ingest, or the store is not available.
+    The runs get the metadata `given`, unchanged ones too. `pool` is called only if there is something to do. Finished
+    runs are in the store and its index even if the ingest ends early. Raises `TfcompareError` if there is nothing to
+    ingest, or the store is not available.
     """
     started = monotonic()
     store = Store(full_address(address))
     store.begin()
     index, notes = store.repair_index()
-    todo = plan(places, store, index)
+    todo = plan(places, store, index, given)
     work = _Work(store, todo, progress)
     work.summary.notes += notes
     if todo.records:

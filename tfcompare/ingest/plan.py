@@ -10,6 +10,7 @@ from pathlib import Path
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.logdir import HostFile
 from tfcompare.sources.logdir.grouping import UnnamedRun
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import survey
 from tfcompare.store.files import FolderFiles
@@ -35,8 +36,8 @@ class Plan:
     lost: list[str] = field(default_factory=list)
 
 
-def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
-    """The plan for the runs at and below those places.
+def plan(places: Sequence[str | Path], store: Store, index: Index, given: Metadata = NO_METADATA) -> Plan:
+    """The plan for the runs at and below those places, which get the metadata `given` besides what they have.
 
     Raises `NoSuchPlace` or `NoRuns` if there is nothing to ingest at all.
     """
@@ -51,16 +52,16 @@ def plan(places: Sequence[str | Path], store: Store, index: Index) -> Plan:
     stored = {file.name for file in store.files.listed("runs")}
     known = {row.stamps for row in index.runs if row.stamps and record_name(row.run) in stored}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for find, new, before in pool.map(lambda find: _look_up(find, store, stored, known), found.unnamed):
+        for find, new, before in pool.map(lambda find: _look_up(find, store, stored, known, given), found.unnamed):
             _add(out, find, new, before, store)
     return out
 
 
 def _look_up(
-    find: UnnamedRun, store: Store, stored: set[str], known: set[str]
+    find: UnnamedRun, store: Store, stored: set[str], known: set[str], given: Metadata
 ) -> tuple[UnnamedRun, Record, Record | TfcompareError | None]:
     """(the run, its new record, its record in the store); both records are identical if nothing has changed."""
-    new = unread(find)
+    new = replace(unread(find), given=given)
     try:
         check(new)
     except Damaged as error:
@@ -71,6 +72,10 @@ def _look_up(
         before = None
     except TfcompareError as error:
         return find, new, error
+    if before is not None:
+        new = replace(new, given=before.given.updated(given))
+        if why := why_invalid(new.given):
+            return find, new, TfcompareError(f"{find.run.path}: cannot be tagged: with its earlier tags, {why}")
     return find, new, new if before is not None and new.stamps in known and _has_packs(store, before) else before
 
 

@@ -10,17 +10,22 @@ from collections.abc import Iterable
 
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, Column, Kind, Table
+from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, OP_PROFILE
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import IDLE_GAPS, OP_STATS, OP_STEPS
-from tfcompare.schema.runs import RUN_INFO, STEP_PARTS, STEP_PRECISIONS, STEPS
+from tfcompare.schema.runs import HOSTS, RUN_INFO, STEP_PARTS, STEP_PRECISIONS, STEPS
 
 __all__ = [
     "ALL_HOSTS",
+    "COMPILATIONS",
     "COPIES",
     "DEVICE",
+    "HLO_MEMORY",
+    "HLO_OPS",
     "HOST",
+    "HOSTS",
     "IDLE",
     "IDLE_GAPS",
     "INPUT_PIPELINE",
@@ -29,6 +34,7 @@ __all__ = [
     "MEMORY_PEAK",
     "MEMORY_SUMMARY",
     "MEMORY_TIMELINE",
+    "OP_PROFILE",
     "OP_STATS",
     "OP_STEPS",
     "RUN_INFO",
@@ -52,12 +58,17 @@ TABLES: dict[str, Table] = {
     for t in (
         RUN_INFO,
         STEPS,
+        HOSTS,
         OP_STATS,
         OP_STEPS,
         IDLE_GAPS,
         KERNEL_STATS,
         KERNEL_STEPS,
         COPIES,
+        HLO_OPS,
+        OP_PROFILE,
+        HLO_MEMORY,
+        COMPILATIONS,
         MEMORY_SUMMARY,
         MEMORY_TIMELINE,
         MEMORY_PEAK,

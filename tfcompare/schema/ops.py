@@ -18,6 +18,8 @@ _WALL_TIME = (
     "that the instant's part is made of"
 )
 
+_OF_INSTRUCTIONS = ", of XLA programs; missing unless known for all of the op's time."
+
 OP_STATS = Table(
     "op_stats",
     "One row for each op on host or device, summed over the profile; an IDLE row a side.",
@@ -31,6 +33,12 @@ OP_STATS = Table(
         total("self_time_us", "µs", "Self time", "Total time less that of the ops within it."),
         total("wall_time_us", "µs", "Wall time", _WALL_TIME + "; missing without steps, and for IDLE."),
         Column("is_eager", "bool", "flag", "", "Eager", "Whether the op was run eagerly, outside a tf.function."),
+        total("flops", "FLOP", "FLOPs", "Floating-point operations of all its instructions" + _OF_INSTRUCTIONS),
+        total("bytes_accessed", "bytes", "Bytes accessed", "Bytes read and written at least" + _OF_INSTRUCTIONS),
+        level("flops_per_s", "FLOP/s", "FLOP rate", "FLOPs by total time; missing where unknown."),
+        level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by total time; missing where unknown."),
+        level("operational_intensity", "FLOP/byte", "Intensity", "FLOPs per byte accessed; missing where unknown."),
+        text("bound_by", "Bound by", "`compute` or `memory`: what its least time is spent on; empty where unknown."),
     ),
     headline="self_time_us",
 )

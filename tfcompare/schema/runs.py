@@ -37,7 +37,7 @@ _PRECISIONS = (
     level(
         "device_compute_32_bit_us", "µs", "Device compute, 32-bit",
         "The part of device compute with numbers of 32 bits or more, while nothing computes with 16; missing where the "
-        "profile tells no width. What is in neither part is computing whose width is not told.",
+        "profile has no widths. Device compute in neither part is of unknown width.",
     ),
 )  # fmt: skip
 
@@ -100,5 +100,30 @@ STEPS = Table(
         ),
         *_PARTS,
         *_PRECISIONS,
+    ),
+)  # fmt: skip
+
+HOSTS = Table(
+    "hosts",
+    "One row for each step on each device of each host; the host itself where it has no device.",
+    (
+        HOST_KEY,
+        key("device", "Device", "Device of the host, e.g. `/device:GPU:0`; `/host:CPU` where it has none."),
+        STEP_KEY,
+        Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
+        Column("included", "bool", "flag", "", "Counted", "False for the first and last of more than five steps."),
+        level("duration_us", "µs", "Step time", "Length of the step on this host, the same for all its devices."),
+        level("busy_us", "µs", "Busy time", "Step time without the time in collectives: what makes the others wait."),
+        level(
+            "collectives_us", "µs", "In collectives",
+            "Host and device collectives: exchanging data with other hosts and devices, and waiting for them.",
+        ),
+        level(
+            "skew_us", "µs", "Skew",
+            "Step time less the median over all hosts and devices in this step; steps are paired by number, else by "
+            "position.",
+        ),
+        level("busy_skew_us", "µs", "Busy skew", "Busy time less the median over all hosts and devices in this step."),
+        *_PARTS,
     ),
 )  # fmt: skip

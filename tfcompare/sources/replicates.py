@@ -24,7 +24,7 @@ _Place = tuple[Parts, Parts]
 _ONCE_MORE = re.compile(
     r"(?:^|[ _.-]+)(?:(?:again|rerun|rep(?:eat(?:ed)?)?)[ _.-]?\d*|run[ _.-]?\d+)$| ?\(\d{1,3}\)$", re.IGNORECASE
 )
-_COUNTER = re.compile(r"(?P<stem>.*[^ _.-])[ _.-]+(?P<number>\d{1,3})")
+COUNTER = re.compile(r"(?P<stem>.*[^ _.-])[ _.-]+(?P<number>\d{1,3})")
 _HOW_MANY = re.compile(
     r"(?:^|[\W\d_])(?:v|ver|version|layers?|filters?|units?|depth|width|height|size|dims?|batch|bs|lr|rate|epochs?|"
     r"steps?|heads?|blocks?|kernels?|strides?|gpus?|tpus?|cpus?|cores?|devices?|hosts?|workers?|threads?|nodes?|bits?|"
@@ -65,12 +65,18 @@ def is_one_program(found: Sequence[FoundRun]) -> bool:
     return len(set(program_names({run.id: _path(run) for run in found}).values())) == 1
 
 
+def folders(run: FoundRun) -> Parts:
+    """The parts of the run's path without `plugins/profile` and its file."""
+    parts = _path(run)
+    return parts[:-1] if parts and is_profile(parts[-1]) else parts
+
+
 def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
     """Each run's path without what distinguishes captures of one program; equal for captures of the same program.
 
     `paths` contains the parts of each run's path without `plugins/profile`, including the file name if it is a file.
     """
-    plain = {run_id: _without_repetition(parts) for run_id, parts in paths.items()}
+    plain = {run_id: _path_without_repetition(parts) for run_id, parts in paths.items()}
     siblings: dict[_Place, set[str]] = defaultdict(set)
     for parts in set(plain.values()):
         for i, part in enumerate(parts):
@@ -109,14 +115,14 @@ def _path(run: FoundRun) -> Parts:
     return parts
 
 
-def _without_repetition(parts: Parts) -> Parts:
+def _path_without_repetition(parts: Parts) -> Parts:
     """File names are unchanged, since a number in them identifies the host."""
-    plain = (part if is_profile(part) else _plain(part) for part in parts)
+    plain = (part if is_profile(part) else without_repetition(part) for part in parts)
     return tuple(part for part in plain if part)
 
 
 @lru_cache(maxsize=1 << 16)
-def _plain(name: str) -> str:
+def without_repetition(name: str) -> str:
     """A folder's name without a capture time or a word for a repetition at its end."""
     while (shorter := _ONCE_MORE.sub("", without_stamp(name))) != name:
         name = shorter
@@ -138,7 +144,7 @@ def _counted(names: Collection[str]) -> dict[str, str]:
     for name in names:
         if name.isdecimal():
             numbers[""][name] = name
-        elif (match := _COUNTER.fullmatch(name)) and not is_profile(name):
+        elif (match := COUNTER.fullmatch(name)) and not is_profile(name):
             numbers[match["stem"]][name] = match["number"]
     found: dict[str, str] = {}
     for stem, behind in numbers.items():

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ Dtypes = Mapping[str, str]
 """The dtype of each column: a NumPy dtype, `Int64`, `Float64`, `str` or `category`."""
 
 _CODEC = "zstd"
+_STR = pd.StringDtype(na_value=np.nan)
 _LENGTH = np.dtype("<i4")
 _LONGEST = 1 << 30
 _ALIGNMENT = 8
@@ -130,8 +132,7 @@ class _Reader:
             texts.validate(full=True)
         except pa.ArrowInvalid:
             raise Damaged("a text is not UTF-8") from None
-        index: pd.Index[Any] = pd.Index(pd.array(texts, dtype="str"))
-        return index
+        return pd.Index(pd.arrays.ArrowStringArray(texts, dtype=_STR))  # type: ignore[call-arg]  # missing in the stubs
 
 
 def _add_texts(pieces: list[bytes], texts: pd.Series | pd.Index) -> tuple[int, int]:
@@ -157,10 +158,12 @@ def _has_texts(dtype: str) -> bool:
     return dtype in ("str", "category")
 
 
+@cache
 def _value_dtype(dtype: str) -> np.dtype[Any]:
     return np.dtype(dtype.lower()).newbyteorder("<")
 
 
+@cache
 def _widths(dtype: str) -> tuple[int, ...]:
     """The bytes per row of each array of a column, apart from texts."""
     if dtype == "str":

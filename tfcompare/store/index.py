@@ -22,11 +22,12 @@ from typing import Any
 import pandas as pd
 
 from tfcompare.sources.logdir import RunSummary
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.names import INDEX_SUFFIX
-from tfcompare.store.records import LARGEST, Record, check_place, check_summary
-from tfcompare.store.typed import FIRST_TIME, LAST_TIME, Damaged, head_bytes, json_in, split_head
+from tfcompare.store.records import LARGEST, Record, check_metadata, check_place, check_summary
+from tfcompare.store.typed import FIRST_TIME, LAST_TIME, Damaged, from_json, head_bytes, json_in, split_head
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
 
@@ -66,6 +67,7 @@ class Row:
     summary: RunSummary | None
     pack_bytes: int = 0
     is_removed: bool = False
+    metadata: Metadata = NO_METADATA
 
 
 def row_of(record: Record) -> Row:
@@ -87,6 +89,7 @@ def row_of(record: Record) -> Row:
         ingested_ns=record.ingested_ns,
         summary=record.summary,
         pack_bytes=sum(host.pack_bytes for host in record.readable),
+        metadata=record.all_metadata,
     )
 
 
@@ -160,11 +163,13 @@ def _rows_in(files: StoreFiles, name: str) -> list[Row]:
 _JSON = ("parts", "problems", "host_names")
 _TIMES = "step_times_ms"
 _OF_SUMMARY = {"device": "str", "device_name": "str", "steps": "Int64", "step_time_ms_median": "Float64",
-               _TIMES: "str", "remarks": "str"}  # fmt: skip
+               _TIMES: "str", "remarks": "str", "step_time_ms_typical": "Float64", "step_time_ms_low": "Float64",
+               "step_time_ms_high": "Float64", "steps_per_s": "Float64", "steps_per_s_low": "Float64",
+               "steps_per_s_high": "Float64"}  # fmt: skip
 DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",
            "recorded_us": "int64", "recorded_source": "str", "host_names": "str", "size_bytes": "int64",
            "content_id": "str", "stamps": "str", "reader": "str", "ingested_ns": "int64", "pack_bytes": "int64",
-           "is_removed": "bool", "is_read": "bool", **_OF_SUMMARY}  # fmt: skip
+           "is_removed": "bool", "is_read": "bool", "metadata": "str", **_OF_SUMMARY}  # fmt: skip
 
 
 def to_bytes(rows: Sequence[Row]) -> bytes:
@@ -191,6 +196,7 @@ def _plain(row: Row) -> dict[str, Any]:
     values = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in ("summary", "recorded")}
     values |= {name: json.dumps(values[name]) for name in _JSON}
     values |= {"recorded_us": (row.recorded - _EPOCH) // _US, "is_read": row.summary is not None}
+    values["metadata"] = json.dumps(asdict(row.metadata))
     summary = asdict(row.summary) if row.summary is not None else {}
     return values | {"device": "", "device_name": "", "remarks": ""} | summary | {_TIMES: _times(row.summary)}
 
@@ -213,6 +219,7 @@ def _row(values: dict[str, Any]) -> Row:
     if not _FIRST_US <= (recorded_us := values.pop("recorded_us")) <= _LAST_US:
         raise Damaged("a time in it is out of range")
     values["recorded"] = _EPOCH + timedelta(microseconds=recorded_us)
+    values["metadata"] = _metadata(values["metadata"])
     facts, is_read = {name: values.pop(name) for name in _OF_SUMMARY}, values.pop("is_read")
     row = Row(**values, summary=_summary(facts) if is_read else None)
     if not row.run or not 0 <= row.own <= len(row.parts) or not 0 <= row.size_bytes <= LARGEST:
@@ -238,6 +245,13 @@ def _tuple(text: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
         raise Damaged("a list in it is none of texts")
     return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _metadata(text: str) -> Metadata:
+    found = from_json(json_in(text.encode()), Metadata)
+    check_metadata(found)
+    return found
 
 
 def _digest(data: bytes) -> str:

@@ -30,6 +30,7 @@ def _declared(table: schema.Table, **others: str) -> dict[str, str]:
 
 DTYPES: dict[str, Dtypes] = {
     "steps": _declared(schema.STEPS),
+    "device_steps": {"device": _TEXT, "step": _INT, **dict.fromkeys(schema.STEP_PARTS, _FLOAT)},
     "idle_gaps": _declared(schema.IDLE_GAPS, op_before="category", op_after="category"),
     "op_parts": {
         **dict.fromkeys(("device", "host_or_device", "op_type", "op_name", "part"), _TEXT),
@@ -45,6 +46,9 @@ DTYPES: dict[str, Dtypes] = {
     "kernel_stats": _declared(schema.KERNEL_STATS),
     "kernel_cells": {"row": _INT, "step": _INT, "occurrences": _INT, "time_us": _FLOAT},
     "copies": _declared(schema.COPIES),
+    "hlo_ops": _declared(schema.HLO_OPS),
+    "hlo_memory": _declared(schema.HLO_MEMORY),
+    "compilations": _declared(schema.COMPILATIONS),
     "memory_events": {
         **dict.fromkeys(("memory", "row", "time_ps"), _INT),
         "is_allocation": _FLAG,
@@ -71,12 +75,16 @@ DTYPES: dict[str, Dtypes] = {
 
 _UNIQUE: dict[str, tuple[str, ...]] = {
     "steps": ("step",),
+    "device_steps": ("device", "step"),
     "idle_gaps": ("step",),
     "op_cells": ("part", "step"),
     "op_totals": ("part",),
     "op_wall_totals": ("part",),
     "kernel_stats": schema.KERNEL_STATS.keys,
     "kernel_cells": ("row", "step"),
+    "hlo_ops": schema.HLO_OPS.keys,
+    "hlo_memory": schema.HLO_MEMORY.keys,
+    "compilations": schema.COMPILATIONS.keys,
     "memory_events": ("row",),
     "memory_summary": ("memory_id",),
     "memory_peak": schema.MEMORY_PEAK.keys,
@@ -90,10 +98,12 @@ _ROWS_OF = {("op_cells", "part"): "op_parts", ("op_wall", "part"): "op_parts", (
             ("timeline_spans", "lane"): "timeline_lanes"}  # fmt: skip
 """Columns that are rows of another table."""
 
-_OF_STEPS = ("idle_gaps", "op_cells", "op_wall", "kernel_cells")
+_OF_STEPS = ("device_steps", "idle_gaps", "op_cells", "op_wall", "kernel_cells")
 _MAY_BE_MISSING = (
     *("host_start_us", "host_span_us", "device_span_us", "buffered_elements", "fragmentation"),
     *schema.STEP_PRECISIONS,
+    *("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"),
+    *("peak_flops_per_s", "peak_bytes_per_s"),
 )
 _ANY_NUMBER = ("fragmentation",)
 """Recorded by a profiler and shown as recorded, whatever it is."""
@@ -130,15 +140,15 @@ class Checks:
 
     def check(self, name: str, frame: pd.DataFrame, others: Others) -> None:
         """Raises `Damaged` unless the table may be one of tfcompare's."""
-        for column in frame:
-            self._check_values(name, str(column), frame[column])
+        for column, values in frame.items():
+            self._check_values(name, str(column), values)
         if name in _UNIQUE and len(frame) > 1 and frame.duplicated(list(_UNIQUE[name])).any():
             raise Damaged(f"{name} has the same row twice")
         for (table, column), other in _ROWS_OF.items():
             if table == name:
                 _check_range(f"{name}.{column}", frame[column].to_numpy(), 0, others.rows(other) - 1)
         if name in _OF_STEPS:
-            _check_steps(name, frame["step"], others)
+            _check_steps(name, frame["step"].to_numpy(), others)
         if name == "steps":
             _check_spans(frame)
         if name == "op_wall":
@@ -151,11 +161,11 @@ class Checks:
 
     def _check_values(self, table: str, name: str, column: pd.Series) -> None:
         where = f"{table}.{name}"
-        if name == "host" and len(column) and not (column == self.host).all():
+        if name == "host" and not set(column.unique()) <= {self.host}:
             raise Damaged(f"{where} is another host than {self.host}")
-        if name == "host_or_device" and not column.isin(_SIDES).all():
+        if name == "host_or_device" and not set(column.unique()) <= {*_SIDES}:
             raise Damaged(f"{where} is neither {' nor '.join(_SIDES)}")
-        if str(column.dtype) not in ("str", "category", "bool"):
+        if DTYPES[table][name] not in (_TEXT, "category", _FLAG):
             _check_numbers(where, name, column)
 
     def _check_memory(self, events: pd.DataFrame) -> None:
@@ -192,15 +202,17 @@ def _check_range(where: str, numbers: npt.NDArray[Any], least: float, largest: f
 
 def _check_spans(steps: pd.DataFrame) -> None:
     """Each step has a span on the host, on devices or both, and the former has a start."""
-    on_host = steps["host_span_us"].notna()
-    if (on_host != steps["host_start_us"].notna()).any() or not (on_host | steps["device_span_us"].notna()).all():
+    has_start, on_host, on_device = (
+        ~np.isnan(steps[name].to_numpy()) for name in ("host_start_us", "host_span_us", "device_span_us")
+    )
+    if (on_host != has_start).any() or not (on_host | on_device).all():
         raise Damaged("steps have no span")
 
 
-def _check_steps(table: str, step: pd.Series, others: Others) -> None:
+def _check_steps(table: str, step: npt.NDArray[np.int64], others: Others) -> None:
     """Each step is one of the steps, or outside all of them. Without steps, only ops and kernels are put into any."""
     if others.rows("steps"):
-        if not step[step != NO_STEP].isin(others["steps"]["step"]).all():
+        if not np.isin(step[step != NO_STEP], others["steps"]["step"].to_numpy()).all():
             raise Damaged(f"{table} has steps that do not exist")
-    elif len(step) and table in ("idle_gaps", "op_wall"):
+    elif len(step) and table in ("device_steps", "idle_gaps", "op_wall"):
         raise Damaged(f"{table} has rows, and there are no steps")

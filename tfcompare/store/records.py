@@ -15,6 +15,7 @@ from typing import Any
 from tfcompare.errors import NoSuchPlace
 from tfcompare.sources.logdir import HostFile, RunSummary, StoredPack, remote_cache
 from tfcompare.sources.logdir.grouping import UnnamedRun
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, why_invalid
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import parse
 from tfcompare.store.cached_frames import stamp_of
@@ -66,6 +67,7 @@ class Record:
 
     `parts`, `own` and `in_run_folder` are the input for its name (`naming.Address`), `place` is where it was found,
     `problems` those of its folder; `reader` the version that made its packs. `summary` is None if it cannot be read.
+    `metadata` is that of the files beside it, `given` that of the command that ingested it.
     """
 
     run: str
@@ -81,6 +83,8 @@ class Record:
     ingested_ns: int = 0
     content_id: str = ""
     summary: RunSummary | None = None
+    metadata: Metadata = NO_METADATA
+    given: Metadata = NO_METADATA
 
     @property
     def readable(self) -> tuple[StoredHost, ...]:
@@ -98,11 +102,17 @@ class Record:
         return (*self.problems, *(f"left out: {host.failure}" for host in self.hosts if host.failure))
 
     @property
+    def all_metadata(self) -> Metadata:
+        """The metadata of the run's files, overridden by what was given."""
+        return self.metadata.updated(self.given)
+
+    @property
     def stamps(self) -> str:
         """A digest that changes if any file has to be read again; empty if a change could go undetected."""
         if any(not host.stamp for host in self.hosts):
             return ""
-        return _digest([[(h.host, h.path, h.stamp) for h in self.hosts], self.problems, self.reader, self.place])
+        files = [(h.host, h.path, h.stamp) for h in self.hosts]
+        return _digest([files, self.problems, self.reader, self.place, asdict(self.all_metadata)])
 
     def files(self, store: str) -> tuple[HostFile, ...]:
         """The host files that have a pack."""
@@ -127,6 +137,7 @@ def unread(find: UnnamedRun) -> Record:
         recorded_source=run.recorded_source,
         hosts=tuple(hosts),
         reader=reader_version(),
+        metadata=run.metadata,
     )
 
 
@@ -160,6 +171,8 @@ def check(record: Record) -> None:
         raise Damaged("a number in it is too large")
     check_place(record.place)
     check_summary(record.summary)
+    check_metadata(record.metadata)
+    check_metadata(record.given)
     for host in record.hosts:
         if host.pack and not is_pack(host.pack):
             raise Damaged("the name of a pack in it is none")
@@ -183,12 +196,26 @@ def check_summary(summary: RunSummary | None) -> None:
     """Raises `Damaged` for values that no summary has: a run has steps, of which it knows the times, or no steps."""
     if summary is None:
         return
-    of_steps = (summary.steps, summary.step_time_ms_median, summary.step_times_ms)
+    of_steps = (summary.steps, summary.step_time_ms_median, summary.step_times_ms, summary.step_time_ms_typical)
     if len({value is None for value in of_steps}) > 1:
         raise Damaged("its summary has some facts on steps only")
-    times = (summary.step_time_ms_median or 0.0, *(summary.step_times_ms or ()))
-    if not 0 <= (summary.steps or 0) <= LARGEST or not all(0 <= ms <= LARGEST for ms in times):
-        raise Damaged("its summary has steps or times that cannot be")
+    numbers = [summary.step_time_ms_median or 0.0, *(summary.step_times_ms or ())]
+    for low, value, high in (
+        (summary.step_time_ms_low, summary.step_time_ms_typical, summary.step_time_ms_high),
+        (summary.steps_per_s_low, summary.steps_per_s, summary.steps_per_s_high),
+    ):
+        known = [number for number in (low, value, high) if number is not None]
+        if (low is None) != (high is None) or known != sorted(known):
+            raise Damaged("its summary has an interval that cannot be")
+        numbers += known
+    if not 0 <= (summary.steps or 0) <= LARGEST or not all(0 <= number <= LARGEST for number in numbers):
+        raise Damaged("its summary has steps, times or a throughput that cannot be")
+
+
+def check_metadata(metadata: Metadata) -> None:
+    """Raises `Damaged` for metadata that tfcompare does not write."""
+    if why := why_invalid(metadata):
+        raise Damaged(f"its metadata cannot be: {why}")
 
 
 def _digest(content: object) -> str:

@@ -22,6 +22,7 @@ _FORMAT = 1
 _AT_ONCE = 32
 _MOST_FILES = 16
 """An index with more files is merged."""
+_UNUSABLE = "is damaged, or of another version of tfcompare"
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Store:
         if index.names and not index.damaged and not is_folder:
             return index, ()
         rows, messages = self._missing_rows(index)
-        messages += [f"{self.shown}/{name}: is damaged; the runs in it were listed anew" for name in index.damaged]
+        messages += [f"{self.shown}/{name}: {_UNUSABLE}; the runs in it were listed anew" for name in index.damaged]
         if rows and not index.damaged:
             messages.append(f"{self.shown}: its index lacks {len(rows):,} runs, which were listed from their records")
         if messages:
@@ -152,7 +153,10 @@ class Store:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             found = list(pool.map(self._row_in, names))
         damaged = [name for name, row in zip(names, found, strict=True) if isinstance(row, Damaged)]
-        messages = [f"{self.shown}/{name}: is damaged, and its run is not listed" for name in damaged]
+        messages = []
+        if damaged:
+            others = f", as are {len(damaged) - 1:,} more" if len(damaged) > 1 else ""
+            messages.append(f"{self.shown}/{damaged[0]}: {_UNUSABLE}{others}, and its run is not listed")
         return [row for row in found if isinstance(row, Row)], messages
 
     def _row_in(self, name: str) -> Row | Damaged | None:

@@ -48,6 +48,7 @@ class StoredRun(FoundRun):
             problems=row.problems if row.reader == reader_version() else (_of_other_reader(row, store),),
             recorded=row.recorded,
             recorded_source=row.recorded_source,
+            metadata=row.metadata,
             row=row,
             store=store,
         )

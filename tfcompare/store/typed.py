@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,6 +14,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from tfcompare.errors import TfcompareError
 
 _T = TypeVar("_T")
+_Converter = Callable[[object, str], Any]
+"""Called with a value and where it is; raises `Damaged`."""
 
 _SIZE_BYTES = 8
 
@@ -54,36 +56,39 @@ def from_json(value: object, kind: type[_T]) -> _T:
 
     Integers are at most 2^64, times lie between 1600 and 3000, and floats are finite.
     """
-    converted: _T = _converted(value, kind, kind.__name__)
+    converted: _T = _as_dataclass(value, kind, kind.__name__)
     return converted
 
 
-def _converted(value: object, hint: Any, where: str) -> Any:
+@cache
+def _converter(hint: Any) -> _Converter:
+    """The function that checks and converts values with that annotation."""
     if is_dataclass(hint) and isinstance(hint, type):
-        return _as_dataclass(value, hint, where)
+        return lambda value, where: _as_dataclass(value, hint, where)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        (other,) = (one for one in arguments if one is not type(None))
-        return None if value is None else _converted(value, other, where)
+        (other,) = (_converter(one) for one in arguments if one is not type(None))
+        return lambda value, where: None if value is None else other(value, where)
     if origin is tuple:
-        return tuple(_converted(one, arguments[0], where) for one in _instance(value, list, where))
+        item = _converter(arguments[0])
+        return lambda value, where: tuple([item(one, where) for one in _instance(value, list, where)])
     if origin in (dict, Mapping):
-        items = _instance(value, dict, where).items()
-        return {_converted(k, arguments[0], where): _converted(v, arguments[1], where) for k, v in items}
-    return _checks()[hint](value, where)
+        key, item = map(_converter, arguments)
+        return lambda value, where: {key(k, where): item(v, where) for k, v in _instance(value, dict, where).items()}
+    return _checks()[hint]
 
 
 def _as_dataclass(value: object, kind: Any, where: str) -> Any:
-    content, hints = _instance(value, dict, where), _hints(kind)
-    if content.keys() != hints.keys():
-        raise Damaged(f"{where} has other fields than {', '.join(hints)}")
-    return kind(**{name: _converted(content[name], hint, f"{where}.{name}") for name, hint in hints.items()})
+    content, converters = _instance(value, dict, where), _field_converters(kind)
+    if content.keys() != converters.keys():
+        raise Damaged(f"{where} has other fields than {', '.join(converters)}")
+    return kind(**{name: convert(content[name], f"{where}.{name}") for name, convert in converters.items()})
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _field_converters(kind: Any) -> dict[str, _Converter]:
     hints = get_type_hints(kind)
-    return {f.name: hints[f.name] for f in fields(kind) if f.init}
+    return {f.name: _converter(hints[f.name]) for f in fields(kind) if f.init}
 
 
 def _integer(value: object, where: str) -> int:
@@ -110,7 +115,7 @@ def _time(value: object, where: str) -> datetime:
 
 
 @cache
-def _checks() -> dict[Any, Any]:
+def _checks() -> dict[Any, _Converter]:
     """The function that checks a value of each annotated type."""
     return {
         str: lambda value, where: _instance(value, str, where),

@@ -16,7 +16,7 @@ from tfcompare.tools.op_stats import ROLES
 if TYPE_CHECKING:
     import pandas as pd
 
-Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", "steps/s", "examples/s", ""]
+Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", "FLOP/s", "steps/s", "examples/s", ""]
 Better = Literal["lower", "neither"]
 NEITHER_TOLD = (math.nan, math.nan)
 STEP_TIME = "Step time (typical)"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.found import RunSummary
 from tfcompare.text import text_of
+from tfcompare.tools.throughput import steps_per_s
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +36,12 @@ COLUMNS = {
     "steps": "Int64",
     "step_time_ms_median": "float64",
     "step_times_ms": "object",
+    "step_time_ms_typical": "float64",
+    "step_time_ms_low": "float64",
+    "step_time_ms_high": "float64",
     "size_bytes": "int64",
     "remarks": "str",
+    "tags": "str",
     "path": "str",
 }
 """The listing's columns and their dtypes. Columns that require reading a run are missing for unread runs."""
@@ -42,7 +50,9 @@ COLUMNS = {
 def listing(found: Iterable[FoundRun], read: Mapping[str, Run | TfcompareError]) -> pd.DataFrame:
     """One row for each found run, in the order given; `read` maps run ids to the run or to the error of reading it.
 
-    `state` is `read`, `not read yet` or `unreadable`; `remarks` holds problems and remarks, separated by `; `.
+    `state` is `read`, `not read yet` or `unreadable`; `remarks` holds problems and remarks, separated by `; `;
+    `tags` the metadata (`commit=abc123, nightly`). `step_time_ms_low` and `_high` are the confidence interval of the
+    typical step from the run's own steps, without the variation between captures.
     """
     import pandas as pd
 
@@ -60,6 +70,7 @@ def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, obj
         "hosts": len(found.host_names),
         "size_bytes": found.size_bytes,
         "remarks": "; ".join(found.problems),
+        "tags": ", ".join(found.metadata.texts),
         "path": text_of(str(found.path)),
     }
     if isinstance(outcome, TfcompareError):
@@ -71,12 +82,15 @@ def _row(found: FoundRun, outcome: Run | TfcompareError | None) -> dict[str, obj
 
 def summary_of(run: Run) -> RunSummary:
     """The details that the listing shows of a run that was read."""
-    row = _facts_of(run)
+    throughput = zip(("steps_per_s", "steps_per_s_low", "steps_per_s_high"), steps_per_s(run), strict=True)
+    row = _facts_of(run) | {name: value if math.isfinite(value) else None for name, value in throughput}
     return RunSummary(**{field.name: row[field.name] for field in fields(RunSummary)})
 
 
 def _facts_of(run: Run) -> dict[str, Any]:
     info = run.info
+    times = step_times_ms(run) if info.has_steps else None
+    typical, low, high = _typical(times) if times else (None, None, None)
     return {
         "state": READ,
         "recorded": info.start_time,
@@ -86,9 +100,23 @@ def _facts_of(run: Run) -> dict[str, Any]:
         "device_name": info.device_name,
         "steps": info.step_count if info.has_steps else None,
         "step_time_ms_median": info.step_time_ms_median if info.has_steps else None,
-        "step_times_ms": step_times_ms(run) if info.has_steps else None,
+        "step_times_ms": times,
+        "step_time_ms_typical": typical,
+        "step_time_ms_low": low,
+        "step_time_ms_high": high,
         "remarks": "; ".join(run.remarks),
     }
+
+
+def _typical(times_ms: list[float]) -> tuple[float, float | None, float | None]:
+    """(the typical step, its confidence interval from these steps alone; None if they are too few)."""
+    from tfcompare.compare.stats.estimates import FEWEST_STEPS, levels, robust_sides
+
+    side = robust_sides(np.array([times_ms]))
+    found = levels([side], 0.0)
+    ends = (float(found.low[0]), float(found.high[0]))
+    is_known = len(times_ms) >= FEWEST_STEPS and all(map(math.isfinite, ends))
+    return (float(side.location[0]), *(ends if is_known else (None, None)))
 
 
 def device_text(device_type: str, device_count: int) -> str:

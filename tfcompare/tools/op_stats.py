@@ -117,6 +117,12 @@ def time_shares(groups: pd.DataFrame, by: str, *, metric: str = "self_time_us", 
     return pd.concat([top, other], ignore_index=True)
 
 
+def longest_first(shares: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of `time_shares` by the longer time of both sides instead of the larger share; all others stay last."""
+    longest = shares[[f"{metric}_{role}" for role in ROLES]].max(axis=1).mask(shares["others"] > 0, -1.0)
+    return shares.loc[longest.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
 def with_shares(groups: pd.DataFrame) -> pd.DataFrame:
     """Rows of `aggregate.group_diff` with `self_share_<role>`: of the side's self time on host, or on device."""
     metric = metric_in(groups, "self_time_us")
@@ -153,6 +159,12 @@ def main_side(op_stats: pd.DataFrame) -> str:
     """The side to show first: `Device` if any op except IDLE ran there, else `Host`."""
     ops = without_idle(op_stats)
     return DEVICE if bool((ops["host_or_device"] == DEVICE).any()) else HOST
+
+
+def top_ops(op_stats: pd.DataFrame, n: int) -> pd.DataFrame:
+    """The `n` ops with the most self time on the `main_side`: rows of `op_table` without IDLE, with `self_share`."""
+    ranked = own_side_shares(op_table(op_stats, idle=False))
+    return ranked[ranked["host_or_device"] == main_side(op_stats)].head(n)
 
 
 def share_of_whole(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.estimates import TYPICAL_STEP
+from tfcompare.tools import input_bound
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.tools.key_figures import KeyFigure, better_by, op_times
@@ -51,7 +52,7 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
 
 def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[KeyFigure]:
     """What keeps the step busy, and its wait for input."""
-    on_device, on_host, waits = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"], ["input_us"]))
+    on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"]))
     if any(map(math.isnan, on_host)):
         diff = comparison.table("op_stats")
         return op_times(diff[diff["candidate"] == candidate.id])
@@ -60,7 +61,11 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
         if max(on_device) > 0
         else KeyFigure("Host compute", "µs", *on_host, "neither", _HOST_COMPUTE)
     )
-    return [busy, KeyFigure("Input wait", "µs", *waits, better_by(on_waiting(comparison, candidate)), _INPUT)]
+    ours, theirs = (
+        input_bound.wait_of(run, comparison.host_of(run)).input_time_us.average
+        for run in (comparison.baseline, candidate)
+    )
+    return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(comparison, candidate)), _INPUT)]
 
 
 def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
@@ -72,8 +77,8 @@ def gap_sentence(facts: Facts) -> str:
     """A Markdown sentence on the run's largest idle gap: its length, and the ops before and after it."""
     gap = facts.gap
     if gap is None:
-        return "no idle gap that recurs in most steps."
-    what = "no device is busy" if gap.on_device else "no op runs"
+        return "No idle gap recurs in most steps."
+    what = "No device is busy" if gap.on_device else "No op runs"
     after = f"after {code(gap.op_before)}" if gap.op_before else "from the start of the step"
     before = f"before {code(gap.op_after)}" if gap.op_after else "until the end of the step"
     share = f", {format_percent(gap.length_us / facts.step_us)} of the step" if facts.step_us > 0 else ""

@@ -17,10 +17,10 @@ from tfcompare.compare.attribution import (
 )
 from tfcompare.compare.attribution_words import inner_op_sentence, part_sentence, step_sentence
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
-from tfcompare.compare.straggler import in_words, straggler
+from tfcompare.compare.straggler import attributed_hosts
 from tfcompare.schema import STEP_PARTS
+from tfcompare.tools.host_words import host_sentences
 from tfcompare.tools.part_times import HostSteps, host_steps
 
 _WITHOUT_CLAIM = {UNCLEAR: "has no conclusive change", UNTESTED: "was not tested"}
@@ -38,7 +38,8 @@ class Attribution:
 
     `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them. `waterfall` is None
     where a run has no steps; `sentence` then says so. `host_sentence`: who is the slowest of several hosts, empty for
-    one. `moved_most` is the part that changed the most, None where none did.
+    one; `slow_host`: the same in one line, empty where nobody stands out. `moved_most` is the part that changed the
+    most, None where none did.
     """
 
     hosts: tuple[str, str]
@@ -46,6 +47,7 @@ class Attribution:
     waterfall: Waterfall | None
     sentence: str
     host_sentence: str = ""
+    slow_host: str = ""
 
     @property
     def moved_most(self) -> str | None:
@@ -65,20 +67,22 @@ class Within:
 def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     """How the average step of a comparison's candidate differs from the baseline's, on its chosen host.
 
-    Of several hosts it is the candidate's straggler and the same host of the baseline: by name, else by position.
+    Of several hosts, see `attributed_hosts`.
     """
     hosts = attributed_hosts(comparison, candidate)
     parts = part_means(*attributed_steps(comparison, candidate))
-    of_hosts = host_sentence(comparison, candidate)
+    of_hosts = host_sentences(comparison, candidate)
     if why := _why_none(comparison.baseline, candidate):
-        return Attribution(hosts, parts, None, why)
+        return Attribution(hosts, parts, None, why, of_hosts.verdict, of_hosts.short)
     if not has_both(parts):
-        return Attribution(hosts, parts, None, "No breakdown: a run has no included step.")
+        why = "No breakdown: a run has no included step."
+        return Attribution(hosts, parts, None, why, of_hosts.verdict, of_hosts.short)
     waterfall = step_waterfall(parts)
     if comparison.baseline.content_id == candidate.content_id:
         same = "Both runs are the same capture: no part of the step differs."
-        return Attribution(hosts, parts, waterfall, same, of_hosts)
-    return Attribution(hosts, parts, waterfall, caution(comparison, candidate) + step_sentence(parts), of_hosts)
+        return Attribution(hosts, parts, waterfall, same, of_hosts.verdict, of_hosts.short)
+    sentence = caution(comparison, candidate) + step_sentence(parts)
+    return Attribution(hosts, parts, waterfall, sentence, of_hosts.verdict, of_hosts.short)
 
 
 def caution(comparison: Comparison, candidate: Run) -> str:
@@ -88,32 +92,6 @@ def caution(comparison: Comparison, candidate: Run) -> str:
         return ""
     why = _WITHOUT_CLAIM.get(verdict.word, "did not change significantly")
     return f"The step time {why}, so the following may be chance. "
-
-
-def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
-    """The hosts of baseline and candidate whose steps are attributed."""
-    if comparison.host is not None:
-        return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
-    baseline = comparison.baseline
-    found = straggler(candidate.table("steps"))
-    theirs = found.host if found is not None else _first_with_steps(candidate)
-    counterparts = host_counterparts(baseline.host_names, candidate.host_names)
-    of_theirs = {host: ours for ours, host in counterparts.items()}
-    if theirs in of_theirs:
-        return of_theirs[theirs], theirs
-    own = straggler(baseline.table("steps"))
-    return own.host if own is not None else _first_with_steps(baseline), theirs
-
-
-def _first_with_steps(run: Run) -> str:
-    hosts = run.table("steps")["host"]
-    return str(hosts.min()) if len(hosts) else run.host_names[0]
-
-
-def host_sentence(comparison: Comparison, candidate: Run) -> str:
-    """A sentence on the slowest hosts of candidate and baseline; empty for a single host."""
-    found = straggler(candidate.table("steps")) if comparison.host is None else None
-    return in_words(found, straggler(comparison.baseline.table("steps"))) if found is not None else ""
 
 
 def attributed_steps(comparison: Comparison, candidate: Run) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -6,7 +6,10 @@ import math
 import re
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tfcompare.compare.between_steps import in_words, window_of
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, levels, plain_sides
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
@@ -45,6 +48,22 @@ _FIGURES: dict[str, tuple[Unit, str]] = {
 _BATCH_SIZE = re.compile(r"\bbatch_size=(\d{1,9})\b")
 _ONCE_A_STEP = (0.5, 1.5)
 """A pipeline with this many calls per step provides each step's batch."""
+
+
+def steps_per_s(run: Run) -> tuple[float, float, float]:
+    """(the throughput of a run in steps per second, its 95 % confidence interval).
+
+    The interval is that of the mean time from one step's start to the next, from the run's own steps alone. NaN for
+    what too few steps do not give.
+    """
+    window = window_of(run)
+    if window is None:
+        return math.nan, math.nan, math.nan
+    periods = levels([plain_sides(window.periods_us[np.newaxis])], 0.0)
+    shortest, mean, longest = (float(times[0]) for times in (periods.low, periods.location, periods.high))
+    if len(window.periods_us) < FEWEST_STEPS or not 0 < shortest <= longest < math.inf:
+        return window.steps_per_s, math.nan, math.nan
+    return window.steps_per_s, window.steps_per_s * (mean / longest), window.steps_per_s * (mean / shortest)
 
 
 def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:

@@ -49,7 +49,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> Asking:
 @pytest.fixture
 def page(tmp_path: Path, browser: Asking) -> Iterator[AppTest]:  # noqa: ARG001
     with settings.override(Settings(places=(SAMPLES / "autoencoder",), data=tmp_path / "data")):
-        yield AppTest.from_file(str(app_folder() / "pages" / "7_Capture.py"), default_timeout=90)
+        yield AppTest.from_file(str(app_folder() / "pages" / "11_Capture.py"), default_timeout=90)
 
 
 def said(page: AppTest) -> str:

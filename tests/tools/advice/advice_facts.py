@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tests.compare.compare_runs import WITHOUT_COSTS
 from tests.input_runs import input_ops, pipelines
 from tests.tf_data_runs import execution
 from tfcompare import schema
@@ -43,7 +44,7 @@ def ops(*rows: tuple[str, str, str, int, float], eager: bool = False) -> pd.Data
     frame = frame.assign(host="all", is_eager=eager)
     frame[["occurrences", "self_time_us"]] = frame[["occurrences", "self_time_us"]].astype("float64") * STEPS
     times = dict.fromkeys(("total_time_us", "wall_time_us"), frame["self_time_us"])
-    return schema.OP_STATS.conform(frame.assign(**times))
+    return schema.OP_STATS.conform(frame.assign(**times, **WITHOUT_COSTS))
 
 
 def kernels(*rows: tuple[str, str, int, float, bool, bool]) -> pd.DataFrame:
@@ -64,6 +65,27 @@ def memory(memory_id: str, peak: int, capacity: int, fragmentation: float = 0.0)
     """One row of `memory_summary`."""
     row = {"memory_id": memory_id, "peak_bytes": peak, "capacity_bytes": capacity, "fragmentation": fragmentation}
     return _filled(pd.DataFrame([row]), schema.MEMORY_SUMMARY)
+
+
+def compilations(*rows: tuple[str, str, int, float, float, int, str], host: str = "a") -> pd.DataFrame:
+    """`compilations` from (function, phase, times, total time, longest, programs, shapes)."""
+    names = ["function", "phase", "occurrences", "total_time_us", "longest_us", "programs", "shapes"]
+    return schema.COMPILATIONS.conform(pd.DataFrame(rows, columns=names).assign(host=host))
+
+
+def instructions(*rows: dict[str, Any]) -> pd.DataFrame:
+    """`hlo_ops`: `self_time_us` is per step; by default the device's peak is 100 FLOP/s and costs are zero."""
+    absent = dict.fromkeys((c.name for c in schema.HLO_OPS.metrics if c.dtype == "float64"), 0.0)
+    absent |= {"peak_flops_per_s": 100.0, "occurrences": STEPS, "executions": STEPS, "is_rematerialized": False}
+    texts = {c.name: "" for c in schema.HLO_OPS.columns if c.dtype == "str"} | {"host": "a", "program": "jit_f(7)"}
+    frame = pd.DataFrame([absent | texts | row for row in rows])
+    return schema.HLO_OPS.conform(frame.assign(self_time_us=frame["self_time_us"] * STEPS))
+
+
+def buffers(*rows: tuple[str, str, int], live: bool = True, space: int = 0) -> pd.DataFrame:
+    """`hlo_memory` of `jit_f(7)` from (instruction, shape, size)."""
+    frame = pd.DataFrame(rows, columns=["hlo_op", "shape", "size_bytes"]).assign(program="jit_f(7)")
+    return _filled(frame.assign(memory_space=space, is_live_at_peak=live), schema.HLO_MEMORY)
 
 
 def _filled(frame: pd.DataFrame, table: schema.Table) -> pd.DataFrame:
@@ -146,6 +168,9 @@ def facts(
         "copies": schema.COPIES.empty(),
         "memory": schema.MEMORY_SUMMARY.empty(),
         "input_ops": input_ops(""),
+        "hlo_ops": schema.HLO_OPS.empty(),
+        "hlo_memory": schema.HLO_MEMORY.empty(),
+        "compilations": schema.COMPILATIONS.empty(),
     }
     given = empty | tables
     wait = input_wait(frame, info)

@@ -11,10 +11,10 @@ import pytest
 
 from tests.profiles import ALL_RUNS, loaded_run
 from tests.tools.advice.advice_facts import NAIVE, facts, kernels, memory, ops
+from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.advice import Advice, Change, Facts, Findings, advise, advise_on, facts_of, input_rules
 from tfcompare.tools.advice.advise import RULES
 from tfcompare.tools.advice.changes import changes
-from tfcompare.tools.step_series import on_slowest_host
 
 _CODE = re.compile(r"`[^`]*`")
 _NUMBER = re.compile(r"−?[\d,]*\.?\d+ (?:ns|µs|ms|s|B|kB|MB|GB|TB|%)(?!\w)")
@@ -98,7 +98,7 @@ def told_and_recomputed(name: str) -> tuple[dict[tuple[str, str], float], dict[t
     """Evidence by rule and label, as advice has it, and some of it made anew from the run's tables."""
     run = loaded_run(name)
     told = {(a.rule, e.label): e.candidate for a in advise_on(known(name), known(name)).advice for e in a.evidence}
-    steps = on_slowest_host(run.table("steps"))
+    steps = steps_of_straggler(run.table("steps"))
     steps = steps[steps["included"]]
     op_stats = run.table("op_stats")
     ops_there = op_stats[op_stats["op_type"] != "IDLE"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfcompare.errors import Unknown
 from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
@@ -124,6 +125,18 @@ def _counted_as(names: pd.Series, choices: Sequence[Choice]) -> pd.Series:
         for name in names.unique()
     }
     return names.map(counted).astype("str")
+
+
+def applicable_choices(
+    baseline: Run, candidates: Iterable[Run], manual_pairs: ManualPairs
+) -> tuple[dict[str, tuple[Choice, ...]], list[str]]:
+    """The applicable choices for each candidate, and notes on those that do not apply. Raises `Unknown` for choices
+    about a run that is not a candidate."""
+    runs = {run.id: run for run in candidates}
+    if unknown := [run_id for run_id in manual_pairs if run_id not in runs]:
+        raise Unknown("candidate", unknown[0], list(runs))
+    found = {run_id: applicable(choices, baseline, runs[run_id]) for run_id, choices in manual_pairs.items() if choices}
+    return {run_id: holding for run_id, (holding, _) in found.items()}, [note for _, note in found.values() if note]
 
 
 def applicable(choices: Sequence[Choice], baseline: Run, candidate: Run) -> tuple[tuple[Choice, ...], str]:

@@ -10,7 +10,8 @@ Tiers are applied in order, each to the rows that earlier tiers left unmatched. 
 - `probable`: a guess (`guesses.py`), or an equal name that shapes, order or numbers make doubtful (`families.py`).
 
 Steps, and the one row of `run_info`, match by position. Hosts match by name; remaining hosts match in order if both
-sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators.
+sides have the same number of them. `pipelines.py` and `iterators.py` match tf.data pipelines and iterators,
+`programs.py` matches XLA programs.
 
 Manual choices (`manual.py`) take precedence over all tiers. Rows whose names are manually paired match only each other,
 provided that they agree in the keys of `Naming.manual_keys`. Matches between separated names are removed; all other
@@ -33,7 +34,18 @@ from tfcompare.compare.matching.manual import LEVELS, Choice, counterparts, effe
 from tfcompare.compare.matching.name_tree import Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
-from tfcompare.compare.matching.tiers import EXACT, MANUAL, MANUAL_KERNELS, NAMINGS, POSITION, PROBABLE, Naming, Tier
+from tfcompare.compare.matching.programs import with_instruction_keys
+from tfcompare.compare.matching.tiers import (
+    EXACT,
+    HLO_TIERS,
+    MANUAL,
+    MANUAL_KERNELS,
+    NAMINGS,
+    POSITION,
+    PROBABLE,
+    Naming,
+    Tier,
+)
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
 from tfcompare.frames.ops.op_evidence import OpEvidence
@@ -94,12 +106,14 @@ def pair_rows(
     baseline, candidate = baseline.reset_index(drop=True), candidate.reset_index(drop=True)
     if table.name == "run_info":
         return Pairing(np.array([0]), np.array([0]), np.array([POSITION], dtype=object))
-    if table.name == "steps":
-        return _pair_steps(baseline[baseline["included"]], candidate[candidate["included"]])
+    if table.name in ("steps", "hosts"):
+        return _pair_steps(*_with_devices(baseline[baseline["included"]], candidate[candidate["included"]]))
     if table.name == "tf_data":
         return _pair_iterators(baseline, candidate)
     naming = NAMINGS.get(table.name)
-    if naming is None:
+    if table.name in HLO_TIERS:
+        parts = _in_tiers(HLO_TIERS[table.name], *with_instruction_keys(baseline, candidate))
+    elif naming is None:
         parts = _in_tiers((Tier(EXACT, table.keys),), baseline, candidate)
     else:
         parts = _pair_named(naming, baseline, candidate, effective(manual_pairs), evidence)
@@ -276,15 +290,39 @@ def _leaf(names: pd.Series) -> pd.Series:
     return pd.Series([name.rpartition("/")[2] for name in names], index=names.index, dtype="str")
 
 
+def pair_devices(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """Maps the host and device of each matched device of the candidate to the baseline's device.
+
+    Hosts must have the baseline's names in both frames, which have the columns `host` and `device`. Devices of a host
+    match by the rule of `pair_hosts`.
+    """
+    ours, theirs = (side.groupby("host")["device"].unique() for side in (baseline, candidate))
+    return {
+        (host, device): counterpart
+        for host in theirs.index.intersection(ours.index)
+        for device, counterpart in pair_hosts(ours[host], theirs[host]).items()
+    }
+
+
+def _with_devices(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both sides with devices named as in the baseline; `steps` are those of a host, whatever its devices."""
+    if "device" not in baseline:
+        return baseline.assign(device=""), candidate.assign(device="")
+    found = pair_devices(baseline, candidate)
+    pairs = zip(candidate["host"], candidate["device"], strict=True)
+    devices = [found.get((host, device), device) for host, device in pairs]
+    return baseline, candidate.assign(device=pd.Series(devices, candidate.index, dtype="str"))
+
+
 def _pair_steps(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Pairing:
     ours, theirs = (
-        side.sort_values(["host", "start_us", "step"])
-        .assign(place=lambda rows: rows.groupby("host").cumcount())[["host", "place"]]
+        side.sort_values(["host", "device", "start_us", "step"])
+        .assign(place=lambda rows: rows.groupby(["host", "device"]).cumcount())[["host", "device", "place"]]
         .rename_axis("row")
         .reset_index()
         for side in (baseline, candidate)
     )
-    both = ours.merge(theirs, on=["host", "place"], how="outer", suffixes=("_baseline", "_candidate"))
+    both = ours.merge(theirs, on=["host", "device", "place"], how="outer", suffixes=("_baseline", "_candidate"))
     positions = both[["row_baseline", "row_candidate"]].fillna(-1).to_numpy(np.intp)
     match = np.full(len(both), None, dtype=object)
     match[(positions >= 0).all(axis=1)] = POSITION

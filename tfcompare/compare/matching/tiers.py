@@ -129,3 +129,42 @@ NAMINGS = {
 
 MANUAL_KERNELS = (("host", "manual_name", *_LAUNCH), ("host", "manual_name"))
 """As `Naming.manual_keys`, for manual pairs of single kernels."""
+
+HLO_TWO_SIDED = {
+    "hlo_ops": ("program", "hlo_op", "category"),
+    "hlo_memory": ("program", "hlo_op"),
+    "op_profile": ("program", "category", "source_file", "source", "hlo_op"),
+}
+"""The keys of instructions and buffers of XLA programs that may differ between matched rows."""
+
+
+def _of_programs(*others: str) -> tuple[Tier, ...]:
+    """The tiers of instructions, or of buffers, that agree in the columns `others`."""
+    return (
+        Tier(EXACT, ("host", "named", "hlo_op", *others)),
+        Tier(CANONICAL, ("host", "named", "stem", *others)),
+        Tier(STRUCTURAL, ("host", "named", "origin", "source", *others)),
+        Tier(STRUCTURAL, ("host", "named", "origin", *others)),
+        Tier(STRUCTURAL, ("host", "named", "hlo_op", "stem")),
+        Tier(STRUCTURAL, ("host", "like", "hlo_op", *others)),
+        Tier(PROBABLE, ("host", "guessed", "hlo_op", *others)),
+        Tier(PROBABLE, ("host", "guessed", "stem", *others)),
+        Tier(PROBABLE, ("host", "guessed", "origin", *others)),
+    )
+
+
+HLO_TIERS = {
+    "hlo_ops": _of_programs("category"),
+    "hlo_memory": _of_programs("memory_space", "output_index", "kind"),
+    "op_profile": (
+        Tier(EXACT, ("host", "named", "tree", "depth", "source_file", "source", "category", "hlo_op")),
+        Tier(CANONICAL, ("host", "named", "tree", "depth", "source_file", "source", "category", "stem")),
+        Tier(STRUCTURAL, ("host", "named", "tree", "depth", "category", "stem")),
+        Tier(STRUCTURAL, ("host", "named", "tree", "depth", "category", "origin")),
+        Tier(STRUCTURAL, ("host", "like", "tree", "depth", "source", "category", "hlo_op")),
+        Tier(PROBABLE, ("host", "guessed", "tree", "depth", "source", "category", "hlo_op")),
+        Tier(PROBABLE, ("host", "guessed", "tree", "depth", "category", "stem")),
+        Tier(PROBABLE, ("host", "guessed", "tree", "depth", "category", "origin")),
+    ),
+}
+"""The tiers of tables of XLA programs; `programs.with_instruction_keys` explains the keys."""

@@ -131,6 +131,19 @@ class ChangeTest:
             return float(np.mean(each))
         return math.exp(float(np.mean(np.log(each))))
 
+    def measured_spread(self, captures: Sequence[Floats]) -> Spread | None:
+        """The spread between these captures, to be assumed for another one of their program; None if unknown.
+
+        An assumed spread counts as known, so it is widened by as much as an interval is whose variation is measured.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        if any(len(series) < self.min_steps or not (series > 0).any() for series in captures):
+            return None
+        share = _measured_spread([self.estimate(series[np.newaxis]) for series in captures])
+        quantile = (1 + LEVEL) / 2
+        return Spread(share * float(stdtrit(len(captures) - 1, quantile) / ndtri(quantile)), "as in the series")
+
     def rows(
         self,
         baseline: Sequence[Floats],

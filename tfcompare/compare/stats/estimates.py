@@ -88,11 +88,16 @@ class Changes:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The typical step of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`."""
+    """The typical step of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`.
+
+    `error` and `freedom` are the standard error of its logarithm and its degrees of freedom.
+    """
 
     location: Floats
     low: Floats
     high: Floats
+    error: Floats
+    freedom: Floats
 
 
 def typical(values: Floats) -> Floats:
@@ -153,7 +158,9 @@ def levels(side: Sequence[Sides], spread: Declared) -> Levels:
         quantile, _ = _student(known.freedom, np.zeros_like(error))
         low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
         location = side[0].location if len(side) == 1 else np.exp(known.log)
-    return Levels(location, low, high)
+    # of equal values, the interval is one number, which rounding must not move off the location
+    low, high = np.minimum(low, location), np.maximum(high, location)
+    return Levels(location, low, high, error, known.freedom)
 
 
 def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: Declared) -> Changes:

@@ -18,19 +18,20 @@ UNDER_LOAD = 5.0
 class Spread:
     """The variation between captures of one program, as a standard deviation of the logarithm, and its source.
 
-    `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by the fourth root of
-    `steady_us` ÷ time.
+    `share` applies to times of `steady_us` per step or longer. Shorter times vary more: by `steady_us` ÷ time to the
+    power of `exponent`.
     """
 
     share: float
     source: str
     steady_us: float = 0.0
     remark: str = ""
+    exponent: float = 0.25
 
     def of(self, typical_us: Floats) -> Floats:
         """The spread of times of `typical_us` per step."""
         shorter = self.steady_us / np.maximum(typical_us, _SHORTEST_US)
-        shares: Floats = self.share * np.maximum(shorter, 1.0) ** 0.25
+        shares: Floats = self.share * np.maximum(shorter, 1.0) ** self.exponent
         return shares
 
     def assumed(self, *typical_us: float) -> str:
@@ -46,8 +47,8 @@ class Spread:
 
 
 def percent(share: float) -> str:
-    """`9.6 %`."""
-    return f"{100 * share:.2g} %"
+    """`9.6 %`; from 100 % on without digits behind the point: `240 %`."""
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
 
 
 DECLARED_SPREAD = {

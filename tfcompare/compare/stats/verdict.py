@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES, Changes, Floats, detectable_log
+from tfcompare.compare.stats.spread import percent
 
 SAME = "same"
 UNTESTED = "untested"
@@ -85,7 +86,7 @@ class Sensitivity:
             f"{ours} capture{'s' if ours > 1 else ''} per side" if ours == theirs else f"{ours} and {theirs} captures"
         )
         change = self.smallest_change
-        size = f"{100 * change:.2g} %" if change < _HUGE else f"more than {100 * _HUGE:,.0f} %"
+        size = percent(change) if change < _HUGE else f"more than {100 * _HUGE:,.0f} %"
         return f"{each}; smallest detectable change: {size}"
 
 

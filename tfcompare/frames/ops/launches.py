@@ -8,15 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.frames.combinations import combinations
+from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
-from tfcompare.frames.planes import METADATA_PLANE, events_of_lines, recorded_lines
+from tfcompare.frames.planes import events_of_lines, recorded_lines
 from tfcompare.xspace import Plane, XSpace
-from tfcompare.xspace.hlo import Instruction, instructions
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 
-_HLO_PROTO = ("Hlo Proto", "hlo_proto")
 _ANNOTATIONS = ("level 0", "annotation")
 _NAMING = ("hlo_op", "tf_op", *_ANNOTATIONS, "name")
 
@@ -48,7 +47,7 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     codes = [stat.spread(len(space.events))[rows] for stat in stats]
     program, metadata = space.number_of("program_id", rows, 0), space.events.metadata[rows]
     firsts, launch = combinations(metadata, program, *codes)
-    programs = Programs(space)
+    programs = programs_of(space)
     out = []
     for i in firsts.tolist():
         labels = [s.labels[c[i]] if c[i] >= 0 else "" for s, c in zip(stats, codes, strict=True)]
@@ -57,35 +56,15 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     return launch, out
 
 
-class Programs:
-    """The HLO instructions of the XLA programs in the file, parsed on first use."""
-
-    def __init__(self, space: XSpace) -> None:
-        metadata = {p.index for p in space.planes if p.name == METADATA_PLANE}
-        self._protos = {
-            int(space.metadata_ids[row]): proto
-            for name in _HLO_PROTO
-            for row, proto in space.metadata_bytes(name).items()
-            if int(space.metadata_plane[row]) in metadata
-        }
-        self._read: dict[int, dict[str, Instruction]] = {}
-
-    def instruction(self, program: int, name: str) -> Instruction | None:
-        """The instruction that an `hlo_op` stat names; None if the file does not contain it."""
-        name = name.rpartition("::")[2]
-        if program not in self._read:
-            proto = self._protos.get(program)
-            self._read[program] = instructions(proto) if proto is not None else {}
-        return self._read[program].get(name)
-
-
 def _launch(event: str, text: dict[str, str], programs: Programs, program: int) -> Launch:
     """The launch given by `hlo_op` and its program, else by `tf_op`, else by an annotation."""
     if text["hlo_op"]:
-        instruction = programs.instruction(program, text["hlo_op"])
-        if instruction is None:
+        found = programs.find(program, text["hlo_op"])
+        if found is None:
             return Launch(None, event, event, text["name"], in_file=False)
-        op = parse_op(instruction.tf_op) if instruction.tf_op else None
+        compiled, instruction = found
+        tf_op = compiled.origin(instruction).tf_op
+        op = parse_op(tf_op) if tf_op else None
         return Launch(op, instruction.name, f"{program}/{instruction.name}", text["name"])
     if text["tf_op"]:
         op = parse_op(text["tf_op"]) or Op(text["tf_op"], UNKNOWN)

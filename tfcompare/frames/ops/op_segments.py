@@ -120,7 +120,7 @@ def _host_segments(
         end_ps=end,
         step=steps.of_event[row].astype(np.int64),
         activity=np.where(is_input, np.int8(Activity.WAIT_FOR_INPUT), own),
-        is_waiting=functions.is_waiting[row] | is_waiting_op,
+        is_waiting=functions.is_waiting[row] | is_waiting_op | _runs_instructions(space, ops)[row],
         stage=np.where(functions.is_iterator[row], -1, op_of_event[caller]),
     )
     of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
@@ -131,6 +131,21 @@ def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
     """Which events are eagerly executed ops: these are host compute, though they explain no part of a step."""
     out = np.zeros(len(space.events), np.bool_)
     out[ops.rows] = ops.is_eager
+    return out
+
+
+def _runs_instructions(space: XSpace, ops: OpEvents) -> Bools:
+    """Which events are ops that run a compiled program, whose instructions may run on other threads meanwhile."""
+    out = np.zeros(len(space.events), np.bool_)
+    is_part_instruction = (ops.parts["part"] != "").to_numpy()
+    if not is_part_instruction.any():
+        return out
+    is_instruction = is_part_instruction[ops.part]
+    line, end = space.events.line[ops.rows], ops.start_ps + ops.total_ps
+    is_within = (line[1:] == line[:-1]) & (ops.start_ps[1:] < end[:-1])
+    callers = np.zeros(len(ops.parts), np.bool_)
+    callers[ops.part[:-1][is_within & is_instruction[1:] & ~is_instruction[:-1]]] = True
+    out[ops.rows] = callers[ops.part]
     return out
 
 

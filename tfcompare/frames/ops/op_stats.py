@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.frames.hlo.op_costs import with_costs
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED, OpParts, any_of, distinct, largest, sums
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
@@ -16,10 +17,13 @@ Int64 = npt.NDArray[np.int64]
 _OP = ["host_or_device", "op_type", "op_name"]
 
 
-def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) -> pd.DataFrame:
+def op_stats(
+    parts: OpParts, idle: pd.DataFrame, instructions: pd.DataFrame, host: str, *, has_steps: bool
+) -> pd.DataFrame:
     """Columns of `schema.OP_STATS`: device before host, self time descending, then name; one IDLE row per side.
 
-    `idle` has the columns device, host_or_device, idle_ps. Wall times are NaN if there are no steps.
+    `idle` has the columns device, host_or_device, idle_ps; `instructions` are the `hlo_ops` that `with_costs` takes.
+    Wall times are NaN if there are no steps.
     """
     ops, sums_of_ops = _by_op(parts, np.zeros(len(parts.cells), np.int64), 1)
     ops = pd.concat([ops, sums_of_ops], axis=1)
@@ -32,7 +36,7 @@ def op_stats(parts: OpParts, idle: pd.DataFrame, host: str, *, has_steps: bool) 
     order = rows.sort_values(
         ["host_or_device", "self_time_ps", "op_name", "op_type"], ascending=[True, False, True, True], kind="stable"
     )
-    return schema.OP_STATS.conform(order.reset_index(drop=True))
+    return schema.OP_STATS.conform(with_costs(order.reset_index(drop=True), instructions))
 
 
 def op_steps(cells: StepCells, parts: OpParts, *, has_steps: bool) -> pd.DataFrame:

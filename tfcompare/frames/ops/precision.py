@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfcompare.frames.combinations import combinations
-from tfcompare.frames.ops.launches import Programs
+from tfcompare.frames.hlo.programs import programs_of
 from tfcompare.xspace import XSpace
 
 Int32 = npt.NDArray[np.int32]
@@ -65,12 +65,12 @@ def _program_precisions(space: XSpace, rows: Int32) -> Int64:
     if not named.size:
         return out
     program = space.number_of("program_id", rows, 0)
-    programs = Programs(space)
+    programs = programs_of(space)
     firsts, which = combinations(program[named], code[named])
     found = []
     for i in named[firsts].tolist():
-        instruction = programs.instruction(int(program[i]), str(hlo_op.labels[code[i]]))
-        found.append(_types_precision(instruction.types) if instruction is not None else UNKNOWN_PRECISION)
+        known = programs.find(int(program[i]), str(hlo_op.labels[code[i]]))
+        found.append(_types_precision(known[0].types(known[1])) if known is not None else UNKNOWN_PRECISION)
     out[named] = np.array(found, np.int64)[which]
     return out
 

@@ -23,6 +23,8 @@ Bools = npt.NDArray[np.bool_]
 _NO_ACTIVITY = ("EagerExecute", "EagerLocalExecute", "EagerKernelExecute", "FunctionRun")
 _GET_NEXT = ("IteratorGetNext", "MultiDeviceIteratorGetNext")
 _COLLECTIVE = re.compile(r"(Collective(Reduce|Gather|Bcast|AllToAll|Permute)|_?Nccl(AllReduce|Reduce|Broadcast))")
+_AGREEING = "CollectiveExecutor::CompleteParams"
+"""Hosts agree on a collective: the others ask the first one and wait for its answer before they exchange data."""
 _COMPILING = re.compile(
     r"(TSL:)?Xla(Compil|Pass|Autotun|MemoryScheduler|BufferAssignment|CreateGpuExecutable)"
     r"|(\$[^ ]* )?(backend_compile|compile_or_get_cached)"
@@ -64,9 +66,11 @@ def host_activities(space: XSpace, rows: Int32, functions: TfDataFunctions | Non
 
 
 def is_collective(space: XSpace) -> Bools:
-    """Whether each event is an op in which hosts exchange data. It runs on its own thread, to which no link leads."""
-    named = np.array([_COLLECTIVE.match(name.partition(":")[2]) is not None for name in space.metadata_names], np.bool_)
-    return named[space.events.metadata]
+    """Whether each event is an op in which hosts exchange data, or agree on it. It runs on its own thread, to which no
+    link leads."""
+    names = space.metadata_names
+    named = [name == _AGREEING or _COLLECTIVE.match(name.partition(":")[2]) is not None for name in names]
+    return np.array(named, np.bool_)[space.events.metadata]
 
 
 def timed_host_events(space: XSpace, among: Bools | None = None) -> Int32:
@@ -97,7 +101,7 @@ def _activity_of_name(name: str, has_device: bool) -> int:
         return Activity.WAIT_FOR_INPUT
     if _COMPILING.match(name):
         return Activity.COMPILE
-    if _COLLECTIVE.match(op_type):
+    if name == _AGREEING or _COLLECTIVE.match(op_type):
         return Activity.HOST_COLLECTIVE
     if has_device and _EXECUTING.match(name):
         return Activity.EXECUTOR

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tfcompare.frames.ops.op_segments import NO_SEGMENTS, OpSegments
 from tfcompare.frames.spans import NO_SPANS, Spans
 from tfcompare.frames.steps.activities import COUNTED_BY_NAME, COUNTED_BY_TIME, NONE, Activity
+from tfcompare.frames.steps.agreements import agreements_in_steps
 from tfcompare.frames.steps.device_activities import device_activities
 from tfcompare.frames.steps.host_activities import host_activities, is_collective, timed_host_events
 from tfcompare.frames.steps.steps import Steps
@@ -113,6 +114,9 @@ class Activities:
         out[self.host_rows] = self.host_activity
         out[self.rows] = self.activity
         return out
+
+
+NO_ACTIVITIES = Activities(np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
 
 def find_activities(space: XSpace, steps: Steps, functions: TfDataFunctions | None = None) -> Activities:
@@ -276,7 +280,10 @@ def _add_linked(space: XSpace, steps: Steps, activities: Activities, busy: Spans
             count = _cut_to_steps(rows, activity, int(which), events.start_ps, events.duration_ps, steps.of_event,
                              steps.start_ps, steps.end_ps, origin, start, end)  # fmt: skip
             if count:
-                linked = _LinkedSpans(linked.spans.union_few(start[:count], end[:count]), steps, origin, busy)
+                spans = linked.spans.union_few(start[:count], end[:count])
+                if which == Activity.HOST_COLLECTIVE:
+                    spans = spans.union_few(*agreements_in_steps(space, steps))
+                linked = _LinkedSpans(spans, steps, origin, busy)
                 covered = linked.in_each_step()
                 out[:, which], before = covered - before, covered
         if linked is not before_group:

@@ -12,7 +12,7 @@ from tfcompare.frames.combinations import combinations
 from tfcompare.frames.ops.op_parts import NO_WALL, OpEvents
 from tfcompare.frames.ops.op_segments import op_segments
 from tfcompare.frames.steps.activities import Activity
-from tfcompare.frames.steps.step_parts import explain, find_activities, part_of_activity
+from tfcompare.frames.steps.step_parts import Activities, explain, part_of_activity
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.frames.tf_data.tf_data_functions import TfDataFunctions
 from tfcompare.schema import STEP_PARTS
@@ -22,16 +22,15 @@ Int64 = npt.NDArray[np.int64]
 
 
 def op_wall_times(
-    space: XSpace, steps: Steps, ops: Sequence[OpEvents], functions: TfDataFunctions
+    space: XSpace, steps: Steps, ops: Sequence[OpEvents], functions: TfDataFunctions, activities: Activities
 ) -> tuple[Int64, pd.DataFrame]:
     """(time that each `Activity` explains of each step, in picoseconds; the wall times of `ops`).
 
     Wall times have the columns of `OpParts.wall`, but `part` and `stage` index the parts of all `ops` together, and
-    `step` is a position. Empty if nothing marks steps.
+    `step` is a position. Empty if nothing marks steps. `activities` is the result of `find_activities`.
     """
     if not steps.has_markers:
         return np.zeros((len(steps.number), len(Activity)), np.int64), NO_WALL
-    activities = find_activities(space, steps, functions)
     segments = op_segments(space, steps, ops, activities.of_event(space), functions)
     times, shares = explain(space, steps, activities, segments)
     step_part = part_of_activity(segments.activity)

@@ -6,10 +6,11 @@ import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path, PurePath
 
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.sources.remote.fetching import bytes_at_hand
 from tfcompare.sources.remote.files import RemoteFile
 from tfcompare.sources.remote.places import RemotePath
@@ -25,7 +26,10 @@ class StoredPack:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """Facts about a run that was read before, as in `listing.COLUMNS`; None for a run without steps."""
+    """Facts about a run that was read before, as in `listing.COLUMNS`; None for a run without steps.
+
+    `steps_per_s` is the throughput. An interval, `…_low` and `…_high`, is also None if a run has too few steps for it.
+    """
 
     device: str
     device_name: str
@@ -33,6 +37,12 @@ class RunSummary:
     step_time_ms_median: float | None
     step_times_ms: tuple[float, ...] | None
     remarks: str
+    step_time_ms_typical: float | None = None
+    step_time_ms_low: float | None = None
+    step_time_ms_high: float | None = None
+    steps_per_s: float | None = None
+    steps_per_s_low: float | None = None
+    steps_per_s_high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,7 @@ class FoundRun:
     problems: tuple[str, ...]
     recorded: datetime
     recorded_source: str
+    metadata: Metadata = field(default=NO_METADATA, kw_only=True)
 
     def opened(self) -> FoundRun:
         """The run with its host files, if finding them was deferred."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import PurePath
@@ -11,9 +11,12 @@ from pathlib import PurePath
 from tfcompare.sources.logdir import explain
 from tfcompare.sources.logdir.files import host_of, is_event_file, is_profile, text_of
 from tfcompare.sources.logdir.found import Folder, FoundRun, HostFile
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.sources.logdir.naming import Address, stamp_time
 from tfcompare.sources.logdir.places import Place
 from tfcompare.sources.logdir.walk import Identity
+
+MetadataReader = Callable[[PurePath], tuple[Metadata, str]]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -34,17 +37,24 @@ class Taken:
     files: set[Hashable] = field(default_factory=set)
 
 
-def runs_in_folders(place: Place, folders: Iterable[Folder], taken: Taken) -> tuple[list[UnnamedRun], str]:
-    """The runs in these folders that belong to no earlier place; if there are none, a message about what is there."""
+def runs_in_folders(
+    place: Place, folders: Iterable[Folder], taken: Taken, read: MetadataReader
+) -> tuple[list[UnnamedRun], str]:
+    """The runs in these folders that belong to no earlier place; if there are none, a message about what is there.
+
+    `read` returns the metadata in a folder, and what is wrong with their file, if anything.
+    """
     runs, seen = [], []
     for folder in folders:
         seen.append(folder)
-        if run := _run_in_folder(place, folder, taken):
+        if run := _run_in_folder(place, folder, taken, read):
             runs.append(run)
     return runs, "" if runs or not seen else explain.no_runs(place.path, seen)
 
 
-def run_of_file(place: Place, folder: Folder, key: Hashable, taken: Taken) -> tuple[list[UnnamedRun], str]:
+def run_of_file(
+    place: Place, folder: Folder, key: Hashable, taken: Taken, read: MetadataReader
+) -> tuple[list[UnnamedRun], str]:
     """The run of a single given file, in the same form as the result of `runs_in_folders`."""
     path = place.path
     if is_event_file(path.name):
@@ -54,7 +64,8 @@ def run_of_file(place: Place, folder: Folder, key: Hashable, taken: Taken) -> tu
     taken.files.add(key)
     problem = explain.other_file(path)
     files, problems = ((), (problem,)) if problem else _host_files(folder, [path.name])
-    return [unnamed_run(place, path, files, problems, partial(folder.newest_ns, [path.name]))], ""
+    found = unnamed_run(place, path, files, problems, partial(folder.newest_ns, [path.name]))
+    return [_with_metadata(found, place, path.parent, read)], ""
 
 
 def unnamed_run(
@@ -78,7 +89,7 @@ def unnamed_run(
     return UnnamedRun(run, Address(own_id, tuple(names[1:]), own_id.count("/") + 1, is_part_of_run))
 
 
-def _run_in_folder(place: Place, folder: Folder, taken: Taken) -> UnnamedRun | None:
+def _run_in_folder(place: Place, folder: Folder, taken: Taken, read: MetadataReader) -> UnnamedRun | None:
     if folder.problem:
         return unnamed_run(place, folder.path, (), (folder.problem,), partial(folder.newest_ns, ()))
     profiles = [name for name in folder.files if is_profile(name)]
@@ -91,7 +102,22 @@ def _run_in_folder(place: Place, folder: Folder, taken: Taken) -> UnnamedRun | N
         return None
     taken.files.update(keys)
     files, problems = _host_files(folder, profiles)
-    return unnamed_run(place, folder.path, files, problems, partial(folder.newest_ns, profiles))
+    found = unnamed_run(place, folder.path, files, problems, partial(folder.newest_ns, profiles))
+    return _with_metadata(found, place, folder.path, read)
+
+
+def _with_metadata(found: UnnamedRun, place: Place, folder: PurePath, read: MetadataReader) -> UnnamedRun:
+    """The run with the metadata in its logdir and in its folder, of which the latter counts.
+
+    A logdir above the place is not looked into.
+    """
+    is_in_logdir = folder.parts[-3:-1] == ("plugins", "profile") and len(folder.parts) - 3 >= len(place.path.parts)
+    metadata, problems = NO_METADATA, list(found.run.problems)
+    for where in (*([folder.parents[2]] if is_in_logdir else []), folder):
+        more, problem = read(where)
+        metadata = metadata.updated(more)
+        problems += [problem] if problem else []
+    return replace(found, run=replace(found.run, metadata=metadata, problems=tuple(problems)))
 
 
 def _host_files(folder: Folder, profiles: Sequence[str]) -> tuple[tuple[HostFile, ...], tuple[str, ...]]:

@@ -13,7 +13,7 @@ _STAMP = re.compile(r"(?<!\d)\d{4}([_-]?)\d\d\1\d\d[_T -]?\d\d[_:.-]?\d\d[_:.-]?
 _FRACTION = re.compile(r"(?:[._]\d+)?$")
 _WEAK = ("train", "validation", "fit")
 """Folders created by Keras and TensorFlow's tutorials, which do not identify a run."""
-_CONTAINERS = ("log", "logs", "logdir", "tb", "tensorboard")
+CONTAINERS = ("log", "logs", "logdir", "tb", "tensorboard")
 """Folders that hold runs. They name a run only if nothing else in its path does."""
 
 
@@ -106,7 +106,7 @@ def _kind(parts: tuple[str, ...], i: int) -> Kind:
         return "profile stamp" if parts[max(0, i - 2) : i] == ("plugins", "profile") else "stamp"
     if parts[i] in _WEAK:
         return "weak"
-    return "container" if parts[i] in _CONTAINERS else "strong"
+    return "container" if parts[i] in CONTAINERS else "strong"
 
 
 def _of_kinds(words: Sequence[_Word], *kinds: Kind) -> list[_Word]:

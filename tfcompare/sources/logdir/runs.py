@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
 from tfcompare.sources.logdir.files import text_of
 from tfcompare.sources.logdir.found import FoundRun
 from tfcompare.sources.logdir.grouping import Taken, UnnamedRun, run_of_file, runs_in_folders, unnamed_run
 from tfcompare.sources.logdir.listed import ListedFolder, listed_folders
+from tfcompare.sources.logdir.listed_metadata import listed_metadata
+from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, read_metadata
 from tfcompare.sources.logdir.naming import display_names
 from tfcompare.sources.logdir.places import Place, lies_in, open_places
 from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
@@ -104,16 +106,25 @@ def _runs_at(place: Place, taken: Taken, look: Look) -> tuple[list[UnnamedRun], 
     if place.remote is not None:
         listing = look(place.remote)
         folders, place = listed_folders(listing), replace(place, is_folder=listing.is_folder)
+        metadata = listed_metadata(listing)
+
+        def read(folder: PurePath) -> tuple[Metadata, str]:
+            return metadata.get(folder, (NO_METADATA, ""))
+
         if place.is_folder:
-            return runs_in_folders(place, folders, taken)
+            return runs_in_folders(place, folders, taken, read)
         folder = next(folders)
-        return run_of_file(place, folder, folder.key(place.path.name), taken)
+        return run_of_file(place, folder, folder.key(place.path.name), taken, read)
     path = Path(place.path)
     if place.is_folder:
-        return runs_in_folders(place, walk(path, taken.folders), taken)
+        return runs_in_folders(place, walk(path, taken.folders), taken, _read_here)
     real = path.resolve()
     key = (identity_of(real.parent), real.name)
-    return run_of_file(place, LocalFolder(path.parent, (path.name,)), key, taken)
+    return run_of_file(place, LocalFolder(path.parent, (path.name,)), key, taken, _read_here)
+
+
+def _read_here(folder: PurePath) -> tuple[Metadata, str]:
+    return read_metadata(Path(folder))
 
 
 def _run_of_problem(place: Place, problem: str) -> UnnamedRun:

@@ -49,6 +49,9 @@ class Store(Protocol):
         Raises `StartAgain` immediately if the server cannot start in the middle.
         """
 
+    def beginning(self, file: RemoteFile, most_bytes: int) -> bytes:
+        """The first bytes of a small file, at most so many."""
+
 
 def connect(place: RemotePlace) -> Store:
     """The store that serves `place`; raises `NoSuchPlace` if its driver is not installed.
@@ -140,6 +143,14 @@ class Objects:
         about = self._ask("info", root, timeout_s=ANSWER_S)
         if not file.is_still(remote_file(file.path, file.address, about, about.get("size"))):
             raise Changed
+
+    def beginning(self, file: RemoteFile, most_bytes: int) -> bytes:
+        """See `Store`."""
+        size = most_bytes if file.size_bytes is None else min(file.size_bytes, most_bytes)
+        if not size:
+            return b""
+        found: bytes = self._ask("cat_file", self.key(file.address), start=0, end=size, timeout_s=ANSWER_S)
+        return found
 
     def key(self, address: str) -> str:
         """The driver's name for the file at that address."""

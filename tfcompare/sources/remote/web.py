@@ -23,7 +23,7 @@ import aiohttp
 import fsspec
 from yarl import URL
 
-from tfcompare.sources.remote.failures import DOWNLOAD_S, LISTING_S, Changed, StartAgain, TooMuch, sentence
+from tfcompare.sources.remote.failures import ANSWER_S, DOWNLOAD_S, LISTING_S, Changed, StartAgain, TooMuch, sentence
 from tfcompare.sources.remote.files import Listing, RemoteFile, as_listed, is_looked_into, remote_file
 from tfcompare.sources.remote.places import RemotePath, RemotePlace, below
 
@@ -89,6 +89,14 @@ class Web:
                 raise Changed
             while piece := stream.read(_CHUNK):
                 yield piece
+
+    def beginning(self, file: RemoteFile, most_bytes: int) -> bytes:
+        """See `Store`."""
+        found = b""
+        with self.open(file.address, timeout_s=ANSWER_S) as stream:
+            while len(found) < most_bytes and (piece := stream.read(most_bytes - len(found))):
+                found += piece
+        return found
 
     def open(self, address: str, headers: Mapping[str, str] | None = None, timeout_s: float | None = None) -> Any:
         """The response to a GET as fsspec's stream; its `r` has the headers. Passing any `size` avoids requesting it.
@@ -165,7 +173,7 @@ class _Look:
         """A file below the place; for a profile, its headers are requested."""
         path, address = below(self.place.path, names), self._address(names)
         if not names[-1].endswith(_PROFILES):
-            return RemoteFile(path, address, None, "", 0)
+            return as_listed(RemoteFile(path, address, None, "", 0))
         try:
             return self.web.info(path, address, self._remaining_s())
         except _REFUSED as error:

@@ -1,7 +1,8 @@
 """Advice on what to try next in the candidate, and changes since the baseline, by rules over both runs' tables.
 
 Each rule examines the `Facts` of one run and gives no advice without evidence; every number in its text is part of its
-evidence. Each family of rules has a file: input, host, device, kernels, model, memory. `changes` lists what changed.
+evidence. Each family of rules has a file: input, compilation,
+host, device, kernels, XLA programs, model, memory. `changes` lists what changed.
 """
 
 from tfcompare.tools.advice.advise import advise, advise_on

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.tools.advice import (
+    compile_rules,
     device_rules,
     host_rules,
     input_rules,
@@ -12,6 +13,7 @@ from tfcompare.tools.advice import (
     memory_rules,
     model_rules,
     python_rules,
+    xla_rules,
 )
 from tfcompare.tools.advice.changes import STEP, changes, unchanged
 from tfcompare.tools.advice.facts import FEWEST_STEPS, Facts, facts_of
@@ -20,11 +22,11 @@ from tfcompare.tools.advice.model import WORTH_IT, Advice, Findings, Found, Rule
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for family in (python_rules, input_rules, host_rules, device_rules, kernel_rules, model_rules, memory_rules)
-    for rule in family.RULES
-}
+_FAMILIES = (
+    *(python_rules, input_rules, compile_rules, host_rules, device_rules, kernel_rules),
+    *(xla_rules, model_rules, memory_rules),
+)
+RULES: dict[str, Rule] = {rule.__name__: rule for family in _FAMILIES for rule in family.RULES}
 """All rules by name. Advice with equal savings is sorted in this order."""
 
 

@@ -22,6 +22,9 @@ LAUNCH_SHARE = 0.15
 """Of the step: the share from which TensorBoard's overview calls a program highly bound by kernel launches."""
 COPY_SHARE = 0.1
 """Of the step: below that, copies between host and device are the batch and the loss."""
+_COLLECTIVES = "device_collectives_us"
+COLLECTIVE_OF_STEP = 0.1
+"""Of the step, without computing at the same time: less is the end of an exchange that cannot be overlapped."""
 IDLE_SHARE = 0.2
 """Share of the step below which a device's idle time is acceptable."""
 IDLE_PROFILE_SHARE = 0.5
@@ -195,4 +198,29 @@ def _idle_in_steps(facts: Facts) -> Found | None:
     return Found(title, text, figures, GPU_GUIDE, IDLE_OF_STEP.of(facts))
 
 
-RULES = (launch_bound, copies, uneven_devices, idle_device)
+COLLECTIVE_TIME = Figure("Collectives that nothing overlaps, per step", "µs", lambda f: f.part_us(_COLLECTIVES))
+COLLECTIVE_SHARE = Figure("Share of the step time", SHARE, lambda f: f.part_share(_COLLECTIVES))
+
+
+def collectives(facts: Facts) -> Found | None:
+    """The devices exchange data and compute nothing meanwhile."""
+    if not COLLECTIVE_SHARE.of(facts) >= COLLECTIVE_OF_STEP:
+        return None
+    how = (
+        "Exchange less: gradients in `jnp.bfloat16`, a sharding that keeps large arrays on their device, a larger "
+        "batch per step. And let XLA overlap the rest: on GPUs with "
+        "`XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true`."
+        if facts.is_jax
+        else "Exchange less often and in larger pieces: a larger batch per replica, gradients in 16 bits "
+        "(`mixed_float16`), `tf.distribute.experimental.CommunicationOptions(bytes_per_pack=…)`."
+    )
+    text = (
+        f"For {COLLECTIVE_TIME.text(facts)} of each step the devices exchange data, or wait for the slowest of them to "
+        f"do so, and nothing is computed. Compare the hosts first: a slow one delays all. {how}"
+    )
+    title = f"Exchanges between devices take {COLLECTIVE_SHARE.text(facts)} of the step"
+    figures = (COLLECTIVE_SHARE, COLLECTIVE_TIME)
+    return Found(title, text, figures, GPU_GUIDE, COLLECTIVE_SHARE.of(facts))
+
+
+RULES = (launch_bound, copies, collectives, uneven_devices, idle_device)

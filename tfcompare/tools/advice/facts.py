@@ -75,6 +75,9 @@ class Facts:
     copies: pd.DataFrame
     memory: pd.DataFrame
     input_ops: pd.DataFrame
+    hlo_ops: pd.DataFrame
+    hlo_memory: pd.DataFrame
+    compilations: pd.DataFrame
     busy_threads: float = field(default=math.nan)
     more_steps: tuple[pd.DataFrame, ...] = ()
 
@@ -207,6 +210,9 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         copies=copies[copies["kind"] != MEMORY_SET],
         memory=tables["memory_summary"],
         input_ops=tables["input_pipeline"],
+        hlo_ops=tables["hlo_ops"],
+        hlo_memory=tables["hlo_memory"],
+        compilations=tables["compilations"],
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
     )
 
@@ -249,6 +255,9 @@ _TABLES = (
     "copies",
     "memory_summary",
     "input_pipeline",
+    "hlo_ops",
+    "hlo_memory",
+    "compilations",
 )
 _WAITING_OPS = (
     "Dataset",

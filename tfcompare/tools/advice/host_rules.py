@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.frames.ops.op_names import EAGER_EXECUTION
 from tfcompare.schema import HOST
+from tfcompare.tools.advice.compile_rules import RECOMPILE_SHARE
 from tfcompare.tools.advice.facts import longest, ratio
 from tfcompare.tools.advice.gaps import with_gap
 from tfcompare.tools.advice.model import GPU_GUIDE, GUIDE, SHARE, WORTH_IT, XLA_GUIDE, Figure, Found, code
@@ -55,8 +56,8 @@ COMPILE_SHARE = Figure("Share of the step time", SHARE, lambda f: f.part_share("
 
 
 def compiling(facts: Facts) -> Found | None:
-    """XLA compiles within the steps: shapes change, or the first steps were recorded."""
-    if not COMPILE_SHARE.of(facts) >= WORTH_IT:
+    """XLA compiles within the steps, and no function is known to be compiled again (`recompiling`)."""
+    if not COMPILE_SHARE.of(facts) >= WORTH_IT or RECOMPILE_SHARE.of(facts) >= WORTH_IT:
         return None
     found = f"XLA compiles for {COMPILE_TIME.text(facts)} in each step. Unless these are the first steps,"
     how = (

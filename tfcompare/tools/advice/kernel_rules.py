@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tfcompare.frames.ops.precision import SIXTEEN_BIT_KERNEL, THIRTY_TWO_BIT_KERNEL
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GPU_GUIDE, MIXED_PRECISION_GUIDE, SHARE, WORTH_IT, Figure, Found
+from tfcompare.tools.advice.xla_rules import layout_changes
 from tfcompare.tools.step_series import sixteen_bit_share
 
 if TYPE_CHECKING:
@@ -108,7 +109,9 @@ LAYOUT_KERNELS = Figure(
 
 
 def layout(facts: Facts) -> Found | None:
-    """Tensors are transposed around convolutions."""
+    """Tensors are transposed around convolutions, and no XLA program is known to do it (`layout_changes`)."""
+    if layout_changes(facts) is not None:
+        return None
     saves = LAYOUT_OF_KERNELS.of(facts) * facts.compute_share
     if not (saves >= WORTH_IT and _of_convolutions(facts.kernels).any()):
         return None

@@ -1,4 +1,4 @@
-"""Rules for memory: a peak close to the capacity, and fragmented free memory."""
+"""Rules for memory: a peak close to the capacity, fragmented free memory, and padding in XLA programs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from tfcompare.hlo.shapes import size_of_text
 from tfcompare.tools.advice.facts import Facts, ratio
 from tfcompare.tools.advice.model import GUIDE, SHARE, Figure, Found, code
 from tfcompare.units import middle_ellipsis
@@ -18,7 +19,15 @@ FRAGMENTED = 0.3
 FILLED = 0.5
 """Share of the capacity below which fragmentation is harmless, because enough is free."""
 
+MOSTLY_PADDING = 1.5
+"""Size of a buffer ÷ that of its contents: less is what aligning takes."""
+SMALLEST_PADDED = 1 << 20
+"""In bytes: the padding of smaller buffers does not matter."""
+PADDED = 0.1
+"""Share of a program's peak from which padding is worth a change of shapes."""
+
 NAME_LENGTH = 30
+TPU_GUIDE = "https://cloud.google.com/tpu/docs/performance-guide"
 MEMORY_GUIDE = f"{GUIDE}#memory_profile_tool"
 
 
@@ -103,4 +112,56 @@ def fragmented(facts: Facts) -> Found | None:
     return Found(title, text, (fragmentation, share), MEMORY_GUIDE)
 
 
-RULES = (full, fragmented)
+def _padding(facts: Facts) -> pd.DataFrame:
+    """The buffers at the peaks of programs that are mostly padding, with `padding_bytes`; only TPUs pad arrays."""
+    rows = facts.hlo_memory
+    rows = rows[rows["is_live_at_peak"].astype(bool) & (rows["memory_space"] == 0)]
+    if facts.info.device_type != "TPU" or rows.empty:
+        return rows.iloc[:0].assign(padding_bytes=0.0)
+    sizes = {shape: size_of_text(str(shape)) for shape in rows["shape"].unique()}
+    logical = rows["shape"].map(sizes).astype("float64")
+    rows = rows.assign(padding_bytes=rows["size_bytes"] - logical)
+    return rows[(rows["size_bytes"] >= SMALLEST_PADDED) & (rows["size_bytes"] >= MOSTLY_PADDING * logical)]
+
+
+def _in_program(facts: Facts, program: str, column: str) -> float:
+    """The sum over the padded buffers of a program, on the host where it is largest."""
+    rows = _padding(facts)
+    return float(rows[rows["program"] == program].groupby("host")[column].sum().max())
+
+
+def _peak_of(facts: Facts, program: str) -> float:
+    """The peak of a program in a device's main memory."""
+    rows = facts.hlo_memory
+    rows = rows[(rows["program"] == program) & rows["is_live_at_peak"].astype(bool) & (rows["memory_space"] == 0)]
+    return float(rows.groupby("host")["size_bytes"].sum().max())
+
+
+def padded(facts: Facts) -> Found | None:
+    """Buffers of a program are larger than their contents, because the device pads their shapes."""
+    rows = _padding(facts)
+    if rows.empty:
+        return None
+    program = str(rows.groupby("program")["padding_bytes"].sum().idxmax())
+    share = Figure(
+        "Padding, of the program's peak",
+        SHARE,
+        lambda f: ratio(_in_program(f, program, "padding_bytes"), _peak_of(f, program)),
+        program,
+    )
+    if not share.of(facts) >= PADDED:
+        return None
+    here = rows[rows["program"] == program]
+    row = here.iloc[int(here["padding_bytes"].to_numpy().argmax())]
+    padding = Figure("Padding", "bytes", lambda f: _in_program(f, program, "padding_bytes"), program)
+    text = (
+        f"At the peak of {code(program)}, {padding.text(facts)} are padding: the device stores arrays in whole tiles. "
+        f"The largest is {code(row['shape'])} of {code(row['hlo_op'])}. Give arrays a last dimension that is a "
+        "multiple of 128, and one before it that is a multiple of 8 (16 with 16 bits): transpose them, merge small "
+        "dimensions into one, or put large ones last."
+    )
+    title = f"{share.text(facts)} of the peak of {code(program)} is padding"
+    return Found(title, text, (share, padding), TPU_GUIDE)
+
+
+RULES = (full, fragmented, padded)

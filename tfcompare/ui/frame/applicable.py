@@ -14,6 +14,7 @@ _TABLES = {
     "Memory": (("memory_summary",), "No memory events were captured."),
     "Input pipeline": (("steps", "input_pipeline"), "No steps and no input ops were captured."),
     "tf.data": (("tf_data_pipelines",), "No tf.data events were captured."),
+    "XLA": (("hlo_ops", "compilations"), "No compiled XLA programs and no compilations were captured."),
 }
 """The tables that each page shows; it has nothing to show if all of them are empty in all runs."""
 
@@ -22,11 +23,14 @@ _KNOWN = "tfcompare.applicable"
 
 def why_not(runs: Sequence[Run]) -> dict[str, str]:
     """The reason for each page, by its title, that has nothing to show for these runs."""
-    return {
+    reasons = {
         title: reason
         for title, (tables, reason) in _TABLES.items()
         if all(run.table(table).empty for run in runs for table in tables)
     }
+    if all(len(run.host_names) < 2 and len(run.devices) < 2 for run in runs):
+        reasons["Hosts"] = "The runs have one host and at most one device."
+    return reasons
 
 
 def remember(selection: Selection, reasons: dict[str, str]) -> None:

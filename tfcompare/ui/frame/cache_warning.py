@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from tfcompare.markdown import as_markdown
 from tfcompare.store.cached_frames import frame_cache
-from tfcompare.ui.widgets.text import as_markdown
 
 
 def show() -> None:

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import streamlit as st
 
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import Settings
 from tfcompare.sources.remote.places import shown
 from tfcompare.text import is_url
 from tfcompare.ui.frame import state
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
 _CONFIRMED = "tfcompare.confirmed_places"

@@ -47,6 +47,11 @@ class Search:
         """The runs that are not hidden, and those with the ids in `selected`."""
         return tuple(run for run in self.found if run.id in selected or not self.is_hidden(run.id))
 
+    def tags(self, run: FoundRun) -> tuple[str, ...]:
+        """The user's tags of the run, then its metadata, such as `commit=abc123`."""
+        own = self.annotations[run.id].tags if run.id in self.annotations else ()
+        return tuple(dict.fromkeys((*own, *run.metadata.texts)))
+
     def is_hidden(self, run_id: str) -> bool:
         """Whether the user has hidden this run."""
         return run_id in self.annotations and self.annotations[run_id].is_hidden

@@ -12,26 +12,28 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare import settings as settings_module
+from tfcompare.charts.style import letter
 from tfcompare.compare import Comparison
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.compare.matching.manual_text import of_runs
 from tfcompare.compare.repeats import Vetted, vetted
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.private import why_not_private
 from tfcompare.sources.step_choice import StepChoice
 from tfcompare.text import text_of
+from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.comparison_cache import cached
 from tfcompare.ui.frame.loading import compared, fetch
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
 from tfcompare.ui.pages import capture_runs, home_uploads
-from tfcompare.ui.widgets import caveats
-from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.ui.widgets import caveats, reports
 from tfcompare.units import middle_ellipsis
 
 ICON = (
@@ -304,11 +306,11 @@ def _manual_pairs(selection: Selection, candidates: Sequence[Run]) -> ManualPair
 
 def _show_what_is_compared(comparison: Comparison) -> None:
     """A chip for each run, the unit of all sums, and the caveats."""
-    for position, run in enumerate(caveats.runs_of(comparison)):
+    for position, run in enumerate(runs_of(comparison)):
         count = len(comparison.repeats_of(run))
         more = f" (+{count} replicate{'s' if count > 1 else ''})" if count else ""
         name = as_markdown(middle_ellipsis(run.name, _CHIP_LENGTH) + more)
-        label = name if comparison.is_single else f"**{caveats.letter(position)}** {name}"
+        label = name if comparison.is_single else f"**{letter(position)}** {name}"
         st.badge(
             label,
             color=_CHIP_COLOURS[min(position, len(_CHIP_COLOURS) - 1)],
@@ -318,6 +320,7 @@ def _show_what_is_compared(comparison: Comparison) -> None:
     steps = chosen_steps((comparison.baseline, *comparison.candidates))
     st.caption(f"per {comparison.per}{where}{steps}", width="content")
     caveats.show(comparison)
+    reports.show(comparison)
 
 
 def _chip_help(comparison: Comparison, position: int, run: Run) -> str:

@@ -12,13 +12,13 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
+from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import app_folder
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.replicates import suggest
 from tfcompare.ui.frame import state
 from tfcompare.ui.frame.selection import PER, Selection, ungrouped, with_replicates
-from tfcompare.ui.widgets.text import as_markdown
 from tfcompare.units import middle_ellipsis
 
 HOME = "app.py"
@@ -34,8 +34,12 @@ _ICONS = {
     "Memory": ":material/stacked_line_chart:",
     "Input pipeline": ":material/input:",
     "tf.data": ":material/account_tree:",
+    "Timeline": ":material/view_timeline:",
+    "XLA": ":material/deployed_code:",
+    "Hosts": ":material/dns:",
     "Capture": ":material/radio_button_checked:",
     "Query": ":material/database_search:",
+    "Series": ":material/show_chart:",
 }
 _SPELLED = {"tf data": "tf.data"}
 """Page titles that cannot be derived from a file name."""
@@ -116,7 +120,8 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
         )  # fmt: skip
         st.segmented_control(
             "Times and counts", PER, key=_PER, required=True, format_func=lambda per: f"per {per}",
-            help="Runs rarely hold the same number of steps, so sums are divided by them unless you say otherwise",
+            help="Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are "
+            "always compared per run.",
             on_change=_per_changed, width="stretch",
         )  # fmt: skip
 

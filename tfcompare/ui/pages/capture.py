@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.settings import CAPTURE_OPTION, Settings
 from tfcompare.sources.capture import (
@@ -32,7 +33,6 @@ from tfcompare.ui.frame.shell import View
 from tfcompare.ui.pages import capture_runs, home_add
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import deleting
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes, format_ms
 
 _RECORDING, _PROBLEM, _SELECTED = (f"tfcompare.capture.{of}" for of in ("recording", "problem", "selected"))

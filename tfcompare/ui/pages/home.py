@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools.listing import device_text
@@ -21,7 +22,6 @@ from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, usable_repeats
 from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, home_uploads
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes, format_ms
 
 _REDRAW_S = 1.0

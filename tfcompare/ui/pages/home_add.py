@@ -9,6 +9,7 @@ import streamlit as st
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import sample_runs
 from tfcompare.sources.remote.places import shown
 from tfcompare.ui.frame import remote_links, sidebar, state
@@ -17,7 +18,6 @@ from tfcompare.ui.frame.search import opened
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View
 from tfcompare.ui.pages import capture_runs, home_uploads
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
 _PATH = "tfcompare.path"
@@ -30,7 +30,9 @@ def button(view: View) -> None:
     """The button that opens all ways to add runs."""
     with st.popover("Add runs", icon=":material/add:", width="content", key="tfcompare.add"):
         first = _PATH_TAB if view.may_type_paths else _UPLOAD_TAB
-        path, upload, capture = st.tabs([_PATH_TAB, _UPLOAD_TAB, "Capture"], default=first)
+        path, upload, capture = st.tabs(
+            [_PATH_TAB, _UPLOAD_TAB, "Capture"], default=first, key="tfcompare.add.way", on_change="rerun"
+        )  # the server knows which is open: a filter that appears beside the button makes the browser draw them anew
         with path:
             _typed_place(view)
         with upload:
@@ -59,7 +61,7 @@ def _capture(view: View) -> None:
         st.caption("Only a browser on the machine that serves this page can capture runs.")
         return
     st.markdown("Profile a program while it runs, and compare it with the baseline.")
-    sidebar.link("pages/7_Capture.py", "Open Capture", view.selection, icon=":material/radio_button_checked:")
+    sidebar.link("pages/11_Capture.py", "Open Capture", view.selection, icon=":material/radio_button_checked:")
 
 
 def without_samples(view: View) -> Selection:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.store.annotations import LONGEST_NAME, LONGEST_TAG, MOST_TAGS, Annotation
 from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.shell import View
-from tfcompare.ui.widgets.text import as_code, as_markdown
 
 _EDITED = "tfcompare.edited"
 _NAME, _TAGS, _HIDDEN, _SAVE = (f"{_EDITED}.{field}" for field in ("name", "tags", "hidden", "save"))

@@ -11,6 +11,7 @@ import streamlit as st
 
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.metadata import COMMIT
 from tfcompare.text import text_of
 from tfcompare.tools.listing import device_text
 from tfcompare.ui.frame import state
@@ -40,14 +41,15 @@ def controls(view: View) -> Filtered:
         "Filter", key=TEXT, type="search", live=True, placeholder="Filter by name, path, host or tag",
         label_visibility="collapsed", persist_state="session", width=260,
     )  # fmt: skip
-    tags = _tags(view)
+    tags = tags_of(view)
     found = matching(view.found, typed or "", tags)
     for label, key, values in (
         ("Tag", TAG, tags),
         ("Device", DEVICE, _devices(view)),
         ("Host", HOST, _hosts(view)),
     ):
-        wanted = _choice(label, key, {value for each in values.values() for value in each}, 1 if key == TAG else 2)
+        options = {value for each in values.values() for value in each if not value.startswith(f"{COMMIT}=")}
+        wanted = _choice(label, key, options, 1 if key == TAG else 2)
         found = [run for run in found if not wanted or set(wanted) & set(values[run.id])]
     if any(view.search.is_hidden(run.id) for run in view.found):
         st.toggle("Show hidden", key=SHOW_HIDDEN, persist_state="session")
@@ -91,9 +93,9 @@ def _choice(label: str, key: str, values: Iterable[str], fewest: int) -> list[st
     )  # fmt: skip
 
 
-def _tags(view: View) -> Values:
-    annotations = view.search.annotations
-    return {run.id: annotations[run.id].tags if run.id in annotations else () for run in view.found}
+def tags_of(view: View) -> Values:
+    """The tags of each run, by run id."""
+    return {run.id: view.search.tags(run) for run in view.found}
 
 
 def _hosts(view: View) -> Values:

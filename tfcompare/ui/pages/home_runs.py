@@ -13,6 +13,7 @@ import streamlit as st
 from tfcompare.compare.headline import short_change
 from tfcompare.errors import TfcompareError
 from tfcompare.export.csv import for_spreadsheet
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools.listing import UNREAD, UNREADABLE, listing
@@ -20,8 +21,8 @@ from tfcompare.ui.frame import annotated, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.selection import Selection, with_replicates
 from tfcompare.ui.frame.shell import View
+from tfcompare.ui.frame.sidebar import short_names
 from tfcompare.ui.pages import home_edit
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import middle_ellipsis
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     order, name_length = (NARROW_COLUMNS, _NARROW_NAME_LENGTH) if narrow else (COLUMNS, _NAME_LENGTH)
     baseline = next((run for run in view.found if run.id == view.selection.baseline), None)
     step_ms = listing([baseline], outcomes)["step_time_ms_median"][0] if baseline is not None else nan
-    tags = [
-        ", ".join(view.search.annotations[run.id].tags) if run.id in view.search.annotations else "" for run in runs
-    ]
+    tags = [", ".join(view.search.tags(run)) for run in runs]
     table = rows(listed, view.selection, zone, name_length).assign(
         tags=tags, change=changes(listed, view.selection.baseline, step_ms), edit=EDIT
     )
@@ -118,12 +117,14 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: 
     readable = listed["state"] != UNREADABLE
     baseline = [BASELINE_ON if run == selection.baseline else BASELINE_OFF for run in listed["run"]]
     candidate = [CANDIDATE_ON if run in selection.candidates else CANDIDATE_OFF for run in listed["run"]]
+    names = short_names(dict(zip(listed["run"], listed["name"], strict=True)), name_length)
     times = zip(listed["recorded"], listed["recorded_source"], listed["state"], strict=True)
     return listed.assign(
         baseline=[button if r else "" for button, r in zip(baseline, readable, strict=True)],
         candidate=[button if r else "" for button, r in zip(candidate, readable, strict=True)],
         name=[
-            name_text(name, is_readable=r, length=name_length) for name, r in zip(listed["name"], readable, strict=True)
+            names[run] if r else f"⚠ {middle_ellipsis(names[run], name_length - 3)}"
+            for run, r in zip(listed["run"], readable, strict=True)
         ],
         recorded=[recorded_text(when, zone, is_sure=s == "profile" or state == UNREAD) for when, s, state in times],
         step_times_ms=listed["step_times_ms"].map(bars, na_action="ignore"),
@@ -139,11 +140,6 @@ def changes(listed: pd.DataFrame, baseline: str | None, baseline_step_ms: float)
         "baseline" if run == baseline else short_change(baseline_step_ms, step) if baseline_step_ms * step > 0 else ""
         for run, step in steps
     ]
-
-
-def name_text(name: str, *, is_readable: bool, length: int = _NAME_LENGTH) -> str:
-    """A run's name shortened to fit into its column, with a mark if the run cannot be read."""
-    return middle_ellipsis(name, length) if is_readable else f"⚠ {middle_ellipsis(name, length - 3)}"
 
 
 def recorded_text(when: datetime, zone: tzinfo, *, is_sure: bool) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import streamlit as st
 
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.logdir.files import is_profile
@@ -23,7 +24,6 @@ from tfcompare.sources.uploads import Arrival, Limits, Quotas, Upload, Uploads, 
 from tfcompare.ui.frame import access, arriving, login
 from tfcompare.ui.frame.search import rescan
 from tfcompare.ui.widgets import deleting
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.units import format_bytes
 
 LOCAL = "local"

@@ -11,11 +11,13 @@ import streamlit as st
 
 from tfcompare.charts import input_pipeline as charts
 from tfcompare.charts import style
+from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
 from tfcompare.tools import input_bound, input_ops
 from tfcompare.tools.advice import input_category_advice
@@ -26,9 +28,7 @@ from tfcompare.ui.frame import sidebar
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.widgets.cards import cards
-from tfcompare.ui.widgets.caveats import letter
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.ui.widgets.verdict_line import verdict_lines
 from tfcompare.units import format_percent, format_time_us
 
@@ -77,7 +77,7 @@ def headline(pair: Pair, waits: Waits) -> bool:
 
 
 def _is_identical(pair: Pair) -> bool:
-    return pair.baseline.content_id == pair.candidate.content_id
+    return pair.is_identical
 
 
 def _step_marker(pair: Pair) -> str:
@@ -224,4 +224,4 @@ def what_next(pair: Pair, waits: Waits, selection: Selection) -> None:
                 f"[TensorFlow Profiler guide]({input_category_advice.GUIDE})"
             )
     if not diff.empty:
-        sidebar.link(TF_DATA_PAGE, "Find the slow step in tf.data", selection, icon=":material/account_tree:")
+        sidebar.link(TF_DATA_PAGE, "Find the slowest iterator in tf.data", selection, icon=":material/account_tree:")

@@ -12,17 +12,19 @@ from tfcompare import schema
 from tfcompare.charts import ops
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.schema.input import INPUT_CATEGORIES
 from tfcompare.tools import input_ops, step_series
 from tfcompare.tools.op_stats import with_words
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.pages import op_stats
+from tfcompare.ui.widgets.changes import NARROW_LETTERS
 from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.figures import draw, draw_op_in_steps
 from tfcompare.ui.widgets.op_links import op_link
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.text import as_code
 
 MOVERS = 10
 BOTH = ("baseline", "candidate")
@@ -86,7 +88,8 @@ def _movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
     candidates = (" · in the candidate " + changes["op_name_candidate"].fillna("")).where(renamed, "")
     changes = changes.assign(named=named, detail=changes["category"] + candidates)
     metric, per = metric_in(changes, "self_time_us"), pair.comparison.per
-    draw(pair, "movers", lambda: ops.movers(changes, metric, per=per, by="named"), choice)
+    letters = NARROW_LETTERS if is_narrow() else ops.MOVER_LENGTH
+    draw(pair, "movers", lambda: ops.movers(changes, metric, per=per, by="named", letters=letters), (choice, letters))
 
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:

@@ -15,11 +15,12 @@ from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.kernel_groups import KernelGrouping, counted_under, group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
+from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import kernel_stats as kernel_figures
 from tfcompare.tools.op_figures import largest_bar
-from tfcompare.tools.op_stats import ROLES, time_shares, with_words
+from tfcompare.tools.op_stats import ROLES, longest_first, time_shares, with_words
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.frame.selection import SAMPLE_GPU_PAIR, Selection, sample_pair
 from tfcompare.ui.frame.sidebar import HOME, link
@@ -27,7 +28,6 @@ from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_value
 
 By = KernelGrouping | Literal["launch"]
@@ -78,7 +78,7 @@ def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun])
     without = [run for run, rows in zip(shown, pair.tables("kernel_stats"), strict=False) if rows.empty]
     if not without:
         return
-    why, none = " ".join(_why_missing(run) for run in without), len(without) == len(shown)
+    why, none = _why_missing(without), len(without) == len(shown)
     st.info(f"No kernels. {why}" if none else why)
     if any(run.info.device_type != "TPU" for run in without):
         with st.expander("How to record kernels", icon=":material/help:"):
@@ -92,13 +92,20 @@ def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun])
         st.stop()
 
 
-def _why_missing(run: Run) -> str:
-    name, device = as_code(run.name), run.info.device_type
-    if device == "TPU":
-        return f"{name} ran on TPUs, whose programs have no kernels."
-    if device == "GPU":
-        return f"{name} ran on GPUs, but its profile has no kernel events: the profiler was not allowed to record them."
-    return f"{name} has no GPU events: it ran on the CPU, or the profiler was not allowed to record the GPU."
+_WHY_MISSING = {
+    "TPU": "ran on TPUs, whose programs have no kernels.",
+    "GPU": "ran on GPUs without kernel events: the profiler was not allowed to record them.",
+    "CPU": "ran without GPU events: on the CPU only, or the profiler was not allowed to record the GPU.",
+}
+
+
+def _why_missing(runs: Sequence[Run]) -> str:
+    """Why runs have no kernels, those of one device type in one sentence."""
+    names: dict[str, list[str]] = {}
+    for run in runs:
+        device = run.info.device_type if run.info.device_type in _WHY_MISSING else "CPU"
+        names.setdefault(device, []).append(as_code(run.name))
+    return " ".join(f"{' and '.join(dict.fromkeys(names[device]))} {_WHY_MISSING[device]}" for device in names)
 
 
 def headline(pair: Pair) -> None:
@@ -110,7 +117,7 @@ def headline(pair: Pair) -> None:
         figures = [figure.alone() for figure in figures if figure.label != kernel_figures.MATCHED_TIME]
         cards(figures, len(figures))
         return
-    if pair.baseline.content_id == pair.candidate.content_id:
+    if pair.is_identical:
         st.markdown("### Both runs are the same capture: no kernel differs.")
     elif sentence := kernel_figures.kernel_sentence(diff):
         st.markdown(f"### {sentence}")
@@ -237,6 +244,7 @@ def distributions(pair: Pair) -> None:
     for place, key, rows in zip(side_by_side(len(groupings)), groupings, times, strict=True):
         with place:
             title = f"Kernel time by {GROUPINGS[key]}"
+            rows = rows if as_shares else longest_first(rows, kernel_figures.TIME)
             draw(pair, f"shares_{key}", partial(_bars, pair, rows, title, reach, as_shares), as_shares)
     use = kernel_figures.tensor_core_use(pair.diff("kernel_stats"))
     roles = ROLES[: len(pair.shown)]

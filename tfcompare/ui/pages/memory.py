@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from tfcompare.compare.matching.matching import pair_hosts
+from tfcompare.markdown import as_code
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.memory import Figures, Hosts, MemoryPair
@@ -18,7 +19,7 @@ from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import stop
 from tfcompare.ui.widgets.cards import cards
 from tfcompare.ui.widgets.figures import cached
-from tfcompare.ui.widgets.text import as_code
+from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
 
 ONE_OF_EACH = "a different one for each run …"
 HOW_TO_RECORD = (
@@ -110,7 +111,7 @@ def headline(chosen: Chosen) -> None:
         name = as_code(chosen.pair.baseline.name)
         st.markdown(f"### {memory_sides.headline_alone(chosen.figures['peak_bytes'][0], name)}")
         return
-    names = [as_code(run.name) for run in chosen.pair.runs]
+    names = [as_code(letter) for letter in chosen.pair.letters]
     if not chosen.memories.has_one_name:
         ids = (as_code(memory.memory_id) for memory in chosen.memories.memories if memory)
         names = [f"{name} in {memory_id}" for name, memory_id in zip(names, ids, strict=True)]
@@ -126,6 +127,18 @@ def figures(chosen: Chosen) -> None:
     if chosen.pair.is_single:
         shown = [replace(figure, candidate=figure.baseline).alone() for figure in shown]
     cards(shown)
+    _links_to_peaks(chosen)
+
+
+def _links_to_peaks(chosen: Chosen) -> None:
+    """A link to the moment of the peak of each run that has the memory."""
+    pair, times_us = chosen.pair, chosen.figures["peak_time_us"]
+    shown = zip(pair.letters, chosen.memories.memories, times_us, strict=False)
+    with st.container(horizontal=True):
+        for side, (name, memory, time_us) in enumerate(shown):
+            if memory:
+                what = "the peak" if pair.is_single else f"the peak of {name}"
+                link_to_moment(pair, Moment(side, time_us, 0.0), memory.host, f"Show {what} in timeline")
 
 
 def key_figures(figures: Figures, per: str) -> list[KeyFigure]:

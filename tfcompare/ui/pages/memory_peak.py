@@ -10,10 +10,10 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.charts import memory_peak as charts
-from tfcompare.charts.style import Quantity
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.diff import ADDED
 from tfcompare.frames.memory import UNEXPLAINED
+from tfcompare.markdown import as_code
 from tfcompare.tools import memory as memory_sides
 from tfcompare.tools.memory import Part
 from tfcompare.ui.frame.pair import Pair
@@ -22,13 +22,11 @@ from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.op_view import open_op
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.text import as_code
 
 MOVERS = 15
 FEWEST_TILES = 3
 """Fewer allocations are shown in the table only."""
 
-LIVE = Quantity("memory at the peak", "bytes", "less memory", "more memory")
 PARTS: dict[Part, str] = {"scope": "name scope", "region": "region"}
 BOTH = ("baseline", "candidate")
 CHANGES = (*BOTH, "delta", "ratio")
@@ -57,7 +55,7 @@ def _show_changes(chosen: Chosen, rows: pd.DataFrame) -> None:
     if changes.empty:
         st.info("Both runs have the same allocations at their peaks.")
     else:
-        largest(chosen.pair, changes, "allocation_bytes", by="what", quantity=LIVE, on=chosen.memories)
+        largest(chosen.pair, changes, "allocation_bytes", by="what", quantity=charts.LIVE, on=chosen.memories)
 
 
 def _treemap(chosen: Chosen, rows: pd.DataFrame, by: Part) -> Any:
@@ -163,7 +161,7 @@ _METRICS = tuple(column.name for column in schema.MEMORY_SUMMARY.metrics)
 
 SUMMARY_TABLE = TablePage(
     table=schema.MEMORY_SUMMARY,
-    title=lambda _chosen: "Every memory",
+    title=lambda _chosen: "All memories",
     rows=lambda pair, _chosen: pair.diff("memory_summary"),
     columns=_summary_columns,
     switch="all_columns_summary",

@@ -14,6 +14,7 @@ from tfcompare.charts.memory import Axis
 from tfcompare.charts.style import Side
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.export.csv import gzipped, spreadsheet_csv_of
+from tfcompare.markdown import as_code
 from tfcompare.run import Run
 from tfcompare.tools import memory_timeline as memory_series
 from tfcompare.tools.memory_timeline import Align, Level, Memory
@@ -22,7 +23,6 @@ from tfcompare.ui.pages.memory import Chosen
 from tfcompare.ui.widgets.downloads import file_stem
 from tfcompare.ui.widgets.figures import draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.text import as_code
 
 T = TypeVar("T")
 Span = Literal["step", "run"]
@@ -149,7 +149,7 @@ def _timeline_csvs(chosen: Chosen) -> None:
             if rows:
                 is_long = rows > GZIP_FROM_ROWS
                 st.download_button(
-                    f"CSV of the {side.role.lower()}'s events{' (compressed)' if is_long else ''}",
+                    f"CSV of the {side.role_in_text}'s events{' (compressed)' if is_long else ''}",
                     _timeline_csv(run, host, is_long),
                     file_name=f"memory_timeline_{file_stem(run.name)}.csv{'.gz' if is_long else ''}",
                     mime="application/gzip" if is_long else "text/csv",

@@ -13,6 +13,7 @@ from tfcompare import schema
 from tfcompare.charts import scopes, shares
 from tfcompare.compare.aggregate import Grouping, largest_changes, metric_in, without_idle
 from tfcompare.compare.diff import INTERVAL
+from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools import op_figures
 from tfcompare.tools import op_stats as tf_stats
@@ -23,12 +24,19 @@ from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.text import as_code
 
 Where = Literal["Device", "Host", "both"]
 
 GROUPINGS: dict[Grouping, str] = {"op_name": "op", "op_type": "op type", "scope": "name scope"}
 MOVERS = 15
+CARD_PIXELS = 215
+"""Room for `Self time on device per step`."""
+
+SCOPES_HELP = (
+    "The self time by layer, as ops are named. An instruction that XLA compiled counts for the op that it came from, "
+    "which its program names. A fusion counts for one op: the one that XLA names for it, else the last one in it that "
+    "has a name. Ops without a scope are in no layer."
+)
 
 SELF_TIME = ("baseline", "candidate", "delta", "ratio")
 BOTH = ("baseline", "candidate")
@@ -80,9 +88,9 @@ def headline(pair: Pair) -> None:
     if pair.is_single:
         st.markdown(f"### {op_figures.sentence_alone(rows, per)}")
         figures = [figure.alone() for figure in op_figures.figures(rows, per)]
-        cards(figures, len(figures))
+        cards(figures, len(figures), CARD_PIXELS)
         return
-    if pair.baseline.content_id == pair.candidate.content_id:
+    if pair.is_identical:
         st.markdown("### Both runs are the same capture: no op differs.")
     else:
         st.markdown(f"### {op_figures.sentence(rows, per)}")
@@ -90,7 +98,7 @@ def headline(pair: Pair) -> None:
     row = shares_matched[shares_matched["candidate"] == pair.candidate.id].iloc[0]
     matched = op_figures.matched_time(row["matched_share"], row["exact_share"])
     figures = [*op_figures.figures(rows, per), matched]
-    cards(figures, len(figures))
+    cards(figures, len(figures), CARD_PIXELS)
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
@@ -131,10 +139,14 @@ def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list
     if every:
         names += ["status", "evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
         names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
+        known = [f"{name}{per}_{role}" for name in ("flops", "bytes_accessed") for role in BOTH]
+        if rows[known].notna().any(axis=None):
+            names += [f"{name}_{role}" for name in _COSTS.format(per=per).split() for role in BOTH]
         names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     return names
 
 
+_COSTS = "flops{per} bytes_accessed{per} flops_per_s bandwidth_bytes_per_s operational_intensity bound_by"
 _TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_share"
 
 
@@ -208,6 +220,7 @@ def _bars(pair: Pair, times: pd.DataFrame, by: Grouping, place: str, reach: floa
         axis = "Share of self time"
         return shares.share_bars(times, sides, "self_time_us", title=title, axis=axis, reach=reach)
     axis = f"Self time per {pair.comparison.per}"
+    times = tf_stats.longest_first(times, "self_time_us")
     return shares.time_bars(times, sides, "self_time_us", title=title, axis=axis, reach=reach)
 
 
@@ -219,7 +232,9 @@ def _with_time(rows: pd.DataFrame, place: str) -> pd.DataFrame:
 
 def by_scope(pair: Pair, choice: Choice) -> None:
     """The self time by name scope."""
-    st.subheader("Name scopes")
+    st.subheader("Name scopes", help=SCOPES_HELP)
+    if coverage := op_figures.scoped_time(pair.ops(idle=False), is_single=pair.is_single):
+        st.caption(coverage)
     tree = pair.scopes()
     roots = tree["node"].str.split("/", n=1).str[0]
     metric = metric_in(tree, "self_time_us")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from functools import partial
 from typing import Any
 
@@ -12,24 +11,25 @@ import streamlit as st
 
 from tfcompare.charts.attribution import step_waterfall
 from tfcompare.charts.step_parts import step_breakdown
-from tfcompare.charts.style import shorten_distinct
+from tfcompare.charts.style import letter, shorten_distinct
 from tfcompare.charts.verdicts import SIGNS, colours_of_change, text_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.estimates import TYPICAL_STEP
-from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, Verdict
+from tfcompare.compare.stats.verdict import UNTESTED, Verdict
+from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice import Advice, Evidence, Facts, Findings, advise_on, facts_of, with_repeats
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
+from tfcompare.tools.verdict_words import evidence
+from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.pages.op_stats import row_key
-from tfcompare.ui.widgets.cards import cards
-from tfcompare.ui.widgets.caveats import letter
+from tfcompare.ui.widgets.cards import FEWEST_IN_A_ROW, cards
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.op_links import op_link
-from tfcompare.ui.widgets.text import as_code, as_markdown
 from tfcompare.ui.widgets.verdict_line import BADGES
 from tfcompare.units import (
     format_delta,
@@ -43,6 +43,7 @@ TOP = 3
 """The number of changes and pieces of advice on the first screen."""
 
 NAME_LETTERS = 46
+NO_BREAK = "\u00a0"
 ROLES = ("baseline", "candidate")
 
 
@@ -59,10 +60,7 @@ def verdict(pair: Pair) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(_badge(found), color=BADGES.get(found.word, "gray"))
         st.markdown(f"### {first_sentence(headline)}", help=TYPICAL_STEP, width="stretch")
-    basis = f"{as_markdown(found.reason)}." if found.word != UNTESTED else pair.comparison.doubt(pair.candidate.id)
-    needed = found.sensitivity.how_to_detect() if found.sensitivity and found.word == UNCLEAR else ""
-    caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat and found.word != UNTESTED else ""
-    text = " ".join(filter(None, [basis, needed, caveat, *_outside_of_steps(pair)]))
+    text = " ".join([evidence(pair.comparison, pair.candidate), *_outside_of_steps(pair)])
     st.caption(text, help=None if found.sensitivity is None else found.sensitivity.details())
 
 
@@ -76,12 +74,6 @@ def _no_steps(pair: Pair) -> None:
         f"Record again with each step inside `{step_marker_call(run.info for run in missing.values())}`, or choose the "
         "host event that begins each step under “Steps begin with” in the sidebar."
     )
-
-
-def first_sentence(text: str) -> str:
-    """The first sentence of some Markdown; a full stop within backticks does not end a sentence."""
-    found = re.match(r"(?:`[^`]*`|[^`])*?\.(?=\s|$)", text)
-    return found[0] if found else text
 
 
 def _badge(found: Verdict) -> str:
@@ -109,13 +101,22 @@ def _outside_of_steps(pair: Pair) -> list[str]:
     return [sentence for sentence in sentences if sentence]
 
 
+def slow_host(pair: Pair) -> None:
+    """The host that stands out, if any, with a link to the Hosts page."""
+    if not all(map(has_steps, pair.runs)) or not (sentence := attribution(pair).slow_host):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(sentence, width="content")
+        sidebar.link("pages/9_Hosts.py", "Hosts", state.chosen(), icon=":material/dns:")
+
+
 def figures(pair: Pair) -> None:
     """The five key figures, with their changes."""
     numbers = cached(pair, "dashboard", lambda: dashboard(pair.comparison, pair.candidate, attribution(pair).parts))
     if not numbers:
         st.info("The profile holds no steps and no ops. Capture it again while the program runs.")
         return
-    cards([figure.alone() for figure in numbers] if pair.is_single else numbers, in_a_row=5)
+    cards([figure.alone() for figure in numbers] if pair.is_single else numbers, max(len(numbers), FEWEST_IN_A_ROW))
 
 
 def attribution(pair: Pair) -> step_attribution.Attribution:
@@ -145,12 +146,13 @@ def why(pair: Pair) -> None:
         draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides, colours))
 
 
+_SELF_TIME = "Self time, summed over all threads and devices: it can be longer than the step"
 _MEAN = "Means over the included steps, since means add up; outliers count in full."
 
 
 def top_changes(pair: Pair) -> None:
     """The three largest changes of ops as one-liners that unfold; of a run alone, its three longest ops."""
-    st.subheader("Top ops" if pair.is_single else "Top changes", anchor=False)
+    st.subheader("Top ops" if pair.is_single else "Top changes", anchor=False, help=_SELF_TIME)
     rows = cached(
         pair, "top_changes", lambda: _longest(pair) if pair.is_single else largest_changes(pair.diff(), n=TOP)
     )
@@ -173,7 +175,7 @@ def _change_title(pair: Pair, row: pd.Series, name: str) -> str:
         return f"**{format_time_us(row[f'{metric}_baseline'])}** {as_markdown(name)}"
     change = format_delta(float(row[f"{metric}_change"]), "µs")
     word = str(row["verdict"]) if isinstance(row["verdict"], str) else ""
-    sign = SIGNS.get(word, "")
+    sign = SIGNS.get(word, "") if word != UNTESTED else ""  # its dash would read as a minus
     colour = BADGES.get(word, "gray")
     status = "" if row["status"] == "matched" else f" ({row['status']})"
     return f":{colour}[**{f'{sign} {change}'.strip()}**] {as_markdown(name)}{status}"
@@ -226,7 +228,8 @@ def advice(pair: Pair) -> None:
 
 
 def _advice_title(one: Advice) -> str:
-    return f"{one.title} · saves up to {format_percent(one.saves)}" if one.saves > 0 else one.title
+    saves = format_percent(one.saves).replace(" ", NO_BREAK)
+    return f"{one.title} · saves up to {saves}" if one.saves > 0 else one.title
 
 
 def _advice(pair: Pair, one: Advice) -> None:

@@ -11,14 +11,14 @@ from tfcompare.charts import style
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools import many_runs
+from tfcompare.tools.columns import Shown
 from tfcompare.tools.many_runs import BASELINE, By
 from tfcompare.ui.pages.home_runs import browser_zone, recorded_text
 from tfcompare.ui.widgets import tables
-from tfcompare.ui.widgets.columns import Shown
 from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.figures import cached, draw
-from tfcompare.ui.widgets.text import as_code, as_markdown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +140,7 @@ def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
 def _changes(comparison: Comparison, runs: pd.DataFrame) -> None:
     """The ops with the largest change in any run, shown for all runs."""
     by = st.segmented_control(
-        "Change by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
+        "Group by", list(GROUPINGS), default="op_name", required=True, format_func=GROUPINGS.__getitem__,
         key="changes_by", bind="query-params",
     )  # fmt: skip
     cells = cached(comparison, ("changes", by), lambda: many_runs.changes_by_run(comparison.table("op_stats"), by))

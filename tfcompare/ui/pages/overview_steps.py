@@ -9,17 +9,21 @@ import streamlit as st
 
 from tfcompare.charts import ops, outliers, steps
 from tfcompare.charts.step_parts import parts_of_steps
+from tfcompare.charts.style import letter
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
-from tfcompare.tools.outliers import in_words, outlying
+from tfcompare.tools.advice.facts import Gap
+from tfcompare.tools.caveats import runs_of
+from tfcompare.tools.outliers import in_words, outlying_of
 from tfcompare.tools.overview import gap_sentence
+from tfcompare.tools.step_series import on_slowest_host
 from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.pages.overview import facts_of_sides
-from tfcompare.ui.widgets.caveats import letter, runs_of
 from tfcompare.ui.widgets.changes import largest
 from tfcompare.ui.widgets.figures import cached, draw
 from tfcompare.ui.widgets.side_by_side import side_by_side
+from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
 
 VIEWS = ("step time", "by part", "distribution")
 
@@ -78,11 +82,25 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 
 
 def _outliers(pair: Pair) -> None:
-    """Which steps are outliers, and why they took long."""
-    shown = [(name, run) for name, run in _lettered(pair) if has_steps(run)]
-    found = cached(pair, "outliers", lambda: [in_words(outlying(run, pair.host_of(run)), name) for name, run in shown])
-    for sentence in filter(None, found):
-        st.caption(sentence, help=OUTLIERS)
+    """Which steps are outliers, and why they took long, with a link to the longest of each run."""
+    for sentence, label, moment, host in cached(pair, "outliers", lambda: _found_outliers(pair)):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(sentence, help=OUTLIERS, width="content")
+            link_to_moment(pair, moment, host, label)
+
+
+def _found_outliers(pair: Pair) -> list[tuple[str, str, Moment, str]]:
+    """For each run with outliers: a sentence, the label of a link to the longest, when it was, and on which host."""
+    found = []
+    for side, (name, run) in enumerate(_lettered(pair)):
+        rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
+        outliers_of_run = outlying_of(rows) if has_steps(run) else None
+        if outliers_of_run and outliers_of_run.steps:
+            longest = rows[rows["step"].isin(outliers_of_run.steps)].sort_values("duration_us").iloc[-1]
+            moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
+            label = f"Show step {longest['step']} in timeline"
+            found.append((in_words(outliers_of_run, name), label, moment, str(longest["host"])))
+    return found
 
 
 def _lettered(pair: Pair) -> list[tuple[str, Run]]:
@@ -96,9 +114,23 @@ def largest_gap(pair: Pair) -> None:
     if not any(map(has_steps, pair.runs)):
         return
     st.subheader("Largest idle gap", anchor=False)
-    for (name, run), facts in zip(_lettered(pair), facts_of_sides(pair), strict=False):
-        if has_steps(run):
-            st.markdown(f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}")
+    for side, ((name, run), facts) in enumerate(zip(_lettered(pair), facts_of_sides(pair), strict=False)):
+        if not has_steps(run):
+            continue
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{'' if pair.is_single else f'**{name}:** '}{gap_sentence(facts)}", width="content")
+            if facts.gap is not None:
+                _link_to_gap(pair, run, side, facts.gap)
+
+
+def _link_to_gap(pair: Pair, run: Run, side: int, gap: Gap) -> None:
+    """A link to the occurrence of a recurring gap that is nearest to its mean length."""
+    every = run.table("idle_gaps", host=pair.host_of(run))
+    same = every[(every["op_before"] == gap.op_before) & (every["op_after"] == gap.op_after)]
+    if len(same):
+        nearest = same.iloc[int((same["duration_us"] - gap.length_us).abs().argmin())]
+        moment = Moment(side, float(nearest["start_us"]), float(nearest["duration_us"]))
+        link_to_moment(pair, moment, str(nearest["host"]))
 
 
 def changes(pair: Pair) -> None:

@@ -17,6 +17,7 @@ import streamlit as st
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.query import READY, Answer, Asked, Limits, RunTables
 from tfcompare.query.asking import AT_ONCE
 from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT
@@ -26,7 +27,6 @@ from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.frame.shell import View, choose_steps, chosen_steps, stop
 from tfcompare.ui.pages import query_tables
 from tfcompare.ui.pages.query_tables import catalogue
-from tfcompare.ui.widgets.text import as_code, as_markdown
 
 MOST_ROWS = 10_000
 MOST_RESULT_BYTES = 16 * 2**20

@@ -9,20 +9,20 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Judged
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
 from tfcompare.compare.tf_data.iterator_tree import whereabouts
 from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides, analyse, change, finding
+from tfcompare.markdown import as_markdown
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.pages.input_pipeline import waits_of
 from tfcompare.ui.pages.tf_data_graphs import HOW_TO_READ
-from tfcompare.ui.widgets.caveats import letter
 from tfcompare.ui.widgets.figures import cached
 from tfcompare.ui.widgets.table_page import TablePage
-from tfcompare.ui.widgets.text import as_markdown
 from tfcompare.ui.widgets.verdict_line import verdict_lines
 
 SUFFIXES = ("baseline", "candidate")
@@ -67,7 +67,7 @@ def headline(pair: Pair) -> bool:
 
 def _headline(pair: Pair, sides: Sides, are_bound: tuple[bool, bool]) -> str:
     if not pair.is_single or sides[0] is None:
-        identical = pair.baseline.content_id == pair.candidate.content_id
+        identical = pair.is_identical
         return change(sides, are_bound, (letter(0), letter(pair.position)), identical=identical)
     if sides[0].feeds_device_only:
         return "Only pipelines that pass elements to a device were recorded"
@@ -84,7 +84,7 @@ def _analysis_of(pair: Pair, role: int, **chosen: str | int) -> Analysis | None:
 
 def verdicts(pair: Pair) -> None:
     """The verdict on the mean call to each pipeline, and a link to what the calls cost a step."""
-    if pair.baseline.content_id != pair.candidate.content_id:
+    if not pair.is_identical:
         calls = [call for call in _verdicts(pair.key, pair) if not call.feeds_device]
         longest = sorted(calls, key=lambda call: -max(call.baseline_us, call.candidate_us))
         several = len({call.host for call in calls}) > 1
@@ -219,7 +219,7 @@ def _node_rows(pair: Pair, choice: Choice, sides: Sides) -> pd.DataFrame:
         Side(ours.assign(host=host), 1),
         Side(theirs.assign(host=host), 1, counterparts),
         per="run",
-        identical=pair.baseline.content_id == pair.candidate.content_id,
+        identical=pair.is_identical,
     )
     either = {
         name: rows[f"{name}_baseline"].where(rows["status"] != "added", rows[f"{name}_candidate"])

@@ -11,10 +11,10 @@ from tfcompare import schema
 from tfcompare.charts.tf_data import pipeline_graphs
 from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides
 from tfcompare.compare.tf_data.tf_data_graph import Graph, graphs
+from tfcompare.markdown import as_code
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import cached, show
 from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.text import as_code
 from tfcompare.units import format_count, format_time_us
 
 HOW_TO_READ = (

@@ -6,12 +6,12 @@ import streamlit as st
 
 from tfcompare.compare.tf_data.iterator_tree import display_name
 from tfcompare.compare.tf_data.tf_data_change import Analysis, Sides
+from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools.advice.tf_data_advice import GUIDE, advice
 from tfcompare.tools.input_bound import InputWait
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.widgets.caveats import letter
 from tfcompare.ui.widgets.side_by_side import side_by_side
-from tfcompare.ui.widgets.text import as_code, as_markdown
+from tfcompare.ui.widgets.timeline_links import Moment, link_to_moment
 from tfcompare.units import format_count, format_time_us
 
 MOST_NAMED = 10
@@ -24,15 +24,15 @@ Waits = tuple[InputWait, InputWait]
 def five_steps(pair: Pair, sides: Sides, waits: Waits) -> None:
     """The guide's bottleneck analysis in words: a card for each run."""
     places = side_by_side(len(pair.shown))
-    for place, (_, run), side, wait, who in zip(places, pair.shown, sides, waits, _letters(pair), strict=False):
+    shown = zip(places, pair.shown, sides, waits, pair.letters, strict=False)
+    for number, (place, (_, run), side, wait, who) in enumerate(shown):
         with place.container(border=True, height="stretch"):
             if not pair.is_single:
                 st.markdown(f"**{who}** {as_code(run.name)}")
             st.markdown("This run does not have the pipeline." if side is None else _steps(side, wait))
-
-
-def _letters(pair: Pair) -> tuple[str, str]:
-    return letter(0), letter(pair.position)
+            if side is not None and len(side.iterators):
+                moment = Moment(number, float(side.iterators["start_us"].min()), side.latency_us)
+                link_to_moment(pair, moment, side.host, "Show this call in timeline")
 
 
 def _steps(side: Analysis, wait: InputWait) -> str:
@@ -81,7 +81,7 @@ def _bottleneck_path(side: Analysis) -> str:
 def what_to_do(pair: Pair, sides: Sides, waits: Waits) -> None:
     """The guide's advice for the bottleneck of each input-bound run, as one-liners that unfold."""
     advised: dict[tuple[str, str], list[str]] = {}
-    for _, side, wait, who in zip(pair.shown, sides, waits, _letters(pair), strict=False):
+    for _, side, wait, who in zip(pair.shown, sides, waits, pair.letters, strict=False):
         if side is not None and side.bottleneck is not None and wait.is_bound:
             name = as_markdown(display_name(str(side.bottleneck["iterator"])))
             advised.setdefault((name, advice(side.bottleneck)), []).append(who)

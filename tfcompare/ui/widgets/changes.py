@@ -8,9 +8,9 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.charts import ops
+from tfcompare.charts.changes import changes_of_pair
 from tfcompare.charts.style import SELF_TIME, Quantity
-from tfcompare.compare.aggregate import metric_in
-from tfcompare.compare.diff import INTERVAL, MATCHED
+from tfcompare.compare.diff import MATCHED
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
@@ -36,22 +36,13 @@ def largest(
     `metric` may be a sum, as in the schema, or any other metric of the diff. `on` is what these rows depend on, apart
     from the pair.
     """
-    name = metric_in(changes, metric)
-    per = pair.comparison.per if name != metric or quantity.unit != "bytes" else ""
     letters = NARROW_LETTERS if is_narrow() else ops.MOVER_LENGTH
-    if quantity.unit == "µs":
-        if "interval_low" in changes and changes["interval_low"].notna().any():
-            changes = _with_shown_intervals(pair, changes)
-        elif (changes["status"] == MATCHED).any():
-            st.caption(NOTHING_TESTED)
+    is_tested = "interval_low" in changes and changes["interval_low"].notna().any()
+    if quantity.unit == "µs" and not is_tested and (changes["status"] == MATCHED).any():
+        st.caption(NOTHING_TESTED)
     draw(
         pair,
         key,
-        lambda: ops.movers(changes, name, per=per, by=by, quantity=quantity, letters=letters),
+        lambda: changes_of_pair(pair, changes, metric, by=by, quantity=quantity, letters=letters),
         (by, quantity, letters, on),
     )
-
-
-def _with_shown_intervals(pair: Pair, changes: pd.DataFrame) -> pd.DataFrame:
-    """The rows with intervals of the ratio of the sums shown; tests are about the time per step."""
-    return changes.assign(**{end: changes[end] / pair.per_step_ratio for end in INTERVAL})

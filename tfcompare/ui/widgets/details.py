@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from tfcompare.ui.widgets.text import as_code
+from tfcompare.markdown import as_code
 from tfcompare.units import middle_ellipsis
 
 TITLE_LENGTH = 72

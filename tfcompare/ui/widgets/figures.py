@@ -45,8 +45,14 @@ def draw_op_in_steps(pair: Pair, op_name: str, frames: Sequence[pd.DataFrame], *
 
 
 def show(figure: Any, key: str) -> None:
-    """Show a figure in the page's theme."""
+    """Show a figure in the page's theme, after the text above it."""
     _wait_before_first_chart()
+    show_at_once(figure, key)
+
+
+def show_at_once(figure: Any, key: str) -> None:
+    """As `show`, for a page that is about one chart: the browser may load Plotly before it shows all text."""
+    st.session_state[_HAS_DRAWN] = True
     st.plotly_chart(figure, key=key, config=style.CONFIG, alt=figure.layout.title.text)
 
 

@@ -16,14 +16,15 @@ from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Name
+from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE
 from tfcompare.tools import step_series
+from tfcompare.tools.columns import of_one_run, shown, shown_alone
 from tfcompare.ui.frame.pair import Pair, has_steps, steps_of
 from tfcompare.ui.widgets import manual, tables
-from tfcompare.ui.widgets.columns import of_one_run, shown, shown_alone
 from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.figures import draw
-from tfcompare.ui.widgets.text import as_code
+from tfcompare.ui.widgets.timeline_links import link_to_op
 from tfcompare.units import MISSING, format_percent, format_percent_change, format_ratio, format_value
 
 ROLES = ("baseline", "candidate")
@@ -38,6 +39,9 @@ NUMBERS = {
     "avg_self_time_us": ("Average self time", "µs"),
     "self_share": ("Share of self time", "share"),
 }
+
+COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
+"""Columns of `op_stats` that are shown where they are known."""
 
 RowKey = Callable[[str, str, str], str]
 """Maps an op's (host or device, type, name) to the key of its row on the page that shows it."""
@@ -56,6 +60,7 @@ def op_view(pair: Pair, op_name: str) -> None:
     if rows_named(pair.ops(idle=False), op_name, op_name).empty:
         st.info("No time was recorded for this op.")
     show_times(pair, op_name)
+    link_to_op(pair, op_name)
     show_kernels(pair, op_name, op_name)
     show_memory(pair, op_name, op_name)
 
@@ -78,6 +83,7 @@ def open_op_row(pair: Pair, row: pd.Series, row_key: Callable[[str, str, str], s
 
     def body() -> None:
         show_row(pair, row, key="op")
+        link_to_op(pair, name)
         show_kernels(pair, *names)
         show_memory(pair, *names)
         pair_manually(pair, row, row_key)
@@ -135,11 +141,14 @@ def numbers(pair: Pair, row: pd.Series) -> pd.DataFrame:
     """The numbers of one op as texts: a row for each, with the columns of both sides and the change."""
     per = pair.comparison.per
     lines = []
-    for name, (label, unit) in NUMBERS.items():
+    known = {column.name: (column.label, column.unit) for column in map(schema.OP_STATS.column, COSTS)}
+    for name, (label, unit) in (NUMBERS | known).items():
         column, what = name, label
         if f"{name}_baseline" not in row.index:
             column, what = f"{name}_per_{per}", f"{label} per {per}"
         ours, theirs = (row[f"{column}_{role}"] for role in ROLES)
+        if name in known and pd.isna(ours) and pd.isna(theirs):
+            continue
         text = format_percent if unit == "share" else partial(format_value, unit=unit)
         line = {"": what} | dict(zip(SIDES, (text(ours), text(theirs)), strict=True))
         if pair.is_single:
@@ -147,7 +156,20 @@ def numbers(pair: Pair, row: pd.Series) -> pd.DataFrame:
         else:
             line["Change"] = _change(ours, theirs, unit)
         lines.append(line)
-    return pd.DataFrame(lines)
+    return pd.DataFrame([*lines, *_bound_by(pair, row)])
+
+
+def _bound_by(pair: Pair, row: pd.Series) -> list[dict[str, str]]:
+    """The line that says what bounds the op on each side; none where neither is known."""
+    ours, theirs = (str(row[f"bound_by_{role}"]) if row[f"bound_by_{role}"] == row[f"bound_by_{role}"] else ""
+                    for role in ROLES)  # fmt: skip
+    if not ours and not theirs:
+        return []
+    line = {"": schema.OP_STATS.column("bound_by").label}
+    if pair.is_single:
+        return [line | {"Value": ours}]
+    change = "unchanged" if ours == theirs else f"{ours or MISSING} → {theirs or MISSING}"
+    return [line | dict(zip(SIDES, (ours or MISSING, theirs or MISSING), strict=True)) | {"Change": change}]
 
 
 def _change(ours: Any, theirs: Any, unit: str) -> str:

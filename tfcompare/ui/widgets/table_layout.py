@@ -1,4 +1,4 @@
-"""The widths of table columns, the decimals of their numbers, and the unit of byte sizes."""
+"""The widths of table columns, the decimals of their numbers, and the units of sizes and costs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from tfcompare.ui.widgets.columns import Shown
+from tfcompare.tools.columns import MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, decimals
 from tfcompare.units import Scale, scale
 
 PAGE_PIXELS = 950
@@ -32,8 +32,12 @@ PADDING_PIXELS = 16
 MARKER_PIXELS = 40
 """The width of the column that selects a row."""
 
-MOST_DIGITS = 4
-MOST_DIGITS_OF_COUNTS = 2
+BAR_LETTERS = 13
+"""The width of a bar with its share in percent, in letters."""
+
+
+_SCALED = ("bytes", "FLOP")
+"""Units with prefixes, also per second; times stay in microseconds."""
 
 SORTED = {True: " ▼", False: " ▲"}
 LONGEST_WORDS = {"verdict": "likely slower", "match": "same position"}
@@ -42,7 +46,7 @@ LONGEST_WORDS = {"verdict": "likely slower", "match": "same position"}
 
 @dataclass(frozen=True)
 class Layout:
-    """The width of each column, the decimals of its numbers, and the unit of byte columns.
+    """The width of each column, the decimals of its numbers, and the units of sizes and costs.
 
     `pinned` columns stay visible when the others are scrolled.
     """
@@ -60,16 +64,19 @@ class Layout:
         """The heading or label of a column, with the unit of its values."""
         if column.name not in self.scales:
             return text
-        return text.replace(f"({column.unit}", f"({self.scales[column.name].unit}{column.unit.removeprefix('bytes')}")
+        per = "/s" if column.unit.endswith("/s") else ""
+        return text.replace(f"({column.unit}", f"({self.scales[column.name].unit}{per}")
 
 
 def figures_first(columns: Sequence[Shown]) -> list[Shown]:
-    """The column order on a narrow page: the first column, then the figures, then all others."""
+    """The column order on a narrow page: the first column, then the figures and a step's number, then all others."""
     first, *others = columns
-    return [first, *sorted(others, key=lambda column: not column.is_figure)]
+    return [first, *sorted(others, key=lambda column: not (column.is_figure or column.name == "step"))]
 
 
-def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None) -> Layout:
+def layout(
+    frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None = None, page_pixels: int = PAGE_PIXELS
+) -> Layout:
     """The layout: columns under one heading have the same decimals, and the first column gets the remaining width.
 
     If too little width is left, the table scrolls horizontally anyway, and the first column is as wide as it needs.
@@ -77,7 +84,7 @@ def layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str | None 
     formats = _formats(frame, columns)
     first, *others = columns
     pixels = {column.name: _pixels(frame, column, formats, sorted_by) for column in others}
-    left = PAGE_PIXELS - MARKER_PIXELS - sum(pixels.values())
+    left = page_pixels - MARKER_PIXELS - sum(pixels.values())
     least, most = NAME_PIXELS
     most = min(most, _pixels(frame, replace(first, letters=most), formats, sorted_by))
     return replace(formats, pixels=pixels | {first.name: min(left, most) if left >= least else most})
@@ -96,15 +103,6 @@ def narrow_layout(frame: pd.DataFrame, columns: Sequence[Shown], sorted_by: str 
     return replace(wide, pixels=wide.pixels | {first.name: name}, pinned=(first.name,))
 
 
-def decimals(values: pd.DataFrame) -> int:
-    """Common number of decimals for some numbers: the largest gets about six significant digits."""
-    numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    numbers = numbers[np.isfinite(numbers)]
-    if not numbers.size or bool((numbers == np.round(numbers)).all()):
-        return 0
-    return int(np.clip(5 - np.floor(np.log10(max(float(np.abs(numbers).max()), 1e-3))), 1, MOST_DIGITS))
-
-
 def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
     """The decimals and units of the columns, without widths."""
     of_heading: dict[str, list[str]] = {}
@@ -116,11 +114,12 @@ def _formats(frame: pd.DataFrame, columns: Sequence[Shown]) -> Layout:
     units = {column.name: column.unit for column in columns}
     for names in of_heading.values():
         values = frame[names]
-        if units[names[0]] in ("bytes", "bytes/s"):
-            shown = scale(values.to_numpy(dtype=np.float64, na_value=np.nan).ravel().tolist(), "bytes")
+        unit = units[names[0]].removesuffix("/s")
+        if unit in _SCALED:
+            shown = scale(values.to_numpy(dtype=np.float64, na_value=np.nan).ravel().tolist(), unit)
             scales |= dict.fromkeys(names, shown)
             values = values / shown.size
-        most = MOST_DIGITS if units[names[0]] == "µs" else MOST_DIGITS_OF_COUNTS
+        most = MOST_DECIMALS if units[names[0]] == "µs" else MOST_DECIMALS_OF_COUNTS
         digits |= dict.fromkeys(names, min(decimals(values), most))
     for column in columns:  # is under the same heading, which contains the unit
         if column.format == "ratio" and (beside := of_heading.get(column.heading)) and beside[0] in scales:
@@ -142,12 +141,14 @@ def _pixels(frame: pd.DataFrame, column: Shown, formats: Layout, sorted_by: str 
         cells = frame[column.name].dropna().astype("str").str.len()
         longest = max(letters, len(LONGEST_WORDS.get(column.name, "")), *cells.nlargest(1).astype(int))
         letters = min(longest, column.letters)
-    elif column.format != "flag":
+    elif column.format not in ("flag", "bar"):
         largest = _largest(frame[[column.name]]) / formats.factor(column)
         number = f"{largest:,.{formats.digits.get(column.name, 3)}f}"
         ends = {"change": "+", "ratio": "×", "share": "0 %"}  # shares are shown multiplied by 100
         commas = number.count(",") + number.count(".")  # half as wide as a digit
         letters = max(letters, len(number + ends.get(column.format, "")) - commas / 2)
+    elif column.format == "bar":
+        letters = BAR_LETTERS
     return ceil(letters * LETTER_PIXELS) + PADDING_PIXELS
 
 
@@ -160,6 +161,8 @@ def config(column: Shown, laid_out: Layout, sorted_by: bool | None) -> Any:
         return st.column_config.TextColumn(label, help=column.help, width=width, pinned=pinned)
     if column.format == "flag":
         return st.column_config.CheckboxColumn(label, help=column.help, width=width)
+    if column.format == "bar":
+        return st.column_config.ProgressColumn(label, help=column.help, format="%.1f %%", max_value=100, width=width)
     digits = laid_out.digits.get(column.name, 0)
     formats = {"number": f"%,.{digits}f", "change": f"%+,.{digits}f", "ratio": "%.3f×", "share": "%.1f %%"}
     return st.column_config.NumberColumn(label, help=column.help, format=formats[column.format], width=width)

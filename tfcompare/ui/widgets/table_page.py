@@ -11,8 +11,8 @@ import streamlit as st
 
 from tfcompare import schema
 from tfcompare.compare.aggregate import metric_in
+from tfcompare.tools.columns import of_one_run, shown, shown_alone
 from tfcompare.ui.frame.pair import Pair
-from tfcompare.ui.widgets.columns import of_one_run, shown, shown_alone
 from tfcompare.ui.widgets.downloads import csv_buttons
 from tfcompare.ui.widgets.tables import sortable
 
@@ -49,6 +49,7 @@ class TablePage(Generic[C]):
     """A unique key of each row for the URL; None if no row can be selected."""
 
     has_row_key: Callable[[C], bool] = lambda _choice: True
+    how_to_select: str = HOW_TO_SELECT
 
     everything: Callable[[Pair], pd.DataFrame] | None = None
     """The rows of the second CSV file; by default the full diff, of all candidates."""
@@ -92,7 +93,7 @@ class TablePage(Generic[C]):
         """Show the table and its CSV files; returns the key of the selected row."""
         title = self.title(choice)
         row_key = self.row_key if self.has_row_key(choice) else None
-        help_text = HOW_TO_SORT if row_key is None else f"{HOW_TO_SORT} {HOW_TO_SELECT}"
+        help_text = HOW_TO_SORT if row_key is None else f"{HOW_TO_SORT} {self.how_to_select}"
         with st.container(horizontal=True, vertical_alignment="center"):
             if self.is_section:
                 st.subheader(title, width="content", help=help_text)

@@ -18,20 +18,19 @@ from pandas.io.formats.style import Styler
 
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import colour_of
-from tfcompare.compare.diff import change
 from tfcompare.compare.stats.verdict import FASTER, SINGLE, SLOWER, wording
 from tfcompare.export.csv import for_spreadsheet
-from tfcompare.ui.frame.narrow import is_narrow
-from tfcompare.ui.widgets.columns import (
+from tfcompare.tools.columns import (
     MATCH_WORDS,
     Shown,
-    explain_marks,
+    changes_of,
     innermost_first,
     marked_rows,
     shown,
-    with_marks,
 )
-from tfcompare.ui.widgets.table_layout import Layout, config, figures_first, layout, narrow_layout
+from tfcompare.ui.frame.narrow import is_narrow
+from tfcompare.ui.widgets.marks import explain_marks, with_marks
+from tfcompare.ui.widgets.table_layout import PAGE_PIXELS, Layout, config, figures_first, layout, narrow_layout
 
 __all__ = ["PAGE_ROWS", "Order", "Shown", "shown", "sortable", "styled"]
 
@@ -82,15 +81,6 @@ class Order:
         return frame.iloc[order.index].reset_index(drop=True)
 
 
-def changes_of(frame: pd.DataFrame, column: str) -> pd.Series:
-    """A column of a diff; for one of changes, with a missing side as 0 if both sides are there."""
-    sides = [f"{column.removesuffix('_delta')}_{side}" for side in ("baseline", "candidate")]
-    if not column.endswith("_delta") or not set(sides) <= set(frame.columns):
-        return frame[column]
-    ours, theirs = (frame[side] for side in sides)
-    return change(ours, theirs).where(ours.notna() | theirs.notna())
-
-
 def sortable(
     frame: pd.DataFrame,
     columns: Sequence[Shown],
@@ -99,20 +89,25 @@ def sortable(
     row_key: Callable[[pd.DataFrame], pd.Series] | None = None,
     address: str = "",
     readings: Mapping[str, str] | None = None,
+    page_pixels: int = PAGE_PIXELS,
 ) -> tuple[pd.DataFrame, str | None]:
     """Show `frame`; returns its rows in the order shown, and the key of the selected row.
 
     `row_key` gives each row a key that does not depend on the order; without it no row can be selected. Order and
     selection are in the page's URL as `sort` and `row`, prefixed with `address` if a page has several tables.
     `readings` maps texts that are too long to read to what is shown, and sorted by, instead. On a narrow page, the
-    numbers of both sides come first.
+    numbers of both sides come first. `page_pixels` is the width of the table in a window of 1440 px.
     """
     narrow = is_narrow()
     columns = figures_first(columns) if narrow else columns
     names = [column.name for column in columns]
     order = Order.from_text(st.query_params.get(f"{address}sort", ""), names)
     displayed = frame.assign(**{c.name: changes_of(frame, c.name) for c in columns if c.format == "change"})
-    laid_out = (narrow_layout if narrow else layout)(displayed, columns, order.column)
+    laid_out = (
+        narrow_layout(displayed, columns, order.column)
+        if narrow
+        else layout(displayed, columns, order.column, page_pixels)
+    )
     rows = order.of(frame, _sorted_as(frame, columns, order, readings or {}))
     page = _page(rows, key, _rows_on_page(rows, columns))
     row_keys = row_key(page).tolist() if row_key else []
@@ -172,7 +167,7 @@ def styled(
     Rows of one side show their whole value as change, and their status as verdict.
     """
     cells = for_spreadsheet(page[[column.name for column in columns]])
-    shares = [column.name for column in columns if column.format == "share"]
+    shares = [column.name for column in columns if column.format in ("share", "bar")]
     cells[shares] *= 100  # Streamlit's format `percent` drops trailing zeros, so that decimals would not align
     short: dict[str, dict[str, str]] = {}
     for column in columns:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from tfcompare.charts.verdicts import Judged, word_of
 from tfcompare.compare.stats.verdict import FASTER, SLOWER, Verdict
-from tfcompare.ui.widgets.text import as_markdown
+from tfcompare.markdown import as_markdown
 from tfcompare.units import format_ratio
 
 BADGES: dict[str, Literal["blue", "orange", "gray"]] = {FASTER: "blue", SLOWER: "orange"}

@@ -1,0 +1,76 @@
+"""Every chart of a comparison by its name: which runs have which, and what is wrong with a name that has none."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import pytest
+
+from tests.profiles import compared_runs, loaded_run
+from tfcompare import Comparison, compare
+from tfcompare.charts.by_name import NAMES, figure_of
+from tfcompare.charts.pair import pairs_of
+from tfcompare.errors import TfcompareError, Unknown
+
+STEPS = {"step_times", "step_distribution", "step_parts_baseline", "input_wait"}
+PAIR = {*STEPS, "waterfall", "step_parts_candidate", "op_changes"}
+MEMORY = {"memory_step", "memory_run", "memory_peak"}
+INPUT = {"input_host", "tf_data_baseline", "tf_data_candidate"}
+HAVE = {
+    ("filters_512_128", "filters_16_8"): PAIR | MEMORY | INPUT | {"memory_peak_changes", "scopes_host"},
+    ("filters_512_128_simulated", "filters_16_8_simulated"): PAIR | MEMORY | INPUT
+    | {"memory_peak_changes", "scopes_host", "scopes_device", "kernel_changes", "tensor_cores"},
+    ("workers_balanced", "workers_slow_input"): PAIR | INPUT
+    | {"scopes_host", "hosts_baseline", "hosts_candidate", "hosts_change", "host_parts"},
+    ("jax_filters_128_32", "jax_filters_16_8"): PAIR | {"scopes_host", "xla_time", "roofline", "xla_memory"},
+}  # fmt: skip
+"""What the sample runs recorded (sample_logs/README.md), as charts."""
+
+
+@pytest.mark.parametrize("names", HAVE, ids=" ".join)
+def test_runs_have_the_charts_that_they_have_data_for(names: tuple[str, str]) -> None:
+    (pair,) = pairs_of(compared_runs(*names))
+    found = {name: figure for name in NAMES if (figure := figure_of(pair, name)) is not None}
+    assert set(found) == HAVE[names]
+    for name, figure in found.items():
+        assert isinstance(figure, go.Figure) and len(figure.data)
+        assert figure.layout.title.text, name
+
+
+def test_a_run_alone_has_the_charts_of_one_side() -> None:
+    run = loaded_run("filters_16_8")
+    comparison = compare(run, run)
+    assert set(comparison.figure_names()) == STEPS | MEMORY | {
+        "average_step", "scopes_host", "input_host", "tf_data_baseline",
+    }  # fmt: skip
+    assert isinstance(comparison.figure("average_step"), go.Figure)
+
+
+def test_a_chart_without_data_is_refused_and_the_others_are_listed() -> None:
+    with pytest.raises(TfcompareError) as caught:
+        compared_runs("workers_balanced", "workers_slow_input").figure("roofline")
+    listed = str(caught.value).removeprefix("these runs have nothing for the chart 'roofline'; they have: ").split(", ")
+    assert set(listed) == HAVE["workers_balanced", "workers_slow_input"]
+
+
+@pytest.fixture(scope="module")
+def several() -> Comparison:
+    return compare(loaded_run("filters_512_128"), *map(loaded_run, ("filters_16_8", "filters_16_8_simulated")))
+
+
+def test_a_candidate_is_chosen_by_its_id(several: Comparison) -> None:
+    first, second = (run.id for run in several.candidates)
+    assert several.figure("waterfall") == several.figure("waterfall", first) != several.figure("waterfall", second)
+    with pytest.raises(TfcompareError, match=r"'roofline'; they have: .*kernel_changes"):
+        several.figure("roofline", second)
+
+
+def test_unknown_names_and_candidates_are_refused(several: Comparison) -> None:
+    with pytest.raises(Unknown, match="unknown chart 'pie'; must be one of: 'waterfall', "):
+        several.figure("pie")
+    for ask in (several.figure_names, lambda run: several.figure("waterfall", run)):
+        with pytest.raises(Unknown, match="unknown candidate 'nobody'; must be one of: 'filters_16_8/"):
+            ask("nobody")
+
+
+def test_the_documentation_names_every_chart() -> None:
+    assert [name for name in NAMES if f"`{name}`" not in str(Comparison.__doc__)] == []

@@ -1,0 +1,86 @@
+"""Heat maps of hosts and the parts of their steps: what is drawn for which host."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tfcompare.charts import hosts
+from tfcompare.charts.style import Side
+from tfcompare.schema import STEP_PARTS
+
+SIDES = (Side("before", 0), Side("after", 1))
+MS = 1000.0
+
+
+def matrix(*rows: list[float], names: str = "abcdefgh") -> pd.DataFrame:
+    return pd.DataFrame([[value * MS for value in row] for row in rows], index=list(names[: len(rows)]))
+
+
+def means(**input_ms: float) -> pd.DataFrame:
+    zero = pd.DataFrame(0.0, index=list(input_ms), columns=list(STEP_PARTS))
+    return zero.assign(input_us=[ms * MS for ms in input_ms.values()], host_compute_us=2 * MS)
+
+
+def test_both_sides_share_the_scale_which_reaches_to_the_slow_host() -> None:
+    ours, theirs = matrix([10] * 50, [11] * 50), matrix([12] * 50, [30] * 50)
+    limits = hosts.value_range([ours, theirs])
+    assert limits == (10 * MS, 30 * MS)
+    drawn = [hosts.heat_map("A", "", one, limits).data[0] for one in (ours, theirs)]
+    assert {(trace.zmin, trace.zmax) for trace in drawn} == {(10, 30)}
+
+
+def test_a_single_outlier_does_not_stretch_the_scale() -> None:
+    values = matrix(*([10] * 50 for _ in range(8)))
+    values.iloc[3, 7] = 900 * MS
+    assert hosts.value_range([values])[1] < 12 * MS
+    assert hosts.value_range([values.iloc[2:5, :20]])[1] < 12 * MS
+
+
+def test_equal_times_have_a_scale() -> None:
+    low, high = hosts.value_range([matrix([10, 10])])
+    assert low < high
+
+
+def test_the_first_host_is_on_top_and_names_are_escaped() -> None:
+    values = matrix([1, 2], [3, 4]).set_axis(["<b>x</b>", "y"])
+    figure = hosts.heat_map("A", "", values, (MS, 4 * MS))
+    assert figure.data[0].z.tolist() == [[1, 2], [3, 4]]
+    assert figure.layout.yaxis.range == (1.5, -0.5)
+    assert figure.layout.yaxis.ticktext == ("&lt;b&gt;x&lt;/b&gt;", "y")
+    assert figure.data[0].y == ("&lt;b&gt;x&lt;/b&gt;", "y")
+
+
+def test_the_scale_of_changes_is_symmetric() -> None:
+    trace = hosts.change_map("B − A", "", matrix([-1, -1], [3, 3])).data[0]
+    assert (trace.zmin, trace.zmax) == (-3, 3)
+    unchanged = hosts.change_map("B − A", "", matrix([0, 0])).data[0]
+    assert unchanged.zmin < 0 < unchanged.zmax
+
+
+def test_bars_of_both_sides_add_up_to_the_steps() -> None:
+    sides = list(zip(SIDES, (means(a=1, b=2), means(b=5, c=7)), strict=True))
+    figure = hosts.host_parts(sides, ["c", "b", "a"])
+    assert {trace.name for trace in figure.data} == {"Input", "Host compute"}
+    lengths: dict[tuple[str, str], float] = {}
+    for number, trace in enumerate(figure.data):
+        for (name, _), length in zip(trace.customdata, trace.x, strict=True):
+            key = (SIDES[number % 2].role, name)
+            lengths[key] = lengths.get(key, 0.0) + float(length)
+    assert lengths == pytest.approx(
+        {("Baseline", "a"): 3, ("Baseline", "b"): 4, ("Candidate", "b"): 7, ("Candidate", "c"): 9}
+    )
+
+
+def test_256_hosts_of_100_steps_are_drawn_within_a_second() -> None:
+    values = pd.DataFrame(np.random.default_rng(1).normal(10 * MS, MS, (256, 100)))
+    values.index = pd.Index([f"host-{number:03d}" for number in range(256)])
+    started = perf_counter()
+    figure = hosts.heat_map("A", "", values, hosts.value_range([values]))
+    size = len(figure.to_json())
+    assert perf_counter() - started < 1
+    assert size < 2_000_000
+    assert len(figure.layout.yaxis.tickvals) <= hosts.MOST_LABELS

@@ -1,0 +1,50 @@
+"""The chart of a series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.charts.series import over_runs
+from tfcompare.tools.series import COLUMNS, Metric
+from tfcompare.tools.series_changes import changes
+
+
+def rows(values: list[float]) -> pd.DataFrame:
+    n = len(values)
+    return pd.DataFrame(
+        {
+            "run": [f"run{i}" for i in range(n)], "name": [f"<b>{i}" for i in range(n)],
+            "recorded": pd.date_range("2026-01-01", periods=n, tz="UTC"), "label": [f"c{i}" for i in range(n)],
+            "tags": "", "device": "CPU", "value": values,
+            "low": np.array(values) * 0.9, "high": np.array(values) * 1.1, "problem": "",
+        }
+    ).astype(COLUMNS)  # fmt: skip
+
+
+def test_levels_and_changes_are_drawn_where_they_are() -> None:
+    frame = rows([1000.0, 1010, 990, 1005, 995, 1000, 1500, 1510, 1490, 1505, 1495, 1500])
+    found = changes(frame)
+    figure = over_runs(frame, found, Metric("step_time"), "Step time")
+    bars, points, levels = figure.data
+    assert (len(bars.x), list(points.y)) == (36, [value / 1000 for value in frame["value"]])
+    assert list(levels.x[:2]) == [-0.5, 5.5] and list(levels.x[3:5]) == [5.5, 11.5]
+    assert figure.layout.shapes[0].x0 == 5.5
+    assert figure.layout.annotations[-1].text == "<b>+50.0 %</b>"
+    assert "<b>0" not in points.customdata[0]
+
+
+def test_runs_without_a_value_are_left_out() -> None:
+    frame = rows([1.0, np.nan, 3.0])
+    figure = over_runs(frame, changes(frame), Metric("peak_memory"), "Peak memory")
+    assert list(figure.layout.xaxis.ticktext) == ["c0<br>2026-01-01", "c2<br>2026-01-03"]
+
+
+def test_the_axis_does_not_begin_below_zero() -> None:
+    for values in ([1.0, 50.0, 100.0], [100.0, 100.0, 100.0], [0.0, 0.0, 0.0]):
+        frame = rows(values)
+        low, high = over_runs(frame, changes(frame), Metric("step_time"), "Step time").layout.yaxis.range
+        assert 0 <= low < high
+    frame = rows([100.0, 101.0, 102.0])
+    low, _ = over_runs(frame, changes(frame), Metric("step_time"), "Step time").layout.yaxis.range
+    assert low > 90, "a small change is seen"

@@ -1,0 +1,75 @@
+"""Whether one of several hosts takes longer than the others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tfcompare.compare.stats.outstanding import slowest
+from tfcompare.compare.stats.spread import Spread
+
+
+def test_the_slowest_host_is_counted_step_by_step() -> None:
+    times = np.full((4, 20), 10_000.0)
+    times[1] = 15_000.0
+    times[2, ::5] = 16_000.0
+    found = slowest(times)
+    assert (found.position, found.slowest_steps, found.steps) == (1, 16, 20)
+    assert found.excess == pytest.approx(5_000)
+    assert found.stands_out
+
+
+def test_hosts_that_take_turns_do_not_stand_out() -> None:
+    times = np.full((2, 20), 10_000.0)
+    times[0, ::2] = 20_000.0
+    times[1, 1::2] = 20_100.0
+    assert not slowest(times).stands_out
+
+
+def test_too_few_steps_are_not_tested() -> None:
+    found = slowest(np.array([[10.0] * 8, [20.0] * 8]))
+    assert (found.position, found.excess, found.slowest_steps) == (1, 10, 8)
+    assert math.isnan(found.p)
+    assert not found.stands_out
+
+
+def test_a_host_without_any_time_is_not_tested() -> None:
+    found = slowest(np.array([[0.0] * 20, [20.0] * 20]))
+    assert found.excess == 20
+    assert not found.stands_out
+
+
+def test_a_small_excess_is_not_named_however_sure_it_is() -> None:
+    times = np.full((64, 50), 10_000.0) + np.arange(50)
+    times[7] *= 1.04
+    found = slowest(times, Spread(0.0001, "of this test"))
+    assert (found.position, found.longer_steps) == (7, 50)
+    assert found.p < 1e-6
+    assert not found.stands_out
+    times[7] *= 1.02
+    assert slowest(times, Spread(0.0001, "of this test")).stands_out
+
+
+def test_short_times_need_a_larger_excess() -> None:
+    times = np.full((3, 20), 1_000.0)
+    times[1] *= 1.3
+    assert not slowest(times).stands_out
+    assert slowest(30 * times).stands_out
+
+
+def test_equal_hosts_do_not_stand_out() -> None:
+    found = slowest(np.full((16, 20), 10.0))
+    assert (found.excess, found.p) == (0, 1)
+    assert not found.stands_out
+
+
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_the_order_of_hosts_and_steps_does_not_matter(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    times = 30_000 * scale * np.exp(0.02 * rng.standard_normal((5, 20)))
+    times[3] *= 1.2
+    ours, theirs = slowest(times), slowest(times[::-1])
+    assert (ours.position, theirs.position) == (3, 1)
+    assert (ours.excess, ours.low, ours.p) == pytest.approx((theirs.excess, theirs.low, theirs.p))

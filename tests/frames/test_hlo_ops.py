@@ -1,0 +1,161 @@
+"""`hlo_ops` of profiles written by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.frames.tables import run_of
+from tests.hlo.builder import BF16, computation, instruction, parameter, program
+from tests.xspace_builder import U64, Event, Plane, chunk, event, line, meta, plane, space
+
+DOT = chunk(30, chunk(1, b"\1") + chunk(2, b"\0"))
+METADATA = chunk(2, "jit(f)/dot") + chunk(3, "model.py") + b"\x20\x07"
+PROGRAM = program(
+    computation(
+        1,
+        parameter("p", BF16[1024, 2048]),
+        parameter("q", BF16[2048, 4096], 1),
+        instruction("dot.1", "dot", BF16[1024, 4096], "p", "q", others=DOT + chunk(7, METADATA)),
+        instruction("negate.remat", "negate", BF16[1024, 4096], "dot.1"),
+    ),
+    name="jit_f",
+)
+FLOPS = 2 * 1024 * 2048 * 4096
+BYTES = 2 * (1024 * 2048 + 2048 * 4096 + 1024 * 4096)
+
+
+def metadata(**programs: int) -> Plane:
+    """The plane with `PROGRAM` under each of these names and ids."""
+    entries = [event(meta(f"{name}({number})", "", {"Hlo Proto": PROGRAM}), 0, 0) for name, number in programs.items()]
+    return plane("/host:metadata", line("m", *entries))
+
+
+def kernel(name: str, at: float, took: float, hlo_op: str, **stats: int | str) -> Event:
+    return event(name, at, took, {"hlo_op": hlo_op, "hlo_module": "jit_f", "program_id": 7} | stats)
+
+
+def gpu(*events: Event, number: int = 0, **stats: int | str) -> Plane:
+    mi300 = {"device_vendor": "AMD", "compute_cap_major": 9, "compute_cap_minor": U64(4), "core_count": 304}
+    mi300 |= {"clock_rate": 2_100_000, "memory_bandwidth": 5, "memory_size": U64(206_141_652_992)}
+    return plane(f"/device:GPU:{number}", line("Stream #1(Kernel)", *events, id=1), stats=mi300 | stats)
+
+
+def rows_of(*planes: Plane) -> pd.DataFrame:
+    return run_of(space(*planes)).table("hlo_ops").set_index("hlo_op")
+
+
+def test_an_instruction_with_its_costs_and_roofs() -> None:
+    row = rows_of(gpu(kernel("Cijk", 0, 40, "dot.1"), kernel("Cijk", 50, 60, "dot.1")), metadata(jit_f=7)).loc["dot.1"]
+    assert (row["program"], row["category"], row["op_name"], row["source"]) == (
+        "jit_f(7)", "dot", "jit(f)/dot", "model.py:7"
+    )  # fmt: skip
+    assert (row["occurrences"], row["executions"], row["total_time_us"], row["self_time_us"]) == (2, 2, 100, 100)
+    assert (row["flops"], row["bytes_accessed"]) == (2 * FLOPS, 2 * BYTES)
+    assert row["flops_per_s"] == pytest.approx(2 * FLOPS / 100e-6)
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(2 * BYTES / 100e-6)
+    assert row["operational_intensity"] == pytest.approx(FLOPS / BYTES)
+    assert row["peak_flops_per_s"] == pytest.approx(304 * 2048 * 2.1e9)  # 1,307 TFLOP/s, as in the data sheet
+    assert row["peak_bytes_per_s"] == 5.3e12
+    assert (row["bound_by"], row["is_rematerialized"]) == ("compute", False)
+
+
+def test_an_instruction_of_two_kernels_ran_as_often_as_the_one_that_ran_most() -> None:
+    first = [kernel("Im2Col", 0, 10, "dot.1"), kernel("Cijk", 10, 40, "dot.1"), kernel("Cijk", 60, 40, "dot.1")]
+    second = [kernel("Im2Col", 0, 10, "main::dot.1"), kernel("Cijk", 10, 40, "dot.1")]
+    rows = rows_of(gpu(*first), gpu(*second, number=1), metadata(jit_f=7))
+    assert (rows.loc["dot.1", "occurrences"], rows.loc["dot.1", "executions"]) == (5, 3)
+    assert rows.loc["dot.1", "flops"] == 3 * FLOPS
+
+
+def test_elementwise_work_is_bound_by_memory_and_a_remat_is_marked() -> None:
+    row = rows_of(gpu(kernel("k", 0, 10, "negate.remat")), metadata(jit_f=7)).loc["negate.remat"]
+    assert (row["category"], row["bound_by"], row["is_rematerialized"]) == ("non-fusion elementwise", "memory", True)
+    assert (row["op_name"], row["source"]) == ("", "")
+
+
+@pytest.mark.parametrize("other", [{"device_vendor": "Acme"}, {"compute_cap_major": 3}, {"clock_rate": 0}])
+def test_an_unknown_device_has_no_roofs(other: dict[str, int | str]) -> None:
+    row = rows_of(gpu(kernel("k", 0, 10, "dot.1"), **other), metadata(jit_f=7)).loc["dot.1"]
+    assert pd.isna(row["peak_flops_per_s"])
+    assert row["bound_by"] == ""
+    assert row["flops"] == FLOPS
+
+
+def test_equal_names_in_two_programs_are_two_rows() -> None:
+    events = [kernel("k", 0, 10, "dot.1"), kernel("k", 20, 30, "dot.1", program_id=8)]
+    rows = rows_of(gpu(*events), metadata(jit_f=7, jit_g=8))
+    assert list(rows["program"]) == ["jit_g(8)", "jit_f(7)"]
+
+
+def test_a_program_without_an_id_in_its_name_has_that_of_its_entry() -> None:
+    entry = event(meta("jit_f", "", {"Hlo Proto": PROGRAM}), 0, 0)
+    metadata_plane = plane("/host:metadata", line("m", entry), ids={"jit_f": 7})
+    assert rows_of(gpu(kernel("k", 0, 10, "dot.1")), metadata_plane).loc["dot.1", "program"] == "jit_f"
+
+
+def test_kernels_without_an_instruction_and_of_unknown_programs_have_no_row() -> None:
+    events = [event("copy", 0, 5), kernel("k", 10, 5, "dot.1", program_id=9), kernel("k", 20, 5, "dot.99")]
+    assert rows_of(gpu(*events), metadata(jit_f=7)).empty
+    assert rows_of(gpu(*events)).empty
+
+
+def test_instructions_on_the_threads_of_a_host() -> None:
+    """The time of an instruction within another is no self time of that one; a program may be missing."""
+    outer = event("call.3", 0, 100, hlo_op="call.3", hlo_module="jit_f", program_id=7)
+    inner = event("dot.1", 10, 40, hlo_op="dot.1", hlo_module="jit_f", program_id=7)
+    unknown = event("x", 200, 5, hlo_op="x", hlo_module="jit_h", program_id=3)
+    rows = rows_of(plane("/host:CPU", line("main", outer, inner, unknown), line("other", inner)), metadata(jit_f=7))
+    assert rows["self_time_us"].to_dict() == {"dot.1": 80, "call.3": 60, "x": 5}
+    assert rows["total_time_us"].to_dict() == {"dot.1": 80, "call.3": 100, "x": 5}
+    assert rows["program"].to_dict() == {"dot.1": "jit_f(7)", "call.3": "jit_f(7)", "x": "jit_h(3)"}
+    assert rows.loc["dot.1", "flops"] == 2 * FLOPS
+    assert rows.loc[["call.3", "x"], "flops"].isna().all()
+    assert rows["peak_flops_per_s"].isna().all()
+
+
+def test_a_profile_without_programs_has_no_rows() -> None:
+    assert rows_of(plane("/host:CPU", line("main", event("a:MatMul", 0, 5)))).empty
+    assert rows_of(gpu(event("k", 0, 5))).empty
+
+
+def tpu(*events: Event) -> Plane:
+    peaks = {"peak_teraflops_per_second": 918.0, "peak_hbm_bw_gigabytes_per_second": 1638.0}
+    return plane("/device:TPU:0", line("XLA Ops", *events, id=3), stats=peaks)
+
+
+def test_a_tpu_records_the_costs_itself() -> None:
+    stats = {"hlo_category": "convolution fusion", "program_id": 7, "symbol_id": 4, "tf_op": "jit(f)/dot:"}
+    stats |= {"flops": 1000, "bytes_accessed": 50, "source": "m.py:3"}
+    fusion = meta("%fusion.1 = f32[] fusion()", "fusion.1", stats)
+    start = meta("%copy-start.2 = f32[]", "copy-start.2", stats | {"hlo_category": "copy-start", "flops": 0})
+    rows = rows_of(tpu(event(fusion, 0, 10), event(fusion, 20, 10), event(start, 40, 1)), metadata(jit_f=7))
+    row = rows.loc["fusion.1"]
+    assert (row["program"], row["category"], row["op_name"], row["source"]) == (
+        "jit_f(7)", "convolution fusion", "jit(f)/dot", "m.py:3"
+    )  # fmt: skip
+    assert (row["occurrences"], row["flops"], row["bytes_accessed"]) == (2, 2000, 100)
+    assert row["flops_per_s"] == pytest.approx(2000 / 20e-6)
+    assert (row["peak_flops_per_s"], row["peak_bytes_per_s"]) == pytest.approx((918e12, 1638e9))
+    assert row["bound_by"] == "memory"
+    waiting = rows.loc["copy-start.2"]
+    assert waiting["bytes_accessed"] == 50
+    assert waiting[["flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"]].isna().all()
+    assert waiting["bound_by"] == ""
+
+
+def test_absurd_rates_are_unknown() -> None:
+    """A store's pack holds numbers of at most 1e18."""
+    fusion = meta("%f", "f", {"program_id": 7, "symbol_id": 4, "flops": 10**17, "bytes_accessed": 50})
+    row = rows_of(tpu(event(fusion, 0, 0.000001))).loc["f"]
+    assert row["flops"] == 10**17
+    assert pd.isna(row["flops_per_s"])
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(50 / 1e-12)
+
+
+@pytest.mark.parametrize("recorded", [-1, (1 << 63) - 1])
+def test_absurd_costs_of_a_tpu_are_unknown(recorded: int) -> None:
+    fusion = meta("%f", "f", {"program_id": 7, "symbol_id": 4, "flops": recorded, "bytes_accessed": 50})
+    row = rows_of(tpu(event(fusion, 0, 10), event(fusion, 20, 10))).loc["f"]
+    assert pd.isna(row["flops"]) and pd.isna(row["flops_per_s"])
+    assert (row["program"], row["bytes_accessed"]) == ("(7)", 100)

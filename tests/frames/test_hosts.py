@@ -1,0 +1,91 @@
+"""The table of hosts: steps on each device of each host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.frames.tables import lines, rows, run_of
+from tests.profiles import ALL_RUNS, loaded_run
+from tests.xspace_builder import Event, event, line, plane, space
+from tfcompare import schema
+from tfcompare.errors import Unknown
+
+PARTS = list(schema.STEP_PARTS)
+SKEWS = ("host", "device", "step", "duration_us", "busy_us", "collectives_us", "skew_us", "busy_skew_us")
+
+
+def step(number: int, start: float, length: float, waits: float) -> list[Event]:
+    """A step that computes first and waits in a collective at its end."""
+    return [
+        event("train", start, length, step_num=number, _r=1),
+        event("layer:MatMul", start, length - waits, _ct=1, _c=number),
+        event("sum:CollectiveReduceV2", start + length - waits, waits),
+    ]
+
+
+def worker(*steps: tuple[int, float, float, float]) -> bytes:
+    return space(plane("/host:CPU", line("python", *(one for each in steps for one in step(*each)))))
+
+
+def test_skews_are_distances_from_the_median_of_the_same_step() -> None:
+    fast, slow = worker((0, 0, 100, 40), (1, 100, 110, 60)), worker((0, 0, 100, 10), (1, 100, 100, 0.5))
+    run = run_of(fast, slow, fast)
+    assert rows(run.table("hosts"), *SKEWS) == lines("""
+        a /host:CPU 0 100 60   40  0  0
+        a /host:CPU 1 110 50   60  0  0
+        b /host:CPU 0 100 90   10  0  30
+        b /host:CPU 1 100 99.5 0.5 -10 49.5
+        c /host:CPU 0 100 60   40  0  0
+        c /host:CPU 1 110 50   60  0  0
+    """)
+    chosen = run.table("hosts", host="b")
+    assert chosen["busy_skew_us"].tolist() == [30, 49.5], "the other hosts still count when one is chosen"
+
+
+def test_steps_that_hosts_number_differently_are_joined_by_position() -> None:
+    run = run_of(worker((0, 0, 100, 40), (1, 100, 100, 40)), worker((70, 0, 100, 20), (71, 100, 100, 30)))
+    assert run.table("hosts")["busy_skew_us"].tolist() == [-10, -5, 10, 5]
+
+
+def test_each_device_has_the_parts_that_the_step_would_have_without_the_others() -> None:
+    host = plane("/host:CPU", line("python", event("train", 0, 100, step_num=0, _r=1), event("a:A", 0, 100)))
+    devices = [
+        plane(f"/device:GPU:{number}", line("Stream #1(Compute)", *kernels, id=1))
+        for number, kernels in enumerate(([event("k", 10, 20), event("nccl", 30, 40)], [event("k", 20, 50)]))
+    ]
+    run = run_of(space(host, *devices))
+    table = run.table("hosts")
+    columns = ("device", "duration_us", "busy_us", "device_compute_us", "device_collectives_us")
+    assert rows(table, *columns) == lines("""
+        /device:GPU:0 100 60  20 40
+        /device:GPU:1 100 100 50 0
+    """)
+    assert run.table("steps")["device_compute_us"].tolist() == [60], "a host computes while any of its devices does"
+    assert run.table("hosts", device="/device:GPU:1")["device"].tolist() == ["/device:GPU:1"]
+    with pytest.raises(Unknown, match="GPU:7"):
+        run.table("hosts", device="/device:GPU:7")
+
+
+def test_a_profile_without_steps_has_no_rows() -> None:
+    assert run_of(space(plane("/host:CPU", line("python", event("a:A", 0, 5))))).table("hosts").empty
+
+
+@pytest.mark.parametrize("name", ALL_RUNS)
+def test_rows_agree_with_the_steps_of_every_profile(name: str) -> None:
+    run = loaded_run(name)
+    table, steps = run.table("hosts"), run.table("steps")
+    assert np.allclose(table[PARTS].sum(axis=1), table["duration_us"], rtol=1e-12, atol=1e-6)
+    assert np.allclose(table["busy_us"] + table["collectives_us"], table["duration_us"], rtol=1e-12, atol=1e-6)
+    for host, of_host in steps.groupby("host"):
+        own = table[table["host"] == host]
+        of_each = [rows.reset_index(drop=True) for _, rows in own.groupby("device")]
+        for rows_of_device in of_each:
+            assert rows_of_device["step"].tolist() == of_host["step"].tolist()
+            assert rows_of_device["duration_us"].tolist() == of_host["duration_us"].tolist()
+        computing = np.array([rows_of_device["device_compute_us"] for rows_of_device in of_each])
+        total = of_host["device_compute_us"].to_numpy()
+        assert (computing.max(axis=0) <= total + 1e-6).all()
+        assert (total <= computing.sum(axis=0) + 1e-6).all()
+        if len(of_each) == 1:
+            assert np.array_equal(of_each[0][PARTS], of_host[PARTS])

@@ -1,0 +1,89 @@
+"""`op_profile`: sums of `hlo_ops` over programs, categories and source lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests import xprof_oracle
+from tests.compare.test_compare_programs import table
+from tests.profiles import compared_runs, loaded_run, run_path
+from tfcompare.frames.hlo.op_profile import op_profile
+
+RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
+
+
+def xprof_nodes(file: Path) -> dict[tuple[str, str], float]:
+    """xprof's self time in µs of each program, and of each category within it; without IDLE."""
+    data: Any = xprof_oracle.tool_data("op_profile", file)
+    out = {}
+    for program in data["byProgramExcludeIdle"]["children"]:
+        out[program["name"], ""] = program["metrics"]["rawTime"] / 1e6
+        for category in program["children"]:
+            out[program["name"], category["name"]] = category["metrics"]["rawTime"] / 1e6
+    return out
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_programs_and_categories_take_as_long_as_in_xprof(name: str) -> None:
+    (file,) = run_path(name).rglob("*.xplane.pb")
+    rows = loaded_run(name).table("op_profile").query("tree == 'program' and depth < 3")
+    ours = rows.set_index(["program", "category"])["self_time_us"].to_dict()
+    assert ours == pytest.approx(xprof_nodes(file), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_level_adds_up_to_the_same(name: str) -> None:
+    run = loaded_run(name)
+    totals = run.table("op_profile").groupby(["tree", "depth"])[["self_time_us", "executions", "occurrences"]].sum()
+    assert len(totals) == 6
+    whole = run.table("hlo_ops")[["self_time_us", "executions", "occurrences"]].sum()
+    for _, level in totals.iterrows():
+        pd.testing.assert_series_equal(level, whole, check_names=False)
+
+
+def test_the_trees_of_three_instructions() -> None:
+    ops = table(
+        ("f(1)", "a", "x", "op", "m.py:3", 5.0),
+        ("f(1)", "b", "x", "", "m.py:4", 7.0),
+        ("g(2)", "a", "y", "", "", float("nan")),
+    )
+    found = op_profile(ops)
+    columns = ["tree", "depth", "program", "category", "source_file", "source", "hlo_op", "self_time_us"]
+    lines = [" ".join(str(cell) or "-" for cell in row) for row in found[columns].itertuples(index=False)]
+    assert lines == [
+        "program 1 f(1) - - - - 2.0",
+        "program 1 g(2) - - - - 1.0",
+        "program 2 f(1) x - - - 2.0",
+        "program 2 g(2) y - - - 1.0",
+        "program 3 f(1) x - - a 1.0",
+        "program 3 f(1) x - - b 1.0",
+        "program 3 g(2) y - - a 1.0",
+        "source 1 - - m.py - - 2.0",
+        "source 1 - - unknown - - 1.0",
+        "source 2 - - m.py m.py:3 - 1.0",
+        "source 2 - - m.py m.py:4 - 1.0",
+        "source 2 - - unknown unknown - 1.0",
+        "source 3 f(1) x m.py m.py:3 a 1.0",
+        "source 3 f(1) x m.py m.py:4 b 1.0",
+        "source 3 g(2) y unknown unknown a 1.0",
+    ]
+    top = found.query("tree == 'program' and depth == 1").set_index("program")
+    assert top.loc["f(1)", "flops"] == 12
+    assert top.loc["f(1)", "flops_per_s"] == pytest.approx(12 / 2e-6)
+    assert top.loc["g(2)", ["flops", "flops_per_s"]].isna().all()
+    assert found.query("tree == 'program' and depth == 3")["op_name"].tolist() == ["op", "", ""]
+
+
+def test_nodes_of_two_recordings_match() -> None:
+    diff = compared_runs("jax_conv_legacy", "jax_conv_08", "device").table("op_profile")
+    tree = diff[diff["tree"] == "program"]
+    assert set(tree["status"]) == {"matched"}
+    assert set(tree.loc[tree["depth"] < 3, "match"]) == {"exact"}
+    files = diff[(diff["tree"] == "source") & (diff["depth"] < 3) & (diff["source"] != "unknown")]
+    assert set(files.loc[files["source_file"] != "unknown", "status"]) == {"added", "removed"}
+    leaves = diff[(diff["tree"] == "source") & (diff["depth"] == 3)]
+    assert set(leaves["match"]) == {"exact", "structural"}

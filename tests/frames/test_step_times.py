@@ -1,0 +1,31 @@
+"""The steps of a run, from those of its hosts."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tfcompare.frames.steps.step_times import run_steps
+
+ONE_HOST = pd.DataFrame(
+    {
+        "host": "a",
+        "step": [7, 5, 6, 4],
+        "start_us": [30.0, 10.0, 20.0, 20.0],
+        "duration_us": [3.0, 1.0, 2.0, 9.0],
+        "included": [True, False, True, True],
+    }
+)
+
+
+def test_steps_of_one_host_are_in_order_of_their_start_and_then_their_number() -> None:
+    found = run_steps(ONE_HOST)
+    assert found.to_dict("list") == {
+        "step": [5, 4, 6, 7],
+        "duration_us": [1.0, 9.0, 2.0, 3.0],
+        "included": [False, True, True, True],
+    }
+
+
+def test_a_second_host_with_the_same_steps_changes_nothing() -> None:
+    both = pd.concat([ONE_HOST, ONE_HOST.assign(host="b")], ignore_index=True)
+    pd.testing.assert_frame_equal(run_steps(both), run_steps(ONE_HOST))

@@ -1,0 +1,53 @@
+"""The programs of the corpus, read as the protobuf library reads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.profiles import run_path
+from tfcompare.frames.hlo.programs import Programs
+from tfcompare.hlo.program import Program
+from tfcompare.xspace import parse
+
+RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
+
+
+def protos_of(name: str) -> list[tuple[Program, object]]:
+    """Each program of the run, and what the protobuf library reads of its bytes."""
+    from tensorflow.compiler.xla.service.hlo_pb2 import HloProto
+
+    (file,) = run_path(name).rglob("*.xplane.pb")
+    space = parse(file.read_bytes())
+    programs = Programs(space)
+    bytes_of = {int(space.metadata_ids[row]): proto for row, proto in space.metadata_bytes("Hlo Proto").items()}
+    assert programs.ids == list(bytes_of)
+    return [(programs.program(i), HloProto.FromString(bytes_of[i].tobytes())) for i in programs.ids]  # type: ignore[misc]
+
+
+def leaves(shape: object) -> list[tuple[int, tuple[int, ...]]]:
+    if shape.element_type == 13:  # type: ignore[attr-defined]
+        return [leaf for part in shape.tuple_shapes for leaf in leaves(part)]  # type: ignore[attr-defined]
+    return [(shape.element_type, tuple(shape.dimensions))]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_real_programs(name: str) -> None:
+    read = protos_of(name)
+    assert len(read) >= 4
+    for program, proto in read:
+        module = proto.hlo_module  # type: ignore[attr-defined]
+        assert (program.name, program.entry) == (module.name, module.entry_computation_id)
+        assert list(program.computations) == [computation.id for computation in module.computations]
+        for ours, theirs in zip(program.computations.values(), module.computations, strict=True):
+            assert ours.root == theirs.root_id
+            for one, other in zip(ours.instructions, theirs.instructions, strict=True):
+                found = one.name, one.opcode, one.number, list(one.operands), list(one.called), one.op_name
+                assert found == (
+                    other.name, other.opcode, other.id, list(other.operand_ids), list(other.called_computation_ids),
+                    other.metadata.op_name,
+                )  # fmt: skip
+                assert [(array.type, array.dimensions) for array in one.arrays] == leaves(other.shape)
+                metadata = other.metadata
+                assert (
+                    not metadata.source_file or program.source(one) == f"{metadata.source_file}:{metadata.source_line}"
+                )

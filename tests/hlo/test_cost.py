@@ -1,0 +1,314 @@
+"""Costs of instructions, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.hlo.builder import (
+    BF16,
+    C64,
+    F32,
+    PRED,
+    S32,
+    U8,
+    bytes_accessed,
+    computation,
+    flops,
+    instruction,
+    parameter,
+    shapes,
+)
+from tests.xspace_builder import chunk, integer, varint
+
+
+def numbers(field: int, *values: int) -> bytes:
+    return chunk(field, b"".join(map(varint, values)))
+
+
+def contraction(left: int, right: int, *batch: int) -> bytes:
+    """`dot_dimension_numbers` of one contracted dimension each."""
+    return chunk(30, numbers(1, left) + numbers(2, right) + numbers(3, *batch) + numbers(4, *batch))
+
+
+def binary(opcode: str, shape: bytes, other: bytes, made: bytes, others: bytes = b"") -> bytes:
+    """A computation with the instruction `x` on two parameters."""
+    operands = parameter("a", shape), parameter("b", other, 1)
+    return computation(9, *operands, instruction("x", opcode, made, "a", "b", others=others))
+
+
+ADD = computation(1, parameter("l", F32.scalar), parameter("r", F32.scalar, 1), instruction("s", "add", F32.scalar))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "shape", "expected"),
+    [
+        ("add", F32[4, 8], 32),
+        ("tanh", BF16[4, 8], 32),
+        ("add", S32[4, 8], 0),  # no floating-point operation
+        ("convert", BF16[4, 8], 0),
+        ("select", F32[4, 8], 0),
+        ("transpose", F32[4, 8], 0),
+        ("while", F32[4, 8], 0),
+        ("call", F32[4, 8], None),
+        ("custom-call", F32[4, 8], None),
+    ],
+)
+def test_elementwise(opcode: str, shape: bytes, expected: float | None) -> None:
+    assert flops("x", binary(opcode, shape, shape, shape)) == expected
+
+
+def test_a_dot_multiplies_and_adds_once_per_contracted_element() -> None:
+    made = binary("dot", F32[5, 4, 7], F32[5, 7, 3], F32[5, 4, 3], contraction(2, 1, 0))
+    assert flops("x", made) == 2 * 5 * 4 * 3 * 7
+    complex_ones = binary("dot", C64[4, 7], C64[7, 3], C64[4, 3], contraction(1, 0))
+    assert flops("x", complex_ones) == 8 * 4 * 3 * 7
+
+
+def test_a_dot_of_a_dimension_that_does_not_exist_is_unknown() -> None:
+    assert flops("x", binary("dot", F32[4, 7], F32[7, 3], F32[4, 3], contraction(5, 0))) is None
+
+
+def window(*dimensions: tuple[int, int, int, int, int, int]) -> bytes:
+    """Of each dimension: size, stride, low and high padding, dilation, dilation of the image."""
+    return chunk(15, b"".join(chunk(1, b"".join(integer(i, n) for i, n in enumerate(d, 1))) for d in dimensions))
+
+
+NHWC = chunk(
+    16,
+    b"".join([
+        *(integer(7, 0), integer(8, 3), numbers(11, 1, 2), integer(3, 2), integer(4, 3), numbers(6, 0, 1)),
+        *(integer(9, 0), integer(10, 3), numbers(12, 1, 2)),
+    ]),
+)  # fmt: skip
+PLAIN = (3, 1, 0, 0, 1, 1)
+SAME = (3, 1, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("each", "image", "kernel", "made", "expected"),
+    [
+        (PLAIN, F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 6, 6, 16], 2 * 2 * 36 * 9 * 4 * 16),
+        # With padding, 3 × 8 − 2 of the pairs along a side of 8 meet the image: its two ends miss one each.
+        (SAME, F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 8, 8, 16], 2 * 2 * 22 * 22 * 4 * 16),
+        ((3, 2, 0, 0, 1, 1), F32[2, 9, 9, 4], F32[3, 3, 4, 16], F32[2, 4, 4, 16], 2 * 2 * 16 * 9 * 4 * 16),
+        # Dilated by 2, positions 0, 2, 4 of each of the 4 windows along a side.
+        ((3, 1, 0, 0, 2, 1), F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 4, 4, 16], 2 * 2 * 16 * 9 * 4 * 16),
+        # An image of 3 with a hole between its elements, x.x.x: the windows of 3 meet 2, 1 and 2 elements.
+        ((3, 1, 0, 0, 1, 2), F32[2, 3, 3, 4], F32[3, 3, 4, 16], F32[2, 3, 3, 16], 2 * 2 * 25 * 4 * 16),
+        # Strided by 2 over it, both windows begin with an element and meet 2.
+        ((3, 2, 0, 0, 1, 2), F32[2, 3, 3, 4], F32[3, 3, 4, 16], F32[2, 2, 2, 16], 2 * 2 * 16 * 4 * 16),
+        # Grouped: 4 input features in 2 groups of 2 each.
+        (PLAIN, F32[2, 8, 8, 4], F32[3, 3, 2, 16], F32[2, 6, 6, 16], 2 * 2 * 36 * 9 * 2 * 16),
+        ((3, 1, 1 << 62, 0, 1, 1), F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 6, 6, 16], None),
+        ((1 << 40, 1, 0, 0, 1, 1), F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 6, 6, 16], None),
+        ((3, 1, 0, 0, 1, 1 << 20), F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 6, 6, 16], None),
+    ],
+)
+def test_convolutions_count_what_meets_the_image(
+    each: tuple[int, int, int, int, int, int], image: bytes, kernel: bytes, made: bytes, expected: float | None
+) -> None:
+    assert flops("x", binary("convolution", image, kernel, made, window(each, each) + NHWC)) == expected
+
+
+def test_negative_padding_crops_the_image() -> None:
+    cropped = (3, 1, (1 << 64) - 1, (1 << 64) - 1, 1, 1)
+    found = binary("convolution", F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 4, 4, 16], window(cropped, cropped) + NHWC)
+    assert flops("x", found) == 2 * 2 * 16 * 9 * 4 * 16
+
+
+def test_a_convolution_without_dimensions_is_unknown() -> None:
+    assert flops("x", binary("convolution", F32[2, 8], F32[3, 4], F32[2, 6])) is None
+    assert flops("x", binary("convolution", F32[2], F32[3], F32[2], window(PLAIN, PLAIN) + NHWC)) is None
+
+
+def test_a_reduction_applies_its_computation_once_less_than_it_has_elements() -> None:
+    entry = computation(
+        9, parameter("a", F32[4, 8]), parameter("z", F32.scalar, 1),
+        instruction("x", "reduce", F32[4], "a", "z", calls=(1,)),
+        instruction("w", "reduce-window", F32[4, 6], "a", "z", calls=(1,), others=window((1, 1, 0, 0, 1, 1), PLAIN)),
+    )  # fmt: skip
+    assert flops("x", ADD, entry) == 32 - 4
+    assert flops("w", ADD, entry) == 24 * 2
+    assert bytes_accessed("x", ADD, entry) == 4 * (32 + 1 + 4)
+
+
+def test_a_scatter_applies_its_computation_to_each_update() -> None:
+    operands = parameter("a", F32[100, 8]), parameter("i", S32[5, 1], 1), parameter("u", F32[5, 8], 2)
+    entry = computation(9, *operands, instruction("x", "scatter", F32[100, 8], "a", "i", "u", calls=(1,)))
+    assert flops("x", ADD, entry) == 40
+    assert bytes_accessed("x", ADD, entry) == 4 * 5 + 3 * 4 * 40  # indices; updates; what they change, read and written
+
+
+def test_a_fusion_costs_what_is_in_it_and_moves_its_operands_and_results() -> None:
+    fused = computation(
+        2, parameter("p", F32[4, 7]), parameter("q", F32[7, 3], 1),
+        instruction("d", "dot", F32[4, 3], "p", "q", others=contraction(1, 0)),
+        instruction("e", "exponential", F32[4, 3], "d"),
+        instruction("c", "convert", BF16[4, 3], "e"),
+    )  # fmt: skip
+    operands = parameter("a", F32[4, 7]), parameter("b", F32[7, 3], 1)
+    entry = computation(9, *operands, instruction("x", "fusion", BF16[4, 3], "a", "b", calls=(2,)))
+    assert flops("x", fused, entry) == 2 * 12 * 7 + 12
+    assert bytes_accessed("x", fused, entry) == 4 * (28 + 21) + 2 * 12
+
+
+def test_a_fusion_with_an_unknown_part_is_unknown() -> None:
+    fused = computation(2, parameter("p", F32[4]), instruction("c", "custom-call", F32[4], "p"))
+    entry = computation(9, parameter("a", F32[4]), instruction("x", "fusion", F32[4], "a", calls=(2,)))
+    assert flops("x", fused, entry) is None
+    assert flops("x", entry) is None
+    assert bytes_accessed("x", entry) is None
+
+
+def test_an_operand_that_is_used_twice_is_read_once() -> None:
+    entry = computation(9, parameter("a", F32[8]), instruction("x", "multiply", F32[8], "a", "a"))
+    assert bytes_accessed("x", entry) == 4 * (8 + 8)
+
+
+def test_slices_and_updates_touch_what_they_take_and_change() -> None:
+    operands = (
+        parameter("a", F32[1000, 8]), parameter("u", F32[2, 8], 1), parameter("i", S32.scalar, 2),
+        parameter("j", S32[5, 1], 3),
+    )  # fmt: skip
+    entry = computation(
+        9, *operands,
+        instruction("s", "dynamic-slice", F32[2, 8], "a", "i", "i"),
+        instruction("g", "gather", F32[5, 8], "a", "j"),
+        instruction("d", "dynamic-update-slice", F32[1000, 8], "a", "u", "i", "i"),
+    )  # fmt: skip
+    assert bytes_accessed("s", entry) == 64 + 8 + 64
+    assert bytes_accessed("g", entry) == 160 + 20 + 160
+    assert bytes_accessed("d", entry) == 64 + 8 + 64
+
+
+def fused_slice(*more: object) -> tuple[bytes, bytes]:
+    """A fusion that takes a slice of a large array through a bitcast, and updates it in place."""
+    inside = [
+        parameter("p", F32[1000, 8]), parameter("q", S32.scalar, 1), parameter("r", F32[1000, 8], 2),
+        instruction("v", "bitcast", F32[8000], "p"),
+        instruction("s", "dynamic-slice", F32[8], "v", "q"),
+        instruction("n", "negate", F32[8], "s"),
+        instruction("u", "dynamic-update-slice", F32[1000, 8], "r", "n", "q"),
+        *more,
+    ]  # fmt: skip
+    operands = parameter("a", F32[1000, 8]), parameter("i", S32.scalar, 1), parameter("b", F32[1000, 8], 2)
+    entry = computation(9, *operands, instruction("x", "fusion", F32[1000, 8], "a", "i", "b", calls=(2,)))
+    return computation(2, *inside), entry
+
+
+def test_a_fused_slice_touches_the_slice_only() -> None:
+    assert bytes_accessed("x", *fused_slice()) == 32 + 4 + 0 + 32
+    assert bytes_accessed("x", *fused_slice(instruction("o", "bitcast", F32[1000, 8], "u"))) == 32 + 4 + 0 + 32
+
+
+def test_an_updated_array_that_is_no_result_is_read_and_the_result_written() -> None:
+    doubled = instruction("o", "add", F32[1000, 8], "u", "u")
+    assert bytes_accessed("x", *fused_slice(doubled)) == 32 + 4 + 32_000 + 32_000
+
+
+def test_of_several_results_only_the_updated_array_is_written_in_part() -> None:
+    both = instruction("o", "tuple", shapes(F32[1000, 8], F32[8]), "u", "n")
+    inside, _ = fused_slice(both)
+    operands = parameter("a", F32[1000, 8]), parameter("i", S32.scalar, 1), parameter("b", F32[1000, 8], 2)
+    made = shapes(F32[1000, 8], F32[8])
+    entry = computation(9, *operands, instruction("x", "fusion", made, "a", "i", "b", calls=(2,)))
+    assert bytes_accessed("x", inside, entry) == 32 + 4 + 0 + 32 + 32
+
+
+def test_asynchronous_copies_move_their_operand_once_each_way() -> None:
+    entry = computation(
+        9, parameter("a", F32[100]),
+        instruction("s", "copy-start", shapes(F32[100], F32[100], S32.scalar), "a"),
+        instruction("d", "copy-done", F32[100], "s"),
+    )  # fmt: skip
+    assert bytes_accessed("s", entry) == 800
+    assert bytes_accessed("d", entry) == 0
+
+
+def test_a_program_that_calls_itself_ends() -> None:
+    loop = computation(
+        2, parameter("p", F32[4]), *(instruction(f"f{i}", "fusion", F32[4], "p", calls=(2,)) for i in range(9))
+    )
+    assert flops("f0", loop) is None
+
+
+def test_absurd_costs_are_unknown() -> None:
+    huge = F32[1 << 40, 1 << 20]
+    assert flops("x", binary("add", huge, huge, huge)) is None
+    assert bytes_accessed("x", binary("add", huge, huge, huge)) is None
+
+
+def library(target: str, config: object) -> bytes:
+    return chunk(28, target) + chunk(43, config if isinstance(config, bytes) else json.dumps(config))
+
+
+def test_cublas_and_hipblaslt_calls_cost_what_their_dot_costs() -> None:
+    product = {"dot_dimension_numbers": {
+        "lhs_contracting_dimensions": ["2"], "rhs_contracting_dimensions": ["2"],
+        "lhs_batch_dimensions": ["0"], "rhs_batch_dimensions": ["0"],
+    }}  # fmt: skip
+    made = shapes(BF16[5, 4, 3], U8[1 << 20])
+    for target in ("__cublas$gemm", "__cublas$lt$matmul", "__cublas$lt$matmul$f8"):
+        call = binary(
+            "custom-call", BF16[5, 4, 7], BF16[5, 3, 7], made, library(target, {"gemm_backend_config": product})
+        )
+        assert flops("x", call) == 2 * 5 * 4 * 3 * 7
+        assert bytes_accessed("x", call) == 2 * (5 * 4 * 7 + 5 * 3 * 7 + 5 * 4 * 3)  # without the workspace
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        [],
+        {"gemm_backend_config": 5},
+        {"gemm_backend_config": {"dot_dimension_numbers": {"rhs_contracting_dimensions": ["9"]}}},
+        {"gemm_backend_config": {"dot_dimension_numbers": {"rhs_contracting_dimensions": [{}]}}},
+        {"gemm_backend_config": {"dot_dimension_numbers": {"rhs_contracting_dimensions": 3}}},
+        b"[" * 100_000,
+        b"\xff",
+        b"",
+    ],
+)
+def test_calls_with_a_damaged_configuration_are_unknown(config: object) -> None:
+    call = binary("custom-call", F32[4, 7], F32[7, 3], F32[4, 3], library("__cublas$gemm", config))
+    assert flops("x", call) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "left", "right", "made"),
+    [
+        ("__cudnn$convForward", F32[2, 8, 8, 4], F32[3, 3, 4, 16], F32[2, 6, 6, 16]),
+        ("__cudnn$convBackwardInput", F32[2, 6, 6, 16], F32[3, 3, 4, 16], F32[2, 8, 8, 4]),
+        ("__cudnn$convBackwardFilter", F32[2, 8, 8, 4], F32[2, 6, 6, 16], F32[3, 3, 4, 16]),
+    ],
+)
+def test_a_convolution_and_its_gradients_cost_the_same(target: str, left: bytes, right: bytes, made: bytes) -> None:
+    others = window(PLAIN, PLAIN) + NHWC + chunk(28, target)
+    call = binary("custom-call", left, right, shapes(made, U8[99]), others)
+    assert flops("x", call) == 2 * 2 * 36 * 9 * 4 * 16
+
+
+def test_attention_multiplies_queries_and_keys_then_scores_and_values() -> None:
+    """2 heads of 3 batches, 10 queries, 20 keys, a depth of 64, and values of 32."""
+    batches = {f"{side}_batch_dimensions": ["0", "1"] for side in ("lhs", "rhs")}
+    first = {"lhs_contracting_dimensions": ["3"], "rhs_contracting_dimensions": ["3"], **batches}
+    second = {"lhs_contracting_dimensions": ["3"], "rhs_contracting_dimensions": ["2"], **batches}
+    config = {"cudnn_fmha_backend_config": {
+        "bmm1_dot_dimension_numbers": first, "bmm2_dot_dimension_numbers": second
+    }}  # fmt: skip
+    operands = (
+        parameter("q", BF16[3, 2, 10, 64]), parameter("k", BF16[3, 2, 20, 64], 1),
+        parameter("v", BF16[3, 2, 20, 32], 2),
+    )  # fmt: skip
+    made = shapes(BF16[3, 2, 10, 32], U8[0])
+    call = instruction("x", "custom-call", made, "q", "k", "v", others=library("__cudnn$fmhaSoftmax", config))
+    entry = computation(9, *operands, call)
+    assert flops("x", entry) == 2 * 6 * 10 * 20 * (64 + 32)
+
+
+def test_masks_are_bytes() -> None:
+    entry = computation(9, parameter("a", F32[8]), instruction("x", "compare", PRED[8], "a", "a"))
+    assert bytes_accessed("x", entry) == 32 + 8

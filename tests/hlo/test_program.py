@@ -1,0 +1,166 @@
+"""Programs out of protos written by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hlo.builder import BF16, F32, S32, computation, instruction, parameter, program, read, shapes
+from tests.xspace.fuzz_inputs import hlo_proto
+from tests.xspace_builder import chunk, fixed32, fixed64, integer
+from tfcompare.errors import NotAProfile
+from tfcompare.hlo.expression import expression
+from tfcompare.hlo.program import read_program
+
+BF16_TYPE, F32_TYPE, S32_TYPE = BF16.number, F32.number, S32.number
+
+
+def ops_of(proto: bytes) -> dict[str, str]:
+    return {name: one.tf_op for name, one in read_program(memoryview(proto)).instructions.items()}
+
+
+def test_instructions_of_all_computations_by_name() -> None:
+    one = hlo_proto(("dot.1", "MatMul", "model/dense/MatMul"), ("copy.2", "", ""), ("add.3", "", "jit(f)/add"))
+    other = chunk(1, chunk(3, chunk(2, chunk(1, "p0")) + integer(5, 7)))
+    expected = {"dot.1": "model/dense/MatMul:MatMul", "copy.2": "", "add.3": "jit(f)/add:", "p0": ""}
+    assert ops_of(one + other) == expected
+
+
+def test_fields_of_all_forms_are_skipped() -> None:
+    others = b"".join([integer(1, 5), fixed64(2, b"12345678"), fixed32(3, b"1234"), chunk(9, b"\xff" * 200)])
+    fields = others + chunk(1, "dot") + others + chunk(7, others + chunk(2, "é\xff"))
+    proto = others + chunk(1, others + chunk(3, others + chunk(2, fields)))
+    assert ops_of(proto) == {"dot": "é\xff:"}
+
+
+def test_an_empty_proto_has_none() -> None:
+    assert ops_of(b"") == {}
+
+
+DAMAGE = [
+    (chunk(1, b"\x0a\x7f"), "expected a field that ends within its HLO module, found one that runs past its end"),
+    (b"\x0a", "expected a number in an HLO module, found the end of its message, or more than ten bytes"),
+    (b"\x08" + b"\xff" * 11, "expected a number in an HLO module"),
+    (b"\x09\1\2", "expected a field that ends within its HLO module"),
+    (b"\x0b", "expected the beginning of a field of an HLO module, found bytes that begin none"),
+]
+
+
+@pytest.mark.parametrize(("damaged", "message"), DAMAGE)
+def test_damage_is_reported(damaged: bytes, message: str) -> None:
+    with pytest.raises(NotAProfile, match=message):
+        read_program(memoryview(damaged))
+
+
+def test_damage_within_an_instruction_is_reported_when_it_is_read() -> None:
+    found = read_program(memoryview(chunk(1, chunk(3, chunk(2, chunk(1, "x") + chunk(3, b"\x0b"))))))
+    with pytest.raises(NotAProfile, match="bytes that begin none"):
+        _ = found.instructions["x"].arrays
+
+
+def test_what_an_instruction_makes_uses_and_calls() -> None:
+    metadata = chunk(1, "add") + chunk(2, "jit(f)/add") + chunk(3, "model.py") + integer(4, 12)
+    made = instruction("sum", "fusion", F32[2, 3], "p", "q", calls=(1, 2), others=chunk(7, metadata))
+    found = read(computation(5, parameter("p", BF16[2, 3]), parameter("q", S32.scalar), made))
+    one = found.instructions["sum"]
+    assert (one.opcode, one.called, one.tf_op, found.source(one)) == (
+        "fusion", (1, 2), "jit(f)/add:add", "model.py:12"
+    )  # fmt: skip
+    assert [operand.name for operand in found.operands(one) if operand] == ["p", "q"]
+    assert [(a.dimensions, a.elements, a.size_bytes) for a in one.arrays] == [((2, 3), 6, 24)]
+    assert found.types(one) == {F32_TYPE, BF16_TYPE, S32_TYPE}
+
+
+def test_a_fusion_without_an_op_comes_from_the_last_one_in_it() -> None:
+    def named(op: str) -> bytes:
+        return chunk(7, chunk(2, op))
+
+    fused = computation(
+        1,
+        instruction("x", "negate", F32[8], others=named("first/neg")),
+        instruction("y", "tanh", F32[8], "x", others=named("second/tanh")),
+        instruction("root", "copy", F32[8], "y"),
+    )
+    nameless = computation(2, instruction("z", "copy", F32[8]))
+    own = instruction("own", "fusion", F32[8], calls=(1,), others=named("third/add"))
+    found = read(
+        fused,
+        nameless,
+        computation(
+            3,
+            own,
+            instruction("from.1", "fusion", F32[8], calls=(1,)),
+            instruction("from.2", "fusion", F32[8], calls=(2, 1)),
+            instruction("none", "fusion", F32[8], calls=(2, 9)),
+            instruction("call", "call", F32[8], calls=(1,)),
+        ),
+    )
+    origins = {
+        name: found.origin(found.instructions[name]).name for name in ("own", "from.1", "from.2", "none", "call")
+    }
+    assert origins == {"own": "own", "from.1": "y", "from.2": "y", "none": "none", "call": "call"}
+
+
+def test_an_instruction_as_text() -> None:
+    fused = computation(3, parameter("x", F32[8, 4]))
+    made = instruction("sum", "fusion", F32[8], "p", "lost", calls=(3, 4), others=chunk(11, "kInput"))
+    call = instruction("call", "custom-call", shapes(F32[8], S32.scalar), "sum", others=chunk(28, "lib$f"))
+    wide = instruction("wide", "tuple", shapes(*[S32.scalar] * 60), *["p"] * 60)
+    found = read(fused, computation(5, parameter("p", F32[8, 4]), made, call, wide))
+    texts = [expression(found, found.instructions[name]) for name in ("sum", "call", "wide")]
+    assert texts[:2] == [
+        "%sum = f32[8] fusion(f32[8,4] %p, ?), kind=kInput, calls=%computation.3",
+        '%call = (f32[8], s32[]) custom-call(f32[8] %sum), custom_call_target="lib$f"',
+    ]
+    assert texts[2].startswith("%wide = (s32[], ") and texts[2].endswith("%p, …)")
+
+
+def test_operands_are_those_of_the_same_computation() -> None:
+    inner = computation(1, instruction("alone", "negate", F32[2], "p"))
+    found = read(inner, computation(2, parameter("p", BF16[2])))
+    assert found.operands(found.instructions["alone"]) == [None]
+    assert found.types(found.instructions["alone"]) == {F32_TYPE}
+
+
+def test_a_source_line_may_be_given_by_a_stack_frame() -> None:
+    frames = chunk(1, "a.py") + chunk(1, "b.py") + chunk(3, integer(1, 1) + integer(3, 7))
+    frames += chunk(3, integer(1, 2) + integer(3, 9)) + chunk(4, integer(1, 1)) + chunk(4, integer(1, 2))
+    calls = [instruction(f"i{n}", "negate", F32[2], others=chunk(7, integer(15, n))) for n in (0, 1, 2, 3)]
+    proto = program(computation(1, *calls), others=chunk(17, frames))
+    found = read_program(memoryview(proto))
+    assert [found.source(one) for one in found.instructions.values()] == ["", "a.py:7", "b.py:9", ""]
+
+
+def test_tuples_within_tuples_are_read_in_order_however_deep() -> None:
+    shape = shapes(F32[1], shapes(S32[2], BF16[3]), F32[4])
+    for _ in range(3000):
+        shape = shapes(shape)
+    found = read(computation(1, instruction("deep", "tuple", shape)))
+    assert [array.dimensions for array in found.instructions["deep"].arrays] == [(1,), (2,), (3,), (4,)]
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        (shapes(*[F32.scalar] * (1 << 16)), "an HLO shape of at most 65,536 arrays"),
+        (F32[tuple(range(65))], "at most 64 numbers in a field"),
+    ],
+)
+def test_absurd_shapes_are_refused(shape: bytes, message: str) -> None:
+    found = read(computation(1, instruction("x", "negate", shape)))
+    with pytest.raises(NotAProfile, match=message):
+        _ = found.instructions["x"].arrays
+
+
+def test_sizes_of_absurd_dimensions_stay_numbers() -> None:
+    found = read(computation(1, instruction("x", "negate", F32[tuple([1 << 62] * 64)])))
+    assert found.instructions["x"].arrays[0].elements == 1 << 60
+
+
+def test_bits_of_packed_elements_count() -> None:
+    four_bit = integer(2, 21) + chunk(3, b"\x05")
+    packed = integer(2, 2) + chunk(3, b"\x05") + chunk(5, integer(7, 4))
+    found = read(computation(1, instruction("x", "tuple", shapes(four_bit, packed, C128_SCALAR))))
+    assert [array.size_bytes for array in found.instructions["x"].arrays] == [3, 3, 16]
+
+
+C128_SCALAR = integer(2, 18)

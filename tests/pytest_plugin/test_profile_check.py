@@ -1,0 +1,257 @@
+"""The fixture `profile_check`, in sessions of pytest that record real programs.
+
+They are processes started here and not by pytest's `pytester`, which unloads the modules that a test has loaded: numba
+cannot be loaded twice.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import ROOT, SIMULATED_RUNS
+from tfcompare import load
+from tfcompare.pytest_plugin import DEFAULT_BASELINES
+from tfcompare.pytest_plugin.baselines import Baseline
+
+IS_INSTALLED = any(found.value == "tfcompare.pytest_plugin" for found in entry_points(group="pytest11"))
+"""Whether pytest loads the plugin by itself; not in an editable install that is older than the plugin."""
+
+SECTION = (ROOT / "README.md").read_text(encoding="utf-8").partition("### In pytest\n")[2].partition("\n## ")[0]
+(SNIPPET,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+
+TENSORFLOW = """
+import os, sys, time
+sys.modules["jax"] = None  # which TensorFlow imports where it is installed
+os.environ.update(CUDA_VISIBLE_DEVICES="-1", TF_CPP_MIN_LOG_LEVEL="3")
+import tensorflow as tf
+
+batch = tf.ones((256, 256))
+
+@tf.function
+def multiply(x):
+    return tf.reduce_sum(x @ x)
+
+def train_step(batch):
+    multiply(batch).numpy()
+    time.sleep(0.002 + float(os.environ.get("SLOW_S", 0)))
+"""
+JAX = """
+import os, time
+import jax, jax.numpy as jnp
+
+batch = jnp.ones((256, 256))
+multiply = jax.jit(lambda x: jnp.sum(x @ x))
+
+def train_step(batch):
+    multiply(batch).block_until_ready()
+    time.sleep(0.002 + float(os.environ.get("SLOW_S", 0)))
+"""
+SLOWDOWN_S = "0.1"
+"""Fifty times the step: more than captures differ even on the busiest machine."""
+
+FEW_STEPS = """
+def test_few_steps(profile_check):
+    with profile_check("step_time>+10%") as profile:
+        for i in range(5):
+            with profile.step(i):
+                train_step(batch)
+"""
+ENOUGH_STEPS = FEW_STEPS.replace("range(5)", "range(12)")
+NO_STEPS = """
+def test_no_steps(profile_check):
+    with profile_check("step_time>+10%"):
+        train_step(batch)
+"""
+STRICT = FEW_STEPS.replace("few_steps", "strict").replace('+10%"', '+10%", strict=True')
+
+WRONG_CALLS = {
+    "profile_check('step_tme>+5%')": "unknown metric 'step_tme'; *did you mean 'step_time'[?]",
+    "profile_check('step_time')": "'step_time' is no condition; expected METRIC OP PERCENT% *",
+    "profile_check([])": "profile_check: fail_if names no condition, *",
+    "profile_check('step_time>5%', framework='torch')": "unknown framework 'torch'; must be one of: *",
+    "profile_check('step_time>5%')": "*of tensorflow or of jax? neither is imported; say which, as in framework='jax'",
+}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A session of pytest: its exit status, its last line without the time, and what it printed."""
+
+    status: int
+    outcomes: str
+    text: str
+
+    def has_lines(self, *patterns: str) -> None:
+        """Fails unless these lines were printed, in this order."""
+        pytest.LineMatcher(self.text.splitlines()).fnmatch_lines(patterns)
+
+
+Session = Callable[..., Ended]
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    """Runs pytest with the plugin on `program`, in a folder that stays the same within a test."""
+
+    def run(program: str, *words: str) -> Ended:
+        (tmp_path / "test_it.py").write_text(program, encoding="utf-8")
+        plugin = () if IS_INSTALLED else ("-p", "tfcompare.pytest_plugin")
+        more = ("-p", "no:cacheprovider", "--rootdir", str(tmp_path), "--basetemp", str(tmp_path / "temporary"))
+        command = [sys.executable, "-m", "pytest", *plugin, *more, *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        outcomes = re.findall(r"^=+ (.*) in [\d.]+s(?: \(.*\))? =+$", done.stdout, re.MULTILINE)
+        return Ended(done.returncode, outcomes[-1] if outcomes else "", done.stdout + done.stderr)
+
+    return run
+
+
+def baseline_of(folder: Path, test: str) -> Path:
+    return Baseline.of_test(folder / DEFAULT_BASELINES, f"test_it.py::{test}").folder
+
+
+def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
+    tmp_path: Path, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = TENSORFLOW + SNIPPET + FEW_STEPS + STRICT + NO_STEPS
+    written = session(program, "--profile-update")
+    assert written.outcomes == "4 passed", written.text
+    baseline = baseline_of(tmp_path, "test_training_step")
+    written.has_lines("*= tfcompare =*", f"test_it.py::test_training_step: baseline written, {baseline}")
+    written.has_lines("test_it.py::test_no_steps: the block marks no steps, so no time will be tested; *")
+    assert load(baseline).info.step_count == 30
+
+    unchanged = session(program, "-rP")
+    assert unchanged.outcomes == "1 failed, 3 passed", unchanged.text
+    unchanged.has_lines("*_ test_strict _*", "this run vs the baseline: FAILED (1 untested)")
+    unchanged.has_lines("*_ test_training_step _*", "*Captured tfcompare call*", "this run vs the baseline: passed (*")
+    unchanged.has_lines("*= tfcompare =*", "test_it.py::test_few_steps: step_time>+10% is untested: *")
+
+    monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
+    slower = session(program, "-k", "training")
+    assert slower.outcomes == "1 failed, 3 deselected", slower.text
+    slower.has_lines(
+        "this run vs the baseline: FAILED (1 failed, 1 passed)",
+        "FAILED *step_time>+10% *",
+        "passed *peak_memory>+10% *",
+        "step_time>+10%: 95 % confidence interval *",
+    )
+    assert "profile_check.py" not in slower.text, "no traceback into the plugin"
+    # pytest repeats the whole message in its summary where the variable CI is set
+    (paths,) = set(re.findall(r"^What changed: tfcompare diff (\S+) (\S+)$", slower.text, re.MULTILINE))
+    assert paths[0] == str(baseline)
+    assert load(paths[1]).info.step_time_ms_median > 1000 * float(SLOWDOWN_S), "it is still there"
+
+
+def test_captures_are_added_and_tests_run_side_by_side(tmp_path: Path, session: Session) -> None:
+    program = TENSORFLOW + ENOUGH_STEPS.replace("few_steps", "a") + ENOUGH_STEPS.replace("few_steps", "b")
+    written = session(program, "--profile-add", "-n", "2")
+    assert written.outcomes == "2 passed", written.text
+    assert len(re.findall(r"^test_it\.py::test_[ab]: baseline extended, ", written.text, re.MULTILINE)) == 2
+    assert session(program, "--profile-add", "-k", "test_a").outcomes == "1 passed, 1 deselected"
+    found = {name: sorted(path.name for path in baseline_of(tmp_path, f"test_{name}").iterdir()) for name in "ab"}
+    assert found == {"a": ["run-1", "run-2"], "b": ["run-1"]}
+    compared = session(program, "-rP")
+    assert compared.outcomes == "2 passed", compared.text
+    compared.has_lines("*_ test_a _*", "*2 and 1 captures*", "*_ test_b _*", "*1 capture per side*")
+
+
+def test_a_baseline_that_is_damaged_or_of_another_device(tmp_path: Path, session: Session) -> None:
+    profile = next(SIMULATED_RUNS["filters_512_128_simulated"].rglob("*.xplane.pb")).read_bytes()
+    for test, content in (("test_damaged", profile[:1000]), ("test_other", profile)):
+        folder = baseline_of(tmp_path, test) / "run-1"
+        folder.mkdir(parents=True)
+        (folder / "vm.xplane.pb.gz").write_bytes(gzip.compress(content))
+    program = TENSORFLOW + FEW_STEPS.replace("few_steps", "damaged") + ENOUGH_STEPS.replace("few_steps", "other")
+    result = session(program, "-rP")
+    assert result.outcomes == "1 failed, 1 passed", result.text
+    again = "to write the baseline anew: pytest --profile-update test_it.py::test_damaged"
+    result.has_lines(f"{baseline_of(tmp_path, 'test_damaged')}*: not a readable profile: at byte *; {again}")
+    result.has_lines("*_ test_other _*", "note: the runs differ in device type, which alone can change times")
+
+
+def test_without_a_baseline_the_test_fails_before_its_block_runs(tmp_path: Path, session: Session) -> None:
+    program = (
+        "import pytest\n\n@pytest.mark.parametrize('path', ['a/b'])\ndef test_it(profile_check, path):\n"
+        "    with profile_check('step_time>+10%'):\n        raise AssertionError('the block has run')\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntfcompare_baselines = in/ini\n", encoding="utf-8")
+    for options, folder in (((), "in/ini"), (("--profile-baselines", "given"), "given")):
+        result = session(program, *options)
+        assert result.outcomes == "1 failed", result.text
+        expected = Baseline.of_test(tmp_path / folder, "test_it.py::test_it[a/b]").folder
+        how = "pytest --profile-update 'test_it.py::test_it[[]a/b]'"
+        result.has_lines("*_ test_it[[]a/b] _*", f"no baseline at {expected}; to write it: {how}")
+        assert "the block has run" not in result.text
+        assert "another exception" not in result.text
+
+
+def test_a_wrong_call_costs_one_sentence(session: Session) -> None:
+    tests = [f"def test_{i}(profile_check):\n    with {call}: pass\n" for i, call in enumerate(WRONG_CALLS)]
+    result = session("\n".join(tests), "--profile-update")
+    assert result.outcomes == f"{len(tests)} failed", result.text
+    for i, sentence in enumerate(WRONG_CALLS.values()):
+        result.has_lines(f"*_ test_{i} _*", sentence)
+    assert "another exception" not in result.text
+
+
+def test_the_framework_is_asked_for_where_both_are_imported(tmp_path: Path, session: Session) -> None:
+    for name in ("tensorflow", "jax"):
+        (tmp_path / f"{name}.py").touch()
+    call = "import jax, tensorflow\n\ndef test_it(profile_check):\n    with profile_check('step_time>5%'): pass\n"
+    result = session(call, "--profile-update")
+    assert result.outcomes == "1 failed", result.text
+    result.has_lines("*of tensorflow or of jax? both are imported; say which, as in framework='jax'")
+
+
+def test_an_error_in_the_block_stops_the_profiler_and_is_the_test_s_own(tmp_path: Path, session: Session) -> None:
+    failing = (
+        "\ndef test_fails(profile_check):\n    with profile_check('step_time>+10%'):\n        raise KeyError('mine')\n"
+    )
+    twice = (
+        "\ndef test_twice(profile_check):\n    for _ in range(2):\n"
+        "        with profile_check('step_time>+10%'):\n            train_step(batch)\n"
+    )
+    result = session(TENSORFLOW + failing + FEW_STEPS + twice, "--profile-update")
+    assert result.outcomes == "2 failed, 1 passed", result.text
+    result.has_lines("E *KeyError: 'mine'")
+    result.has_lines("profile_check: a test has one baseline, so it profiles one block; *")
+    assert not baseline_of(tmp_path, "test_fails").exists()
+
+
+def test_jax_is_profiled_as_well(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jax", reason="jax is no dependency of the tests")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    program = JAX + SNIPPET.replace(', "peak_memory>+10%"', "")
+    assert session(program, "--profile-update").outcomes == "1 passed"
+    assert session(program).outcomes == "1 passed"
+    monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
+    result = session(program)
+    assert result.outcomes == "1 failed"
+    result.has_lines("this run vs the baseline: FAILED (1 failed)", "FAILED *step_time>+10% *")
+
+
+def test_update_and_add_contradict_each_other(session: Session) -> None:
+    result = session("def test_it(): pass\n", "--profile-update", "--profile-add")
+    assert result.status == pytest.ExitCode.USAGE_ERROR
+    result.has_lines("*--profile-update and --profile-add: give one of them")
+
+
+def test_a_session_that_does_not_use_it_imports_nothing_more(tmp_path: Path, session: Session) -> None:
+    result = session(
+        "import sys\n\ndef test_it():\n    assert 'tfcompare.pytest_plugin' in sys.modules\n"
+        "    heavy = {'numpy', 'pandas', 'numba', 'scipy', 'pyarrow', 'tensorflow', 'jax', 'streamlit'}\n"
+        "    assert not heavy & set(sys.modules)\n"
+        "    assert 'tfcompare.pytest_plugin.profile_check' not in sys.modules\n"
+    )
+    assert result.outcomes == "1 passed", result.text
+    assert "= tfcompare =" not in result.text
+    assert not (tmp_path / DEFAULT_BASELINES).exists()

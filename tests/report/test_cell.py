@@ -1,0 +1,226 @@
+"""What a notebook shows of runs and comparisons: the answer, in HTML that holds nothing but text and tables."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import compared_runs, loaded_run
+from tests.ui.hostile_profile import hostile
+from tests.xspace_builder import event, line, plane, space
+from tfcompare import compare, load
+from tfcompare.report.cell import MOST_CANDIDATES
+from tfcompare.run import Run
+
+ELEMENTS = {
+    "bdi", "br", "caption", "code", "details", "div", "em", "li", "p", "strong", "style", "summary", "table", "tbody",
+    "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+BLOCKS = ("br", "caption", "details", "div", "li", "p", "summary", "table", "tr", "ul")
+FORBIDDEN = ("url(", "@import", "http")
+
+
+class Page(HTMLParser):
+    """The lines of text that a browser shows, cells of a row separated by ` | `; fails for what may not be in it."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = self.style = ""
+        self.feed(source)
+        assert not self.open
+        assert not any(word in self.style for word in FORBIDDEN)
+        lines = (" ".join(line.strip(" |").split()) for line in self.text.splitlines())
+        self.lines = [line for line in lines if line]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ELEMENTS
+        assert {name for name, _ in attrs} <= {"class", "title", "open"}
+        self.text += "\n" if tag in BLOCKS else " | " if tag in ("td", "th") else ""
+        if tag != "br":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.text += "\n" if tag in BLOCKS else ""
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1] == "style":
+            self.style += data
+        else:
+            self.text += data
+
+
+def lines(shown: object) -> list[str]:
+    return Page(shown._repr_html_()).lines
+
+
+def recorded(folder: Path, name: str, data: bytes) -> Run:
+    place = folder / "plugins" / "profile" / name
+    place.mkdir(parents=True)
+    (place / "vm.xplane.pb").write_bytes(data)
+    return load(place)
+
+
+def test_a_run_shows_its_step_time_and_its_longest_ops() -> None:
+    assert lines(loaded_run("filters_16_8")) == [
+        "filters_16_8",
+        "10.6 ms per step (median of 20 of 22 steps) · CPU · TensorFlow",
+        "Top ops on the host by self time per step",
+        "Op | Type | Self time | Share",
+        "Iterator::Root::BatchV2::Map | Dataset | 6.60 ms | 36.6 %",
+        "DecodePng | DecodePng | 5.46 ms | 30.3 %",
+        "gradient_tape/au…/convolution/Conv2DBackpropFilter | Conv2DBackpropFilter | 1.28 ms | 7.12 %",
+        "gradient_tape/au…1/convolution/Conv2DBackpropInput | Conv2DBackpropInput | 748 µs | 4.15 %",
+        "autoencoder_1/image_1/convolution | Conv2D | 719 µs | 3.99 %",
+    ]
+
+
+def test_a_comparison_shows_the_answer_first() -> None:
+    shown = lines(compared_runs("filters_512_128", "filters_16_8"))
+    assert shown[0] == "filters_16_8 is likely 20× faster than filters_512_128: 10.7 ms vs 213 ms per step."
+    assert shown[1].startswith("Ratio (candidate ÷ baseline): 0.0504×; 95 % confidence interval 0.0393×–0.0646×, ")
+    assert shown[2:] == [
+        "Host compute fell by 201 ms and explains the whole change of −202 ms in the average step.",
+        "Key figures",
+        "Baseline | Candidate | Change | Ratio",
+        "Step time | 213 ms | 10.7 ms | −202 ms | 0.0504×",
+        "Throughput | 4.70 steps/s | 91.8 steps/s | +87.1 steps/s | 19.5×",
+        "Host compute | 204 ms | 3.74 ms | −201 ms | 0.0183×",
+        "Input wait | 7.76 ms | 6.79 ms | −967 µs | 0.875×",
+        "Peak memory | 169 MB | 69.0 MB | −99.8 MB | 0.409×",
+        "Largest changes of self time per step",
+        "Op | Verdict | Baseline | Candidate | Change | Ratio",
+        "gradient_tape/au…/convolution/Conv2DBackpropFilter | ▼ likely faster | 131 ms | 1.28 ms | −130 ms | 0.00975×",
+        "gradient_tape/au…nv_transpose/Conv2DBackpropFilter | ▼ likely faster | 47.2 ms | 505 µs | −46.7 ms | 0.0107×",
+        "autoencoder_1/image_1/convolution | ▼ likely faster | 30.2 ms | 719 µs | −29.5 ms | 0.0238×",
+        "autoencoder_1/decoder_outer_1/conv_transpose | ▼ likely faster | 29.3 ms | 229 µs | −29.1 ms | 0.00782×",
+        "gradient_tape/au…der_outer_1/conv_transpose/Conv2D | ▼ likely faster | 25.8 ms | 190 µs | −25.6 ms | 0.00736×",
+    ]
+
+
+def test_a_comparison_on_gpus_shows_the_device_and_what_to_know_before_trusting_it() -> None:
+    shown = lines(compared_runs("filters_512_128_simulated", "filters_16_8_simulated"))
+    assert "Device busy | 8.10 ms | 1.08 ms | −7.02 ms | 0.133×" in shown
+    assert shown[-2] == "Caveats (1)"
+    assert shown[-1].startswith("filters_512_128_simulated, filters_16_8_simulated: simulated: written by simulate.py")
+
+
+def test_several_hosts_are_named() -> None:
+    assert any(
+        line.startswith("Slowest host: worker1 ")
+        for line in lines(compared_runs("workers_balanced", "workers_slow_input"))
+    )
+
+
+def test_each_of_several_candidates_unfolds() -> None:
+    names = ("filters_16_8_again", "filters_16_8_better_input", "filters_512_128")
+    comparison = compare(loaded_run("filters_16_8"), *map(loaded_run, names))
+    assert comparison._repr_html_().count("<details><summary>") == 3
+    shown = lines(comparison)
+    assert shown.count("Key figures") == shown.count("Largest changes of self time per step") == 3
+    answers = [line for line in shown if "per step." in line]
+    assert all(name in answer for name, answer in zip(names, answers, strict=True))
+
+
+def test_of_many_candidates_some_are_counted_only() -> None:
+    run = loaded_run("filters_16_8_again")
+    many = [replace(run, id=f"night_{i}") for i in range(MOST_CANDIDATES + 2)]
+    shown = lines(compare(loaded_run("filters_16_8"), *many))
+    assert shown.count("Key figures") == MOST_CANDIDATES
+    assert "2 more candidates are not shown." in shown
+
+
+def test_a_run_compared_with_itself_is_shown_alone() -> None:
+    run = loaded_run("filters_16_8")
+    assert lines(compare(run, run)) == lines(run)
+
+
+def test_a_capture_compared_with_a_copy_of_it_has_no_changes() -> None:
+    run = loaded_run("filters_16_8")
+    shown = lines(compare(run, replace(run, id="copy", name="copy")))
+    assert shown[0] == "copy is the same capture as filters_16_8, byte for byte."
+    assert "Step time | 10.7 ms | 10.7 ms | 0 µs | 1.00×" in shown
+    assert shown[-1] == "No op changed its self time."
+
+
+def test_runs_without_steps(tmp_path: Path) -> None:
+    def unmarked(name: str, us: float) -> Run:
+        return recorded(tmp_path, name, space(plane("/host:CPU", line("python", event("a/b:MatMul", 0, us), id=1))))
+
+    ours, theirs = unmarked("a", 2000), unmarked("b", 3000)
+    assert lines(ours) == [
+        "a",
+        "no step markers, 2.00 ms recorded · CPU",
+        "Top ops on the host by self time per run",
+        "Op | Type | Self time | Share",
+        "a/b | MatMul | 2.00 ms | 100 %",
+    ]
+    shown = lines(compare(ours, theirs))
+    assert shown[0].startswith("a and b have no step markers, so step times cannot be compared; ")
+    assert "Host op time per run | 2.00 ms | 3.00 ms | +1.00 ms | 1.50×" in shown
+    assert "a/b | – not tested | 2.00 ms | 3.00 ms | +1.00 ms | 1.50×" in shown
+
+
+def test_a_profile_without_ops(tmp_path: Path) -> None:
+    run = recorded(tmp_path, "a", space(plane("/host:CPU", line("python", event("idle", 0, 10), id=1))))
+    assert lines(run)[-1] == "The profile has no ops."
+
+
+def test_hostile_names_of_ops_hosts_devices_and_warnings_are_text(tmp_path: Path) -> None:
+    ours, theirs = (recorded(tmp_path, name, hostile(scale)) for name, scale in (("=a", 1), ("<b>b", 2)))
+    for shown in (ours, theirs, compare(ours, theirs)):
+        assert any("<img src=x>" in line for line in lines(shown)), "shown as it is written"
+        assert "](//evil.test)" in "".join(lines(shown))
+    assert lines(theirs)[0] == "<b>b"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ('"><img src=x onerror=alert(1)>', '"><img src=x onerror=alert(1)>'),
+        ("</bdi></div><script>alert(1)</script>", "</bdi></div><script>alert(1)</script>"),
+        ("**bold** [a](javascript:b) ![i](http://x)", "**bold** [a](javascript:b) ![i](http://x)"),
+        ("\u202egnp.exe\x1b[31m", r"\u202egnp.exe\x1b[31m"),
+        ("\udcff", r"\xff"),
+        ("ריצה", "ריצה"),
+        ("n" * 5000, "n" * 5000),
+    ],
+)  # fmt: skip
+def test_hostile_names_of_runs_are_text(name: str, text: str) -> None:
+    run = replace(loaded_run("filters_16_8"), name=name, remarks=(f"remark on {name}",))
+    shown = lines(run)
+    assert shown[0] == text
+    assert f"remark on {text}" in shown
+    comparison = compare(loaded_run("filters_512_128"), run)
+    comparison._repr_html_().encode()
+    assert lines(comparison)[0].startswith(f"{text} is likely 20× faster than filters_512_128")
+
+
+def test_nothing_has_a_colour_of_its_own() -> None:
+    shown = compared_runs("filters_512_128", "filters_16_8")._repr_html_()
+    assert not re.search(r"background|#[0-9a-f]{3}|rgb|color: (?!inherit)", shown)
+
+
+def test_as_text_a_run_and_a_comparison_are_one_line() -> None:
+    baseline, again, better, large = map(
+        loaded_run, ("filters_16_8", "filters_16_8_again", "filters_16_8_better_input", "filters_512_128")
+    )
+    assert repr(baseline) == "<Run 'filters_16_8': 10.6 ms per step, 22 steps, CPU>"
+    assert repr(replace(baseline, name="a\n\u202eb")).startswith(r"<Run 'a\n\u202eb': ")
+    assert repr(compare(large, baseline)) == "<Comparison with 'filters_512_128': 'filters_16_8' likely faster>"
+    assert repr(compare(baseline, baseline)) == "<Comparison of 'filters_16_8' with itself>"
+    several = compare(baseline, again, better, large, replace(again, id="once more"))
+    assert repr(several) == (
+        "<Comparison with 'filters_16_8': 'filters_16_8_again' inconclusive, "
+        "'filters_16_8_better_input' likely faster, 'filters_512_128' likely slower, 1 more>"
+    )
+
+
+def test_as_text_a_run_without_steps_says_so(tmp_path: Path) -> None:
+    run = recorded(tmp_path, "a", space(plane("/host:CPU", line("python", event("a:MatMul", 0, 10), id=1))))
+    assert repr(run) == "<Run 'a': no step markers, CPU>"

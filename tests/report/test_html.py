@@ -1,0 +1,130 @@
+"""One file that needs nothing else, in which names are text."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import compared_runs
+from tests.report.documents import hostile_comparison, payload_of
+from tests.ui.hostile_profile import EVIL
+from tfcompare.charts.library import plotly_js
+from tfcompare.report.blocks import Table
+from tfcompare.report.contents import contents
+from tfcompare.report.html import as_html
+from tfcompare.report.inline import inline
+from tfcompare.report.making import report
+from tfcompare.report.payload import table_json
+
+CPU = ("filters_512_128", "filters_16_8")
+GPU = ("filters_512_128_simulated", "filters_16_8_simulated")
+LARGEST = 3_000_000
+
+
+class Elements(HTMLParser):
+    """The tags and attributes of a document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+def tags_of(document: str) -> list[tuple[str, dict[str, str | None]]]:
+    parser = Elements()
+    parser.feed(document)
+    return parser.tags
+
+
+@pytest.fixture(scope="module")
+def document() -> str:
+    return report(compared_runs(*CPU))
+
+
+def test_it_is_small_and_names_nothing_elsewhere(document: str) -> None:
+    assert len(document.encode()) <= LARGEST
+    loads = [(tag, name) for tag, found in tags_of(document) for name in found if name in ("src", "srcset", "data")]
+    assert loads == []
+    links = {found["href"] for tag, found in tags_of(document) if "href" in found}
+    assert links
+    assert all(link and link.startswith("https://www.tensorflow.org/") for link in links)
+    assert {tag for tag, found in tags_of(document) if "href" in found} == {"a"}
+
+
+def test_the_policy_allows_its_own_scripts_only(document: str) -> None:
+    (policy,) = [f["content"] or "" for tag, f in tags_of(document) if f.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    script = re.search(r'<script type="module">(.*?)</script>', document, re.DOTALL)
+    assert script is not None
+    texts = (script[1], plotly_js())
+    assert allowed == [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+    assert "script-src 'sha256-" in policy and "unsafe-eval" not in policy
+
+
+def test_scripts_do_not_declare_a_name_twice(document: str) -> None:
+    script = re.search(r'<script type="module">(.*?)</script>', document, re.DOTALL)
+    assert script is not None
+    names = re.findall(r"^(?:export )?(?:async )?(?:function|const|let|class) (\w+)", script[1], re.MULTILINE)
+    assert len(names) > 30
+    assert sorted(names) == sorted(set(names))
+
+
+def test_the_file_of_a_gpu_pair_has_kernels_and_is_small() -> None:
+    found = report(compared_runs(*GPU))
+    assert len(found.encode()) <= LARGEST
+    tables = {block["name"]: block for block in payload_of(found) if block["kind"] == "table"}
+    assert "kernel_stats" in tables
+
+
+def test_hostile_names_are_text(tmp_path: Path) -> None:
+    comparison = hostile_comparison(tmp_path)
+    found = report(comparison)
+    tags = tags_of(found)
+    assert len([tag for tag, _ in tags if tag == "script"]) == 3
+    assert not {"img", "iframe", "object", "embed", "b", "i"} & {tag for tag, _ in tags}
+    assert not [name for _, attributes in tags for name in attributes if name.startswith("on")]
+    assert not [f for _, f in tags if "evil.test" in str(f.get("href"))]
+    assert "alert(1)" in found
+    cells = [text for block in payload_of(found) if block["kind"] == "table" for text in block["columns"][0]["texts"]]
+    assert any("<script>" in cell for cell in cells)
+
+
+@pytest.mark.parametrize(("markdown", "html"), [
+    ("`a<b` takes **2 ms**", "<code>a&lt;b</code> takes <strong>2 ms</strong>"),
+    ("<script>x</script>", "&lt;script&gt;x&lt;/script&gt;"),
+    ("[guide](javascript:alert(1))", "[guide](javascript:alert(1))"),
+    (r"0\.5 \<b\>", "0.5 &lt;b&gt;"),
+])  # fmt: skip
+def test_markdown_becomes_html_without_markup_of_its_own(markdown: str, html: str) -> None:
+    assert inline(markdown) == html
+
+
+def test_cells_are_as_in_the_app_and_csv_values_in_full_precision() -> None:
+    comparison = compared_runs(*CPU)
+    (table,) = [
+        block for section in contents(comparison).sections for block in section.blocks
+        if isinstance(block, Table) and block.name == "op_stats"
+    ]  # fmt: skip
+    columns = {column["csv"]: column for column in table_json(table)["columns"]}
+    times = columns["self_time_us_per_step_baseline"]
+    assert times["heading"] == "Self time (µs/step)" and times["label"] == "Baseline"
+    assert times["values"] == table.rows["self_time_us_per_step_baseline"].tolist()
+    assert times["texts"][0] == "131,464.2"
+    assert columns["self_time_us_per_step_delta"]["texts"][0] == "−130,182.2"
+    assert columns["verdict"]["texts"][0] == "▼ likely faster" and columns["verdict"]["tones"][0] == "likely-better"
+
+
+def test_a_report_is_the_same_each_time_but_for_its_date() -> None:
+    comparison = compared_runs(*CPU)
+    first, second = (as_html(contents(comparison)) for _ in range(2))
+    date = re.compile(r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    assert date.sub("", first) == date.sub("", second)
+    assert EVIL not in first

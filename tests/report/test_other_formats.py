@@ -1,0 +1,182 @@
+"""Reports as Markdown and JSON, and without paths and names."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import re
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+import pytest
+
+from tests.profiles import compared_runs, loaded_run
+from tests.report.documents import hostile_comparison, payload_of
+from tfcompare.compare import Comparison, compare
+from tfcompare.errors import Unknown
+from tfcompare.report.contents import Checked
+from tfcompare.report.making import report
+from tfcompare.report.redaction import _renamed, with_other_names, without_paths
+
+CPU = ("filters_512_128", "filters_16_8")
+WORKERS = ("workers_balanced", "workers_slow_input")
+
+
+def test_markdown_has_the_answer_and_no_charts() -> None:
+    text = report(compared_runs(*CPU), "markdown")
+    assert text.startswith("### B filters\\_16\\_8 compared with A filters\\_512\\_128\n")
+    assert "`B` is likely 20× faster than `A`: 10.7 ms vs 213 ms per step." in text
+    assert "| Step time | 10\\.7 ms | −95\\.0 % | from 213 |" in text
+    assert len(text) < 20_000
+
+
+def test_hostile_names_cannot_steer_markdown(tmp_path: Path) -> None:
+    text = report(hostile_comparison(tmp_path), "markdown")
+    assert not re.search(r"(?<!\\)!\[i\]\(//evil", re.sub(r"`[^`]*`", "", text))
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows
+    assert not [line for line in rows if "<script>" in line]
+
+
+def test_json_has_every_diff_in_full_precision() -> None:
+    comparison = compared_runs(*CPU)
+    found = json.loads(report(comparison, "json"))
+    assert [run["name"] for run in found["runs"]] == list(CPU)
+    (candidate,) = found["candidates"]
+    verdict = comparison.verdict[loaded_run(CPU[1]).id]
+    assert candidate["verdict"]["ratio"] == verdict.ratio
+    assert candidate["verdict"]["word"] == "faster"
+    diff = comparison.table("op_stats")
+    table = candidate["tables"]["op_stats"]
+    assert table["columns"] == list(diff.columns)
+    at = table["columns"].index("self_time_us_per_step_candidate")
+    ours = [math.nan if row[at] is None else row[at] for row in table["rows"]]
+    assert ours == pytest.approx(diff["self_time_us_per_step_candidate"].astype("float64").tolist(), nan_ok=True)
+
+
+def test_what_a_check_found_stands_on_top() -> None:
+    checked = Checked(
+        "Check FAILED (1 failed)", ("condition", "baseline", "candidate", "change", "interval", "outcome"),
+        [("step_time>+5%", "1 ms", "2 ms", "+100 %", "", "failed")], ["because"], {},
+    )  # fmt: skip
+    text = report(compared_runs(*CPU), "markdown", checked=checked)
+    assert text.index("Check FAILED") < text.index("likely 20× faster")
+    assert "step\\_time\\>\\+5%" in text and "because" in text
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json"])
+def test_a_redacted_report_has_no_names_of_runs_and_hosts(form: str) -> None:
+    baseline, candidate = map(loaded_run, WORKERS)
+    remark = "left out: /home/ada/x/host_b.xplane.pb: breaks off in worker1's profile"
+    secret = replace(candidate, id="x/my_slow.run", name="my_slow.run", path=PurePath("/home/ada/x"), remarks=(remark,))
+    plain, found = (texts_of(compare(baseline, secret), form, redact=redact) for redact in (False, True))
+    for name in ("my_slow.run", "/home/ada", "ada", "worker0", "worker1"):
+        assert name not in found, name
+    assert "my_slow.run" in plain and "worker1" in plain and "/home/ada" in plain
+    assert "host 2" in found and "host_b.xplane.pb" in found
+
+
+def texts_of(comparison: Comparison, form: str, *, redact: bool) -> str:
+    """All that a report holds, without what Markdown escapes."""
+    text = report(comparison, form, redact=redact)  # type: ignore[arg-type]
+    if form == "html":
+        body = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
+        text = f"{html.unescape(body)} {json.dumps(payload_of(text), ensure_ascii=False)}"
+    return text.replace("\\", "")
+
+
+@pytest.mark.parametrize("name", ["step", "text", "scatter", "baseline", "vm"])
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_names_that_mean_something_else_are_redacted_where_they_are_names(name: str, form: str) -> None:
+    baseline, candidate = map(loaded_run, WORKERS)
+    renamed = replace(candidate, id=name, name=name)
+    hosts = {host: f"{name}{number}" for number, host in enumerate(candidate.host_names)}
+    comparison = compare(baseline, renamed).with_runs(
+        lambda run: _renamed(run, run.name, hosts if run.id == name else {host: host for host in run.host_names}),
+        hosts,
+    )
+    found = texts_of(comparison, form, redact=True)
+    assert "Average step" in found or '"per": "step"' in found
+    assert f"{name}0" not in found and f"{name}1" not in found
+
+
+def test_a_run_without_steps_is_not_named_in_the_notes() -> None:
+    runs = [loaded_run(name) for name in ("jax_conv_legacy", "jax_conv_08")]
+    found = texts_of(compare(*runs), "markdown", redact=True)
+    assert "no step markers were found in: A, B" in found
+    assert not [run.name for run in runs if run.name in found]
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "json"])
+def test_hostile_names_are_redacted_as_well(form: str, tmp_path: Path) -> None:
+    found = texts_of(hostile_comparison(tmp_path), form, redact=True)
+    named = {"html": "<title>B compared with A", "markdown": "### B compared with A", "json": '"name": "B"'}
+    assert named[form] in found
+
+
+def test_replicates_are_called_after_their_run() -> None:
+    ours, more, theirs = (loaded_run(f"filters_16_8{end}") for end in ("", "_again", "_better_input"))
+    comparison = with_other_names(compare(ours, theirs, repeats={ours.id: [more]}))
+    assert [run.name for run in (comparison.baseline, *comparison.candidates)] == ["A", "B"]
+    assert [run.name for run in comparison.repeats_of(comparison.baseline)] == ["A 2"]
+    assert comparison.verdict["B"] == compare(ours, theirs, repeats={ours.id: [more]}).verdict[theirs.id]
+
+
+def test_only_one_host() -> None:
+    baseline, candidate = map(loaded_run, WORKERS)
+    found = texts_of(compare(baseline, candidate, host="worker1"), "markdown", redact=True)
+    assert "Only the host `host 2`." in found and "worker1" not in found
+
+
+def test_sums_per_device() -> None:
+    runs = [loaded_run(name) for name in ("jax_conv_legacy", "jax_conv_08")]
+    found = texts_of(compare(*runs, per="device"), "html", redact=False)
+    assert "Self time (µs/device)" in found and "Sums are per device." in found
+
+
+def test_a_report_of_a_check_has_it_in_json_too() -> None:
+    checked = Checked("Check passed", (), (), (), {"passed": True})
+    assert json.loads(report(compared_runs(*CPU), "json", checked=checked))["check"] == {"passed": True}
+
+
+def test_numbers_of_figures_are_not_taken_for_paths() -> None:
+    comparison = compared_runs(*CPU)
+    figures = [
+        [block["figure"]["data"] for block in payload_of(report(comparison, redact=redact)) if block["kind"] == "chart"]
+        for redact in (False, True)
+    ]
+    numbers = [json.dumps([trace.get("x") for data in one for trace in data if "bdata" in str(trace.get("x"))])
+               for one in figures]  # fmt: skip
+    assert numbers[0] == numbers[1]
+    assert "bdata" in numbers[0]
+
+
+@pytest.mark.parametrize(("text", "left"), [
+    ("at /home/ada/models/train.py:12", "at train.py:12"),
+    ("/home/ada", "…"),
+    ("/home/ada/", "…"),
+    ("/mnt/user=ada/logs/x", "x"),
+    ("~/ada/x.py", "x.py"),
+    ("C:\\Users\\ada\\train.py", "train.py"),
+    ("\\\\server\\share\\ada", "ada"),
+    ("from gs://bucket/logs/run", "from run"),
+    ("https://ada:secret@host/logs/x.pb", "x.pb"),
+    ("/very/long<br>/path/x.py", "x.py"),
+    ("/home/alice\\_b/my\\-logs/x\\.py", "x\\.py"),
+    ("model/dense/MatMul", "model/dense/MatMul"),
+    ("jit(_normal)/jit(_uniform)/while/body/add", "jit(_normal)/jit(_uniform)/while/body/add"),
+    ("transpose(jvp(Model))/Dense_0/dot_general", "transpose(jvp(Model))/Dense_0/dot_general"),
+    ("/device:GPU:0", "/device:GPU:0"),
+    ("/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0"),
+    ("2 ms/step", "2 ms/step"),
+    ("[guide](https://www.tensorflow.org/guide/data)", "[guide](https://www.tensorflow.org/guide/data)"),
+    ("</b> x", "</b> x"),
+])  # fmt: skip
+def test_of_a_path_the_last_part_is_left(text: str, left: str) -> None:
+    assert without_paths(text) == left
+
+
+def test_an_unknown_format_is_refused() -> None:
+    with pytest.raises(Unknown, match="format of a report"):
+        report(compared_runs(*CPU), "pdf")  # type: ignore[arg-type]

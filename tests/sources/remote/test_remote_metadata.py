@@ -1,0 +1,90 @@
+"""The metadata of runs behind URLs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import SAMPLE_RUNS
+from tests.sources.remote.servers import S3, Web
+from tests.sources.remote.test_s3 import requests_to_s3
+from tfcompare.sources.logdir import find_run, find_runs
+from tfcompare.sources.logdir.metadata import FILE_NAME
+from tfcompare.store.stored import Store
+from tfcompare.store.stored_run import runs_in
+
+(PROFILE,) = SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")
+RUN = "night/plugins/profile/2026_11_20_11_13_16"
+FULL = {"commit": "abc123", "branch": "main", "tags": ["nightly"]}
+
+
+def put_in_s3(s3: S3, **files: bytes) -> None:
+    s3.put(f"logs/{RUN}/vm.xplane.pb", PROFILE.read_bytes())
+    for where, content in files.items():
+        s3.put(f"logs/{ {'logdir': 'night', 'run': RUN, 'above': ''}[where] }/{FILE_NAME}".replace("//", "/"), content)
+
+
+def test_files_in_a_bucket_are_read_once(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in_s3(s3, above=b"{", logdir=json.dumps(FULL).encode(), run=b'{"commit": "def456"}')
+    asked = requests_to_s3(monkeypatch)
+    run = find_run("s3://bucket/logs")
+    assert run.metadata.texts == ("branch=main", "commit=def456", "nightly")
+    assert run.problems == ()
+    find_run("s3://bucket/logs")
+    assert asked.count("GetObject") == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [(b"", "it is not JSON"), (b"[]", "it is not an object"), (b" " * 1_000_000, "it is larger than 10,000 bytes")],
+)
+def test_an_unusable_file_is_one_sentence_and_the_run_stays_usable(s3: S3, content: bytes, why: str) -> None:
+    put_in_s3(s3, logdir=content)
+    run = find_run("s3://bucket/logs")
+    assert run.is_readable and run.metadata.texts == ()
+    assert run.problems == (
+        f"s3://bucket/logs/night/{FILE_NAME}: expected an object of short texts such as commit, branch and tags, but "
+        f"{why}; it is not used, so correct or remove it",
+    )
+
+
+def put_on_web(web: Web, content: str) -> None:
+    folder = web.folder / "logs" / RUN
+    folder.mkdir(parents=True)
+    (folder / "vm.xplane.pb").write_bytes(PROFILE.read_bytes())
+    (web.folder / "logs/night" / FILE_NAME).write_text(content)
+
+
+def test_files_on_a_web_server(web: Web) -> None:
+    put_on_web(web, json.dumps(FULL))
+    (run,) = find_runs(f"{web.url}/logs")
+    assert run.metadata.texts == ("branch=main", "commit=abc123", "nightly")
+    (web.folder / "logs/night" / FILE_NAME).write_text('{"commit": "def456"}')
+    assert find_run(f"{web.url}/logs").metadata.get("commit") == "def456", "a new listing reads it again"
+
+
+def test_what_a_web_server_refuses_is_one_sentence(web: Web) -> None:
+    put_on_web(web, "{}")
+    web.statuses[f"/logs/night/{FILE_NAME}"] = 403
+    run = find_run(f"{web.url}/logs")
+    assert run.is_readable
+    (problem,) = run.problems
+    assert problem.startswith(f"{web.url}/logs/night/{FILE_NAME}: access is denied")
+
+
+def test_a_file_that_does_not_arrive_is_left_out(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_on_web(web, "{}")
+    monkeypatch.setattr("tfcompare.sources.logdir.listed_metadata.MOST_S", 0.0)
+    run = find_run(f"{web.url}/logs")
+    assert (run.is_readable, run.metadata.texts) == (True, ())
+    assert "did not arrive within 0 s" in run.problems[0]
+
+
+def test_ingest_stores_what_is_behind_a_url(s3: S3, tmp_path: Path, tfcompare) -> None:
+    put_in_s3(s3, logdir=json.dumps(FULL).encode())
+    status, _, err = tfcompare("ingest", "s3://bucket/logs", "--store", str(tmp_path / "store"))
+    assert status == 0, err
+    (run,) = runs_in(Store(str(tmp_path / "store")))[0]
+    assert run.metadata.get("commit") == "abc123"

@@ -1,0 +1,114 @@
+"""README and docs: links lead somewhere, commands are ones, reference pages and pictures are those of this version."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterator
+from itertools import takewhile
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from docs import reference
+from tests.profiles import ROOT
+from tests.screenshots.pictures import MOST_BYTES, PICTURES
+from tfcompare import cli
+from tfcompare.errors import TfcompareError
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+_LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", _FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
+    found: set[str] = set()
+    for heading in headings:
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = base = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+        number = 0
+        while name in found:
+            number += 1
+            name = f"{base}-{number}"
+        found.add(name)
+    return found
+
+
+def links(path: Path) -> Iterator[str]:
+    for _, target in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+        if not re.match(r"[a-z]+:", target):
+            yield unquote(target)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for target in links(page):
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), target
+        assert path.is_relative_to(ROOT), target
+        assert not anchor or anchor in anchors(path), target
+
+
+def test_the_table_of_contents_has_every_page() -> None:
+    linked = {target.partition("#")[0] for target in links(ROOT / "docs" / "index.md")}
+    assert {page.name for page in PAGES[2:]} - {"index.md"} <= linked
+
+
+def test_the_house_has_a_floor_for_each_layer() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    drawn = re.findall(
+        r'<text class="layer"[^>]*>(.*?)</text>', (ROOT / "docs" / "house.svg").read_text(encoding="utf-8")
+    )
+    assert [floor.split(" · ") for floor in drawn] == [layer.split(" | ") for layer in contracts[0]["layers"]]
+
+
+def test_pictures_are_those_that_are_made_and_small() -> None:
+    there = {path.stem: path.stat().st_size for path in (ROOT / "docs" / "pictures").glob("*")}
+    assert set(there) == {picture.name for picture in PICTURES}
+    assert max(there.values()) <= MOST_BYTES
+    shown = {Path(target).stem for page in PAGES for target in links(page) if target.endswith(".png")}
+    assert shown == set(there)
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="argparse words its help differently in other versions")
+def test_the_command_line_page_is_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", reference.WIDTH)
+    assert (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8") == reference.command_line(), "`make docs`"
+
+
+def test_the_page_of_tables_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "tables.md").read_text(encoding="utf-8") == reference.tables(), "`make docs`"
+
+
+def commands() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(page, arguments) of every call of tfcompare in a block of shell commands or in a job."""
+    for page in PAGES:
+        for language, block in _FENCE.findall(page.read_text(encoding="utf-8")):
+            lines = block.replace("\\\n", " ").splitlines() if language in ("sh", "yaml", "groovy") else []
+            for line in lines:
+                if re.match(r" *tfcompare ", line):
+                    words = shlex.shlex(line, posix=True, punctuation_chars=True)
+                    words.whitespace_split = True
+                    yield page.name, tuple(takewhile(lambda word: not re.fullmatch(r"[|>;&]+", word), words))[1:]
+
+
+@pytest.mark.parametrize(("page", "arguments"), list(commands()))
+def test_commands_are_understood(page: str, arguments: tuple[str, ...]) -> None:
+    try:
+        cli.parser().parse_args(list(arguments))
+    except SystemExit as done:
+        assert not done.code, (page, arguments)
+    except TfcompareError as error:
+        pytest.fail(f"{page}: {arguments}: {error}")
+
+
+def test_every_kind_of_page_has_commands() -> None:
+    assert {"README.md", "ci.md", "getting-started.md", "many-runs.md", "remote.md"} <= {page for page, _ in commands()}

@@ -1,0 +1,94 @@
+"""The ways to record a run in docs/recording.md: each is run as it stands there, and tfcompare opens the result."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.profiles import ROOT
+from tfcompare import cli, load
+from tfcompare.run import Run
+
+PAGE = (ROOT / "docs" / "recording.md").read_text(encoding="utf-8")
+SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = re.findall(r"^tfcompare (.*?)(?: +#.*)?$", PAGE, re.MULTILINE)
+
+PROGRAM = """
+import os, sys
+os.environ.update(CUDA_VISIBLE_DEVICES="-1", TF_CPP_MIN_LOG_LEVEL="3")
+import keras
+import tensorflow as tf
+
+inputs = tf.random.normal((1024, 128))
+dataset = tf.data.Dataset.from_tensor_slices((inputs, inputs)).batch(16)
+batches = iter(dataset.repeat())
+model = keras.Sequential([keras.Input((128,)), keras.layers.Dense(128, activation="relu"), keras.layers.Dense(128)])
+model.compile("sgd", "mse")
+
+@tf.function
+def train_step(batch):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(batch[0]) - batch[1]))
+    for weight, gradient in zip(model.trainable_variables, tape.gradient(loss, model.trainable_variables)):
+        weight.assign_sub(0.1 * gradient)
+
+train_step(next(batches))
+for path in sys.argv[1:]:
+    exec(compile(open(path).read(), path, "exec"))
+"""
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the snippets record, run one after the other in one program; the last starts a profiler server."""
+    folder = tmp_path_factory.mktemp("recording")
+    paths = []
+    for number, snippet in enumerate(SNIPPETS):
+        paths.append(folder / f"snippet_{number}.py")
+        paths[-1].write_text(snippet, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, paths)], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "logs"
+
+
+def test_there_is_a_snippet_for_each_way() -> None:
+    assert len(SNIPPETS) == 4
+    assert [re.findall(r'"logs/(\w+)"', snippet) for snippet in SNIPPETS] == [["keras"], ["loop"], ["block"], []]
+
+
+def recorded(logs: Path, name: str) -> Run:
+    run = load(logs / name)
+    assert run.table("op_stats")["op_type"].str.contains("MatMul").any(), "it trains"
+    return run
+
+
+def test_keras_marks_the_batches_that_were_asked_for(logs: Path) -> None:
+    run = recorded(logs, "keras")
+    assert run.info.has_steps
+    assert run.info.step_count == pytest.approx(31, abs=1)
+
+
+def test_marks_in_a_loop_become_steps(logs: Path) -> None:
+    run = recorded(logs, "loop")
+    assert run.info.has_steps
+    assert list(run.steps["step"]) == list(range(30))
+
+
+def test_without_marks_the_whole_profile_is_one_step(logs: Path) -> None:
+    run = recorded(logs, "block")
+    assert not run.info.has_steps
+    assert run.info.step_count == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_are_understood(command: str) -> None:
+    assert len(COMMANDS) == 3
+    chosen = cli.parser().parse_args(command.split())
+    assert chosen.addresses[-1].endswith(":6009")
+    assert chosen.logdir.startswith("logs")

@@ -1,0 +1,72 @@
+"""When hosts reach a collective, though their profiles count time from different instants."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.frames.tables import run_of
+from tests.profiles import loaded_run
+from tests.xspace_builder import event, line, plane, space
+from tfcompare.tools.host_clocks import clocks
+
+STEPS = 12
+MS = 1000.0
+
+
+def worker(*, arrives_ms: float, begins_ms: float = 0, scatter_ms: float = 0, op: str = "sum") -> bytes:
+    """A worker whose profile shows everything `begins_ms` later, and the ends of its collectives with some scatter.
+
+    It reaches the collective of each step of 20 ms after `arrives_ms`.
+    """
+    events = [event("start:NoOp", 0, 1)]
+    for number in range(STEPS):
+        start = (begins_ms + 20 * number) * MS
+        late = scatter_ms * MS * (-1) ** number
+        end = start + 18 * MS + late
+        events += [
+            event("train", start, 20 * MS, step_num=number, _r=1),
+            event("layer:MatMul", start, arrives_ms * MS - 10),
+            event(f"{op}:CollectiveReduceV2", start + arrives_ms * MS, end - start - arrives_ms * MS),
+            event("other:CollectiveReduceV2", end + 10, 50),
+        ]
+    return space(plane("/host:CPU", line("python", *events)))
+
+
+def test_profiles_are_aligned_by_the_ends_of_collectives() -> None:
+    found = clocks(
+        run_of(worker(arrives_ms=10), worker(arrives_ms=4, begins_ms=500), worker(arrives_ms=6, begins_ms=7))
+    )
+    assert found is not None
+    assert found.offsets["host"].tolist() == ["a", "b", "c"]
+    assert found.offsets["offset_us"].tolist() == pytest.approx([0, 500 * MS, 7 * MS])
+    assert found.offsets["error_us"].tolist() == pytest.approx([0, 0, 0])
+    assert (found.last, found.undecided, found.steps) == ({"a": STEPS - 2, "b": 0, "c": 0}, 0, STEPS - 2)
+
+
+@pytest.mark.parametrize(("apart_ms", "decided"), [(0.5, False), (4.0, True)])
+def test_hosts_closer_than_the_error_of_their_clocks_are_not_ordered(apart_ms: float, decided: bool) -> None:
+    late, early = worker(arrives_ms=8 + apart_ms, scatter_ms=0.4), worker(arrives_ms=8, begins_ms=300, scatter_ms=-0.4)
+    found = clocks(run_of(late, early))
+    assert found is not None
+    assert found.offsets["error_us"].tolist() == pytest.approx([0, 1.96 * 1.4826 * 0.8 * MS])
+    assert found.last == {"a": STEPS - 2 if decided else 0, "b": 0}
+    assert found.undecided == (0 if decided else STEPS - 2)
+
+
+def test_hosts_with_different_collectives_are_not_aligned() -> None:
+    assert clocks(run_of(worker(arrives_ms=8), worker(arrives_ms=8, op="another"))) is None
+
+
+def test_one_host_or_hosts_without_collectives_have_no_common_clock() -> None:
+    assert clocks(run_of(worker(arrives_ms=8))) is None
+    steps = [event("train", 100 * i, 90, step_num=i, _r=1) for i in range(STEPS)]
+    quiet = space(plane("/host:CPU", line("python", *steps, *(event("a:A", 100 * i, 5) for i in range(STEPS)))))
+    assert clocks(run_of(quiet, quiet)) is None
+
+
+def test_the_slow_worker_of_the_sample_arrives_last_and_nobody_of_the_balanced_one() -> None:
+    slow, balanced = clocks(loaded_run("workers_slow_input")), clocks(loaded_run("workers_balanced"))
+    assert slow is not None
+    assert balanced is not None
+    assert slow.last["worker1"] >= 0.9 * slow.steps
+    assert max(balanced.last.values()) < 0.5 * balanced.steps

@@ -1,0 +1,214 @@
+"""Who is the slowest host, what it does longer, and how hosts of two runs are paired."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import tfcompare as tfc
+from tests.profiles import SAMPLES, loaded_run
+from tests.xspace_builder import Event, event, line, plane, space
+from tfcompare.run import Run
+from tfcompare.tools import hosts
+from tfcompare.tools.host_words import host_sentence, host_sentences, verdict_sentence
+
+STEPS = 12
+LAYER, SLEEP = "model/layer:MatMul", "model/sleep:PyFunc"
+MS = 1000.0
+
+
+def worker(
+    *, layer: float = 6, sleep: float = 2, gap: float = 0, input_ms: float = 1, longest: float = 20, first: int = 0
+) -> bytes:
+    """A worker whose steps take 20 ms, all but the given milliseconds waiting for the other workers."""
+    events: list[Event] = []
+    for number in range(STEPS):
+        start = number * longest * MS
+        wobble = (number % 3) * 0.05 * MS
+        begin = start + wobble + input_ms * MS
+        waits = begin + (layer + gap + sleep) * MS
+        events += [
+            event("train", start, longest * MS, step_num=first + number, _r=1),
+            event("IteratorGetNextOp::DoCompute:IteratorGetNext", start, input_ms * MS),
+            event(LAYER, begin, layer * MS),
+            event(SLEEP, begin + (layer + gap) * MS, sleep * MS),
+            event("sum:CollectiveReduceV2", waits, start + longest * MS - waits),
+        ]
+    return space(plane("/host:CPU", line("python", *events)))
+
+
+def run_of(name: str = "run", **workers: bytes) -> Run:
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / name
+        place.mkdir()
+        for host, data in workers.items():
+            (place / f"{host}.xplane.pb").write_bytes(data)
+        return tfc.load(place)
+
+
+def balanced() -> Run:
+    return run_of("balanced", a=worker(), b=worker(), c=worker())
+
+
+def slowed(host: str = "b", **how: float) -> Run:
+    workers = {"a": worker(), "b": worker(), "c": worker()} | {host: worker(**how)}
+    return run_of("slowed", **workers)
+
+
+@pytest.mark.parametrize("host", ["a", "b", "c"])
+@pytest.mark.parametrize(
+    ("how", "part", "op"),
+    [
+        ({"layer": 12}, "host_compute_us", "model/layer"),
+        ({"sleep": 8}, "host_compute_us", "model/sleep"),
+        ({"input_ms": 7}, "input_us", ""),
+        ({"gap": 6}, "other_us", ""),
+    ],
+)
+def test_a_planted_slow_host_is_named_with_its_cause(host: str, how: dict[str, float], part: str, op: str) -> None:
+    found = hosts.slowest_host(slowed(host, **how))
+    assert found is not None
+    assert (found.name, found.by, found.found.stands_out) == (host, "host", True)
+    assert found.found.slowest_steps == found.found.steps == STEPS - 2
+    assert found.found.excess == pytest.approx(6 * MS, rel=0.05)
+    assert found.cause is not None
+    assert (found.cause.part, found.cause.op) == (part, op)
+    assert found.cause.excess_us == pytest.approx(6 * MS, rel=0.05)
+    assert found.collective == "CollectiveReduceV2"
+    assert found.waiting_us == pytest.approx(6 * MS, rel=0.05)
+
+
+def test_a_delay_in_which_no_op_runs_is_placed_between_ops() -> None:
+    assert verdict_sentence(hosts.slowest_host(slowed(gap=6)), hosts.slowest_host(balanced())) == (
+        "Slowest host: `b` in 10 of 10 steps, 6.00 ms more than the others per step (95 % confidence interval "
+        "4.00 ms to 8.31 ms), spent between `model/layer` and `model/sleep`, where no op runs (other); the others wait "
+        "for it in `CollectiveReduceV2`; in the baseline no host stood out."
+    )
+
+
+def test_balanced_hosts_name_nobody() -> None:
+    run = balanced()
+    assert (
+        verdict_sentence(hosts.slowest_host(run), None, alone=True) == "No host has a longer busy time than the others."
+    )
+    slightly = slowed(layer=6.05)
+    sentence = verdict_sentence(hosts.slowest_host(slightly), hosts.slowest_host(slowed("c", layer=12)))
+    assert sentence.startswith("No host stands out: the slowest, `b`, is the slowest in 10 of 10 steps and takes 50")
+    assert sentence.endswith("; in the baseline `c` was the slowest, 6.00 ms more than the others.")
+
+
+def test_the_verdict_follows_the_candidate_when_the_sides_are_swapped() -> None:
+    one, two = balanced(), slowed("c", layer=12)
+    there, back = tfc.compare(one, two), tfc.compare(two, one)
+    assert "Slowest host: `c`" in host_sentence(there, two)
+    assert "in the baseline no host stood out" in host_sentence(there, two)
+    assert "No host has a longer busy time" in host_sentence(back, one)
+    assert "in the baseline `c` was the slowest" in host_sentence(back, one)
+    assert host_sentences(there, two).short == (
+        "Slowest host: `c`, 6.00 ms more than the others per step, spent in `model/layer` (host compute)."
+    )
+    assert host_sentences(back, one).short == (
+        "No host stands out; in the baseline `c` was the slowest, 6.00 ms more than the others."
+    )
+    assert host_sentences(tfc.compare(one, one), one).short == ""
+    ours, theirs, change = hosts.paired_steps(one, two, "host").matrices("busy_us")
+    swapped = hosts.paired_steps(two, one, "host").matrices("busy_us")
+    assert swapped[0].equals(theirs)
+    assert swapped[1].equals(ours)
+    assert (swapped[2] == -change).all(axis=None)
+
+
+def test_a_run_compared_with_itself_has_no_difference() -> None:
+    run = slowed(layer=12)
+    found = hosts.paired_steps(run, run, "host")
+    assert (found.matrices("busy_us")[2] == 0).all(axis=None)
+    assert found.pairing.sentence("hosts") == "Hosts are paired by name."
+    assert "baseline" not in host_sentence(tfc.compare(run, run), run)
+
+
+def test_a_chosen_host_or_a_single_one_has_no_verdict() -> None:
+    run, alone = slowed(layer=12), run_of(only=worker())
+    assert host_sentence(tfc.compare(balanced(), run, host="a"), run) == ""
+    assert host_sentence(tfc.compare(alone, alone), alone) == ""
+    assert hosts.slowest_host(alone) is None
+    assert hosts.groupings(alone) == ()
+
+
+def test_hosts_are_paired_by_name_else_by_position() -> None:
+    other = run_of("other", x=worker(), y=worker(layer=12), z=worker())
+    found = hosts.pairing(balanced(), other, "host")
+    assert found.names == {"x": "a", "y": "b", "z": "c"}
+    assert found.sentence("hosts") == "Hosts are paired by position: the names differ."
+    mixed = run_of("mixed", a=worker(), b=worker(), z=worker())
+    assert hosts.pairing(balanced(), mixed, "host").sentence("hosts") == (
+        "Hosts are paired by name; 1 by position, as their names differ."
+    )
+    fewer = run_of("fewer", a=worker(), b=worker())
+    ours, theirs, change = hosts.paired_steps(balanced(), fewer, "host").matrices("busy_us")
+    assert (list(ours.index), list(theirs.index), list(change.index)) == (["a", "b", "c"], ["a", "b"], ["a", "b"])
+
+
+def test_hosts_without_steps_are_left_out() -> None:
+    quiet = space(plane("/host:CPU", line("python", event("idle:NoOp", 0, 5))))
+    run = run_of(a=worker(), b=worker(layer=12), c=quiet)
+    assert hosts.without_steps(run) == ("c",)
+    found = hosts.slowest_host(run)
+    assert found is not None
+    assert (found.name, found.found.stands_out) == ("b", True)
+
+
+def test_steps_that_hosts_number_differently_are_joined_by_position() -> None:
+    run = run_of(a=worker(), b=worker(layer=12, first=70))
+    found = hosts.slowest_host(run)
+    assert found is not None
+    assert (found.name, found.found.steps) == ("b", STEPS - 2)
+
+
+def test_devices_of_one_host_are_compared_with_each_other() -> None:
+    steps = [(event("train", 100 * i, 90, step_num=i, _r=1), event("a:A", 100 * i, 2)) for i in range(STEPS)]
+    host = plane("/host:CPU", line("python", *(one for step in steps for one in step)))
+    devices = []
+    for number, computing in enumerate((20, 20, 50)):
+        kernels = [
+            one
+            for i in range(STEPS)
+            for one in (
+                event("k", 100 * i + 5, computing, correlation_id=i),
+                event("ncclAllReduce", 100 * i + 5 + computing, 80 - computing, correlation_id=i),
+            )
+        ]
+        devices.append(plane(f"/device:GPU:{number}", line("Stream #1(Compute)", *kernels, id=1)))
+    run = run_of(a=space(host, *devices))
+    assert hosts.groupings(run) == ("device",)
+    found = hosts.slowest_host(run)
+    assert found is not None
+    assert (found.name, found.by, found.found.stands_out) == ("GPU:2", "device", True)
+    assert found.cause is not None
+    assert found.cause.part == "device_compute_us"
+
+
+def test_runs_without_several_hosts_or_steps_have_no_page() -> None:
+    assert hosts.groupings(loaded_run("filters_16_8")) == ()
+    assert hosts.groupings(loaded_run("jax_elementwise")) == ()
+    assert hosts.groupings(loaded_run("jax_tpu")) == ("device",)
+    assert hosts.groupings(loaded_run("tf_gpu")) == ("host", "device")
+
+
+def test_part_means_are_those_of_the_steps() -> None:
+    run = slowed(layer=12)
+    means = hosts.part_means(hosts.steps_by(run, "host"))
+    steps = run.table("steps").query("included")
+    assert means.sum(axis=1).to_dict() == pytest.approx(steps.groupby("host")["duration_us"].mean().to_dict())
+
+
+def test_the_sample_with_a_slow_input_names_the_worker_and_the_iterator() -> None:
+    run, other = (tfc.load(SAMPLES / "workers" / name) for name in ("slow_input", "balanced"))
+    sentence = host_sentence(tfc.compare(other, run), run)
+    assert sentence.startswith("Slowest host: `worker1` in ")
+    assert "spent in `Map` of its input pipeline (`read`); the others wait for it in `CollectiveReduceV2`" in sentence
+    assert sentence.endswith("in the baseline no host stood out.")
+    found = hosts.slowest_host(run)
+    assert found is not None
+    assert found.found.low <= 8 * MS <= found.found.high, "the sleep of 8 ms that was planted"

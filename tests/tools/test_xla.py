@@ -1,0 +1,290 @@
+"""Compiled programs per execution: which program is which, what its instructions take, and how that is worded."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.frames.tables import run_of
+from tests.frames.test_hlo_ops import BYTES, FLOPS, gpu, kernel, metadata
+from tests.profiles import loaded_run
+from tests.xspace_builder import Event, space
+from tfcompare import compare
+from tfcompare.tools import xla
+from tfcompare.tools.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
+from tfcompare.tools.xla_memory import buffers, counts, peaks
+from tfcompare.tools.xla_text import instruction_diff, instruction_lines, lines_diff, neighbours_that_ran
+from tfcompare.tools.xla_tree import below_node, groups, time_tree
+
+RUNS = ("before", "after")
+DOT, NEGATE = "dot.1", "negate.remat"
+
+
+def executions(number: int, dot_us: float, negate_us: float) -> list[Event]:
+    """Kernels of a program that ran that often, with its dot and its negation taking these times."""
+    begin = [1000.0 * i for i in range(number)]
+    dots = [kernel("Cijk", at, dot_us, DOT) for at in begin]
+    return dots + [kernel("neg", at + 500, negate_us, NEGATE) for at in begin if negate_us]
+
+
+def rows_of(before: list[Event], after: list[Event]) -> pd.DataFrame:
+    sides = [run_of(space(gpu(*events), metadata(jit_f=7))) for events in (before, after)]
+    comparison = compare(*sides)
+    return xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+
+
+def by_name(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.set_index("hlo_op")
+
+
+def test_times_are_per_execution_however_often_the_program_ran() -> None:
+    rows = rows_of(executions(2, 100, 50), executions(5, 80, 60))
+    row = by_name(rows).loc[DOT]
+    assert (row["program_executions_baseline"], row["program_executions_candidate"]) == (2, 5)
+    assert (row["execution_time_us_baseline"], row["execution_time_us_candidate"]) == (100, 80)
+    assert (row["execution_time_us_delta"], row["execution_time_us_ratio"]) == (-20, 0.8)
+    assert xla.execution_time_us(rows) == (150, 140)
+
+
+@pytest.mark.parametrize(
+    ("counts_", "expected"),
+    [
+        ([5, 5, 5], 5),
+        ([39, 40, 40], 40),  # cut off by the end of the profile
+        ([4, 4, 400, 400, 400], 4),  # most instructions are in a loop
+        ([1], 1),
+    ],
+)
+def test_a_program_ran_as_often_as_its_instructions_outside_of_loops(counts_: list[int], expected: int) -> None:
+    assert xla.usual_count(pd.Series(counts_, dtype="float64")) == expected
+
+
+def test_what_could_be_saved_is_the_time_above_the_roof() -> None:
+    rows = rows_of(executions(2, 100, 50), executions(2, 1, 50))
+    least = 1e6 * max(FLOPS / (304 * 2048 * 2.1e9), BYTES / 5.3e12)
+    assert by_name(rows).loc[DOT, "excess_us_baseline"] == pytest.approx(100 - least)
+    assert by_name(rows).loc[DOT, "excess_us_candidate"] == 0, "faster than the peak: nothing to save, not less"
+
+
+def test_the_figures_are_sums_over_the_program() -> None:
+    rows = rows_of(executions(2, 100, 0), executions(4, 50, 0))
+    found = {figure.label: (figure.baseline, figure.candidate) for figure in xla.figures(rows)}
+    assert found["Time per execution"] == (100, 50)
+    assert found["FLOP rate"] == pytest.approx((FLOPS / 100e-6, FLOPS / 50e-6))
+    assert found["Bandwidth"] == pytest.approx((BYTES / 100e-6, BYTES / 50e-6))
+    assert found["Share of peak"][1] == pytest.approx(2 * found["Share of peak"][0])
+    assert found["Share of peak"][0] == pytest.approx(FLOPS / 100e-6 / (304 * 2048 * 2.1e9))
+
+
+def test_a_program_of_unknown_cost_has_no_rate() -> None:
+    rows = rows_of(executions(2, 100, 50), executions(2, 100, 50))
+    rows.loc[rows["hlo_op"] == NEGATE, "flops_baseline"] = None
+    (rate,) = [figure for figure in xla.figures(rows) if figure.label == "FLOP rate"]
+    assert rate.baseline != rate.baseline
+    assert rate.candidate > 0
+
+
+def test_the_sentence_names_what_changed_most_in_the_same_direction() -> None:
+    rows = rows_of(executions(2, 100, 50), executions(2, 140, 45))
+    assert xla.sentence(rows, "jit_f", RUNS) == (
+        "`jit_f` takes 185 µs per execution in `after`, 150 µs in `before` (+23.3 %); "
+        "largest change: `dot.1` (+40.0 µs)."
+    )
+    same = rows_of(executions(2, 100, 50), executions(3, 100, 50))
+    assert xla.sentence(same, "jit_f", RUNS) == "`jit_f` takes 150 µs per execution in both runs."
+    assert xla.sentence_alone(rows, "jit_f") == (
+        "`jit_f` takes 150 µs per execution. Longest instruction: `dot.1` (66.7 %)."
+    )
+
+
+def test_an_added_instruction_belongs_to_the_program_of_both() -> None:
+    rows = rows_of(executions(2, 100, 0), executions(2, 100, 50))
+    assert rows["program_key"].tolist() == ["jit_f(7)", "jit_f(7)"]
+    assert by_name(rows).loc[NEGATE, "status"] == "added"
+    assert xla.execution_time_us(rows) == (100, 150)
+
+
+def programs_of(before: list[Event], after: list[Event], names: tuple[str, str]) -> pd.DataFrame:
+    sides = [
+        run_of(space(gpu(*events), metadata(**{name: 7}))) for events, name in zip((before, after), names, strict=True)
+    ]
+    comparison = compare(*sides)
+    return xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+
+
+def test_programs_of_other_names_are_one_if_their_contents_are_equal() -> None:
+    rows = programs_of(executions(2, 100, 50), executions(2, 90, 50), ("jit_f", "jit_g"))
+    assert xla.programs(rows)["label"].tolist() == ["jit_f"]
+
+
+def test_a_program_of_one_run_only_says_so() -> None:
+    rows = programs_of(executions(2, 100, 50), executions(2, 90, 0), ("jit_f", "jit_g"))
+    found = xla.programs(rows)
+    assert found["program_key"].tolist() == ["jit_f(7)", "+jit_g(7)"]
+    assert found["label"].tolist() == ["jit_f", "jit_g"]
+    assert found["share"].tolist() == pytest.approx([300 / 480, 180 / 480])
+    only = [xla.of_program(rows, key) for key in found["program_key"]]
+    assert xla.sentence(only[0], "jit_f", RUNS) == "`jit_f` ran only in `before`: 150 µs per execution."
+    assert xla.sentence(only[1], "jit_g", RUNS) == "`jit_g` ran only in `after`: 90.0 µs per execution."
+
+
+def test_programs_on_tpus_ran_as_often_as_recorded() -> None:
+    """The profile records each execution on the lines `XLA Modules`: 100, 3 and 1 on up to four chips."""
+    run = loaded_run("jax_tpu")
+    comparison = compare(run, run, per="run")
+    rows = xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+    counted = rows.groupby("program_key")["program_executions_baseline"].first()
+    names = counted.index.str.partition("(").get_level_values(0)
+    assert dict(zip(names, counted, strict=True)) == {"jit_f": 400, "jit__psum": 12, "jit_broadcast_in_dim": 1}
+
+
+@pytest.mark.parametrize("by", ["category", "source", "scope"])
+def test_a_tree_sums_to_the_program(by: str) -> None:
+    rows = rows_of(executions(2, 100, 50), executions(2, 140, 0))
+    tree = time_tree(rows, "jit_f", by).set_index("node")  # type: ignore[arg-type]
+    assert (tree.loc["jit_f", "width_us"], tree.loc["jit_f", "change_us"]) == (140 + 50, 40 + 50)
+    for node in tree.index[~tree["is_instruction"]]:
+        below = tree[tree["parent"] == node]
+        for column in ("execution_time_us_baseline", "execution_time_us_candidate", "width_us", "change_us"):
+            assert below[column].sum() == pytest.approx(tree.loc[node, column])
+    status = dict(zip(tree["label"], tree["status"], strict=True))
+    assert (status["jit_f"], status[DOT], status[NEGATE]) == ("matched", "matched", "removed")
+    assert ("model.py:7" in status) == (by == "source")
+
+
+def scoped(**op_names: str) -> pd.DataFrame:
+    """Instructions by name, each with its op in both runs, of 10, 20, 30, … µs in the baseline and 5 more after."""
+    times = [10.0 * (i + 1) for i in range(len(op_names))]
+    return pd.DataFrame(
+        {
+            "hlo_op": list(op_names),
+            "op_name_baseline": list(op_names.values()),
+            "op_name_candidate": "other",
+            "execution_time_us_baseline": times,
+            "execution_time_us_candidate": [time + 5 for time in times],
+            "status": "matched",
+        }
+    )
+
+
+SCOPED = {
+    "a": "jit(f)/jit(main)/model/encoder/dot",
+    "b": "jit(f)/jit(main)/model/encoder/add",
+    "c": "jit(f)/jit(main)/loss/sub",
+    "d": "",
+    "loss": "loss",
+}
+
+
+def test_name_scopes_are_nested_groups() -> None:
+    """`model` has nothing but `encoder` in it; an instruction may have the name of a scope."""
+    tree = time_tree(scoped(**SCOPED), "jit_f", "scope")
+    found = groups(tree, "scope")
+    assert [("  " * (depth - 1) + label) for depth, label in zip(found["depth"], found["label"], strict=True)] == [
+        "loss", "  sub", "model/encoder", "  add", "  dot", "unknown"
+    ]  # fmt: skip
+    assert found["execution_time_us_delta"].tolist() == [10, 5, 10, 5, 5, 5]
+    assert found["width_share"].sum() > 1 and found.loc[found["depth"] == 1, "width_share"].sum() == pytest.approx(1)
+    assert found["key"].is_unique
+    assert tree.loc[tree["is_instruction"], "execution_time_us_baseline"].sum() == 150
+
+
+def test_a_group_is_found_again_by_its_key() -> None:
+    rows = scoped(**SCOPED)
+    found = groups(time_tree(rows, "jit_f", "scope"), "scope").set_index("label")
+    expected = {"loss": ["c", "loss"], "model/encoder": ["a", "b"], "dot": ["a"], "unknown": ["d"]}
+    rows = rows.assign(category="unknown", source_baseline="", source_candidate="")
+    for label, names in expected.items():
+        within = below_node(rows, "jit_f", found.loc[label, "key"])
+        assert within is not None
+        assert (within[0], within[1]["hlo_op"].tolist()) == (label, names)
+    assert below_node(rows, "jit_f", "000000000000") is None
+
+
+def test_buffers_at_the_peak_add_up_to_it() -> None:
+    comparison = compare(loaded_run("jax_conv_legacy"), loaded_run("jax_conv_08"))
+    rows = xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+    found = buffers(comparison.table("hlo_memory"), rows)
+    for role in ("baseline", "candidate"):
+        table = loaded_run("jax_conv_legacy" if role == "baseline" else "jax_conv_08").table("hlo_memory")
+        live = table[(table["program"] == "jit_forward_3d_conv(15)") & table["is_live_at_peak"]]
+        assert peaks(found)[f"{role}_bytes"].tolist() == [live["size_bytes"].sum()]
+    assert counts(found) == (0, 0, 0, 0)
+
+
+def test_buffers_are_counted_by_what_became_of_them() -> None:
+    sizes = {"peak_size_bytes_baseline": [8, 8, 8, None, 8], "peak_size_bytes_candidate": [8, 16, 4, 8, 0]}
+    assert counts(pd.DataFrame(sizes)) == (1, 1, 1, 1)
+
+
+INSTRUCTIONS = {
+    "%f = bf16[8] fusion(bf16[8] %p), kind=kLoop, calls=%c": {FUSIONS, "bf16 results"},
+    "%transpose_fusion = f32[8] fusion(f32[8] %p), kind=kInput": {FUSIONS, LAYOUT, "f32 results"},
+    "%c = f32[8,2]{1,0:T(8,128)} copy(f32[8,2] %p)": {LAYOUT, "f32 results"},
+    "%c.1 = (f32[8]{0:T(8)S(5)}, u32[]{:S(2)}) copy-start(f32[8] %p)": {TRANSFERS, "f32 results"},
+    "%r = f32[8] all-reduce(f32[8] %p)": {COLLECTIVES, "f32 results"},
+    '%g = (f32[8], s8[64]) custom-call(f32[8] %p), custom_call_target="__cublas$gemm"': {LIBRARY, "f32 results"},
+    "%negate.remat = f32[8] negate(f32[8] %p)": {REMATERIALIZED, "f32 results"},
+}
+
+
+@pytest.mark.parametrize("expression", INSTRUCTIONS)
+def test_kinds_follow_from_the_text_of_an_instruction(expression: str) -> None:
+    rows = rows_of(executions(2, 100, 0), executions(2, 50, 0))
+    name = expression.partition(" ")[0].removeprefix("%")
+    rows = rows.assign(hlo_op=name, hlo_op_candidate=name, category="", category_candidate="")
+    for role in ("baseline", "candidate"):
+        rows = rows.assign(**{f"expression_{role}": expression, f"is_rematerialized_{role}": ".remat" in name})
+    found = kinds(rows).set_index("kind")
+    assert set(found.index) == INSTRUCTIONS[expression]
+    assert (found["count_baseline"] == 1).all()
+    assert (found["execution_time_us_candidate"] == 50).all()
+
+
+def test_an_instruction_is_shown_a_line_for_each_operand_and_attribute() -> None:
+    before = "%f.1 = bf16[8,2] fusion(bf16[8,2] %p, (f32[2], u32[]) %q), kind=kLoop, calls=%c"
+    assert instruction_lines(before) == [
+        "%f.1 = bf16[8,2] fusion(",
+        "  bf16[8,2] %p,",
+        "  (f32[2], u32[]) %q),",
+        "  kind=kLoop,",
+        "  calls=%c",
+    ]
+    assert instruction_lines("") == [""]
+    changed = instruction_diff(before, before.replace("kLoop", "kInput")).splitlines()
+    assert [line for line in changed if line[0] != " "] == ["-   kind=kLoop,", "+   kind=kInput,"]
+
+
+def test_numbers_of_names_are_no_change() -> None:
+    before = "%f.1 = f32[8] fusion(f32[8] %p.3.1, f32[8] %q), calls=%c.2"
+    assert instruction_diff(before, before.replace("%p.3.1", "%p").replace("%c.2", "%c.7.remat")) == (
+        "  %f = f32[8] fusion(\n    f32[8] %p,\n    f32[8] %q),\n-   calls=%c\n+   calls=%c.7.remat"
+    )
+    assert instruction_diff(before, before.replace("%p.3.1", "%p.4")) == ""
+
+
+def test_a_diff_of_lines_shows_whole_lines() -> None:
+    before = "%a.1 = f32[8] dot\n%b = f32[8] add"
+    assert lines_diff(before, before.replace("a.1", "a.7")) == ""
+    assert lines_diff(before, "%a = f32[8] dot\n%b = bf16[8] add\n%c = f32[] copy") == (
+        "  %a = f32[8] dot\n- %b = f32[8] add\n+ %b = bf16[8] add\n+ %c = f32[] copy"
+    )
+
+
+def test_neighbours_that_ran_are_found_on_both_sides() -> None:
+    rows = pd.DataFrame(
+        [
+            ("a", "a.1", "matched", "", "", "%b = f32[8] dot", "%b.1 = f32[8] dot\n%new = f32[8] add"),
+            ("b", "b.1", "matched", "%a = f32[8] sort\n%p = f32[8] parameter", "%a.1 = f32[8] sort", "%old = …", ""),
+            ("old", None, "removed", "%b = f32[8] dot", None, "", None),
+            ("new", None, "added", None, "%a.1 = f32[8] sort", None, ""),
+        ],
+        columns=[
+            "hlo_op", "hlo_op_candidate", "status", "operands_baseline", "operands_candidate", "users_baseline",
+            "users_candidate",
+        ],
+    ).assign(host="vm")  # fmt: skip
+    found = [neighbours_that_ran(rows, row)["hlo_op"].tolist() for _, row in rows.iterrows()]
+    assert found == [["b", "new"], ["a", "old"], ["b"], ["a"]]
+    other_host = rows.assign(host=["vm", "b", "b", "b"])
+    assert neighbours_that_ran(other_host, other_host.iloc[0]).empty

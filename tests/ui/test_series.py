@@ -1,0 +1,164 @@
+"""The Series page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT, run_path
+from tests.store.runs_in_stores import put
+from tests.tools.series_runs import BEFORE, nights
+from tests.ui.page_texts import texts
+from tests.ui.test_hostile_names import live_parts
+from tfcompare import settings
+from tfcompare.settings import Settings
+from tfcompare.store import cached_frames
+from tfcompare.ui.frame.search import rescan
+
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("series")
+    nights(folder / "logs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cached_frames, "_SETTLED_NS", -1)
+        put([folder / "logs"], folder / "store")
+    return str(folder / "store")
+
+
+@pytest.fixture
+def page(store: str) -> Iterator[AppTest]:
+    rescan()
+    with settings.override(Settings(store=store)):
+        yield AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90)
+
+
+def opened(page: AppTest, **query: str) -> AppTest:
+    for name, value in query.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    return page
+
+
+def test_the_answer_the_changes_and_what_explains_them(page: AppTest) -> None:
+    opened(page)
+    assert f"### Step time rose by 17.7 % (16.4–19.0 %) at `c0ffee{BEFORE}` on 2026-03-13" in texts(page)
+    assert "explained by `model/matmul` +296 µs of +293 µs per step" in texts(page)
+    changes, moves = (page.dataframe[i].value for i in (0, 1))
+    assert changes["First run after"].tolist() == [f"c0ffee{BEFORE}"]
+    assert (moves["op_name"][0], round(moves["delta_us"][0])) == ("model/matmul", 296)
+    assert [button.label for button in page.get("download_button")] == ["CSV of these 20 runs", "CSV of all ops"]
+    assert len(page.get("plotly_chart")) == 1
+
+
+def test_the_link_holds_metric_filter_and_order(page: AppTest) -> None:
+    opened(page, metric="Op", pattern="*matmul", runs="night_0", order="build")
+    assert "No change of op time of `*matmul` in the last 10 runs" in texts(page)
+    assert page.get("download_button")[0].label == "CSV of these 10 runs"
+
+
+def test_a_loss_of_throughput_is_a_fall(page: AppTest) -> None:
+    # the steps of these runs begin every 4 ms, whatever they take
+    assert "Throughput fell by 0.7 %" in texts(opened(page, metric="Throughput"))
+
+
+def test_tags_leave_some_runs(page: AppTest) -> None:
+    opened(page)
+    assert "commit=c0ffee00" not in page.multiselect(key="tags").options
+    page.multiselect(key="tags").set_value(["build=1", "build=2", "build=3"]).run()
+    assert "3 runs with a value: at least 8 are needed to find changes." in texts(page)
+    page.multiselect(key="tags").set_value(["build=1"]).run()
+    assert "A series needs at least 3 runs, and 1 match: change the filter." in texts(page)
+
+
+def test_a_metric_that_no_run_has_says_why(page: AppTest) -> None:
+    assert "No run has a value: no memory is recorded." in texts(opened(page, metric="Peak memory"))
+
+
+def test_an_op_or_kernel_is_asked_for(page: AppTest) -> None:
+    assert "Name an op or kernel" in texts(opened(page, metric="Kernel"))
+
+
+def test_every_op_is_tested_on_request(page: AppTest) -> None:
+    opened(page)
+    page.toggle(key="every_op").set_value(True).run()
+    assert "1 of 3 tested ops changed." in texts(page)
+    assert page.dataframe[2].value["op_name"].tolist() == ["model/matmul"]
+    assert "run" not in page.dataframe[2].value, "its label says which run it is"
+
+
+def test_times_that_did_not_change_have_no_sign(page: AppTest) -> None:
+    changes = opened(page).dataframe[1].value.set_index("op_name")["delta_us"]
+    assert str(changes["no op running"]) == "0.0"
+
+
+def test_with_fewer_than_three_runs_it_says_what_to_do() -> None:
+    rescan()
+    with settings.override(Settings(places=(run_path("filters_16_8"), run_path("filters_512_128")))):
+        page = opened(AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90))
+    assert "A series needs at least 3 runs, and there are 2." in texts(page)
+    assert "tfcompare ingest PATH --tag commit=…" in texts(page)
+
+
+def test_names_and_tags_are_no_markup(tmp_path: Path) -> None:
+    nights(tmp_path, 8, before=4)
+    for file in tmp_path.rglob("tfcompare.json"):
+        file.write_text(f'{{"commit": "{EVIL}", "tags": ["{EVIL}"]}}')
+    rescan()
+    with settings.override(Settings(places=(tmp_path,))):
+        page = opened(AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90))
+    assert all("<img" not in str(chart.proto.spec) for chart in page.get("plotly_chart"))
+    assert f"`{EVIL[:10]}`" in texts(page), "a commit is shortened"
+    for element in page.markdown:
+        assert live_parts(element.value) == []
+
+
+@pytest.fixture
+def of_programs(tmp_path: Path) -> Iterator[AppTest]:
+    """A store of the nights of two programs, and one run of a third."""
+    nights(tmp_path / "logs" / "resnet", 8, before=4)
+    nights(tmp_path / "logs" / "bert", 6, before=6)
+    nights(tmp_path / "logs" / "gpt", 1)
+    put([tmp_path / "logs"], tmp_path / "store")
+    rescan()
+    with settings.override(Settings(store=str(tmp_path / "store"))):
+        yield AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90)
+
+
+def test_programs_are_never_mixed(of_programs: AppTest) -> None:
+    page = opened(of_programs)
+    program = page.selectbox(key="program")
+    assert program.options == ["bert/night · CPU", "resnet/night · CPU"], "one run is no series"
+    assert program.value == "resnet/night · CPU", "it has the most"
+    assert "7 runs of other programs or devices not shown" in texts(page)
+    assert page.get("download_button")[0].label == "CSV of these 8 runs"
+    program.set_value("bert/night · CPU").run()
+    assert "9 runs of other programs or devices not shown" in texts(page)
+    assert "6 runs with a value: at least 8 are needed to find changes." in texts(page)
+
+
+def test_the_link_holds_the_program(of_programs: AppTest) -> None:
+    page = opened(of_programs, program="bert/night · CPU")
+    assert page.selectbox(key="program").value == "bert/night · CPU"
+    assert page.get("download_button")[0].label == "CSV of these 6 runs"
+
+
+def test_a_program_that_is_gone_is_replaced_by_the_usual_one(of_programs: AppTest) -> None:
+    page = opened(of_programs, program="gone · CPU")
+    assert page.selectbox(key="program").value == "resnet/night · CPU"
+
+
+def test_unlike_runs_are_no_series() -> None:
+    rescan()
+    names = ("filters_16_8", "filters_512_128", "filters_16_8_again")
+    with settings.override(Settings(places=tuple(map(run_path, names)))):
+        page = opened(AppTest.from_file(str(ROOT / "pages" / "10_Series.py"), default_timeout=90))
+    assert "A series needs at least 3 runs of one program; no program here has that many." in texts(page)
+    assert "`tfcompare ingest --tag program=…`" in texts(page)
+    assert not page.get("plotly_chart")

@@ -1,0 +1,443 @@
+"""The timeline page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import CORPUS, ROOT, SAMPLES, loaded_run, run_path
+from tests.tools.timeline.cases import GPU_PAIR, aligned_pair, open_alone
+from tests.ui.hostile_profile import hostile
+from tests.ui.test_hostile_names import live_parts
+from tests.xspace_builder import PS_PER_US, line, plane, space
+from tfcompare import settings
+from tfcompare.settings import Settings
+from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.timeline.aligned import align
+from tfcompare.tools.timeline.drawing import Look
+from tfcompare.tools.timeline.losses import losses
+from tfcompare.tools.timeline.selected import drawn_selection
+from tfcompare.ui.pages.timeline_words import where
+from tfcompare.units import format_percent, format_time_us
+
+IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
+CPU_PAIR = ("filters_512_128", "filters_16_8")
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield chosen(*CPU_PAIR)
+
+
+def chosen(baseline: str, *candidates: str) -> AppTest:
+    made = AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
+    made.query_params["baseline"] = IDS[baseline]
+    if candidates:
+        made.query_params["candidate"] = [IDS[name] for name in candidates]
+    return made
+
+
+def shown(page: AppTest) -> AppTest:
+    page.run()
+    assert not page.exception
+    return page
+
+
+def of_corpus(baseline: str, candidate: str, **view: str) -> AppTest:
+    page = AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
+    for role, name in (("baseline", baseline), ("candidate", candidate)):
+        page.query_params[role] = f"corpus/{run_path(name).relative_to(CORPUS)}"
+    page.query_params |= view
+    with settings.override(Settings(places=(CORPUS,))):
+        return shown(page)
+
+
+def sent(page: AppTest) -> dict[str, Any]:
+    """What the component is given, but for its columns."""
+    (one,) = [e for e in page.get("bidi_component") if e.proto.component_name == "tfcompare.timeline"]
+    found: dict[str, Any] = json.loads(one.proto.mixed.json)
+    return found
+
+
+def texts(page: AppTest) -> str:
+    kinds = (page.markdown, page.info, page.caption, page.error, page.warning)
+    return "\n".join(element.value for kind in kinds for element in kind)
+
+
+def columns(page: AppTest) -> set[str]:
+    return {name[-1] if isinstance(name, tuple) else name for frame in page.dataframe for name in frame.value.columns}
+
+
+def test_the_typical_steps_are_compared_and_where_time_is_gained_is_said(page: AppTest) -> None:
+    shown(page)
+    assert "Step 12 of B takes **10.6 ms**, step 10 of A **213 ms** (−202 ms). B gains most in " in texts(page)
+    assert "Conv2DBackpropFilter` (−130 ms)" in texts(page)
+    assert "Click a span to see its times" in texts(page)
+    drawing = sent(page)["drawing"]
+    assert drawing["sides"] == list(CPU_PAIR)
+    assert (drawing["letters"], drawing["compared"]) == (["A", "B"], [10, 12])
+    assert drawing["selected"] == []
+    assert sent(page)["state"]["view"] is None
+
+
+def test_a_slower_candidate_falls_behind(page: AppTest) -> None:
+    page.query_params |= {"baseline": IDS[CPU_PAIR[1]], "candidate": IDS[CPU_PAIR[0]]}
+    shown(page)
+    assert "(+202 ms). B falls behind most in " in texts(page)
+
+
+def test_the_lanes_of_a_gpu_stand_above_the_threads() -> None:
+    with settings.override(Settings()):
+        page = shown(chosen(*GPU_PAIR))
+    labels = [lane["label"] for lane in sent(page)["drawing"]["lanes"]]
+    on_device = [label.startswith("GPU:0 ") for label in labels]
+    assert on_device == sorted(on_device, reverse=True)
+    assert any(on_device)
+    assert not all(on_device)
+
+
+def test_a_run_alone_has_one_side_and_no_comparison() -> None:
+    with settings.override(Settings()):
+        page = chosen(CPU_PAIR[1])
+        page.query_params["range"] = "0:5000"
+        shown(page)
+    drawing = sent(page)["drawing"]
+    assert (drawing["letters"], drawing["compared"], len(drawing["colours"])) == (["A"], [12], 1)
+    assert [box.label for box in page.selectbox if box.key == "step_a"] == ["Step"]
+    assert not [toggle for toggle in page.toggle if toggle.key == "stretch"]
+    assert "wall_time_us_baseline" in columns(page)
+    assert not {"wall_time_us_candidate", "wall_time_us_delta"} & columns(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "longest"), [(CPU_PAIR[1], "host", "Iterator::Root::BatchV2::Map"), (GPU_PAIR[0], "device", None)]
+)
+def test_a_run_alone_has_its_longest_ops_and_when_none_runs_in_a_sentence(name, place, longest) -> None:
+    with settings.override(Settings()):
+        page = shown(chosen(name))
+    aligned = align(open_alone(loaded_run(name)))
+    spans = aligned.timelines.sides[0].timeline.spans
+    on_host = np.array([pair.is_on_host for pair in aligned.timelines.lanes])[aligned.timelines.lane_numbers[0]]
+    begin, end = aligned.begin_ps[0], aligned.end_ps[0]
+    is_op = (aligned.timelines.op_rows(0) >= 0) & (on_host[spans["lane"]] == (place == "host"))
+    start = spans["start_ps"][is_op].clip(begin, end).sort_values()
+    until = (spans["start_ps"] + spans["duration_ps"])[start.index].clip(begin, end).cummax()
+    idle = (start - until.shift(fill_value=begin)).clip(lower=0).sum() + end - until.iloc[-1]
+    (sentence,) = [one.value for one in page.markdown if "Longest on the" in one.value]
+    assert sentence.startswith(f"Step {aligned.steps[0]} takes **{format_time_us((end - begin) / PS_PER_US)}**. ")
+    assert f"Longest on the {place}: `{longest or ''}" in sentence
+    assert sentence.endswith(f"; for {format_percent(idle / (end - begin))} of it, no op runs there.")
+
+
+@pytest.mark.parametrize("names", [("jax_conv_08", "jax_conv_legacy"), ("jax_conv_08", "jax_tpu")])
+def test_runs_without_steps_are_aligned_at_an_op(names: tuple[str, str]) -> None:
+    page = of_corpus(*names)
+    assert "The runs do not both mark steps, so time 0 is the start of the same op, and" in texts(page)
+    assert sent(page)["drawing"]["compared"] == []
+    assert not [box for box in page.selectbox if box.key in ("step_a", "step_b")]
+
+
+def test_a_host_can_be_chosen_of_several() -> None:
+    page = of_corpus("tf_gpu", "tf_gpu", host="all")
+    (hosts,) = [box for box in page.selectbox if box.key == "timeline_host"]
+    before = sent(page)["drawing"]["token"]
+    with settings.override(Settings(places=(CORPUS,))):
+        hosts.select(hosts.options[1])
+        shown(page)
+    assert len(hosts.options) == 2
+    assert sent(page)["drawing"]["token"] != before
+
+
+def test_a_candidate_is_chosen_of_several_and_keeps_its_letter_and_colour(page: AppTest) -> None:
+    page.query_params["candidate"] = [IDS["filters_16_8"], IDS["filters_16_8_better_input"]]
+    first = sent(shown(page))["drawing"]
+    assert first["letters"] == ["A", "B"]
+    page.segmented_control(key="detail").set_value(IDS["filters_16_8_better_input"])
+    second = sent(shown(page))["drawing"]
+    assert second["letters"] == ["A", "C"]
+    assert second["sides"] == ["filters_512_128", "filters_16_8_better_input"]
+    assert second["colours"][0] == first["colours"][0]
+    assert second["colours"][1] != first["colours"][1]
+
+
+def test_a_link_restores_steps_window_selection_range_and_search(page: AppTest) -> None:
+    page.query_params |= {
+        "step_a": "14", "step_b": "20", "window": "100:900.5", "shift": "25", "span": "0:5000", "range": "200:700",
+        "find": "conv2d", "colour": "type", "idle_lanes": "true", "stretch": "true",
+    }  # fmt: skip
+    shown(page)
+    data = sent(page)
+    assert data["drawing"]["compared"] == [14, 20]
+    state = data["state"]
+    assert (state["view"], state["range"], state["shift"]) == ([100, 900.5], [200, 700], 25)
+    assert (state["colour"], state["all"]) == ("type", True)
+    assert [place["id"] for place in data["drawing"]["selected"] if place["side"] == 0] == [5000]
+    assert data["drawing"]["find"] == "conv2d"
+    assert data["drawing"]["said"].startswith("A: ")
+    assert "`conv2d` in the compared step: " in texts(page)
+    assert "##### 500 µs from 200 µs to 700 µs" in texts(page)
+    assert "Ops cover " in texts(page)
+    assert {"wall_time_us_baseline", "wall_time_us_candidate", "wall_time_us_delta"} <= columns(page)
+    assert page.toggle(key="stretch").value is True
+    expected = {"window": "100:900.5", "shift": "25", "span": "0:5000", "range": "200:700", "colour": "type"}
+    assert expected.items() <= data["address"].items(), "the address that the component writes is the one that was read"
+
+
+def test_a_selected_span_is_shown_with_its_partner_its_op_and_its_launch() -> None:
+    with settings.override(Settings()):
+        page = chosen(*GPU_PAIR)
+        page.query_params["span"] = f"0:{kernel_of_the_typical_step()}"
+        shown(page)
+    lanes = [lane["label"] for lane in sent(page)["drawing"]["lanes"]]
+    cells = page.table[-1].value
+    assert cells.columns.tolist() == ["A", "B", "Change"]
+    assert {"Start after time 0", "Duration", "Self time", "Launched by", "Starts after its launch", "Step"} <= set(
+        cells.index
+    )
+    assert cells.loc["Step", ["A", "B"]].tolist() == ["102", "107"]
+    assert cells.loc["Lane", "A"].replace("\\", "") in lanes
+    assert "over all steps" in texts(page)
+    assert "here B takes " in texts(page)
+
+
+def kernel_of_the_typical_step() -> int:
+    """The position of the longest matched kernel."""
+    aligned = aligned_pair(*GPU_PAIR)
+    spans, pairs = aligned.timelines.sides[0].timeline.spans, aligned.pairs
+    assert pairs is not None
+    is_it = (spans["step"] == 102) & (spans["launch"] >= 0) & (pairs.partner[0] >= 0)
+    return int(spans["duration_ps"][is_it].idxmax())
+
+
+def test_the_next_the_previous_and_the_longest_steps_are_chosen_with_buttons(page: AppTest) -> None:
+    shown(page)
+    press(page, "Next step")
+    assert sent(page)["drawing"]["compared"] == [11, 13]
+    assert (page.query_params["step_a"], page.query_params["step_b"]) == ("11", "13")
+    press(page, "Previous step")
+    assert sent(page)["drawing"]["compared"] == [10, 12]
+    press(page, "The longest step of each run")
+    lengths = [box.options for box in page.selectbox if box.key in ("step_a", "step_b")]
+    for options, number in zip(lengths, sent(page)["drawing"]["compared"], strict=True):
+        times = {text.partition(" · ")[0]: float(text.partition(" · ")[2].split()[0]) for text in options}
+        assert times[str(number)] == max(times.values())
+
+
+def press(page: AppTest, what: str) -> None:
+    """Press the button with that help."""
+    next(button for button in page.button if button.help == what).click()
+    shown(page)
+
+
+def test_there_is_no_step_after_the_last(page: AppTest) -> None:
+    page.query_params |= {"step_a": "26", "step_b": "26"}
+    shown(page)
+    before = sent(page)["drawing"]["compared"]
+    assert before == [26, 26]
+    press(page, "Next step")
+    assert sent(page)["drawing"]["compared"] == before
+
+
+def test_time_0_can_be_an_op(page: AppTest) -> None:
+    shown(page)
+    (box,) = [box for box in page.selectbox if box.key == "align"]
+    assert len(box.options) == len(set(box.options))
+    name = next(name for name in box.options if name.endswith("Conv2DBackpropFilter"))
+    before = sent(page)["drawing"]["steps"]
+    box.select(name)
+    shown(page)
+    after = sent(page)["drawing"]["steps"]
+    assert after[0][0][1] < before[0][0][1], "the step starts before time 0"
+    assert after[1][0][1] < before[1][0][1]
+
+
+def test_the_sentence_is_of_the_whole_step_wherever_time_0_is() -> None:
+    with settings.override(Settings()):
+        page = shown(chosen(*GPU_PAIR))
+        sentence = next(one.value for one in page.markdown if "gains most" in one.value)
+        assert "takes **4.47 ms**, step 102 of A **9.55 ms** (−5.08 ms)" in sentence
+        for op in page.selectbox(key="align").options[1:20:6]:
+            page.selectbox(key="align").select(op)
+            shown(page)
+            assert sentence in [one.value for one in page.markdown], op
+
+
+def test_places_that_are_more_than_the_change_of_the_step_are_called_so() -> None:
+    more = "more than the step's change"
+    for names, expected in ((("filters_16_8", "filters_16_8_better_input"), True), (GPU_PAIR, False)):
+        aligned = aligned_pair(*names)
+        assert (more in where(aligned, losses(aligned), ["A", "B"])) == expected
+
+
+def test_of_an_op_on_device_and_host_time_0_is_that_on_the_device() -> None:
+    timelines = aligned_pair(*GPU_PAIR).timelines
+    row = timelines.ops_by_time.iloc[0]
+    assert row["host_or_device"] == "Device"
+    assert (timelines.op_stats["op_name"] == row["op_name"]).sum() > 1
+    with settings.override(Settings()):
+        page = chosen(*GPU_PAIR)
+        page.query_params["align"] = row["op_name"]
+        shown(page)
+    expected = align(timelines, (102, 107), int(row.name))
+    start = {step[0]: step[1] for step in sent(page)["drawing"]["steps"][0]}[102]
+    begin = timelines.sides[0].steps.set_index("step")["start_ps"][102]
+    assert start == pytest.approx((begin - expected.zero_ps[0]) / 1e6)
+
+
+BAD = ["", "x", "1", "1:2:3", "nan:1", "inf:1", "-1:-5", "5:5", "1e14:2e14", "-9e14:9e14", "0:1e-12", "9" * 400,
+       "0:99999999", "7:0", "<b>:1", "0:0\0", "nan", "-inf", "1e14"]  # fmt: skip
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_values_in_a_link_stop_nothing(page: AppTest, bad: str) -> None:
+    keys = ("window", "range", "span", "shift", "step_a", "step_b", "align", "stretch", "find", "colour", "idle_lanes")
+    page.query_params |= dict.fromkeys(keys, bad)
+    shown(page)
+    assert not page.error
+    assert sent(page)["drawing"]["sides"] == list(CPU_PAIR)
+
+
+def test_hostile_names_are_text_in_the_panels_too(tmp_path: Path) -> None:
+    for name, scale in (("=a", 1), ("<b>b", 2)):
+        folder = tmp_path / "logs" / "plugins" / "profile" / name
+        folder.mkdir(parents=True)
+        (folder / "vm.xplane.pb").write_bytes(hostile(scale))
+    page = AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
+    page.query_params |= {
+        "baseline": "logs/plugins/profile/=a", "candidate": "logs/plugins/profile/<b>b",
+        "span": "0:2", "range": "0:2000", "find": "evil",
+    }  # fmt: skip
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        shown(page)
+    cells = [str(cell) for cell in page.table[-1].value.to_numpy().ravel()]
+    panels = [element.value for kind in (page.markdown, page.caption) for element in kind]
+    assert sum("evil" in text for text in panels) > 3
+    assert any("evil" in cell for cell in cells)
+    for text in [*panels, *cells]:
+        assert not live_parts(text), text
+
+
+def test_profiles_without_events_say_so(tmp_path: Path) -> None:
+    for name in "ab":
+        folder = tmp_path / "logs" / "plugins" / "profile" / name
+        folder.mkdir(parents=True)
+        (folder / "vm.xplane.pb").write_bytes(space(plane("/host:CPU", line(name, id=1)), hostnames=["vm"]))
+    page = AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
+    page.query_params |= {"baseline": "logs/plugins/profile/a", "candidate": "logs/plugins/profile/b"}
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        shown(page)
+    assert "The profile holds no events." in texts(page)
+
+
+def test_a_text_that_no_span_has_is_said_to_be_found_nowhere(page: AppTest) -> None:
+    page.query_params["find"] = "no such op"
+    shown(page)
+    assert "No span of the compared step has `no such op` in its name, op or op type." in texts(page)
+
+
+def test_the_window_of_a_link_is_left_when_another_step_or_time_0_is_chosen(page: AppTest) -> None:
+    page.query_params["window"] = "100:900"
+    assert sent(shown(page))["state"]["view"] == [100, 900]
+    press(page, "Next step")
+    assert sent(page)["state"]["view"] is None
+    assert "window" not in page.query_params
+    page.query_params["window"] = "100:900"
+    assert sent(shown(page))["state"]["view"] == [100, 900]
+    page.selectbox(key="align").select_index(3)
+    assert sent(shown(page))["state"]["view"] is None
+
+
+def test_the_view_of_other_runs_is_forgotten_but_not_that_of_a_link(page: AppTest) -> None:
+    view = {"window": "100:900", "span": "0:5000", "range": "200:700", "step_a": "14", "step_b": "20"}
+    page.query_params |= view
+    shown(page)
+    page.query_params["baseline"] = IDS["filters_16_8_again"]
+    given = sent(shown(page))
+    assert not view.keys() & page.query_params.keys()
+    assert (given["state"]["view"], given["state"]["range"], given["drawing"]["selected"]) == (None, None, [])
+    assert given["drawing"]["compared"] == [aligned_pair("filters_16_8_again", CPU_PAIR[1]).steps[0], 12]
+    page.query_params |= {"baseline": IDS[CPU_PAIR[0]], "window": "100:901", "step_a": "15"}
+    given = sent(shown(page))
+    assert (given["state"]["view"], given["drawing"]["compared"]) == ([100, 901], [15, 12])
+
+
+def test_one_typical_step_beside_another_is_called_so(page: AppTest) -> None:
+    page.query_params["at"] = "1:60886.291:436.371"
+    compared = sent(shown(page))["drawing"]["compared"]
+    assert compared[0] == 10
+    assert compared[1] != 12
+    assert f"Step {compared[1]} of B takes **" in texts(page)
+    assert "**, the typical step of A (10) **213 ms** (" in texts(page)
+
+
+def test_the_places_that_the_sentence_names_have_buttons_that_show_both_sides() -> None:
+    with settings.override(Settings()):
+        page = shown(chosen(*GPU_PAIR))
+    aligned = aligned_pair(*GPU_PAIR)
+    drawn = sent(page)["drawing"]
+    places = losses(aligned)
+    assert [jump["id"] for jump in drawn["jumps"]] == [one.span for one in places]
+    for jump, place in zip(drawn["jumps"], places, strict=True):
+        low, high = jump["window"]
+        assert place.op_name in jump["title"]
+        for one in drawn_selection(aligned, Look(), jump["side"], jump["id"]):
+            assert low < one["start"] < one["start"] + one["duration"] < high
+
+
+def test_a_link_to_a_kernel_selects_it_and_its_heading_is_its_op(page: AppTest) -> None:
+    name = loaded_run(GPU_PAIR[0]).table("kernel_stats").sort_values("total_duration_us")["kernel_name"].iloc[-1]
+    with settings.override(Settings()):
+        page = chosen(*GPU_PAIR)
+        page.query_params["kernel"] = name
+        shown(page)
+    (selected, _) = sent(page)["drawing"]["selected"]
+    span = aligned_pair(*GPU_PAIR).timelines.sides[0].timeline.spans.iloc[selected["id"]]
+    assert span["name"] == name
+    assert f"##### `{span['op_name']}`" in texts(page)
+    assert name in [code.value for code in page.code], "whole"
+    assert sent(page)["drawing"]["find"] == ""
+
+
+def test_a_kernel_with_a_long_name_is_shown_whole_once() -> None:
+    name = max(loaded_run("tf_gpu").table("kernel_stats")["kernel_name"], key=len)
+    assert len(name) > 800
+    page = of_corpus("tf_gpu", "tf_gpu", kernel=name, host="all")
+    assert [code.value for code in page.code].count(name) == 1
+    panels = [element.value for kind in (page.markdown, page.caption) for element in kind]
+    cells = [str(cell) for cell in page.table[-1].value.to_numpy().ravel()]
+    assert any(text.startswith("##### `") for text in panels)
+    assert not [text for text in [*panels, *cells] if name[:200] in text]
+
+
+@pytest.mark.parametrize("parameter", ["op", "kernel"])
+def test_a_link_to_what_does_not_run_in_the_step_says_so(page: AppTest, parameter: str) -> None:
+    page.query_params[parameter] = "nothing"
+    shown(page)
+    assert "`nothing` does not start in the compared step." in texts(page)
+    assert sent(page)["drawing"]["selected"] == []
+
+
+def test_a_link_to_a_moment_shows_and_marks_it(page: AppTest) -> None:
+    page.query_params["at"] = "1:60886.291:436.371"
+    state = sent(shown(page))["state"]
+    begin, end = state["range"]
+    assert end - begin == pytest.approx(436.371)
+    assert state["view"] == pytest.approx([begin - 436.371, end + 436.371])
+    assert "Ops cover" in texts(page)
+
+
+def test_a_link_to_an_op_selects_it_and_shows_both_sides(page: AppTest) -> None:
+    page.query_params["op"] = "autoencoder_1/image_1/convolution"
+    given = sent(shown(page))
+    assert [one["side"] for one in given["drawing"]["selected"]] == [0, 1]
+    low, high = given["state"]["view"]
+    assert all(low < one["start"] < one["start"] + one["duration"] < high for one in given["drawing"]["selected"])
+    assert "##### `autoencoder_1/image_1/convolution`" in texts(page)
+    assert "Conv2D · over all steps" in texts(page)

@@ -1,0 +1,174 @@
+"""Two hosts beside each other on the timeline page, run by Streamlit without a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.profiles import ROOT, SAMPLES
+from tests.ui.page_texts import texts
+from tests.ui.test_hostile_names import live_parts, markdown_of
+from tests.ui.test_hosts import evil_worker
+from tfcompare import settings
+from tfcompare.settings import Settings
+from tfcompare.sources.logdir import find_runs
+
+IDS = {run.path.parents[2].name: run.id for run in find_runs(SAMPLES)}
+KEYS = ("timeline_host", "timeline_beside")
+
+
+@pytest.fixture
+def page() -> Iterator[AppTest]:
+    with settings.override(Settings()):
+        yield AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
+
+
+def shown(page: AppTest, *runs: str, **view: str) -> AppTest:
+    page.query_params |= dict(zip(("baseline", "candidate"), (IDS[run] for run in runs), strict=False)) | view
+    page.run()
+    assert not page.exception
+    assert not page.error
+    return page
+
+
+def sent(page: AppTest) -> dict[str, Any]:
+    (one,) = [e for e in page.get("bidi_component") if e.proto.component_name == "tfcompare.timeline"]
+    found: dict[str, Any] = json.loads(one.proto.mixed.json)
+    return found
+
+
+def boxes(page: AppTest) -> dict[str, list[str]]:
+    return {str(box.key): box.options for box in page.selectbox if box.key in KEYS}
+
+
+def test_runs_with_one_host_have_no_such_controls(page: AppTest) -> None:
+    assert boxes(shown(page, "filters_16_8")) == {}
+    assert boxes(shown(page, "filters_16_8", "filters_512_128")) == {}
+
+
+def test_a_host_of_a_run_alone_is_shown_alone_until_another_is_chosen(page: AppTest) -> None:
+    drawn = sent(shown(page, "slow_input"))["drawing"]
+    assert (drawn["letters"], drawn["clock"]) == (["A"], None)
+    assert boxes(page)["timeline_beside"] == ["no other host", "worker0", "worker2"], "the slowest is shown"
+    page.selectbox(key="timeline_beside").select("worker0")
+    drawn = sent(shown(page))["drawing"]
+    assert (drawn["letters"], drawn["marks"]) == (["worker1", "worker0"], ["1", "2"])
+
+
+def test_the_slow_host_reaches_the_collective_after_the_other_one(page: AppTest) -> None:
+    given = sent(shown(page, "slow_input", timeline_host="worker0", timeline_beside="worker1", step_a="15"))
+    assert "In step 15, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
+    assert "`worker1` falls behind most in `Iterator::Root` (+8.04 ms) and in `read` (+8.00 ms)." in texts(page)
+    assert "Clock offset of `worker1`: +337 µs ± 890 µs (95 %)" in texts(page)
+    drawn = given["drawing"]
+    assert drawn["compared"] == [15, 15]
+    assert drawn["clock"]["error"] == pytest.approx(890, abs=1)
+    assert drawn["jumps"][0]["text"] == "the collective"
+    assert [box.key for box in page.selectbox if str(box.key).startswith("step")] == ["step_a"], "one step of both"
+    assert "stretch" not in [one.key for one in page.toggle]
+
+
+def test_the_order_of_hosts_within_the_clock_error_is_not_said(page: AppTest) -> None:
+    view = {"timeline_host": "worker0", "timeline_beside": "worker2"}
+    seen = set()
+    for step in range(13, 18):
+        text = texts(shown(page, "balanced", **view, step_a=str(step)))
+        drawn = sent(page)["drawing"]
+        is_close = abs(drawn["clock"]["late"]) <= drawn["clock"]["error"]
+        seen.add(is_close)
+        assert ("it is unknown which of `worker0` and `worker2` reaches" in text) == is_close
+        assert ("** after `worker0`" in text or "** before `worker0`" in text) != is_close
+        assert not is_close or [jump["text"] for jump in drawn["jumps"]] == ["the collective"], "nothing is lost"
+    assert seen == {True, False}
+
+
+def test_the_collective_of_both_hosts_can_be_selected(page: AppTest) -> None:
+    shown(page, "slow_input", timeline_host="worker0", timeline_beside="worker1", step_a="15")
+    jump = sent(page)["drawing"]["jumps"][0]
+    shown(page, span=f"{jump['side']}:{jump['id']}")
+    table = page.table[-1].value
+    assert table.loc["Start after time 0", "Change"] == "+8.63 ms"
+    assert list(table.columns) == ["`worker0`", "`worker1`", "Change"]
+    assert "Steps, kernels and memory of this op" not in texts(page), "its page shows runs, not two hosts"
+
+
+def test_the_start_of_a_partner_within_the_clock_error_is_not_compared(page: AppTest) -> None:
+    shown(page, "balanced", timeline_host="worker0", timeline_beside="worker2", step_a="15")
+    drawn = sent(page)["drawing"]
+    assert abs(drawn["clock"]["late"]) < drawn["clock"]["error"]
+    shown(page, span=f"0:{drawn['jumps'][0]['id']}")
+    assert page.table[-1].value.loc["Start after time 0", "Change"] == "< 710 µs"
+
+
+def test_with_an_op_at_time_0_the_sentence_is_the_same_and_times_count_from_that_op(page: AppTest) -> None:
+    view = {"timeline_host": "worker0", "timeline_beside": "worker2", "step_a": "15"}
+    drawn = sent(shown(page, "balanced", **view))["drawing"]
+    (sentence,) = [one.value for one in page.markdown if "In step 15" in one.value]
+    page.selectbox(key="align").select("CollectiveReduceV2")
+    shown(page, span=f"0:{drawn['jumps'][0]['id']}")
+    assert sentence in [one.value for one in page.markdown]
+    assert "Aligned at the same op. Clock offset of `worker2`: " in texts(page)
+    cells = page.table[-1].value.loc["Start after time 0"].tolist()
+    assert [cell.lstrip("+") for cell in cells] == ["0 µs", "0 µs", "0 µs"]
+
+
+def test_hosts_of_the_candidate_are_aligned_too_and_have_its_letter(page: AppTest) -> None:
+    view = {"timeline_host": "worker0 (B)", "timeline_beside": "worker1 (B)", "step_a": "15"}
+    given = sent(shown(page, "balanced", "slow_input", **view))
+    assert "In step 15, `worker1` reaches `CollectiveReduceV2` **8.63 ms** after `worker0`. " in texts(page)
+    assert given["drawing"]["sides"] == ["slow_input (worker0)", "slow_input (worker1)"]
+    assert boxes(page)["timeline_beside"] == [
+        "same host of A", "worker1 (A)", "worker2 (A)", "worker1 (B)", "worker2 (B)",
+    ]  # fmt: skip
+
+
+def test_hosts_of_two_runs_are_compared_step_by_step(page: AppTest) -> None:
+    view = {"timeline_host": "worker0 (A)", "timeline_beside": "worker1 (B)"}
+    given = sent(shown(page, "balanced", "slow_input", **view))["drawing"]
+    assert (given["clock"], given["letters"]) == (None, ["worker0 (A)", "worker1 (B)"])
+    assert "of `worker1 (B)` takes **" in texts(page)
+    assert "Aligned at the end of the collective" not in texts(page)
+
+
+def test_a_link_that_names_a_host_of_the_baseline_without_a_letter_still_shows_it(page: AppTest) -> None:
+    shown(page, "balanced", "slow_input", timeline_host="worker1")
+    assert page.selectbox(key="timeline_host").value == "worker1 (A)"
+    assert sent(page)["drawing"]["letters"] == ["A", "B"]
+
+
+def test_another_host_keeps_the_step_and_forgets_what_was_selected(page: AppTest) -> None:
+    view = {"timeline_host": "worker0", "timeline_beside": "worker1", "step_a": "15"}
+    shown(page, "slow_input", **view, span="0:20", window="-9000:0", range="-500:0")
+    page.selectbox(key="timeline_beside").select("worker2")
+    given = sent(shown(page))
+    assert given["drawing"]["compared"] == [15, 15]
+    assert given["drawing"]["letters"] == ["worker0", "worker2"]
+    assert (given["drawing"]["selected"], given["state"]["view"], given["state"]["range"]) == ([], None, None)
+
+
+@pytest.mark.parametrize("bad", ["", "worker9", "worker0", "<b>", "worker1 (Z)"])
+def test_bad_hosts_in_a_link_stop_nothing(page: AppTest, bad: str) -> None:
+    shown(page, "slow_input", timeline_beside=bad, timeline_host="worker0")
+    assert sent(page)["drawing"]["letters"] == ["A"]
+
+
+def test_names_of_hosts_are_text(tmp_path: Path) -> None:
+    host = "[w](http:evil.example)<img src=x>"
+    folder = tmp_path / "logs" / "plugins" / "profile" / "=a"
+    folder.mkdir(parents=True)
+    for number in range(2):
+        (folder / f"{host}{number}.xplane.pb").write_bytes(evil_worker(300 * number))
+    page = AppTest.from_file(str(ROOT / "pages" / "7_Timeline.py"), default_timeout=90)
+    hosts = {"timeline_host": f"{host}0", "timeline_beside": f"{host}1"}
+    page.query_params |= {"baseline": "logs/plugins/profile/=a", "range": "-500:0", **hosts}
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        shown(page)
+        shown(page, span=f"0:{sent(page)['drawing']['jumps'][0]['id']}")
+    assert any("reaches `sum`" in text for text in markdown_of(page))
+    for text in [*markdown_of(page), *map(str, page.table[-1].value.columns)]:
+        assert not live_parts(text), text

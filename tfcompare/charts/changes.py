@@ -1,0 +1,33 @@
+"""The largest changes of a pair of runs as bars."""
+
+from __future__ import annotations
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from tfcompare.charts import ops
+from tfcompare.charts.pair import Pair
+from tfcompare.charts.style import SELF_TIME, Quantity
+from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.diff import INTERVAL
+
+
+def changes_of_pair(
+    pair: Pair,
+    changes: pd.DataFrame,
+    metric: str,
+    *,
+    by: str = "op_name",
+    quantity: Quantity = SELF_TIME,
+    letters: int = ops.MOVER_LENGTH,
+) -> go.Figure:
+    """The rows of `largest_changes` with the intervals of the ratio of the sums shown; tests are about the time per
+    step.
+
+    `metric` may be a sum, as in the schema, or any other metric of the diff.
+    """
+    name = metric_in(changes, metric)
+    per = pair.comparison.per if name != metric or quantity.unit != "bytes" else ""
+    if quantity.unit == "µs" and "interval_low" in changes:
+        changes = changes.assign(**{end: changes[end] / pair.per_step_ratio for end in INTERVAL})
+    return ops.movers(changes, name, per=per, by=by, quantity=quantity, letters=letters)

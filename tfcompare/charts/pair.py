@@ -1,0 +1,170 @@
+"""The two runs that charts and tables are about, and the frames of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pandas as pd
+
+from tfcompare.charts.style import Side, letter
+from tfcompare.compare import Comparison
+from tfcompare.compare.aggregate import Grouping, group_diff
+from tfcompare.compare.kernel_groups import group_kernels
+from tfcompare.compare.matching.kernel_labels import kernel_labels
+from tfcompare.compare.matching.manual import Choice, with_distinct_names
+from tfcompare.compare.matching.matching import Evidence
+from tfcompare.compare.scope_tree import scope_tree
+from tfcompare.run import Run
+from tfcompare.tools import kernel_stats, step_attribution, step_series, xla
+from tfcompare.tools.op_stats import side_by_side, with_shares
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A baseline and one candidate. `position` is the candidate's among all candidates, from 1; 0 for a run alone."""
+
+    comparison: Comparison
+    candidate: Run
+    position: int
+
+    @property
+    def baseline(self) -> Run:
+        """The run that the candidate is compared with."""
+        return self.comparison.baseline
+
+    @property
+    def is_single(self) -> bool:
+        """Whether one run is shown alone: both sides are that run, and pages show the first only."""
+        return self.comparison.is_single
+
+    @property
+    def is_identical(self) -> bool:
+        """Whether both sides are the same capture."""
+        return self.baseline.content_id == self.candidate.content_id
+
+    @property
+    def shown(self) -> list[tuple[Side, Run]]:
+        """The sides to show, each with its run: baseline and candidate, or the run that is shown alone."""
+        return list(zip(self.sides, self.runs, strict=True))[: 1 if self.is_single else 2]
+
+    @property
+    def runs(self) -> tuple[Run, Run]:
+        """Baseline and candidate."""
+        return self.baseline, self.candidate
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Baseline and candidate as charts show them."""
+        every = sides(self.comparison)
+        return every[0], every[self.position]
+
+    @property
+    def letters(self) -> list[str]:
+        """`A` and `B`, as the runs are called in sentences; `A` alone for a run that is shown alone."""
+        return [letter(0)] if self.is_single else [letter(0), letter(self.position)]
+
+    @property
+    def manual_pairs(self) -> tuple[Choice, ...]:
+        """The user's manual matches and separations that apply to both runs."""
+        return self.comparison.manual_pairs.get(self.candidate.id, ())
+
+    def interval(self, row: pd.Series) -> tuple[float, float]:
+        """The confidence interval of the ratio of the sums that a row of a diff shows; NaN without one.
+
+        Tests are about the time per step; of runs with different numbers of steps, sums per run have another ratio.
+        """
+        return float(row["interval_low"]) / self.per_step_ratio, float(row["interval_high"]) / self.per_step_ratio
+
+    @property
+    def per_step_ratio(self) -> float:
+        """The ratio per step ÷ the ratio of the sums shown."""
+        return float(self.comparison.per_step(pd.Series([1.0]), self.candidate).iloc[0])
+
+    def host_of(self, run: Run) -> str | None:
+        """The host of `run` that is shown: the chosen one, or its counterpart in a candidate; None for all."""
+        return self.comparison.host_of(run)
+
+    def diff(self, table: str = "op_stats") -> pd.DataFrame:
+        """The pair's diff of a table."""
+        rows = self.comparison.table(table)
+        return rows[rows["candidate"] == self.candidate.id].reset_index(drop=True)
+
+    def tables(self, name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The table of baseline and candidate, for the host that is shown or for all hosts."""
+        ours, theirs = (run.table(name, host=self.host_of(run)) for run in self.runs)
+        return ours, theirs
+
+    @property
+    def evidence(self) -> Evidence:
+        """What identifies the ops of both runs other than their names."""
+        ours, theirs = (run.op_evidence(host=self.host_of(run)) for run in self.runs)
+        return ours, theirs
+
+    def ops(self, *, idle: bool) -> pd.DataFrame:
+        """The diff with each side's ranks, averages and shares."""
+        return side_by_side(self.diff(), idle=idle)
+
+    def groups(self, by: Grouping, *, idle: bool) -> pd.DataFrame:
+        """The ops aggregated by name, type or scope, with each side's shares."""
+        rows = with_distinct_names(self.ops(idle=idle), self.manual_pairs)
+        return with_shares(group_diff(rows, by, self.comparison.group_verdicts))
+
+    def scopes(self) -> pd.DataFrame:
+        """The diff as a tree of name scopes."""
+        return self._scopes.copy(deep=False)
+
+    @cached_property
+    def _scopes(self) -> pd.DataFrame:
+        return scope_tree(with_distinct_names(self.diff(), self.manual_pairs), judge=self.comparison.group_verdicts)
+
+    @cached_property
+    def attribution(self) -> step_attribution.Attribution:
+        """How the average step of the candidate differs from the baseline's, by part."""
+        return step_attribution.attribution(self.comparison, self.candidate)
+
+    @cached_property
+    def kernels(self) -> pd.DataFrame:
+        """The kernels by name, with `label` (short), ranks and shares."""
+        diff = self.diff("kernel_stats")
+        labels = kernel_labels([*diff["kernel_name"], *diff["kernel_name_candidate"].dropna()])
+        grouped = group_kernels(diff, "kernel_name", self.comparison.group_verdicts, self.manual_pairs)
+        return kernel_stats.with_ranks_and_shares(grouped).assign(label=grouped["kernel_name"].map(labels))
+
+    @cached_property
+    def program(self) -> tuple[str, pd.DataFrame] | None:
+        """The XLA program that took the most time: its name and its instructions on both sides; None without any."""
+        diff = self.diff("hlo_ops")
+        if diff.empty:
+            return None
+        rows = xla.instructions(diff, self.diff("op_profile"))
+        first = xla.programs(rows).iloc[0]
+        return str(first["label"]), xla.of_program(rows, str(first["program_key"]))
+
+
+def pairs_of(comparison: Comparison) -> list[Pair]:
+    """The baseline with each candidate; of a run alone, that run."""
+    if comparison.is_single:
+        return [Pair(comparison, comparison.baseline, 0)]
+    return [Pair(comparison, run, position) for position, run in enumerate(comparison.candidates, start=1)]
+
+
+def steps_of(comparison: Comparison, run: Run) -> pd.DataFrame:
+    """Each step of `run` on its slowest host, or on the host that is shown."""
+    host = comparison.host_of(run)
+    if host is not None:
+        return run.table("steps", host=host)
+    return step_series.with_host(run.steps, run.table("steps"))
+
+
+def has_steps(run: Run) -> bool:
+    """Whether there is any step time to draw."""
+    return run.info.has_steps and len(run.steps) > 0
+
+
+def sides(comparison: Comparison) -> list[Side]:
+    """The runs as charts show them, baseline first; a run that is shown alone once."""
+    if comparison.is_single:
+        return [Side(comparison.baseline.name, 0, 1)]
+    runs = (comparison.baseline, *comparison.candidates)
+    return [Side(run.name, position, len(runs)) for position, run in enumerate(runs)]

@@ -1,0 +1,92 @@
+// The rows of buttons and the legend above the timeline, and the list of keys.
+
+const KEYS = [
+  ["Drag", "move in time"], ["Ctrl + wheel, W S", "zoom"], ["A D, ← →", "move"], ["Click", "select a span, or measure a gap; double click zooms to it"],
+  ["Shift + drag", "measure a range; or drag on the ruler"], ["Alt + drag", "shift the candidate"], ["N P", "next, previous pair of the lane"],
+  ["F", "zoom to the selection or range"], ["Home, 0", "the compared step"], ["Esc", "clear the selection and the range"],
+  ["Lane’s name", "fold, or show all of its rows"],
+];
+
+function make(tag, parent, className = "") {
+  const made = parent.appendChild(document.createElement(tag));
+  made.className = className;
+  return made;
+}
+
+// Fills `bar`, `jumps` and `help`; returns a function that shows the current state. `actions`: zoom, fit, toggleIdle,
+// toggleColour, unshift, toggleHelp, jump.
+function controls(bar, jumps, help, actions) {
+  const button = (text, title, action) => {
+    const made = make("button", bar);
+    made.type = "button";
+    made.textContent = text;
+    made.title = title;
+    made.setAttribute("aria-label", title);
+    made.addEventListener("click", action);
+    return made;
+  };
+  button("+", "Zoom in (W)", () => actions.zoom(0.5));
+  button("−", "Zoom out (S)", () => actions.zoom(2));
+  button("Fit", "The compared step (Home)", actions.fit);
+  const idle = button("Idle lanes", "Show lanes on which nothing runs in the compared step", actions.toggleIdle);
+  const colour = button("By op type", "Colour by type of op instead of by change", actions.toggleColour);
+  const shift = button("", "Undo the shift of the candidate", actions.unshift);
+  button("?", "Keys", actions.toggleHelp);
+  const grid = make("div", help);
+  for (const pair of KEYS) for (const text of pair) make("span", grid).textContent = text;
+  const legend = make("div", bar, "legend");
+  let shownJumps = "";
+
+  return (data, view, colours) => {
+    const isPair = data.letters.length > 1;
+    const idleLanes = data.lanes.filter((lane) => lane.idle).length;
+    idle.hidden = !idleLanes;
+    idle.textContent = `Idle lanes (${idleLanes})`;
+    idle.setAttribute("aria-pressed", String(view.all));
+    colour.hidden = !isPair;
+    colour.setAttribute("aria-pressed", String(view.colour === "type"));
+    shift.hidden = !view.shift;
+    shift.textContent = `${data.letters[1]} shifted by ${formatTime(view.shift)} ×`;
+    legend.replaceChildren(...(isPair && view.colour === "change" ? changeLegend(colours) : typeLegend(data, colours)));
+    if (shownJumps !== JSON.stringify(data.jumps)) showJumps(jumps, data.jumps ?? [], actions.jump);
+    shownJumps = JSON.stringify(data.jumps);
+  };
+}
+
+// Buttons that lead to the places that the page names.
+function showJumps(row, jumps, jump) {
+  row.hidden = !jumps.length;
+  row.textContent = "Go to";
+  for (const one of jumps) {
+    const button = make("button", row);
+    button.type = "button";
+    button.textContent = one.text;
+    button.title = one.title;
+    button.addEventListener("click", () => jump(one));
+  }
+}
+
+function changeLegend(colours) {
+  return legendOf([
+    [colours.shades[1][SHADES], "slower"], [colours.shades[0][SHADES], "faster"], [colours.shades[0][0], "unchanged"],
+    [null, "only on one side"], [colours.neutral, "not compared"],
+  ]);
+}
+
+// The op types that are drawn; those that share a colour share an entry.
+function typeLegend(data, colours) {
+  const entries = data.kinds.map((types, kind) => [KINDS[kind], types.slice(0, 2).join(", ") + (types.length > 2 ? " …" : ""), types.join(", ")]);
+  return legendOf([...entries.filter(([, text]) => text), [colours.neutral, "no op"]]);
+}
+
+// Entries of [colour, text, title]; no colour for the hatching of spans that only one run has.
+function legendOf(entries) {
+  return entries.map(([colour, text, title = ""]) => {
+    const entry = document.createElement("span");
+    entry.title = title;
+    const mark = make("i", entry, colour ? "" : "alone");
+    if (colour) mark.style.background = colour;
+    entry.append(text);
+    return entry;
+  });
+}

@@ -1,0 +1,50 @@
+"""What `mount` of the timeline's JavaScript is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from tfcompare.tools.timeline.aligned import Aligned
+from tfcompare.tools.timeline.drawing import Look, default_window_us, drawing
+from tfcompare.tools.timeline.selected import drawn_selection
+from tfcompare.tools.timeline.words import Jump
+
+
+def data_of(
+    aligned: Aligned,
+    look: Look,
+    *,
+    letters: Sequence[str],
+    marks: Sequence[str],
+    colours: Sequence[str],
+    token: str,
+    selected: tuple[int, int] | None = None,
+    jumps: Sequence[Jump] = (),
+    said: str = "",
+) -> dict[str, Any]:
+    """The `data` of `mount`: JSON values, and the frames `spans` and `drift`.
+
+    `letters` name the sides, `marks` are beside their lanes, `colours` are those of the sides, `token` changes with
+    time 0 and the compared steps, `selected` is (side, span), `jumps` are buttons that lead to places, and `said` is
+    the selection in words, for those who do not see it.
+    """
+    return drawing(aligned, look) | {
+        "letters": list(letters), "marks": list(marks), "colours": list(colours),
+        "home": list(default_window_us(aligned, look)),
+        "find": look.find, "token": token, "selected": drawn_selection(aligned, look, *selected) if selected else [],
+        "said": said, "jumps": [asdict(jump) for jump in jumps],
+    }  # fmt: skip
+
+
+def state_of(
+    look: Look, *, range_us: tuple[float, float] | None = None, by_type: bool = False, shows_idle: bool = False,
+    compact: bool = False,
+) -> dict[str, Any]:  # fmt: skip
+    """The `state` of `mount`, as JSON values."""
+    return {
+        "view": list(look.window_us) if look.window_us else None, "range": range_us and list(range_us),
+        "colour": "type" if by_type else "change", "shift": look.shift_us, "all": shows_idle,
+        "opened": sorted(look.opened), "folded": sorted(look.folded), "width": look.width_px, "compact": compact,
+    }  # fmt: skip

@@ -1,0 +1,183 @@
+"""Charts of an XLA program: where its time goes, and how far its instructions are from the device's peaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
+
+from tfcompare.charts import style
+from tfcompare.charts.scopes import CLIP, COLOURS, NEUTRAL_TILE, change_colours, changes, icicle, log_ratio, merge_small
+from tfcompare.charts.style import Side
+from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.units import format_percent, format_time_us, format_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LABEL_LENGTH = 32
+PATTERNS = {MATCHED: "", ADDED: "/", REMOVED: "\\"}
+ROLES = ("baseline", "candidate")
+MOST_MARKERS = 300
+LARGEST_MARKER = 30
+"""Diameter in pixels."""
+
+_TIME = "execution_time_us"
+
+
+def time_icicle(tree: pd.DataFrame, *, by: str, alone: bool, width: str = "width_us") -> go.Figure:
+    """Icicle chart of a program: height is `width`, colour the change; added and removed parts are hatched.
+
+    `tree` is the result of `tools.xla_tree.time_tree`; `by` names its groups (`category`); `width` is `width_us` or
+    `change_us`. Parts too thin to see are merged. With `alone`, the baseline is shown without colours.
+    """
+    sums = [*(f"{_TIME}_{role}" for role in ROLES), "width_us", "change_us"]
+    nodes = merge_small(tree, tree[width], sums, "\n")
+    title = f"Time per execution by {by}"
+    what = {"width_us": "the longer time of both runs", "change_us": "size of the change"}[width]
+    subtitle = f"height: {what}; colour: change; hatched: in one run only" if not alone else "height: time"
+    result = style.figure(title, subtitle, height=460, legend_rows=0, uniformtext={"minsize": 9, "mode": "hide"})
+    before, after = (nodes[f"{_TIME}_{role}"].to_numpy(np.float64) for role in ROLES)
+    if alone:
+        total = float(before[0]) or 1.0
+        texts = [format_percent(time / total) for time in before]
+        marker: dict[str, object] = {"colors": [NEUTRAL_TILE] * len(nodes)}
+        template = "<b>%{customdata[1]}</b><br>%{customdata[2]}, %{customdata[0]}<extra></extra>"
+    else:
+        texts = changes(nodes, _TIME)
+        marker = _hatched(change_colours(before, after, "time"), log_ratio(before, after), nodes["status"])
+        template = (
+            "<b>%{customdata[1]}</b><br>change %{customdata[0]}<br>baseline %{customdata[2]}"
+            "<br>candidate %{customdata[3]}<extra></extra>"
+        )
+    is_parent = nodes["node"].isin(nodes["parent"])
+    names = nodes["label"].map(style.wrap_text).tolist()
+    hover = [texts, names, *(nodes[f"{_TIME}_{role}"].map(format_time_us).tolist() for role in ROLES)]
+    values = nodes[width].mask(is_parent, 0.0).to_numpy(np.float64)
+    tiles = icicle(nodes, values, hover, marker)
+    tiles.update(branchvalues="remainder", maxdepth=-1, leaf={"opacity": 1}, hovertemplate=template)
+    return result.add_trace(tiles)
+
+
+def _hatched(marker: dict[str, object], ratios: NDArray[np.float64], status: pd.Series) -> dict[str, object]:
+    """The marker with hatched tiles where `status` is `added` or `removed`.
+
+    Plotly paints tiles with patterns black unless their colours are given one by one.
+    """
+    colours = sample_colorscale(COLOURS, ((ratios + CLIP) / (2 * CLIP)).tolist())
+    hatching = {"shape": status.map(PATTERNS).tolist(), "bgcolor": colours, "fgcolor": "rgba(255,255,255,0.35)"}
+    return marker | {"colors": colours, "pattern": hatching | {"fillmode": "replace"}}
+
+
+def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
+    """FLOP rate over operational intensity, log-log: a marker per instruction and side, an arrow from one to the other.
+
+    `rows` are `tools.xla.instructions` of one program; those without floating-point operations or with unknown costs
+    have no place. The area of a marker is the time per execution. Lines are the roofs of the devices whose peaks are
+    known. At most the `MOST_MARKERS` longest instructions are shown.
+    """
+    longest = rows[[f"{_TIME}_{role}" for role in ROLES]].astype("float64").max(axis=1)
+    rows = rows.loc[longest.sort_values(ascending=False, kind="stable").index[:MOST_MARKERS]]
+    result = style.figure("Roofline", "area: time per execution", height=460, legend_rows=len(sides) + 1)
+    points = [_points(rows, role) for role in ROLES[: len(sides)]]
+    largest = max((float(one["time_us"].max()) for one in points if len(one)), default=1.0)
+    reach = _reach(points)
+    for roof in _roofs(rows, len(sides)):
+        result.add_trace(_roof(roof, reach))
+    if len(points) == 2:
+        result.add_trace(_arrows(*points))
+    for side, one in zip(sides, points, strict=True):
+        result.add_trace(_markers(side, one, largest or 1.0))
+    result.update_xaxes(type="log", title="FLOP per byte", dtick=1, tickformat="~g")
+    powers = [10.0**power for power in range(19)]
+    texts = [format_value(power, "FLOP/s").replace(".00", "") for power in powers]
+    result.update_yaxes(type="log", tickvals=powers, ticktext=[text.replace(".0", "") for text in texts])
+    return result
+
+
+def has_points(rows: pd.DataFrame, sides: int) -> bool:
+    """Whether any instruction has a place in the roofline of the first `sides` sides."""
+    return any(len(_points(rows, role)) for role in ROLES[:sides])
+
+
+def _points(rows: pd.DataFrame, role: str) -> pd.DataFrame:
+    """`intensity`, `flops_per_s`, `bandwidth`, `time_us` and `name` of each instruction that has a place."""
+    columns = {"intensity": "operational_intensity", "flops_per_s": "flops_per_s", "bandwidth": "bandwidth_bytes_per_s"}
+    points = pd.DataFrame({name: rows[f"{column}_{role}"].astype("float64") for name, column in columns.items()})
+    points = points.assign(time_us=rows[f"{_TIME}_{role}"].astype("float64"), name=rows["hlo_op"])
+    return points[(points["intensity"] > 0) & (points["flops_per_s"] > 0) & (points["time_us"] > 0)]
+
+
+def _reach(points: Sequence[pd.DataFrame]) -> tuple[float, float]:
+    """The range of intensities that the roofs span: a decade beyond the markers."""
+    intensities = pd.concat([one["intensity"] for one in points])
+    return float(intensities.min()) / 10, float(intensities.max()) * 10
+
+
+def _roofs(rows: pd.DataFrame, sides: int) -> list[tuple[float, float]]:
+    """The (peak FLOP rate, peak bandwidth) of the devices of the sides, each once."""
+    names = [(f"peak_flops_per_s_{role}", f"peak_bytes_per_s_{role}") for role in ROLES[:sides]]
+    peaks = pd.concat([rows[list(pair)].set_axis(["flops", "bytes"], axis=1) for pair in names]).dropna()
+    return list(peaks.drop_duplicates().itertuples(index=False, name=None))
+
+
+def _roof(peaks: tuple[float, float], reach: tuple[float, float]) -> go.Scatter:
+    flops, moved = peaks
+    corners = sorted({reach[0], flops / moved, max(reach[1], 10 * flops / moved)})
+    return go.Scatter(
+        x=corners,
+        y=[min(flops, moved * intensity) for intensity in corners],
+        mode="lines",
+        line={"color": style.NEUTRAL, "width": 2, "dash": "dot"},
+        name=f"Peak {format_value(flops, 'FLOP/s')}, {format_value(moved, 'bytes/s')}",
+        hoverinfo="skip",
+    )
+
+
+def _arrows(ours: pd.DataFrame, theirs: pd.DataFrame) -> go.Scatter:
+    """An arrow for each instruction that both sides show."""
+    both = ours.join(theirs.add_suffix("_after"), how="inner")
+    ends = [
+        [value for start, end in zip(both[name], both[f"{name}_after"], strict=True) for value in (start, end, None)]
+        for name in ("intensity", "flops_per_s")
+    ]
+    return go.Scatter(
+        x=ends[0],
+        y=ends[1],
+        mode="lines+markers",
+        line={"color": style.NEUTRAL, "width": 1.5},
+        marker={"symbol": "arrow", "angleref": "previous", "size": [0, 12, 0] * len(both), "color": style.NEUTRAL},
+        showlegend=False,
+        hoverinfo="skip",
+    )
+
+
+def _markers(side: Side, points: pd.DataFrame, largest_us: float) -> go.Scatter:
+    hover = [
+        points["name"].map(style.wrap_text),
+        points["time_us"].map(format_time_us),
+        points["flops_per_s"].map(lambda value: format_value(value, "FLOP/s")),
+        points["bandwidth"].map(lambda value: format_value(value, "bytes/s")),
+    ]
+    return go.Scatter(
+        x=points["intensity"],
+        y=points["flops_per_s"],
+        mode="markers",
+        name=side.label,
+        customdata=np.column_stack(hover),
+        marker={
+            "symbol": side.symbol,
+            "color": side.colour,
+            "opacity": 0.65,
+            "size": points["time_us"],
+            "sizemode": "area",
+            "sizeref": 2 * largest_us / LARGEST_MARKER**2,
+            "sizemin": 5,
+        },
+        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]} per execution<br>%{customdata[2]}"
+        f"<br>%{{customdata[3]}}<extra>{side.role}</extra>",
+    )

@@ -1,0 +1,46 @@
+"""The comparison that a command was asked for: BASELINE, any number of CANDIDATEs, and their replicates."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from tfcompare.commands.judging import load_repeats, spread_of
+from tfcompare.commands.pairs import read_pairs
+from tfcompare.commands.reading import chosen_steps, load_replicates
+from tfcompare.errors import TfcompareError
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.compare.comparison import Per
+
+
+def load_comparison(arguments: argparse.Namespace, per: Per = "step") -> Comparison:
+    """The comparison of the runs that `arguments` name; without a candidate, of the run with itself.
+
+    Raises as the functions that load runs.
+    """
+    from tfcompare.compare import compare
+
+    if len(arguments.candidates) > 1 and arguments.candidate_repeat:
+        raise TfcompareError(
+            f"--candidate-repeat takes a single CANDIDATE, but {len(arguments.candidates)} were given; compare them "
+            "one by one"
+        )
+    spread = spread_of(arguments)
+    places = [arguments.baseline, *arguments.candidates]
+    groups = load_replicates(places, arguments.store, chosen_steps(arguments))
+    repeats = load_repeats(arguments, groups)
+    baseline, *candidates = (run for run, *_ in groups)
+    return compare(
+        baseline, *(candidates or [baseline]), per=per, host=arguments.host, repeats=repeats, spread=spread,
+        manual_pairs=read_pairs(arguments, candidates),
+    )  # fmt: skip
+
+
+def capture_notes(comparison: Comparison) -> list[str]:
+    """How many captures of a program the verdicts are based on, if more than one."""
+    several = len(comparison.candidates) > 1
+    named = [(f"candidate {run.name}" if several else "candidate", run) for run in comparison.candidates]
+    counts = {side: len(comparison.repeats_of(run)) + 1 for side, run in (("baseline", comparison.baseline), *named)}
+    return [f"verdicts are based on {count} captures of the {side}" for side, count in counts.items() if count > 1]

@@ -1,0 +1,99 @@
+"""Write a report on one run, or on what changed from a baseline to one or more candidates.
+
+An HTML report is one file with charts, tables and the timeline of a typical step. It needs no network: open it, attach
+it, keep it as an artefact of continuous integration, print it. Markdown is for a comment on a pull request, JSON has
+every figure in full precision, for programs.
+
+Each of BASELINE and CANDIDATE is a profile file, a run folder, or a logdir that holds a single run, or several
+captures of one program by their names (run-1, run-2, …); with --store, a run of that store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from tfcompare.commands.judging import add_judging
+from tfcompare.commands.loaded import load_comparison
+from tfcompare.commands.output import note
+from tfcompare.commands.pairs import add_pairs
+from tfcompare.commands.reading import add_steps, add_store
+from tfcompare.errors import TfcompareError
+from tfcompare.units import format_bytes
+
+SUMMARY = "write a report as HTML, Markdown or JSON"
+EXAMPLES = """examples:
+  tfcompare report logs/before logs/after -o report.html
+  tfcompare report logs/before logs/after --format markdown >> "$GITHUB_STEP_SUMMARY"
+  tfcompare report logs/before logs/after -o report.html --redact    # without paths and host names"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("baseline", metavar="BASELINE", help="the run to compare with, or the only run")
+    parser.add_argument("candidates", metavar="CANDIDATE", nargs="*", help="the runs to compare with it")
+    parser.add_argument("-o", "--out", metavar="FILE", type=Path, help="the file to write (default: print the report)")
+    parser.add_argument(
+        "--format",
+        choices=("html", "markdown", "json"),
+        help="default: by the suffix of FILE (.html, .md, .json), else html",
+    )
+    parser.add_argument(
+        "--redact", action="store_true", help="remove paths and the names of runs and hosts, to share the report"
+    )
+    parser.add_argument(
+        "--per",
+        choices=("step", "run", "device"),
+        default="step",
+        help="what sums are divided by (default: %(default)s)",
+    )
+    parser.add_argument("--host", metavar="H", help="only this host (default: all hosts)")
+    add_judging(parser)
+    add_store(parser)
+    add_steps(parser)
+    add_pairs(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the report. Raises `TfcompareError` for an HTML report on a terminal."""
+    from tfcompare.report.making import form_of, report
+
+    form = arguments.format or form_of(arguments.out)
+    if form == "html" and arguments.out is None and sys.stdout.isatty():
+        raise TfcompareError("an HTML report is not for a terminal: write it to a file with -o report.html")
+    command = ["tfcompare", "report", *_command(arguments, form)]
+    write(
+        report(load_comparison(arguments, arguments.per), form, command=command, redact=arguments.redact), arguments.out
+    )
+    return 0
+
+
+def write(text: str, path: Path | None) -> None:
+    """Print a report, or write it to a file and say so."""
+    if path is None:
+        sys.stdout.write(text)
+        return
+    from tfcompare.report import making
+
+    making.write(text, path)
+    note(f"wrote {path} ({format_bytes(path.stat().st_size)})")
+
+
+def _command(arguments: argparse.Namespace, form: str) -> list[str]:
+    """The words that make the report again; with `--redact` without places."""
+    words = [arguments.baseline, *arguments.candidates]
+    places = {"store": arguments.store, "pairs": arguments.pairs}
+    if arguments.redact:
+        words, places = ["BASELINE", *(["CANDIDATE"] * len(arguments.candidates))], {}
+    options = {name: getattr(arguments, name) for name in ("host", "spread", "steps", "step_marker")}
+    if arguments.per != "step":
+        options["per"] = arguments.per
+    for option, value in {**places, **options}.items():
+        words += [] if value is None else [f"--{option.replace('_', '-')}", str(value)]
+    for side in () if arguments.redact else ("baseline", "candidate"):
+        if repeats := getattr(arguments, f"{side}_repeat"):
+            words += [f"--{side}-repeat", *repeats]
+    default = {"html": "report.html", "markdown": "report.md", "json": "report.json"}[form]
+    words += ["-o", default if arguments.redact or not arguments.out else str(arguments.out)]
+    return [*words, "--redact"] if arguments.redact else words

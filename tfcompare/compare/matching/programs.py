@@ -1,0 +1,141 @@
+"""Matches compiled XLA programs, and prepares the rows of their instructions for matching.
+
+Programs match by their name without the id behind it. Of several with the same name, those with equal contents match,
+and then the rest in the order of their ids, if both sides have as many: their rows are probable matches. Programs whose
+names differ match if their contents are equal and occur once on each side.
+
+The contents of a program are the names, categories and costs of its instructions that ran, or its buffers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.hlo.names import plain_program
+
+Contents = dict[str, frozenset[Hashable]]
+"""The contents of each program, in the order of their ids."""
+Pairs = list[tuple[str, str]]
+"""(program of the baseline, program of the candidate)."""
+
+_Names = dict[str, dict[tuple[str, str], str]]
+"""For each of `PROGRAM_KEYS`, the baseline's program by host and program."""
+
+PROGRAM_KEYS = ("named", "like", "guessed")
+_ID = re.compile(r"\((\d*)\)$")
+_NUMBERS_AT_END = re.compile(r"(?:\.\d+)+$")
+_FEWEST = 2  # instructions of programs that match by their contents alone
+
+
+def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both sides of `hlo_ops`, `op_profile` or `hlo_memory` with the keys of `tiers.HLO_TIERS`.
+
+    Hosts must have the baseline's names in both.
+    `named`, `guessed` and `like` hold the baseline's program that matches by name, by order and by contents; a unique
+    placeholder for programs without such a match. `stem` is the instruction's name without numbers at its end, `origin`
+    its op without wrapping scopes; unique placeholders where these are unknown.
+    """
+    names: tuple[_Names, _Names] = {key: {} for key in PROGRAM_KEYS}, {key: {} for key in PROGRAM_KEYS}
+    for host in baseline["host"].unique():
+        sides = [side[side["host"] == host] for side in (baseline, candidate)]
+        for key, pairs in zip(PROGRAM_KEYS, _pair_programs(*sides), strict=True):
+            names[0][key].update({(host, one): one for one, _ in pairs})
+            names[1][key].update({(host, other): one for one, other in pairs})
+    return _described(baseline, names[0], "baseline"), _described(candidate, names[1], "candidate")
+
+
+def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFrame:
+    programs = side[["host", "program"]].drop_duplicates()
+    each = list(zip(programs["host"], programs["program"], strict=True))
+    columns = {
+        key: [found.get(program, f"{placeholder} {program[1]}\0") for program in each] for key, found in names.items()
+    }
+    described = programs.assign(**pd.DataFrame(columns, programs.index, dtype="str"))
+    keys = side[["host", "program"]].merge(described, how="left").drop(columns=["host", "program"])
+    stem = _of_names(side["hlo_op"], lambda name: _NUMBERS_AT_END.sub("", name), placeholder)
+    origin = _of_names(side["op_name"], plain_name, placeholder)
+    return side.assign(**keys.set_axis(side.index), stem=stem, origin=origin)
+
+
+def _of_names(names: pd.Series, function: Callable[[str], str], placeholder: str) -> pd.Series:
+    """The result for each name, and a unique placeholder where it is empty. Names repeat in other programs."""
+    codes, unique = pd.factorize(names)
+    found = pd.Series([function(name) for name in unique], dtype="str").take(codes).set_axis(names.index)
+    is_empty = (found == "").to_numpy()
+    found[is_empty] = np.array([f"{placeholder} {row}\0" for row in np.flatnonzero(is_empty)], dtype=object)
+    return found
+
+
+def _contents(rows: pd.DataFrame) -> Contents:
+    named = rows[rows["hlo_op"] != ""]
+    if "executions" in rows:
+        each = named[["flops", "bytes_accessed"]].div(named["executions"].where(named["executions"] > 0), axis=0)
+        columns = named["hlo_op"], named["category"], *(each[cost].fillna(-1).round() for cost in each)
+    else:
+        columns = named["hlo_op"], named["output_index"], named["shape"], named["size_bytes"]
+    found: dict[str, set[Hashable]] = {program: set() for program in rows["program"].unique()}
+    for program, *content in zip(*(column.tolist() for column in (named["program"], *columns)), strict=True):
+        found[program].add(tuple(content))
+    return {program: frozenset(found[program]) for program in sorted(found, key=_by_id)}
+
+
+def _pair_programs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[Pairs, Pairs, Pairs]:
+    """The pairs of programs of one host by name, by contents, and by order among programs of the same name."""
+    named = _pair_only_ones(baseline["program"].unique(), candidate["program"].unique())
+    ours = _contents(baseline[~baseline["program"].isin([one for one, _ in named])])
+    theirs = _contents(candidate[~candidate["program"].isin([other for _, other in named])])
+    guessed: Pairs = []
+    groups, others = _grouped(ours, plain_program), _grouped(theirs, plain_program)
+    for name in groups.keys() & others.keys():
+        sure, doubtful = _pair_namesakes(groups[name], others[name], ours, theirs)
+        named += sure
+        guessed += doubtful
+    left, left_there = _unpaired(ours, theirs, named + guessed)
+    large = [program for program in left if len(ours[program]) >= _FEWEST]
+    return named, _with_equal_contents(large, left_there, ours, theirs), guessed
+
+
+def _pair_only_ones(ours: Iterable[str], theirs: Iterable[str]) -> Pairs:
+    """The pairs of programs with the same name, if no other program has it."""
+    groups, others = _grouped(ours, plain_program), _grouped(theirs, plain_program)
+    found = [(groups[name], others[name]) for name in groups.keys() & others.keys()]
+    return [(group[0], other[0]) for group, other in found if len(group) == len(other) == 1]
+
+
+def _pair_namesakes(group: list[str], others: list[str], ours: Contents, theirs: Contents) -> tuple[Pairs, Pairs]:
+    """(the sure pairs, the pairs by order) of programs with the same name."""
+    sure = [(program, program) for program in group if ours[program] == theirs.get(program)]
+    sure += _with_equal_contents(*_unpaired(group, others, sure), ours, theirs)
+    left, left_there = _unpaired(group, others, sure)
+    return sure, list(zip(left, left_there, strict=True)) if len(left) == len(left_there) else []
+
+
+def _with_equal_contents(group: list[str], others: list[str], ours: Contents, theirs: Contents) -> Pairs:
+    """The pairs whose contents are equal, and unlike those of any other program in the groups."""
+    by_contents, there = _grouped(group, ours.__getitem__), _grouped(others, theirs.__getitem__)
+    shared = [contents for contents in by_contents if contents in there]
+    candidates = [(by_contents[contents], there[contents]) for contents in shared]
+    return [(one[0], other[0]) for one, other in candidates if len(one) == len(other) == 1]
+
+
+def _unpaired(group: Iterable[str], others: Iterable[str], pairs: Pairs) -> tuple[list[str], list[str]]:
+    paired, paired_there = {one for one, _ in pairs}, {other for _, other in pairs}
+    return [one for one in group if one not in paired], [other for other in others if other not in paired_there]
+
+
+def _grouped(programs: Iterable[str], key: Callable[[str], Hashable]) -> dict[Hashable, list[str]]:
+    out: dict[Hashable, list[str]] = defaultdict(list)
+    for program in programs:
+        out[key(program)].append(program)
+    return out
+
+
+def _by_id(program: str) -> tuple[int, str]:
+    found = _ID.search(program)
+    return int(found[1] or 0) if found and len(found[1]) < 21 else 0, program

@@ -1,0 +1,52 @@
+"""`op_profile`: where the time of XLA programs goes, as trees over the rows of `hlo_ops`."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.schema.hlo import BY_PROGRAM, BY_SOURCE, UNKNOWN_SOURCE
+
+_KEYS = [name for name in schema.OP_PROFILE.keys if name != "host"]
+_SUMS = ["occurrences", "executions", "self_time_us", "flops", "bytes_accessed"]
+_PATHS = {
+    BY_PROGRAM: (["program"], ["program", "category"], ["program", "category", "hlo_op"]),
+    BY_SOURCE: (["source_file"], ["source_file", "source"], ["source_file", "source", "program", "category", "hlo_op"]),
+}
+"""The columns that identify the nodes of each level of a tree."""
+
+
+def op_profile(hlo_ops: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.OP_PROFILE`, level by level, from the `hlo_ops` of one host; longest self time first."""
+    if hlo_ops.empty:
+        return schema.OP_PROFILE.empty()
+    source = hlo_ops["source"].where(hlo_ops["source"] != "", UNKNOWN_SOURCE)
+    ops = hlo_ops.assign(source=source, source_file=source.str.replace(r":\d+$", "", regex=True))
+    nodes = [
+        _nodes(ops, path).assign(tree=tree, depth=depth)
+        for tree, paths in _PATHS.items()
+        for depth, path in enumerate(paths, 1)
+    ]
+    rows = pd.concat(nodes, ignore_index=True)
+    rows[[*_KEYS, "op_name"]] = rows[[*_KEYS, "op_name"]].fillna("")
+    rows = rows.sort_values(
+        ["tree", "depth", "self_time_us", *_KEYS], ascending=[True, True, False, *[True] * len(_KEYS)]
+    )
+    seconds = (rows["self_time_us"] / 1e6).where(rows["self_time_us"] > 0)
+    return schema.OP_PROFILE.conform(
+        rows.assign(
+            host=hlo_ops["host"].iloc[0],
+            flops_per_s=rows["flops"] / seconds,
+            bandwidth_bytes_per_s=rows["bytes_accessed"] / seconds,
+        ).reset_index(drop=True)
+    )
+
+
+def _nodes(ops: pd.DataFrame, path: list[str]) -> pd.DataFrame:
+    """One row per node; costs are missing where those of an instruction within are."""
+    groups = ops.groupby(path, as_index=False, sort=False)
+    rows = groups[_SUMS].sum()
+    known, instructions = groups[["flops", "bytes_accessed"]].count(), groups.size()["size"]
+    for cost in ("flops", "bytes_accessed"):
+        rows[cost] = rows[cost].where(known[cost] == instructions)
+    return rows.assign(op_name=groups["op_name"].first()["op_name"]) if "hlo_op" in path else rows

@@ -1,0 +1,112 @@
+"""Floating-point operations of library calls: products of matrices, convolutions and attention."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from tfcompare.hlo.convolution import products
+from tfcompare.hlo.program import Instruction
+from tfcompare.hlo.shapes import COMPLEX, Array
+
+_TARGET, _BACKEND_CONFIG = 28, 43
+_MATMULS = ("__cublas$gemm", "__cublas$lt$matmul")
+_CONVOLUTIONS = {
+    "__cudnn$convForward": (1, 2, 0),
+    "__cudnn$convBiasActivationForward": (1, 2, 0),
+    "__cudnn$convBackwardInput": (0, 2, 1),
+    "__cudnn$convBackwardFilter": (1, 0, 2),
+}
+"""Which of the result (0) and the operands (from 1) are the image, the kernel and the result of the convolution."""
+_ATTENTION = "__cudnn$fmha"
+_WORKSPACE_OF = ("__cublas$", "__cudnn$")
+_BYTE = 6  # U8
+_LONGEST_CONFIG = 1 << 20
+
+
+def is_workspace(instruction: Instruction) -> bool:
+    """Whether the last array of an instruction's result is a library's workspace, not a result."""
+    made = instruction.arrays
+    return (
+        instruction.opcode == "custom-call"
+        and len(made) > 1
+        and made[-1].type == _BYTE
+        and len(made[-1].dimensions) == 1
+        and instruction.text(_TARGET).startswith(_WORKSPACE_OF)
+    )
+
+
+def custom_call_flops(instruction: Instruction, inputs: list[Array]) -> float | None:
+    """The floating-point operations of a call of cuBLAS, hipBLASLt or cuDNN; None for other libraries."""
+    target = instruction.text(_TARGET)
+    if not inputs or not instruction.arrays:
+        return None
+    if target.startswith(_MATMULS):
+        return _of_product(_config(instruction, "gemm_backend_config").get("dot_dimension_numbers"), inputs)
+    if target in _CONVOLUTIONS and len(inputs) > 1:
+        image, kernel, result = ([instruction.arrays[0], *inputs][role] for role in _CONVOLUTIONS[target])
+        count = products(instruction, image, kernel, result)
+        return None if count is None else 2.0 * count
+    if target.startswith(_ATTENTION) and "Backward" not in target and len(inputs) > 2:
+        return _of_attention(_config(instruction, "cudnn_fmha_backend_config"), inputs)
+    return None
+
+
+def _config(instruction: Instruction, name: str) -> Mapping[str, Any]:
+    """That part of the call's configuration, empty if there is none."""
+    content = instruction.part(_BACKEND_CONFIG)
+    if content is None or len(content) > _LONGEST_CONFIG:
+        return {}
+    try:
+        found = json.loads(content.tobytes())
+    except (ValueError, RecursionError):
+        return {}
+    part = found.get(name) if isinstance(found, dict) else None
+    return part if isinstance(part, dict) else {}
+
+
+def _of_product(numbers: object, inputs: list[Array]) -> float | None:
+    """2 × the elements of the left matrix × the columns of the right one."""
+    columns = _columns(numbers, inputs[1]) if len(inputs) > 1 else None
+    if columns is None:
+        return None
+    return 2.0 * inputs[0].elements * columns * (4 if inputs[0].type in COMPLEX else 1)
+
+
+def _of_attention(config: Mapping[str, Any], inputs: list[Array]) -> float | None:
+    """Queries × keys, then scores × values; a score has as many elements as there are queries and keys."""
+    queries, keys, values = inputs[:3]
+    key_columns = _columns(config.get("bmm1_dot_dimension_numbers"), keys)
+    value_columns = _columns(config.get("bmm2_dot_dimension_numbers"), values)
+    depth = _contracted(config.get("bmm1_dot_dimension_numbers"), keys)
+    if key_columns is None or value_columns is None or not depth:
+        return None
+    scores = queries.elements // depth * key_columns
+    return 2.0 * scores * (depth + value_columns)
+
+
+def _columns(numbers: object, right: Array) -> int | None:
+    """The product of the dimensions of the right operand that are neither contracted nor of the batch."""
+    contracting, batch = _dimensions(numbers, "rhs_contracting"), _dimensions(numbers, "rhs_batch")
+    if contracting is None or batch is None or max([*contracting, *batch], default=0) >= len(right.dimensions):
+        return None
+    return prod(size for i, size in enumerate(right.dimensions) if i not in contracting and i not in batch)
+
+
+def _contracted(numbers: object, right: Array) -> int | None:
+    contracting = _dimensions(numbers, "rhs_contracting")
+    if not contracting or max(contracting) >= len(right.dimensions):
+        return None
+    return prod(right.dimensions[i] for i in contracting)
+
+
+def _dimensions(numbers: object, name: str) -> list[int] | None:
+    """Dimension numbers, which JSON has as texts; None if they are damaged."""
+    if not isinstance(numbers, dict):
+        return None
+    found = numbers.get(f"{name}_dimensions", [])
+    if not isinstance(found, list) or not all(isinstance(n, str | int) and str(n).isdecimal() for n in found):
+        return None
+    return [int(n) for n in found if len(str(n)) < 4] if len(found) <= 64 else None

@@ -1,0 +1,116 @@
+"""Shapes of the values of a program: element types, dimensions and sizes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from tfcompare.errors import NotAProfile
+from tfcompare.hlo.wire import Content, fields, signed, unpacked
+
+_ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT = 2, 3, 4, 5
+_ELEMENT_BITS = 7
+TUPLE = 13
+_MOST_DIMENSIONS, _MOST_ARRAYS = 64, 1 << 16
+_LONGEST_KEPT = 128  # bytes of a shape that is read once however many instructions have it: arrays, small tuples
+_MOST_ELEMENTS = 1 << 60
+"""Far above what real programs have, so that shapes in a damaged file stay cheap to read and to calculate with."""
+
+_PRIMITIVES = {
+    1: ("pred", 8), 30: ("s1", 1), 26: ("s2", 2), 21: ("s4", 4), 2: ("s8", 8), 3: ("s16", 16), 4: ("s32", 32),
+    5: ("s64", 64), 31: ("u1", 1), 27: ("u2", 2), 22: ("u4", 4), 6: ("u8", 8), 7: ("u16", 16), 8: ("u32", 32),
+    9: ("u64", 64), 10: ("f16", 16), 11: ("f32", 32), 16: ("bf16", 16), 12: ("f64", 64), 15: ("c64", 64),
+    18: ("c128", 128), 19: ("f8e5m2", 8), 28: ("f8e4m3", 8), 20: ("f8e4m3fn", 8), 23: ("f8e4m3b11fnuz", 8),
+    29: ("f8e3m4", 8), 24: ("f8e5m2fnuz", 8), 25: ("f8e4m3fnuz", 8), 32: ("f4e2m1fn", 4), 33: ("f8e8m0fnu", 8),
+    14: ("opaque", 0), 17: ("token", 0),
+}  # fmt: skip
+"""Name and bits per element of each `PrimitiveType` in `xla_data.proto`; tokens and opaque values have no bits."""
+
+FLOATING = frozenset({10, 11, 12, 15, 16, 18, 19, 20, 23, 24, 25, 28, 29, 32, 33})
+"""The floating-point types, complex ones included."""
+COMPLEX = frozenset({15, 18})
+"""`C64` and `C128`."""
+
+
+_BITS_BY_NAME = dict(_PRIMITIVES.values())
+
+
+def size_of_text(shape: str) -> float:
+    """The size in bytes of an array such as `bf16[8,128]`, without padding; NaN for another text."""
+    name, _, sizes = shape.removesuffix("]").partition("[")
+    dimensions = [size for size in sizes.split(",") if size]
+    if name not in _BITS_BY_NAME or not shape.endswith("]") or not all(size.isdecimal() for size in dimensions):
+        return float("nan")
+    size_bytes = _BITS_BY_NAME[name] / 8
+    for size in dimensions:
+        size_bytes *= float(size)
+    return size_bytes
+
+
+class Array(NamedTuple):
+    """One array: its `PrimitiveType`, its dimensions, and the bits per element in memory."""
+
+    type: int
+    dimensions: tuple[int, ...]
+    bits: int
+
+    @property
+    def elements(self) -> int:
+        """The number of elements; 1 for a scalar."""
+        count = 1
+        for dimension in self.dimensions:
+            count = min(count * dimension, _MOST_ELEMENTS)
+        return count
+
+    @property
+    def size_bytes(self) -> int:
+        """The size in bytes, without the padding of tiled layouts."""
+        return (self.elements * self.bits + 7) // 8
+
+    def __str__(self) -> str:
+        name, _ = _PRIMITIVES.get(self.type, (f"type {self.type}", 0))
+        return f"{name}[{','.join(map(str, self.dimensions))}]"
+
+
+def arrays(shape: memoryview) -> tuple[Array, ...]:
+    """The array of a shape, or all arrays of a tuple, in order.
+
+    Raises `NotAProfile` if the bytes are invalid, or hold more arrays or dimensions than a program has.
+    """
+    return _read(shape) if len(shape) > _LONGEST_KEPT else _read_once(shape.tobytes())
+
+
+@lru_cache(maxsize=4096)
+def _read_once(shape: bytes) -> tuple[Array, ...]:
+    return _read(memoryview(shape))
+
+
+def _read(shape: memoryview) -> tuple[Array, ...]:
+    out: list[Array] = []
+    waiting, seen = [shape], 0
+    while waiting:
+        seen += 1
+        if seen > _MOST_ARRAYS:
+            raise NotAProfile(None, 0, f"an HLO shape of at most {_MOST_ARRAYS:,} arrays", "a larger one")
+        message = waiting.pop()
+        kind, bits = 0, 0
+        parts: list[memoryview] = []
+        dimensions: list[Content] = []
+        for number, content in fields(message):
+            if number == _ELEMENT_TYPE and isinstance(content, int):
+                kind = content
+            elif number == _DIMENSIONS:
+                dimensions.append(content)
+            elif number == _TUPLE_SHAPES and not isinstance(content, int):
+                parts.append(content)
+            elif number == _LAYOUT and not isinstance(content, int):
+                bits = next((n for key, n in fields(content) if key == _ELEMENT_BITS and isinstance(n, int)), 0)
+        waiting += reversed(parts)
+        if not parts and kind != TUPLE:
+            own_bits = bits if 0 < bits <= 128 else _PRIMITIVES.get(kind, ("", 0))[1]
+            out.append(Array(kind, _sizes(dimensions), own_bits))
+    return tuple(out)
+
+
+def _sizes(dimensions: list[Content]) -> tuple[int, ...]:
+    return tuple(max(0, signed(size)) for size in unpacked(dimensions, _MOST_DIMENSIONS))

@@ -1,0 +1,33 @@
+"""Escapes text from files so that it is safe in Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from tfcompare.text import text_of
+
+_AUTOLINKS = re.compile(r"(?<=https:)(?=//)|(?<=http:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
+"""Where to break what GitHub's Markdown makes a link of by itself, escaped or not."""
+
+WORD_JOINER = "\u2060"  # has no width, and no line ends there
+_STEERING = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
+
+
+def as_markdown(text: object) -> str:
+    """`text` escaped to be shown literally: without emphasis, links, HTML, formulas or icons.
+
+    Only an invisible character keeps a URL or mail address from becoming a link.
+    """
+    plain = text_of(" ".join(str(text).split()))
+    return _STEERING.sub(r"\\\1", _AUTOLINKS.sub(WORD_JOINER, plain))
+
+
+def as_code(text: str) -> str:
+    """`text` as inline code on one line, since an empty line would end it."""
+    return f"`{text_of(' '.join(text.replace('`', chr(39)).split())) or ' '}`"
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of some Markdown; a full stop within backticks does not end a sentence."""
+    found = re.match(r"(?:`[^`]*`|[^`])*?\.(?=\s|$)", text)
+    return found[0] if found else text

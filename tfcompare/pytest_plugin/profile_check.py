@@ -1,0 +1,156 @@
+"""Profiles a block of a test, and compares it with the test's baseline as `tfcompare check` does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.pytest_plugin.baselines import Baseline
+from tfcompare.pytest_plugin.profilers import FRAMEWORKS, Framework, Profile, framework_of_process, recorded
+from tfcompare.text import close_matches, did_you_mean
+
+if TYPE_CHECKING:
+    from tfcompare.compare.conditions import Condition, Findings
+
+
+EXACT = ("peak_memory",)
+"""Metrics that are compared exactly, without steps."""
+
+
+@dataclass
+class ProfileCheck:
+    """What the fixture `profile_check` returns; see there.
+
+    `candidate`: the folder to record into, which need not exist. `show` adds a text to the test's report, `summarise` a
+    line to the summary of the session.
+    """
+
+    test_id: str
+    baseline: Baseline
+    candidate: Path
+    updates: bool
+    adds: bool
+    show: Callable[[str], None] = field(repr=False)
+    summarise: Callable[[str], None] = field(repr=False)
+    _is_used: bool = field(default=False, init=False, repr=False)
+
+    @contextmanager
+    def __call__(
+        self,
+        fail_if: str | Sequence[str],
+        *,
+        strict: bool = False,
+        spread: float | None = None,
+        framework: Framework | None = None,
+    ) -> Iterator[Profile]:
+        """Profiles its block; at the end of the block, fails the test if a condition is met.
+
+        `fail_if`: conditions as in `tfcompare check --fail-if`, such as `step_time>+10%`. `strict`: also fail if one is
+        unclear or untested. `spread`: the standard deviation between captures of one program, as a share (default:
+        measured if the baseline has 3 captures or more, else assumed by device). `framework`: whose profiler, if the
+        process has imported both.
+        """
+        with _reported():
+            conditions = self._prepared([fail_if] if isinstance(fail_if, str) else fail_if)
+            if framework is None:
+                framework = framework_of_process()
+            elif framework not in FRAMEWORKS:
+                raise Unknown("framework", framework, list(FRAMEWORKS))
+        with recorded(framework, self.candidate) as profile:
+            yield profile
+        with _reported():
+            if self.updates or self.adds:
+                self._store(conditions)
+                return
+            findings = self._findings(conditions, spread)
+        self._report(findings, findings.passed(strict=strict))
+
+    def _prepared(self, texts: Sequence[str]) -> list[Condition]:
+        """The conditions; raises `TfcompareError` before anything is recorded in vain."""
+        from tfcompare.compare.conditions import parse_condition
+
+        if not texts:
+            raise TfcompareError("profile_check: fail_if names no condition, such as 'step_time>+10%'")
+        if self._is_used:
+            raise TfcompareError(
+                "profile_check: a test has one baseline, so it profiles one block; parametrise it for several"
+            )
+        self._is_used = True
+        conditions = [parse_condition(text) for text in texts]
+        if not (self.updates or self.adds or self.baseline.exists):
+            raise TfcompareError(f"no baseline at {self.baseline.folder}; to write it: {self._how_to_write}")
+        return conditions
+
+    def _store(self, conditions: Sequence[Condition]) -> None:
+        """Make the recorded block a baseline; says so if it has no steps to test times on."""
+        from tfcompare.commands.reading import load_replicates
+
+        ((recorded_run,),) = load_replicates([str(self.candidate)])
+        if not recorded_run.info.has_steps and any(one.metric not in EXACT for one in conditions):
+            self.summarise(
+                f"{self.test_id}: the block marks no steps, so no time will be tested; put each step inside "
+                "`with profile.step(i):`"
+            )
+        if self.updates:
+            self.baseline.replace(self.candidate)
+        else:
+            self.baseline.add(self.candidate)
+        self.summarise(f"{self.test_id}: baseline {'written' if self.updates else 'extended'}, {self.baseline.folder}")
+
+    def _findings(self, conditions: Sequence[Condition], spread: float | None) -> Findings:
+        """The result of `check`; the candidate's process varies as those of the baseline do."""
+        from tfcompare.commands.judging import usable_repeats
+        from tfcompare.commands.reading import load_replicates
+        from tfcompare.compare.conditions import check
+
+        try:
+            ((baseline, *captures),) = load_replicates([str(self.baseline.folder)])
+        except TfcompareError as error:
+            raise TfcompareError(f"{error}; to write the baseline anew: {self._how_to_write}") from error
+        ((candidate,),) = load_replicates([str(self.candidate)])
+        repeats = usable_repeats([baseline, candidate], {baseline.id: captures})
+        return check(baseline, candidate, conditions, spread=spread, repeats=repeats, is_series=True)
+
+    def _report(self, findings: Findings, is_passed: bool) -> None:
+        from tfcompare.commands.check_output import condition_text, interval, text_of_width
+        from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
+
+        text = text_of_width(findings, ("the baseline", "this run"), is_passed, None)
+        paths = shlex.join([str(self.baseline.folder), str(self.candidate)])
+        text += f"What changed: tfcompare diff {paths}\n"
+        if not is_passed:
+            pytest.fail(text, pytrace=False)
+        self.show(text)
+        for finding in findings.found:
+            if finding.outcome == UNTESTED:
+                self.summarise(f"{self.test_id}: {condition_text(finding)} is untested: {finding.reason}")
+            elif finding.outcome == UNCLEAR:
+                between = f"95 % confidence interval {interval(finding)}"
+                self.summarise(f"{self.test_id}: {condition_text(finding)} is unclear: {between} (details: pytest -rP)")
+
+    @property
+    def _how_to_write(self) -> str:
+        return f"pytest --profile-update {shlex.quote(self.test_id)}"
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Fails the test with the sentence of an error, without a traceback."""
+    try:
+        yield
+    except Unknown as error:
+        sentence = f"{error}{did_you_mean(close_matches(error.name, error.known))}"
+    except TfcompareError as error:
+        sentence = str(error)
+    except OSError as error:
+        sentence = f"{error.filename or 'profile_check'}: {error.strerror or error}"
+    else:
+        return
+    raise pytest.fail.Exception(sentence, pytrace=False) from None

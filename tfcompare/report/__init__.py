@@ -1,0 +1,1 @@
+"""Results that travel: reports, and what notebooks show."""

@@ -1,0 +1,94 @@
+"""Everything about a comparison as JSON, for programs: full precision, the units of `schema`, null for unknown."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+import pandas as pd
+
+from tfcompare import __version__, schema
+from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.compare import Comparison
+from tfcompare.report.redaction import cleaned
+from tfcompare.tools.caveats import caveats, runs_of
+from tfcompare.tools.overview import dashboard
+
+
+def as_json(comparison: Comparison, checked: Mapping[str, Any] | None = None, *, redact: bool = False) -> str:
+    """A JSON object.
+
+    `tfcompare` (its version), `per`, `host`; `runs`: `id`, `name`, `digest`, `captures` (digests of its replicates) and
+    the columns of `run_info`; `caveats`; `candidates`, one for each: its `id`, `headline`, `verdict`, `key_figures`,
+    `why`, `parts` of the average step, `slowest_host`, and `tables`, every diff as `columns` and `rows`. Of a run
+    alone, `candidates` has that run, compared with itself. `checked` is what `check` found. `redact`
+    removes paths.
+    """
+    content = {
+        "tfcompare": __version__,
+        "per": comparison.per,
+        "host": comparison.host,
+        "runs": [
+            {
+                "id": run.id, "name": run.name, "digest": run.content_id,
+                "captures": [one.content_id for one in comparison.repeats_of(run)], **asdict(run.info),
+            }
+            for run in runs_of(comparison)
+        ],
+        "caveats": caveats(comparison),
+        **({} if checked is None else {"check": checked}),
+        "candidates": [_pair(pair) for pair in pairs_of(comparison)],
+    }  # fmt: skip
+    plain = _plain(content)
+    if redact:
+        plain = cleaned(plain)
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _pair(pair: Pair) -> dict[str, Any]:
+    comparison, candidate = pair.comparison, pair.candidate
+    attribution = pair.attribution
+    verdict = comparison.verdict[candidate.id]
+    return {
+        "id": candidate.id,
+        "headline": comparison.headline(candidate.id),
+        "verdict": {
+            "word": verdict.word, "evidence": verdict.evidence, "ratio": verdict.ratio, "low": verdict.low,
+            "high": verdict.high, "reason": verdict.reason, "caveat": verdict.caveat,
+        },
+        "key_figures": [
+            {"label": one.label, "unit": one.unit, "baseline": one.baseline, "candidate": one.candidate}
+            for one in dashboard(comparison, candidate, attribution.parts)
+        ],
+        "why": attribution.sentence,
+        "parts": attribution.parts.to_dict("records"),
+        "slowest_host": attribution.host_sentence,
+        "tables": {
+            table.name: _table(pair.diff(table.name)) for table in schema.TABLES.values() if table.has_diff
+        },
+    }  # fmt: skip
+
+
+def _table(frame: pd.DataFrame) -> dict[str, Any]:
+    return {"columns": list(frame.columns), "rows": frame.astype(object).to_numpy().tolist()}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON can hold it."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if pd.isna(value):
+        return None
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)

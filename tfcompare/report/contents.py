@@ -1,0 +1,134 @@
+"""A comparison as a report: what answers first, the details of each candidate, and how it was made."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tfcompare import __version__
+from tfcompare.charts.by_name import figure_of
+from tfcompare.charts.pair import Pair, pairs_of
+from tfcompare.charts.style import letter
+from tfcompare.charts.verdicts import Tone
+from tfcompare.compare import Comparison
+from tfcompare.markdown import as_code, as_markdown
+from tfcompare.report.blocks import Block, Chart, Code, Facts, Items, Report, Section, Text
+from tfcompare.report.sections import OF_ALL_RUNS, sections
+from tfcompare.report.verdicts import first_lines, verdict
+from tfcompare.run import Run
+from tfcompare.text import text_of
+from tfcompare.tools.caveats import caveats, other_runs, runs_of
+from tfcompare.tools.environment import environment
+from tfcompare.units import MISSING
+
+DIGEST_LETTERS = 12
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `check` found: `result` in a line, a row for each condition below `header`, and what they rest on.
+
+    `content` is the same for programs, as JSON values.
+    """
+
+    result: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    basis: Sequence[str]
+    content: Mapping[str, Any]
+
+
+def contents(comparison: Comparison, *, command: Sequence[str] = (), checked: Checked | None = None) -> Report:
+    """The report on a comparison, or on a run alone.
+
+    `command` are the words of the command that makes it again; `checked` stands above the verdicts.
+    """
+    pairs = pairs_of(comparison)
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Report(
+        title_of(comparison),
+        [section for section in _sections(comparison, pairs, command, checked) if section.blocks],
+        f"Made by tfcompare {__version__} on {made}.",
+    )
+
+
+def title_of(comparison: Comparison) -> str:
+    """`B filters_16_8 compared with A filters_512_128`, in plain text."""
+    names = _lettered(comparison)
+    return f"{', '.join(names[1:])} compared with {names[0]}" if names[1:] else names[0]
+
+
+def _lettered(comparison: Comparison) -> list[str]:
+    """`A filters_512_128` and so on; of a run alone, its name."""
+    names = [run.name for run in runs_of(comparison)]
+    if comparison.is_single:
+        return names
+    return [name if name == letter(i) else f"{letter(i)} {name}" for i, name in enumerate(names)]
+
+
+def _sections(
+    comparison: Comparison, pairs: Sequence[Pair], command: Sequence[str], checked: Checked | None
+) -> Iterator[Section]:
+    if checked is not None:
+        tones: list[Tone] = ["worse" if row[-1] == "failed" else "neutral" for row in checked.rows]
+        yield Section(checked.result, [Facts(checked.header, checked.rows, (1, 2, 3, 4), tones)], is_open=True)
+    mismatches = {run.id: comparison.mismatches(run) for run in other_runs(comparison)}
+    found = caveats(comparison, mismatches)
+    is_hard = any(one.is_hard for every in mismatches.values() for one in every)
+    several = len(pairs) > 1
+    if several:
+        yield Section("All candidates", _all_candidates(pairs), is_open=True)
+    for pair in pairs:
+        yield Section(_lettered(comparison)[pair.position] if several else "", list(first_lines(pair)), is_open=True)
+        if found and pair is pairs[0] and not several:
+            yield _caveats(found, is_open=is_hard)
+        for one in sections(pair):
+            title = f"{pair.letters[-1]}: {one.title}" if several else one.title
+            yield Section(title, one.blocks, is_open=one.is_open and not several)
+    if found and several:
+        yield _caveats(found, is_open=is_hard)
+    if checked is not None and checked.basis:
+        yield Section("Basis of the check", [Items([(as_markdown(line), "") for line in checked.basis])])
+    yield Section("What was compared", _compared(comparison))
+    if command:
+        yield Section("Make it again", [Code(text_of(shlex.join(command)))])
+
+
+def _caveats(found: Sequence[str], *, is_open: bool) -> Section:
+    return Section(f"Caveats ({len(found)})", [Items([(sentence, "") for sentence in found])], is_open=is_open)
+
+
+def _all_candidates(pairs: Sequence[Pair]) -> list[Block]:
+    """The answer on each candidate, and the steps of all runs."""
+    lines = [verdict(pair) for pair in pairs]
+    blocks: list[Block] = [Items([(f"{one.badge} — {one.headline}" if one.badge else one.headline, one.basis)
+                                  for one in lines])]  # fmt: skip
+    figures = ((name, figure_of(pairs[0], name)) for name in OF_ALL_RUNS)
+    return [*blocks, *(Chart(name, figure) for name, figure in figures if figure is not None)]
+
+
+def _compared(comparison: Comparison) -> list[Block]:
+    """Names, digests and environments of the runs, and of their replicates."""
+    runs = runs_of(comparison)
+    facts = environment([run.info for run in runs], "UTC")
+    rows = [[fact.label, *fact.values, "≠" if fact.differs else ""] for fact in facts]
+    rows.insert(0, ["Digest of the profile", *(run.content_id[:DIGEST_LETTERS] for run in runs), ""])
+    if any(comparison.repeats_of(run) for run in runs):
+        rows.append(["Captures", *(_captures(comparison, run) for run in runs), ""])
+    header = ["", *_lettered(comparison)]
+    per = {"step": "Sums are per step.", "run": "Sums are per run.", "device": "Sums are per device."}[comparison.per]
+    host = f" Only the host {as_code(comparison.host)}." if comparison.host else ""
+    if any(row[-1] for row in rows):
+        header.append("Differs")
+    else:
+        rows = [row[:-1] for row in rows]
+    hosts = " Op times are summed over all hosts." if not host and any(len(run.host_names) > 1 for run in runs) else ""
+    return [Facts(header, rows), Text(f"{per}{host}{hosts}", quiet=True)]
+
+
+def _captures(comparison: Comparison, run: Run) -> str:
+    more = comparison.repeats_of(run)
+    return f"{1 + len(more)}: {', '.join(one.name for one in (run, *more))}" if more else MISSING

@@ -1,0 +1,159 @@
+"""A report as one HTML file that needs no network: charts, tables and the timeline are drawn by scripts inside it.
+
+The Content-Security-Policy allows these scripts by their hashes and nothing from elsewhere. Names from profiles are
+escaped in texts, and reach the scripts as JSON only. Without JavaScript, all texts can still be read.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from tfcompare.charts import style, timeline
+from tfcompare.charts.library import plotly_js
+from tfcompare.report.blocks import (
+    Block,
+    Cards,
+    Chart,
+    Code,
+    Facts,
+    Items,
+    Report,
+    Section,
+    Table,
+    Text,
+    Timeline,
+    Verdict,
+)
+from tfcompare.report.inline import inline
+from tfcompare.report.payload import figure_json, table_json, timeline_json
+from tfcompare.tools.card_texts import card_texts
+
+_ASSETS = Path(__file__).with_name("assets")
+_SCRIPTS = ("charts.js", "tables.js", "report.js")
+_DOCUMENT = Template((_ASSETS / "report.html").read_text(encoding="utf-8"))
+
+
+def as_html(report: Report) -> str:
+    """The report as an HTML document."""
+    payload: list[dict[str, Any]] = []
+    body = "\n".join(_section(section, payload) for section in report.sections)
+    needs_plotly = any(one["kind"] == "chart" for one in payload)
+    library = plotly_js() if needs_plotly else ""
+    script = "\n".join([timeline.script(), *(_asset(name) for name in _SCRIPTS)])
+    allowed = " ".join(f"'sha256-{_digest(text)}'" for text in (script, library) if text)
+    policy = (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    data = json.dumps({"blocks": payload, "config": style.CONFIG}, allow_nan=False)
+    return _DOCUMENT.substitute(
+        title=html.escape(report.title), about=html.escape(report.about), policy=policy, body=body, script=script,
+        style=_asset("report.css") + timeline.style(), payload=_packed(data), library=_packed(library),
+    )  # fmt: skip
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _packed(text: str) -> str:
+    """The text compressed, in base64, so that nothing in it can end the element that holds it."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode() if text else ""
+
+
+def _section(section: Section, payload: list[dict[str, Any]]) -> str:
+    blocks = "\n".join(_block(block, payload) for block in section.blocks)
+    if not section.title:
+        return f'<section class="answer">\n{blocks}\n</section>'
+    is_open = " open" if section.is_open else ""
+    return f"<details{is_open}><summary><h2>{html.escape(section.title)}</h2></summary>\n{blocks}\n</details>"
+
+
+def _block(block: Block, payload: list[dict[str, Any]]) -> str:
+    if isinstance(block, Verdict):
+        badge = f'<span class="badge {block.tone}">{html.escape(block.badge)}</span> ' if block.badge else ""
+        basis = f'<p class="quiet">{inline(block.basis)}</p>' if block.basis else ""
+        return f'<p class="verdict">{badge}<strong>{inline(block.headline)}</strong></p>\n{basis}'
+    if isinstance(block, Text):
+        return f"<p{_QUIET if block.quiet else ''}>{inline(block.text)}</p>"
+    if isinstance(block, Items):
+        return f"<ul>{''.join(_items(block))}</ul>"
+    if isinstance(block, Cards):
+        return f'<div class="cards">{"".join(_cards(block))}</div>'
+    if isinstance(block, Facts):
+        return _facts(block)
+    if isinstance(block, Code):
+        return f"<pre><code>{html.escape(block.text)}</code></pre>"
+    return _drawn(block, payload)
+
+
+_QUIET = ' class="quiet"'
+
+
+def _items(block: Items) -> Iterator[str]:
+    for line, more in block.items:
+        if more:
+            yield f"<li><details><summary>{inline(line)}</summary><p>{inline(more, links=True)}</p></details></li>"
+        else:
+            yield f"<li>{inline(line)}</li>"
+
+
+def _cards(block: Cards) -> Iterator[str]:
+    for figure in block.figures:
+        value, change, before = card_texts(figure)
+        tone = figure.judgement if figure.judgement in ("better", "worse") else "neutral"
+        below = f'<div class="change {tone}">{html.escape(change)}</div>' if change else ""
+        below += f'<div class="before">{html.escape(before)}</div>' if before else ""
+        label, meaning = html.escape(figure.label), html.escape(figure.meaning)
+        value = f'<div class="value">{html.escape(value)}</div>'
+        yield f'<div class="card" title="{meaning}"><div>{label}</div>{value}{below}</div>'
+
+
+def _facts(block: Facts) -> str:
+    looks = [' class="number"' if i in block.numbers else "" for i in range(len(block.header))]
+    tones: Sequence[str] = block.tones or [""] * len(block.rows)
+    cells = zip(block.header, looks, strict=True)
+    head = "".join(f"<th{look}>{html.escape(text)}</th>" for text, look in cells)
+    rows = "".join(_row(row, looks, tone) for row, tone in zip(block.rows, tones, strict=True))
+    return f'<div class="wide"><table class="facts"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _row(row: Sequence[str], looks: Sequence[str], tone: str) -> str:
+    cells = "".join(f"<td{look}>{html.escape(text)}</td>" for text, look in list(zip(row, looks, strict=True))[1:])
+    return f'<tr class="{tone}"><th>{_breakable(row[0])}</th>{cells}</tr>'
+
+
+def _breakable(name: str) -> str:
+    """A name that may break after a slash rather than within a word."""
+    return html.escape(name).replace("/", "/<wbr>")
+
+
+def _drawn(block: Chart | Table | Timeline, payload: list[dict[str, Any]]) -> str:
+    """An empty element, which the script fills when it is seen."""
+    number = len(payload)
+    if isinstance(block, Chart):
+        figure = figure_json(block)
+        payload.append({"kind": "chart", "figure": figure})
+        height = int(figure["layout"].get("height", 400))
+        title = html.escape(block.figure.layout.title.text or block.name)
+        look = f'role="img" aria-label="{title}" style="min-height:{height}px"'
+        return f'<div class="wide"><div class="chart" data-block="{number}" {look}></div></div>'
+    if isinstance(block, Timeline):
+        payload.append({"kind": "timeline", **timeline_json(block)})
+        return f'<div data-block="{number}"></div><p class="quiet" id="span-{number}"></p>'
+    payload.append({"kind": "table", **table_json(block)})
+    title = f"<h3>{html.escape(block.title)}</h3>"
+    note = f'<p class="quiet">{html.escape(block.note)}</p>' if block.note else ""
+    return f'{title}{note}<div class="table" data-block="{number}"></div>'

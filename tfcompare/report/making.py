@@ -1,0 +1,62 @@
+"""Makes a report of a comparison in one of its formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from tfcompare.compare import Comparison
+from tfcompare.errors import TfcompareError, Unknown
+from tfcompare.report.as_json import as_json
+from tfcompare.report.contents import Checked, contents
+from tfcompare.report.html import as_html
+from tfcompare.report.markdown import as_text
+from tfcompare.report.redaction import redacted, with_other_names
+
+Format = Literal["html", "markdown", "json"]
+FORMATS: tuple[Format, ...] = ("html", "markdown", "json")
+_SUFFIXES: dict[str, Format] = {
+    ".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json",
+}  # fmt: skip
+
+
+def form_of(path: Path | None) -> Format:
+    """The format that a file's suffix asks for; HTML without a file. Raises `TfcompareError` for another suffix."""
+    if path is None:
+        return "html"
+    if path.suffix.lower() not in _SUFFIXES:
+        raise TfcompareError(f"{path}: expected a name that ends with .html, .md or .json")
+    return _SUFFIXES[path.suffix.lower()]
+
+
+def write(text: str, path: Path) -> None:
+    """Write a report to a file, in a folder that is made if it is missing. Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def report(
+    comparison: Comparison,
+    form: Format = "html",
+    *,
+    command: Sequence[str] = (),
+    checked: Checked | None = None,
+    redact: bool = False,
+) -> str:
+    """The report on a comparison, or on a run alone, as text.
+
+    `command` are the words of the command that makes it again; `checked` stands above the verdicts. `redact` removes
+    paths and the names of runs and hosts. Raises `Unknown` for an
+    unknown format.
+    """
+    if form not in FORMATS:
+        raise Unknown("format of a report", form, list(FORMATS))
+    if redact:
+        comparison = with_other_names(comparison)
+    if form == "json":
+        return as_json(comparison, None if checked is None else checked.content, redact=redact)
+    found = contents(comparison, command=command, checked=checked)
+    if redact:
+        found = redacted(found)
+    return as_html(found) if form == "html" else as_text(found)

@@ -1,0 +1,111 @@
+"""Figures, tables and timelines of a report as JSON values, for its JavaScript and for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.charts.verdicts import outcome_text, tone_of
+from tfcompare.report.blocks import Chart, Table, Timeline
+from tfcompare.tools.columns import MATCH_WORDS, MOST_DECIMALS, MOST_DECIMALS_OF_COUNTS, Shown, changes_of, decimals
+from tfcompare.units import MISSING, format_percent, format_ratio, scale
+
+_SCALED = ("bytes", "FLOP")
+"""Units with prefixes, also per second; times stay in microseconds, as in the app."""
+
+
+def figure_json(chart: Chart) -> dict[str, Any]:
+    """The figure as JSON values, without its template: the report has its own."""
+    figure: dict[str, Any] = json.loads(chart.figure.to_json())
+    figure["layout"].pop("template", None)
+    return figure
+
+
+def table_json(table: Table) -> dict[str, Any]:
+    """`name`, `title`, and `columns`: each with `label`, `heading`, `help`, `kind` (`text` or `number`), `texts` (the
+    cells as shown), `values` of numbers in full precision, in the unit of `schema`, for sorting and CSV, `csv` (the
+    column's name) and, of verdicts, `tones`.
+    """
+    units = _units(table)
+    columns = [_column(table, column, units.get(column.heading or column.name)) for column in table.columns]
+    return {"name": table.name, "title": table.title, "columns": columns}
+
+
+def _units(table: Table) -> dict[str, tuple[float, str, int]]:
+    """For each group of columns with one heading: the size and name of its unit, and its decimals."""
+    groups: dict[str, list[Shown]] = {}
+    for column in table.columns:
+        if column.format in ("number", "change"):
+            groups.setdefault(column.heading or column.name, []).append(column)
+    found = {}
+    for heading, columns in groups.items():
+        values = pd.concat([changes_of(table.rows, column.name).astype("float64") for column in columns], axis=1)
+        unit, size, name = columns[0].unit.removesuffix("/s"), 1.0, ""
+        if unit in _SCALED:
+            chosen = scale(values.to_numpy().ravel().tolist(), unit)
+            size, name = chosen.size, chosen.unit
+        most = MOST_DECIMALS if unit == "µs" else MOST_DECIMALS_OF_COUNTS
+        found[heading] = size, name, min(decimals(values / size), most)
+    return found
+
+
+def _column(table: Table, column: Shown, unit: tuple[float, str, int] | None) -> dict[str, Any]:
+    cells = table.rows[column.name]
+    label, heading = column.label, column.heading
+    if unit is not None and unit[1]:
+        per = "/s" if column.unit.endswith("/s") else ""
+        label, heading = (text.replace(f"({column.unit}", f"({unit[1]}{per}") for text in (label, heading))
+    found: dict[str, Any] = {"label": label, "heading": heading, "help": column.help, "csv": column.name}
+    if column.name == "verdict":
+        rows = table.rows.to_dict("records")
+        tones = [tone_of(row["verdict"], row["evidence"]) for row in rows]
+        return found | {"kind": "text", "texts": [outcome_text(row) for row in rows], "tones": tones}
+    if column.format in ("text", "flag"):
+        return found | {"kind": "text", "texts": ["" if pd.isna(cell) else _word(column, cell) for cell in cells]}
+    values = changes_of(table.rows, column.name).astype("float64").tolist()
+    texts = [_text(column, value, unit) for value in values]
+    return found | {"kind": "number", "texts": texts, "values": [_finite(value) for value in values]}
+
+
+def _word(column: Shown, cell: Any) -> str:
+    return MATCH_WORDS.get(str(cell), str(cell)) if column.name == "match" else str(cell)
+
+
+def _text(column: Shown, value: float, unit: tuple[float, str, int] | None) -> str:
+    if math.isnan(value):
+        return MISSING
+    if column.format == "ratio":
+        return format_ratio(value)
+    if column.format in ("share", "bar"):
+        return format_percent(value)
+    size, _, digits = unit or (1.0, "", 0)
+    if not math.isfinite(value):
+        return MISSING
+    if column.format == "number" and 0 < value / size < 0.5 * 10.0**-digits:
+        return f"<{10.0**-digits:.{digits}f}"
+    sign = "+" if column.format == "change" and value else ""
+    return f"{value / size:{sign},.{digits}f}".replace("-", "−")
+
+
+def timeline_json(timeline: Timeline) -> dict[str, Any]:
+    """`data` and `state` with plain lists for the columns; times to the nanosecond."""
+    data = {name: _columns(value) if isinstance(value, pd.DataFrame) else value for name, value in
+            timeline.data.items()}  # fmt: skip
+    return {"data": data, "state": timeline.state}
+
+
+def _columns(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    return {str(name): _rounded(column).tolist() for name, column in frame.items()}
+
+
+def _rounded(column: pd.Series) -> np.ndarray[Any, Any]:
+    values = column.to_numpy()
+    return np.round(values.astype(np.float64), 3) if values.dtype.kind == "f" else values
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

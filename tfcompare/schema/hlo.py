@@ -1,0 +1,140 @@
+"""Tables about compiled XLA programs."""
+
+from tfcompare.schema.columns import HOST_KEY, Column, Table, key, level, text, total
+
+PROGRAM_KEY = key("program", "Program", "Name of the compiled program with its id, e.g. `jit_train_step(17)`.")
+
+TRANSFERS = ("-start", "-done")
+"""Ends of categories of instructions that start a transfer or wait for one: their times tell no rate."""
+
+HLO_OPS = Table(
+    "hlo_ops",
+    "One row for each instruction of an XLA program that ran, summed over a host's devices.",
+    (
+        HOST_KEY,
+        PROGRAM_KEY,
+        key("hlo_op", "Instruction", "Name of the instruction in the program, e.g. `loop_add_fusion.2`."),
+        key("category", "Category", "XLA's category of the instruction, e.g. `loop fusion`; empty where unknown."),
+        text("op_name", "Op", "The framework's op that the instruction came from; empty where unknown."),
+        text("source", "Source", "File and line of that op in the framework's program; empty where unknown."),
+        text("expression", "HLO", "The instruction in XLA's notation; empty where the file lacks its program."),
+        text("operands", "Operands", "The instructions whose values it uses, one per line; empty where unknown."),
+        text("users", "Users", "The instructions that use its value, one per line; empty where unknown."),
+        text("fused", "Fused", "The instructions that a fusion consists of, one per line; empty for others."),
+        total("occurrences", "", "Occurrences", "Its events: on GPUs each kernel that it launched counts.", "int64"),
+        total("executions", "", "Executions", "How often it ran; on GPUs its kernel that ran most often.", "int64"),
+        total("total_time_us", "µs", "Total time", "Time between its begin and end, instructions within it included."),
+        total("self_time_us", "µs", "Self time", "Total time less that of the instructions within it."),
+        total("flops", "FLOP", "FLOPs", "Floating-point operations of all its executions; missing where unknown."),
+        total("bytes_accessed", "bytes", "Bytes accessed", "Bytes read and written at least; missing where unknown."),
+        level(
+            "flops_per_s",
+            "FLOP/s",
+            "FLOP rate",
+            "FLOPs by total time; missing where unknown, and for asynchronous transfers.",
+        ),
+        level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by total time; as the FLOP rate."),
+        level("operational_intensity", "FLOP/byte", "Intensity", "FLOPs per byte accessed; missing where unknown."),
+        level("peak_flops_per_s", "FLOP/s", "Peak FLOP rate", "The device's, for its operands; missing where unknown."),
+        level("peak_bytes_per_s", "bytes/s", "Peak bandwidth", "Of the device's memory; missing where unknown."),
+        text("bound_by", "Bound by", "`compute` or `memory`: the roof above its intensity; empty where unknown."),
+        Column(
+            "is_rematerialized", "bool", "flag", "", "Rematerialized", "Whether it recomputes a value to save memory."
+        ),
+    ),
+    headline="self_time_us",
+)
+
+HLO_MEMORY = Table(
+    "hlo_memory",
+    "One row for each buffer of each XLA program in the profile, as the compiler placed it.",
+    (
+        HOST_KEY,
+        PROGRAM_KEY,
+        key("memory_space", "Memory space", "The memory that it is in; 0 is a device's main memory.", "int64"),
+        key("hlo_op", "Instruction", "Name of the instruction whose value it holds; empty where unknown."),
+        key("output_index", "Output", "Which of the instruction's outputs it holds, e.g. `1`; empty for the only one."),
+        text("kind", "Kind", "`parameter`, `constant`, `output` or `temporary`; all but the last live throughout."),
+        text("shape", "Shape", "Element type and dimensions of the value, e.g. `bf16[128,512]`; empty where unknown."),
+        text("op_name", "Op", "The framework's op that the instruction came from; empty where unknown."),
+        text("source", "Source", "File and line of that op in the framework's program; empty where unknown."),
+        level("size_bytes", "bytes", "Size", "Its size, with the padding of its layout.", "int64"),
+        level(
+            "lifetime_share", "", "Lifetime", "Share of the program's allocations and frees that it outlives, 0 to 1."
+        ),
+        level(
+            "first_position",
+            "",
+            "Live from",
+            "The allocation or free after which it is first live, counted from 1 in program order.",
+            "int64",
+        ),
+        level("last_position", "", "Live until", "The allocation or free after which it is last live.", "int64"),
+        level(
+            "positions",
+            "",
+            "Positions",
+            "Allocations and frees of the program in this memory space; 1 if the compiler recorded none.",
+            "int64",
+        ),
+        Column(
+            "is_live_at_peak",
+            "bool",
+            "flag",
+            "",
+            "Live at peak",
+            "Whether it is live when its memory space is fullest.",
+        ),
+    ),
+    headline="size_bytes",
+)
+
+BY_PROGRAM, BY_SOURCE = "program", "source"
+UNKNOWN_SOURCE = "unknown"
+
+OP_PROFILE = Table(
+    "op_profile",
+    "One row for each node of two trees over the rows of `hlo_ops`: sums of what is below it.",
+    (
+        HOST_KEY,
+        key("tree", "Tree", f"`{BY_PROGRAM}`: program, category, instruction; `{BY_SOURCE}`: file, line, instruction."),
+        key("program", "Program", "Name of the compiled program with its id; empty above."),
+        key("category", "Category", "XLA's category of the instruction; empty above."),
+        key("source_file", "Source file", f"File of the framework's program, or `{UNKNOWN_SOURCE}`; empty elsewhere."),
+        key("source", "Source", f"File and line, or `{UNKNOWN_SOURCE}`; empty above and elsewhere."),
+        key("hlo_op", "Instruction", "Name of the instruction in the program; empty above."),
+        key("depth", "Depth", "1 for the top of a tree, 3 for instructions.", "int64"),
+        text("op_name", "Op", "The framework's op that the instruction came from; empty above and where unknown."),
+        total("occurrences", "", "Occurrences", "Events of its instructions; on GPUs each kernel counts.", "int64"),
+        total("executions", "", "Executions", "How often its instructions ran.", "int64"),
+        total("self_time_us", "µs", "Self time", "Self time of its instructions."),
+        total("flops", "FLOP", "FLOPs", "Floating-point operations; missing where one of its instructions lacks them."),
+        total("bytes_accessed", "bytes", "Bytes accessed", "Bytes read and written at least; missing as FLOPs are."),
+        level("flops_per_s", "FLOP/s", "FLOP rate", "FLOPs by self time; missing where unknown."),
+        level("bandwidth_bytes_per_s", "bytes/s", "Bandwidth", "Bytes accessed by self time; missing where unknown."),
+    ),
+    headline="self_time_us",
+)
+
+TRACING, LOWERING, COMPILING = "tracing", "lowering", "compiling"
+
+COMPILATIONS = Table(
+    "compilations",
+    "One row for each function that was traced, lowered or compiled while the profile was recorded, and phase of that.",
+    (
+        HOST_KEY,
+        key("function", "Function", "The function as its source names it, e.g. `train_step`; empty where unknown."),
+        key(
+            "phase",
+            "Phase",
+            f"`{TRACING}`: Python builds a graph; `{LOWERING}`: JAX makes the compiler's input of it; "
+            f"`{COMPILING}`: XLA compiles it.",
+        ),
+        total("occurrences", "", "Times", "How often that happened; loading from a cache is no compilation.", "int64"),
+        total("total_time_us", "µs", "Total time", "Time of all of them, on the thread that waited for it."),
+        Column("longest_us", "float64", "max", "µs", "Longest", "The longest of them."),
+        level("programs", "", "Programs", "Compiled programs of that function in the profile.", "int64"),
+        text("shapes", "Shapes", "Parameters in which these programs differ, program by program; empty for one."),
+    ),
+    headline="total_time_us",
+)

@@ -1,0 +1,139 @@
+"""The metadata of a run: commit, branch, tags and other short texts, from a file beside it or the command line.
+
+    tfcompare.json    {"commit": "abc123", "branch": "main", "tags": ["nightly"], "machine": "lab-7"}
+
+Files may be written by anybody, so they are checked: their size before they are read, then their content.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from tfcompare.errors import TfcompareError
+from tfcompare.sources.logdir.files import open_untouched
+from tfcompare.text import text_of
+
+FILE_NAME = "tfcompare.json"
+COMMIT, BRANCH, TAGS = "commit", "branch", "tags"
+LONGEST_KEY, LONGEST_VALUE, MOST_VALUES, MOST_TAGS = 30, 100, 20, 20
+LARGEST_FILE_BYTES = 10_000
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Texts by name, such as `("commit", "abc123")`, sorted by name, and `tags`."""
+
+    values: tuple[tuple[str, str], ...] = ()
+    tags: tuple[str, ...] = ()
+
+    def get(self, key: str) -> str:
+        """The text of that name; empty if there is none."""
+        return dict(self.values).get(key, "")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything as tags: `commit=abc123`, `nightly`."""
+        return (*(f"{key}={value}" for key, value in self.values), *self.tags)
+
+    def updated(self, other: Metadata) -> Metadata:
+        """These texts and tags and those of `other`, whose texts count where both have one."""
+        values = dict(self.values) | dict(other.values)
+        return Metadata(tuple(sorted(values.items())), tuple(dict.fromkeys((*self.tags, *other.tags))))
+
+
+NO_METADATA = Metadata()
+
+
+def why_invalid(metadata: Metadata) -> str:
+    """Why tfcompare does not use these texts, as the end of a sentence; empty if it does."""
+    if len(metadata.values) > MOST_VALUES or len(metadata.tags) > MOST_TAGS:
+        return f"there are more than {MOST_VALUES} texts or {MOST_TAGS} tags"
+    if any(len(pair) != 2 for pair in metadata.values) or len(dict(metadata.values)) < len(metadata.values):
+        return "a text has no name of its own"
+    if not all(_is_plain(key, LONGEST_KEY) and "=" not in key and key != TAGS for key, _ in metadata.values):
+        return f"a name is empty, longer than {LONGEST_KEY} characters, not printable, or has a ="
+    if not all(_is_plain(text, LONGEST_VALUE) for text in (*(value for _, value in metadata.values), *metadata.tags)):
+        return f"a text is empty, longer than {LONGEST_VALUE} characters, or not printable"
+    return ""
+
+
+def of_options(options: Sequence[str]) -> Metadata:
+    """The metadata in command-line options `key=value`; `tags=nightly` is the tag `nightly`.
+
+    Raises `TfcompareError` for anything else.
+    """
+    found = NO_METADATA
+    for option in options:
+        key, equals, value = (part.strip() for part in option.partition("="))
+        one = Metadata(tags=(value,)) if key == TAGS else Metadata(values=((key, value),))
+        found = found.updated(one)
+        why = why_invalid(found) if equals else "there is no ="
+        if why:
+            raise TfcompareError(f"{option!r}: expected key=value, such as commit=abc123, but {why}")
+    return found
+
+
+def read_metadata(folder: Path) -> tuple[Metadata, str]:
+    """(the metadata in the file in `folder`, empty without one; what is wrong with the file, in a sentence)."""
+    path = folder / FILE_NAME
+    try:
+        return _in_file(path), ""
+    except FileNotFoundError:
+        return NO_METADATA, ""
+    except OSError as error:
+        why = f"it cannot be read ({error.strerror or error})"
+    except ValueError as error:
+        why = str(error)
+    return NO_METADATA, unused(path, why)
+
+
+def unused(path: PurePath, why: str) -> str:
+    """The sentence that a file of metadata is not used, and why."""
+    return (
+        f"{text_of(str(path))}: expected an object of short texts such as commit, branch and tags, but {why}; it is "
+        "not used, so correct or remove it"
+    )
+
+
+def _in_file(path: Path) -> Metadata:
+    """The metadata in a file. Raises ValueError with the reason if it is none, and OSError."""
+    descriptor = open_untouched(path, getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("it is not a file")
+        return of_bytes(file.read(LARGEST_FILE_BYTES + 1))
+
+
+def of_bytes(data: bytes) -> Metadata:
+    """The metadata in the bytes of a file. Raises ValueError with the reason if it is none."""
+    if len(data) > LARGEST_FILE_BYTES:
+        raise ValueError(f"it is larger than {LARGEST_FILE_BYTES:,} bytes")
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    return of_object(content)
+
+
+def of_object(content: object) -> Metadata:
+    """The metadata in a JSON object. Raises ValueError with the reason if it is none."""
+    if not isinstance(content, dict):
+        raise ValueError("it is not an object")
+    tags = content.get(TAGS, [])
+    tags = [tags] if isinstance(tags, str) else tags
+    values = {key: value for key, value in content.items() if key != TAGS}
+    if not isinstance(tags, list) or not all(isinstance(text, str) for text in (*tags, *values.values())):
+        raise ValueError("a value is not a text, or tags is not a list of texts")
+    found = Metadata(tuple(sorted(values.items())), tuple(dict.fromkeys(tags)))
+    if why := why_invalid(found):
+        raise ValueError(why)
+    return found
+
+
+def _is_plain(text: str, longest: int) -> bool:
+    return 0 < len(text) <= longest and text.isprintable() and text == " ".join(text.split())

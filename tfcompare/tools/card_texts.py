@@ -1,0 +1,60 @@
+"""Key figures as texts: the value, its change, and the value before."""
+
+from __future__ import annotations
+
+import math
+
+from tfcompare.tools.key_figures import KeyFigure
+from tfcompare.units import MINUS, format_percent, format_percent_change, format_ratio, format_value
+
+SMALLEST_POINTS = 5e-5
+"""A smaller change of a share would be 0.00 percentage points."""
+SMALLEST_RATIO = 10
+"""From this ratio on, the ratio itself is easier to read than a percentage of four digits."""
+
+
+def card_texts(figure: KeyFigure) -> tuple[str, str, str]:
+    """The candidate's value, the change, and `from` the baseline's value; the last two are empty without a baseline."""
+    return value_text(figure, figure.candidate), change_text(figure), before_text(figure) if figure.has_baseline else ""
+
+
+def change_text(figure: KeyFigure) -> str:
+    """The change: in percent, or as a ratio if large; in percentage points for shares; empty without one."""
+    if not figure.has_baseline or math.isnan(figure.candidate):
+        return ""
+    if figure.candidate == figure.baseline:
+        return "unchanged"
+    if figure.unit == "share":
+        return _points(figure.candidate - figure.baseline)
+    if math.isnan(figure.baseline) or figure.baseline <= 0:
+        return ""
+    ratio = figure.candidate / figure.baseline
+    return format_ratio(ratio) if ratio >= SMALLEST_RATIO else format_percent_change(ratio)
+
+
+def _points(change: float) -> str:
+    """`+1.20 pp`: a change of a share, in percentage points, with at most two decimals; a tiny one is none."""
+    if abs(change) < SMALLEST_POINTS:
+        return "unchanged"
+    return f"{'+' if change > 0 else MINUS}{_two_decimals(abs(change))} pp"
+
+
+def before_text(figure: KeyFigure) -> str:
+    """`from 213`: the baseline's value, without its unit if it is that of the candidate's.
+
+    Shares have at most two decimals: a narrow card has no room for more beside the change.
+    """
+    if figure.unit == "share" and 0 < figure.baseline < 0.01:
+        return f"from {_two_decimals(figure.baseline) if figure.baseline >= SMALLEST_POINTS else '< 0.01'}"
+    before, unit = value_text(figure, figure.baseline), value_text(figure, figure.candidate).rpartition(" ")[2]
+    return f"from {before.removesuffix(f' {unit}')}"
+
+
+def _two_decimals(share: float) -> str:
+    """A share in percent without the sign, with three digits and at most two decimals."""
+    return f"{share * 100:.2f}" if share < 0.01 else format_percent(share).removesuffix(" %")
+
+
+def value_text(figure: KeyFigure, value: float) -> str:
+    """A value of the figure with its unit."""
+    return format_percent(value) if figure.unit == "share" else format_value(value, figure.unit)

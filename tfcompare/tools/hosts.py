@@ -1,0 +1,208 @@
+"""The hosts of a run side by side: their steps, the slowest of them, and what it does longer than the others.
+
+In synchronous training all hosts' steps end together, because the others wait for the slowest in a collective. The
+slowest host is therefore the one with the longest busy time: the step without its time in collectives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
+from tfcompare.compare.stats.outstanding import DEVICE_SPREAD, HOST_SPREAD, Outstanding, slowest
+from tfcompare.frames.steps.hosts import COLLECTIVE_PARTS
+from tfcompare.frames.steps.step_times import common_step_ids
+from tfcompare.tools.host_causes import Cause, cause_of, collective_of
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+By = Literal["host", "device"]
+METRICS = ("duration_us", "busy_us", "collectives_us", *schema.STEP_PARTS)
+"""What the page can show of each step."""
+
+
+@dataclass(frozen=True)
+class SlowHost:
+    """The slowest host or device of a run: `found` says whether it stands out, `cause` what it does longer.
+
+    `collective` is the op in which the others wait for it, by `waiting_us` per step longer than it waits itself; empty
+    and 0 if the profile shows no waiting. `cause` is None if the host does not stand out.
+    """
+
+    name: str
+    by: By
+    found: Outstanding
+    cause: Cause | None
+    collective: str
+    waiting_us: float
+
+
+def groupings(run: Run) -> tuple[By, ...]:
+    """What the steps of a run can be compared between: `host` and `device`, where it has several with steps."""
+    rows = run.table("hosts")
+    several: tuple[tuple[By, int], ...] = (
+        ("host", rows["host"].nunique()),
+        ("device", len(rows[["host", "device"]].drop_duplicates())),
+    )
+    by_host, by_device = (count for _, count in several)
+    return tuple(by for by, count in several if count > 1 and not (by == "device" and by_host == by_device))
+
+
+def steps_by(run: Run, by: By) -> pd.DataFrame:
+    """One row for each step of each host or device.
+
+    Columns: `name` of the host or device, `host`, `step`, `place` (the same for the same step on every host),
+    `start_us`, `included`, and `METRICS`. Devices are named with their host if the run has several.
+    """
+    steps = run.table("steps")
+    if steps.empty:
+        return steps.assign(name="", place=0, busy_us=0.0, collectives_us=0.0)[_COLUMNS]
+    steps = steps.assign(place=common_step_ids)
+    rows = steps if by == "host" else run.table("hosts")
+    name = rows["host"] if by == "host" else rows["device"].str.removeprefix("/device:")
+    if by == "device" and rows["host"].nunique() > 1:
+        name = rows["host"] + " " + name
+    collectives = rows[list(COLLECTIVE_PARTS)].sum(axis=1)
+    rows = rows.assign(name=name, collectives_us=collectives, busy_us=rows["duration_us"] - collectives)
+    if by == "device":
+        rows = rows.merge(steps[["host", "step", "place"]], on=["host", "step"], how="left")
+    return rows[_COLUMNS]
+
+
+_COLUMNS = ["name", "host", "step", "place", "start_us", "included", *METRICS]
+
+
+def matrix(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """A metric of the included steps that all hosts have: one row for each host, one column for each step.
+
+    `rows` is the result of `steps_by`.
+    """
+    counted = rows[rows["included"].astype(bool)]
+    return counted.pivot(index="name", columns="place", values=metric).dropna(axis=1).astype("float64")
+
+
+def slowest_host(run: Run, by: By | None = None) -> SlowHost | None:
+    """The slowest host, or device of a run with one host; None without several hosts or devices with common steps."""
+    possible = groupings(run)
+    chosen = by or next(iter(possible), None)
+    if chosen is None or chosen not in possible:
+        return None
+    rows = steps_by(run, chosen)
+    busy = matrix(rows, "busy_us")
+    if len(busy) < 2 or busy.empty:
+        return None
+    found = slowest(busy.to_numpy(), HOST_SPREAD if chosen == "host" else DEVICE_SPREAD)
+    name = str(busy.index[found.position])
+    waiting = matrix(rows, "collectives_us").mean(axis=1)
+    more_us = float(waiting.drop(name).median() - waiting[name])
+    cause = cause_of(run, rows, name, by_host=chosen == "host") if found.stands_out else None
+    collective = collective_of(run, rows, name) if found.stands_out and more_us > 0 else ""
+    return SlowHost(name, chosen, found, cause, collective, max(more_us, 0.0))
+
+
+def without_steps(run: Run) -> tuple[str, ...]:
+    """The hosts of a run with steps whose own profile has none."""
+    with_steps = set(run.table("steps")["host"])
+    return tuple(host for host in run.host_names if host not in with_steps) if with_steps else ()
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The baseline's name of each host or device of the candidate that is paired, and how: by `name` or `position`."""
+
+    names: dict[str, str]
+    by_position: int
+
+    def sentence(self, what: str) -> str:
+        """How they were paired; `what` is `hosts` or `devices`."""
+        start = f"{what.capitalize()} are paired by"
+        if not self.by_position:
+            return f"{start} name."
+        if self.by_position == len(self.names):
+            return f"{start} position: the names differ."
+        return f"{start} name; {self.by_position} by position, as their names differ."
+
+
+def pairing(baseline: Run, candidate: Run, by: By) -> Pairing:
+    """Pairs the hosts or devices of two runs that have steps: by name, else by position."""
+    return _pairing(baseline, candidate, by, steps_by(baseline, by), steps_by(candidate, by))
+
+
+def _pairing(baseline: Run, candidate: Run, by: By, ours: pd.DataFrame, theirs: pd.DataFrame) -> Pairing:
+    hosts = pair_hosts(ours["host"].unique(), theirs["host"].unique())
+    if by == "host":
+        return Pairing(hosts, sum(a != b for a, b in hosts.items()))
+    tables = baseline.table("hosts"), candidate.table("hosts")
+    devices = pair_devices(tables[0], with_hosts_of(*tables))
+    several = ours["host"].nunique() > 1, theirs["host"].nunique() > 1
+    names = {
+        _device_name(host, device, several[1]): _device_name(hosts[host], counterpart, several[0])
+        for host in hosts
+        for device in tables[1].loc[tables[1]["host"] == host, "device"].unique()
+        if (counterpart := devices.get((hosts[host], device))) is not None
+    }
+    return Pairing(names, sum(a != b for a, b in names.items()))
+
+
+def _device_name(host: str, device: str, several: bool) -> str:
+    own = device.removeprefix("/device:")
+    return f"{host} {own}" if several else own
+
+
+@dataclass(frozen=True)
+class PairedSteps:
+    """`steps_by` of two runs, the candidate's with the names of the baseline, and how they were paired."""
+
+    baseline: pd.DataFrame
+    candidate: pd.DataFrame
+    pairing: Pairing
+
+    def matrices(self, metric: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """`matrix` of both runs, and the difference: of the hosts and steps that both have.
+
+        Columns are positions of steps from 0: runs number their steps differently.
+        """
+        ours, theirs = (
+            found.set_axis(range(found.shape[1]), axis=1)
+            for found in (matrix(self.baseline, metric), matrix(self.candidate, metric))
+        )
+        both = ours.index.intersection(theirs.index)
+        count = min(ours.shape[1], theirs.shape[1])
+        return ours, theirs, theirs.loc[both].iloc[:, :count] - ours.loc[both].iloc[:, :count]
+
+    @property
+    def by_skew(self) -> list[str]:
+        """The candidate's hosts, the slowest first, then those that only the baseline has."""
+        sides = (matrix(side, "busy_us") for side in (self.candidate, self.baseline))
+        return list(dict.fromkeys(name for busy in sides if busy.size for name in by_skew(busy)))
+
+
+def paired_steps(baseline: Run, candidate: Run, by: By) -> PairedSteps:
+    """The steps of each host or device of two runs."""
+    ours, theirs = steps_by(baseline, by), steps_by(candidate, by)
+    found = _pairing(baseline, candidate, by, ours, theirs)
+    names = theirs["name"].map(lambda name: found.names.get(name, name)).astype("str")
+    return PairedSteps(ours, theirs.assign(name=names), found)
+
+
+def part_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """The mean of each part over the included steps that all hosts have; one row for each host, one column per part.
+
+    `rows` is the result of `steps_by`.
+    """
+    common = matrix(rows, "busy_us").columns
+    counted = rows[rows["included"].astype(bool) & rows["place"].isin(common)]
+    return counted.groupby("name")[list(schema.STEP_PARTS)].mean()
+
+
+def by_skew(busy: pd.DataFrame) -> list[str]:
+    """The names of a matrix of busy times, the slowest first: by its mean, less the median of each step."""
+    skew = (busy - busy.median()).mean(axis=1)
+    order = np.lexsort((skew.index.to_numpy(str), -skew.to_numpy()))
+    return [str(name) for name in skew.index[order]]

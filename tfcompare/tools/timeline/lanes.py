@@ -1,0 +1,102 @@
+"""The lanes of two timelines in pairs: a stream of a device beside its counterpart, a thread beside another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.frames.planes import HOST_PLANE
+from tfcompare.tools.timeline.of_run import HostTimeline
+
+Lanes = tuple[int | None, int | None]
+
+_ID = re.compile(r"/-?\d+$")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class LanePair:
+    """A lane of each side, as a row of its `HostTimeline.lanes`; None for a side without it.
+
+    `label` is its name as people know it: of a thread without its id, of a device's line with the device in front.
+    `kind` is the same for threads of one pool, and for lines of devices that differ in numbers only.
+    """
+
+    label: str
+    kind: str
+    lanes: Lanes
+    is_on_host: bool
+
+
+def lane_pairs(timelines: Sequence[HostTimeline]) -> list[LanePair]:
+    """The lanes of one timeline, or of two in pairs: device by device, then threads, the busiest of each first.
+
+    Those that only one side has come last among those of devices, and among threads.
+
+    Lanes pair by plane and name; those left pair by plane and name without its numbers, the busiest with the busiest.
+    Lanes that the profiler derived from others are left out, as they show the same spans again.
+    """
+    sides = [_lanes(timeline) for timeline in timelines]
+    pairs = _alone(sides[0]) if len(sides) == 1 else _paired(sides[0], sides[1])
+    named = [_named(sides, lanes) for lanes in pairs]
+    named.sort(key=lambda one: one[1])
+    return _with_distinct_labels([pair for pair, _ in named])
+
+
+def _lanes(timeline: HostTimeline) -> pd.DataFrame:
+    """The recorded lanes with `busy_ps`, `name` (without a thread's id) and `kind` (without any number)."""
+    busy = np.bincount(timeline.spans["lane"], timeline.spans["duration_ps"], minlength=len(timeline.lanes))
+    lanes = timeline.lanes.assign(busy_ps=busy)
+    lanes = lanes[lanes["is_recorded"]]
+    name = lanes["line"].map(lambda line: _ID.sub("", line))
+    return lanes.assign(name=name, kind=name.map(lambda text: _NUMBER.sub("#", text)))
+
+
+def _alone(lanes: pd.DataFrame) -> Iterator[Lanes]:
+    yield from ((int(lane), None) for lane in lanes.index)
+
+
+def _paired(ours: pd.DataFrame, theirs: pd.DataFrame) -> Iterator[Lanes]:
+    """All lanes of both sides, in pairs as far as they have a counterpart."""
+    left = {0: ours, 1: theirs}
+    for key in ("line", "name", "kind"):
+        groups = [dict(iter(side.groupby(["plane", key], sort=False))) for side in left.values()]
+        taken: tuple[list[int], list[int]] = ([], [])
+        for name in groups[0].keys() & groups[1].keys():
+            busiest = [group[name].sort_values("busy_ps", ascending=False, kind="stable").index for group in groups]
+            for pair in zip(*busiest, strict=False):
+                yield pair
+                taken[0].append(pair[0])
+                taken[1].append(pair[1])
+        left = {side: left[side].drop(index=taken[side]) for side in left}
+    yield from ((lane, None) for lane in left[0].index)
+    yield from ((None, lane) for lane in left[1].index)
+
+
+def _named(sides: Sequence[pd.DataFrame], lanes: Lanes) -> tuple[LanePair, tuple[bool, bool, str, float, str]]:
+    """The pair with its label, and its place among the others."""
+    rows = [side.loc[lane].to_dict() for side, lane in zip(sides, lanes, strict=False) if lane is not None]
+    plane, name = str(rows[0]["plane"]), str(rows[0]["name"])
+    on_host = plane == HOST_PLANE
+    label = name or "thread" if on_host else f"{plane.removeprefix('/device:')} {name}".strip()
+    is_alone = len(rows) < len(sides)
+    padded = _NUMBER.sub(lambda number: f"{number[0]:0>20}", plane)
+    busy_ps = float(sum(row["busy_ps"] for row in rows))
+    kind = _NUMBER.sub("#", f"{plane} {name}")
+    return LanePair(label, kind, lanes, on_host), (on_host, is_alone, padded, -busy_ps, label)
+
+
+def _with_distinct_labels(pairs: list[LanePair]) -> list[LanePair]:
+    """Pairs of equal labels numbered from 1."""
+    count = pd.Series([pair.label for pair in pairs], dtype="str").value_counts()
+    seen: dict[str, int] = {}
+    found = []
+    for pair in pairs:
+        seen[pair.label] = seen.get(pair.label, 0) + 1
+        label = f"{pair.label} {seen[pair.label]}" if count[pair.label] > 1 else pair.label
+        found.append(replace(pair, label=label))
+    return found

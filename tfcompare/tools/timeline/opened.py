@@ -1,0 +1,163 @@
+"""The timelines of a pair of runs, or of one run alone, made ready to align and to draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.frames.nesting import self_times
+from tfcompare.schema import DEVICE, IDLE
+from tfcompare.tools.timeline.lanes import LanePair, lane_pairs
+from tfcompare.tools.timeline.layout import Layout, lay_out
+from tfcompare.tools.timeline.of_run import NONE, HostTimeline, typical_step
+from tfcompare.tools.timeline.pairs import Identities, identities
+from tfcompare.xspace.space import PS_PER_US
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
+
+Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One host of a run: its timeline, the rows of its spans, and its steps, sorted by start.
+
+    `steps` has the columns `step`, `start_ps`, `duration_ps`, `included`; it is empty if the run marks none.
+    """
+
+    run: str
+    timeline: HostTimeline
+    layout: Layout
+    steps: pd.DataFrame
+
+    @property
+    def typical(self) -> int | None:
+        """The number of the typical step of this host."""
+        return typical_step(self.steps.assign(duration_us=self.steps["duration_ps"]))
+
+    @property
+    def extent_ps(self) -> tuple[int, int]:
+        """The first start and the last end of all spans; (0, 1) without any."""
+        if not len(self.layout.start_ps):
+            return 0, 1
+        return int(self.layout.start_ps.min()), int(self.layout.end_ps.max())
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether the run marks steps."""
+        return len(self.steps) > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Timelines:
+    """Baseline and candidate, or one run alone; their lanes, and their rows in the diff of `op_stats`."""
+
+    sides: tuple[Side, ...]
+    lanes: tuple[LanePair, ...]
+    op_stats: pd.DataFrame
+    known: Identities
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether all sides have steps, so that they can be aligned at one."""
+        return all(side.has_steps for side in self.sides)
+
+    @cached_property
+    def ops_by_time(self) -> pd.DataFrame:
+        """The rows of `op_stats` that both sides have, those on the device first, the longest first."""
+        rows = self.op_stats[(self.op_stats["status"] == MATCHED) & (self.op_stats["op_type"] != IDLE)]
+        time = rows[f"{metric_in(rows, 'self_time_us')}_baseline"]
+        return rows.assign(later=rows["host_or_device"] != DEVICE, time=-time).sort_values(
+            ["later", "time"], kind="stable"
+        )
+
+    def op_rows(self, side: int) -> Int64:
+        """The row of `op_stats` that each span of a side belongs to, `NONE` for those that are no op."""
+        return self.known.op[side]
+
+    def of_row(self, side: int, row: int) -> tuple[int, int]:
+        """(pair of lanes, number within its lane) of a row of a side's layout; `NONE` for a lane that is not shown."""
+        layout = self.sides[side].layout
+        return int(self.lane_numbers[side][layout.lane[row]]), int(layout.number[row])
+
+    @cached_property
+    def lane_numbers(self) -> tuple[Int64, ...]:
+        """For each side, the pair in `lanes` that each of its lanes belongs to, `NONE` for none."""
+        found = []
+        for side, opened in enumerate(self.sides):
+            number = np.full(len(opened.timeline.lanes), NONE, np.int64)
+            for position, pair in enumerate(self.lanes):
+                if (lane := pair.lanes[side]) is not None:
+                    number[lane] = position
+            found.append(number)
+        return tuple(found)
+
+    @cached_property
+    def self_time_ps(self) -> tuple[Int64, ...]:
+        """For each side, the self time of each span: of an op less the ops that it encloses, as in `op_stats`.
+
+        Of a span that is no op, less all spans that it encloses.
+        """
+        found = []
+        for number, side in enumerate(self.sides):
+            spans, ops = side.timeline.spans, np.flatnonzero(self.op_rows(number) != NONE)
+            lane, start, duration = (spans[name].to_numpy(np.int64) for name in ("lane", "start_ps", "duration_ps"))
+            own = self_times(lane, start, duration, np.arange(len(spans)))
+            own[ops] = self_times(lane, start, duration, ops)
+            found.append(own)
+        return tuple(found)
+
+    @cached_property
+    def row_of_span(self) -> tuple[Int64, ...]:
+        """For each side, the row of the layout that each span is in."""
+        found = []
+        for side in self.sides:
+            row = np.empty(len(side.layout.span), np.int64)
+            row[side.layout.span] = np.repeat(np.arange(len(side.layout.lane)), np.diff(side.layout.first))
+            found.append(row)
+        return tuple(found)
+
+
+def open_timelines(comparison: Comparison, candidate: Run, host: str | None) -> Timelines:
+    """The timelines of the baseline's `host` and its counterpart in the candidate; of one run if it is shown alone.
+
+    Without a host, those of the baseline's first host. A candidate without a counterpart is shown with its first host.
+    """
+    baseline = comparison.baseline
+    host = host or baseline.host_names[0]
+    sides = [_side(baseline, host)]
+    if not comparison.is_single:
+        theirs = host_counterparts(baseline.host_names, candidate.host_names).get(host, candidate.host_names[0])
+        sides.append(_side(candidate, theirs))
+    diff, kernels = (comparison.table(name) for name in ("op_stats", "kernel_stats"))
+    diff = diff[diff["candidate"] == candidate.id].reset_index(drop=True)
+    kernels = kernels[kernels["candidate"] == candidate.id]
+    shown = [side.timeline for side in sides]
+    lanes = tuple(lane_pairs(shown))
+    twice = shown if len(shown) > 1 else shown * 2
+    both = [pair if len(shown) > 1 else _mirrored(pair) for pair in lanes]
+    return Timelines(tuple(sides), lanes, diff, identities(twice, both, diff, kernels))
+
+
+def _mirrored(pair: LanePair) -> LanePair:
+    """A lane of a run that is shown alone, as its own partner."""
+    return LanePair(pair.label, pair.kind, (pair.lanes[0], pair.lanes[0]), pair.is_on_host)
+
+
+def _side(run: Run, host: str) -> Side:
+    frames = next(frames for frames in run.hosts if frames.host == host)
+    timeline = HostTimeline(host, frames.tables["timeline_lanes"], frames.tables["timeline_spans"], 0)
+    steps = run.table("steps", host=host) if run.info.has_steps else run.table("steps", host=host).iloc[:0]
+    times = {f"{name}_ps": (steps[f"{name}_us"] * PS_PER_US).round().astype("int64") for name in ("start", "duration")}
+    steps = steps[["step", "included"]].assign(**times).sort_values("start_ps", kind="stable", ignore_index=True)
+    return Side(run.name, timeline, lay_out(timeline.spans), steps)

@@ -1,0 +1,44 @@
+"""What to read after the headline of a comparison: what the verdict is based on, and what the step time leaves out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
+from tfcompare.markdown import as_markdown
+from tfcompare.tools.host_words import host_sentence
+from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
+from tfcompare.units import format_ratio
+
+if TYPE_CHECKING:
+    from tfcompare.compare import Comparison
+    from tfcompare.compare.stats.verdict import Verdict
+    from tfcompare.run import Run
+
+
+def evidence(comparison: Comparison, candidate: Run) -> str:
+    """What the verdict on the step time rests on, in Markdown: the interval and the steps, what would settle an unclear
+    one, and what speaks against a claim."""
+    found = comparison.verdict[candidate.id]
+    if found == IDENTICAL:
+        return ""  # the headline says so
+    if found.word == UNTESTED:
+        return comparison.doubt(candidate.id)
+    needed = found.sensitivity.how_to_detect() if found.sensitivity and found.word == UNCLEAR else ""
+    caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
+    return " ".join(filter(None, [f"{as_markdown(found.reason)}.", needed, caveat]))
+
+
+def basis(comparison: Comparison, candidate: Run) -> list[str]:
+    """Markdown sentences: the ratio of the step times with its confidence interval, doubts, the slowest host, and time
+    outside of steps."""
+    more = [of(comparison, candidate) for of in (host_sentence, between_steps_sentence, dispatch_sentence)]
+    return [one for one in [_ratio(comparison.verdict[candidate.id]), comparison.doubt(candidate.id), *more] if one]
+
+
+def _ratio(verdict: Verdict) -> str:
+    """The ratio and its evidence; without a claim the headline has the interval."""
+    if not verdict.has_interval:
+        return ""
+    evidence = f"; {verdict.reason}" if verdict.is_claim else f". {verdict.reason.partition('. ')[2]}"
+    return f"Ratio (candidate ÷ baseline): {format_ratio(verdict.ratio)}{evidence}."

@@ -1,0 +1,79 @@
+"""The text of an instruction of an XLA program and of its neighbours, as lines and as a diff."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from itertools import zip_longest
+
+import pandas as pd
+
+from tfcompare.compare.diff import ADDED
+
+_NUMBERS = re.compile(r"(?<=%)([^\s,()]*?)(?:\.\d+)+(?=[\s,)]|$)")
+_NAME = re.compile(r"^%(\S+) =", re.MULTILINE)
+_OPENING, _CLOSING = "([{", ")]}"
+
+
+def instruction_lines(expression: str) -> list[str]:
+    """An instruction with each operand and attribute on a line of its own."""
+    lines, begin, depth = [], 0, 0
+    for position, sign in enumerate(expression):
+        depth += (sign in _OPENING) - (sign in _CLOSING)
+        is_operands = sign == "(" and depth == 1 and expression[position - 1] not in " ="
+        if is_operands or (depth < 2 and expression.startswith(", ", position)):
+            lines.append(expression[begin : position + 1])
+            begin = position + 1
+    lines.append(expression[begin:])
+    return [lines[0], *(f"  {line.strip()}" for line in lines[1:])]
+
+
+def instruction_diff(baseline: str, candidate: str) -> str:
+    """Both instructions as lines that begin with `-` (baseline only), `+` (candidate only) or a space (both).
+
+    Numbers at the end of names are left out, since the compiler numbers anew. Empty if nothing else differs.
+    """
+    ours, theirs = (instruction_lines(_NUMBERS.sub(r"\1", one)) for one in (baseline, candidate))
+    if ours == theirs:
+        return ""
+    return "\n".join(line for line in difflib.ndiff(ours, theirs) if not line.startswith("?"))
+
+
+def lines_diff(baseline: str, candidate: str) -> str:
+    """The lines of both texts, each after `-` (baseline only), `+` (candidate only) or a space (both).
+
+    Where lines differ, the first of one side stands beside the first of the other, and so on. Numbers at the end of
+    names are left out, as in `instruction_diff`. Empty if nothing else differs.
+    """
+    ours, theirs = (_NUMBERS.sub(r"\1", text).splitlines() for text in (baseline, candidate))
+    if ours == theirs:
+        return ""
+    lines: list[str] = []
+    for kind, begin, end, there, until in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        if kind == "equal":
+            lines += (f"  {line}" for line in ours[begin:end])
+            continue
+        for before, after in zip_longest(ours[begin:end], theirs[there:until]):
+            lines += [f"- {before}"] if before is not None else []
+            lines += [f"+ {after}"] if after is not None else []
+    return "\n".join(lines)
+
+
+def neighbours_that_ran(rows: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
+    """The rows of the instructions that make the inputs of the one in `row` or use its result, on either side.
+
+    `rows` are `tools.xla.instructions` of its program, of which `row` is one. In the order of the texts, each once.
+    """
+    here = rows[(rows["host"] == row["host"]) & (rows.index != row.name)]
+    is_added = here["status"] == ADDED
+    places = {
+        "baseline": dict(zip(here.loc[~is_added, "hlo_op"], here.index[~is_added], strict=True)),
+        "candidate": dict(zip(here["hlo_op_candidate"].where(~is_added, here["hlo_op"]), here.index, strict=True)),
+    }
+    found: dict[object, None] = {}
+    for role, place in places.items():
+        for column in ("operands", "users"):
+            text = row[f"{column}_{role}"]
+            names = _NAME.findall(text) if isinstance(text, str) else []
+            found |= {place[name]: None for name in names if name in place}
+    return rows.loc[list(found)]

@@ -1,0 +1,145 @@
+"""The controls of the Series page: which runs of which program it shows, in which order, and the metric."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from tfcompare import schema
+from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir.metadata import COMMIT
+from tfcompare.sources.programs import Program, most_frequent, programs_of
+from tfcompare.tools import series as tool
+from tfcompare.tools.series import Metric
+from tfcompare.ui.frame.shell import View, stop
+from tfcompare.ui.pages.home_filters import matching
+
+FEWEST = 3
+MOST_READ = 200
+"""At most this many runs are read that are not in a store."""
+KINDS = {
+    "step_time": "Step time",
+    "throughput": "Throughput",
+    "op:": "Op",
+    "kernel:": "Kernel",
+    "part:": "Part of the step",
+    "peak_memory": "Peak memory",
+}
+_BY_TIME = "time"
+_NAMING = (
+    "Runs with the same `program` in `tfcompare.json`, or from `tfcompare ingest --tag program=…`, are of one program. "
+    "Without it, those whose folders have the same names, apart from dates, commits and build numbers."
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the page shows: the runs in order, and the metric; `by` is the metadata that orders them, empty for time."""
+
+    runs: tuple[FoundRun, ...]
+    metric: Metric
+    by: str
+
+
+def choose(view: View) -> Choice:
+    """The controls; stops the page if fewer than `FEWEST` runs are left, or no metric is chosen."""
+    found = tool.ordered(view.search.without_hidden())
+    if len(found) < FEWEST:
+        _stop_with_few(view)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        of_program = _of_program(view, found)
+        metric = _metric()
+        by, runs = _filtered(view, of_program)
+    others = len(found) - len(of_program)
+    if others:
+        st.caption(f"{others:,} {'runs' if others > 1 else 'run'} of other programs or devices not shown", help=_NAMING)
+    if metric is None:
+        st.info("Name an op or kernel to see its time over the runs; `*` stands for any text, as in `*Conv2D*`.")
+        st.stop()
+    if len(runs) < FEWEST:
+        st.info(f"A series needs at least {FEWEST} runs, and {len(runs)} match: change the filter.")
+        st.stop()
+    return Choice(_bounded(runs), metric, by)
+
+
+def _stop_with_few(view: View) -> None:
+    stop(
+        f"A series needs at least {FEWEST} runs, and there are {len(view.found)}.",
+        "Add more on the home page, or put the runs of every night into a store with "
+        "`tfcompare ingest PATH --tag commit=…` and open that with `tfcompare serve --store URL`.",
+        view.selection,
+    )
+
+
+def _of_program(view: View, found: Sequence[FoundRun]) -> list[FoundRun]:
+    """The runs of the chosen program; which one is only asked if several have enough runs."""
+    programs = programs_of(found)
+    counts = Counter(programs.values())
+    large = [program for program, count in counts.items() if count >= FEWEST]
+    if not large:
+        stop(f"A series needs at least {FEWEST} runs of one program; no program here has that many.", _NAMING,
+             view.selection)  # fmt: skip
+    chosen = most_frequent([program for program in programs.values() if program in large])
+    if len(large) > 1:
+        chosen = _asked(sorted(large), chosen)
+    return [run for run in found if programs[run.id] == chosen]
+
+
+def _asked(programs: Sequence[Program], usual: Program) -> Program:
+    texts = [program.text for program in programs]
+    text = st.selectbox("Program", texts, index=programs.index(usual), key="program", bind="query-params", width=230,
+                        help=_NAMING)  # fmt: skip
+    return programs[texts.index(text)]
+
+
+def _metric() -> Metric | None:
+    kinds = {label: kind for kind, label in KINDS.items()}
+    kind = kinds[st.selectbox("Metric", list(kinds), key="metric", bind="query-params", width=170)]
+    if kind == tool.PART:
+        labels = {schema.STEPS.column(part).label: part for part in schema.STEP_PARTS}
+        return Metric(kind, labels[st.selectbox("Part", list(labels), key="part", bind="query-params", width=200)])
+    if kind not in (tool.OP, tool.KERNEL):
+        return Metric(kind)
+    pattern = st.text_input(
+        "Name", key="pattern", bind="query-params", placeholder="*Conv2D*", width=220,
+        help="Name or, of ops, type; * stands for any text. The times of all that match are added up.",
+    )  # fmt: skip
+    return Metric(kind, pattern.strip()) if pattern and pattern.strip() else None
+
+
+def _filtered(view: View, found: Sequence[FoundRun]) -> tuple[str, list[FoundRun]]:
+    """(the metadata that orders the runs, the runs that match the filters in that order)."""
+    tags = {run.id: view.search.tags(run) for run in found}
+    options = sorted({tag for each in tags.values() for tag in each if not tag.startswith(f"{COMMIT}=")})
+    words = st.text_input(
+        "Runs", key="runs", bind="query-params", placeholder="words or tags", width=190,
+        icon=":material/filter_alt:", help="Only runs with all of these words in their name, path, hosts or tags",
+    )  # fmt: skip
+    wanted = set()
+    if options:
+        wanted = set(
+            st.multiselect("Tags", options, key="tags", bind="query-params", width=170, placeholder="Any",
+                           select_all=False)
+        )  # fmt: skip
+    keys = sorted({key for run in found for key, _ in run.metadata.values})
+    by = _BY_TIME
+    if keys:
+        by = st.selectbox("Order", [_BY_TIME, *keys], key="order", bind="query-params", width=120)
+    chosen = [run for run in matching(found, words or "", tags) if not wanted or wanted & set(tags[run.id])]
+    by = "" if by == _BY_TIME else by
+    return by, tool.ordered(chosen, by)
+
+
+def _bounded(runs: Sequence[FoundRun]) -> tuple[FoundRun, ...]:
+    """The runs without the oldest of those that would have to be read from profiles, if these are many."""
+    unread = [run.id for run in runs if not run.is_stored]
+    left_out = set(unread[:-MOST_READ])
+    if left_out:
+        st.caption(
+            f"The {len(left_out):,} oldest runs are left out: at most {MOST_READ} are read from profiles. "
+            "`tfcompare ingest` puts them into a store, from which thousands open at once."
+        )
+    return tuple(run for run in runs if run.id not in left_out)

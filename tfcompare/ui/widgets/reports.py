@@ -1,0 +1,70 @@
+"""A button for the report on what a page compares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from tfcompare.charts.style import letter
+from tfcompare.compare import Comparison
+from tfcompare.tools.caveats import runs_of
+from tfcompare.ui.widgets.downloads import file_stem
+
+if TYPE_CHECKING:
+    from tfcompare.report.making import Format
+
+_FORMATS: dict[Format, tuple[str, str, str]] = {
+    "html": ("HTML", "html", "text/html"),
+    "markdown": ("Markdown", "md", "text/markdown"),
+    "json": ("JSON", "json", "application/json"),
+}
+"""The label, file suffix and media type of each format."""
+
+
+def show(comparison: Comparison) -> None:
+    """A button that unfolds the choice of a format and the download; the report is made on request."""
+    with st.popover("Report", icon=":material/description:", type="tertiary", key="tfcompare.report"):
+        st.markdown("One file with the answer, charts, tables and the timeline, which opens without a network.")
+        form = st.segmented_control(
+            "Format", list(_FORMATS), default="html", required=True, format_func=lambda one: _FORMATS[one][0],
+            key="tfcompare.report.format",
+        )  # fmt: skip
+        redact = st.toggle(
+            "Without paths and names of runs and hosts", key="tfcompare.report.redact", help="To share it with others"
+        )
+        _, suffix, media_type = _FORMATS[form]
+        runs = runs_of(comparison)
+        names = [letter(i) if redact else run.name for i, run in enumerate(runs)]
+        st.download_button(
+            "Download the report",
+            lambda: _made(comparison, form, redact=redact),
+            file_name=f"{file_stem('_vs_'.join(reversed(names[:2])))}.{suffix}",
+            mime=media_type,
+            icon=":material/download:",
+            on_click="ignore",
+            key="tfcompare.report.download",
+        )
+
+
+def _made(comparison: Comparison, form: Format, *, redact: bool) -> str:
+    from tfcompare.report.making import report
+
+    return report(comparison, form, command=_command(comparison), redact=redact)
+
+
+def _command(comparison: Comparison) -> list[str]:
+    """The command that makes the report again, if one can."""
+    has_repeats = any(comparison.repeats_of(run) for run in runs_of(comparison))
+    if comparison.manual_pairs or (has_repeats and len(comparison.candidates) > 1):
+        return []
+    words = ["tfcompare", "report", *(str(run.path) for run in runs_of(comparison))]
+    for side, run in zip(("baseline", "candidate"), runs_of(comparison), strict=False):
+        if repeats := comparison.repeats_of(run):
+            words += [f"--{side}-repeat", *(str(one.path) for one in repeats)]
+    words += ["--per", comparison.per] if comparison.per != "step" else []
+    words += ["--host", comparison.host] if comparison.host else []
+    choice = comparison.baseline.choice
+    words += ["--steps", choice.range] if choice.range else []
+    words += ["--step-marker", choice.marker] if choice.marker else []
+    return [*words, "-o", "report.html"]

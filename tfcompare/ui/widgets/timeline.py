@@ -1,0 +1,153 @@
+"""The timeline as a component of Streamlit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from tfcompare.charts import timeline
+from tfcompare.charts.timeline.data import data_of
+from tfcompare.charts.timeline.data import state_of as drawing_state
+from tfcompare.tools.timeline.aligned import Aligned
+from tfcompare.tools.timeline.drawing import Look, default_window_us
+from tfcompare.tools.timeline.words import Jump
+from tfcompare.ui.widgets.timeline_links import numbers_in
+
+_ADAPTER = Path(__file__).with_name("timeline.js").read_text(encoding="utf-8")
+_component = st.components.v2.component(
+    "tfcompare.timeline", js=f"{timeline.script()}\n{_ADAPTER}", css=timeline.style()
+)
+_BESIDE = 0.5
+"""What is sent of a window's length on either side, so that moving shows something at once."""
+DEFAULT_WIDTH = 1200
+
+
+@dataclass(frozen=True)
+class State:
+    """What the user did with a timeline.
+
+    `selected` is (side, span); `has_selected` tells whether anything was selected, or the selection cleared, and
+    `has_measured` the same of the range.
+    """
+
+    look: Look
+    range_us: tuple[float, float] | None
+    selected: tuple[int, int] | None
+    has_selected: bool
+    has_measured: bool
+    by_type: bool
+    shows_idle: bool
+
+
+def state_of(key: str, token: str, *, from_address: bool = True) -> State:
+    """The state of the timeline with this key: as the user left it, or else as in the page's address.
+
+    A window that the user chose at another `token`, as of `show_timeline`, is of other steps and not kept.
+    """
+    kept = st.session_state.get(key) or {}
+    address: dict[str, str] = st.query_params.to_dict() if from_address else {}
+    view = kept.get("view") or {}
+    window = view["window"] if "window" in view else numbers_in(address.get("window", ""), 2)
+    if view.get("token", token) != token:
+        window = None
+    selected = kept["selected"] if "selected" in kept else _span(address.get("span", ""))
+    measured = kept["range"] if "range" in kept else numbers_in(address.get("range", ""), 2)
+    colour = kept.get("colour") or address.get("colour")
+    all_lanes = kept["all"] if kept.get("all") is not None else address.get("idle_lanes") == "true"
+    shift = view["shift"] if "shift" in view else next(iter(numbers_in(address.get("shift", ""), 1) or ()), 0.0)
+    look = Look(
+        window_us=_pair(window), width_px=int(view.get("width") or DEFAULT_WIDTH), shift_us=float(shift),
+        opened=frozenset(view.get("opened", ())), folded=frozenset(view.get("folded", ())),
+    )  # fmt: skip
+    chosen = (int(selected["side"]), int(selected["id"])) if selected else None
+    has_selected = "selected" in kept or chosen is not None
+    has_measured = "range" in kept or measured is not None
+    return State(look, _pair(measured), chosen, has_selected, has_measured, colour == "type", bool(all_lanes))
+
+
+def _pair(numbers: Any) -> tuple[float, float] | None:
+    """Two numbers in order, None without them."""
+    return (float(min(numbers)), float(max(numbers))) if numbers and max(numbers) > min(numbers) else None
+
+
+def _span(text: str) -> dict[str, int] | None:
+    """`side:span`."""
+    numbers = numbers_in(text, 2)
+    return {"side": int(numbers[0]), "id": int(numbers[1])} if numbers and min(numbers) >= 0 else None
+
+
+def show_timeline(
+    aligned: Aligned,
+    state: State,
+    *,
+    key: str,
+    letters: list[str],
+    marks: list[str],
+    colours: list[str],
+    token: str,
+    jumps: Sequence[Jump] = (),
+    said: str = "",
+    compact: bool = False,
+) -> None:
+    """Draw the timeline.
+
+    `letters` name its sides, `marks` are beside their lanes, `colours` are those of the sides, `token` changes with
+    time 0 and the compared steps, `jumps` are buttons that lead to places in it, and `said` is the selection in words,
+    for those who do not see it. A `compact` one leaves the address alone.
+    """
+    look = state.look
+    home = default_window_us(aligned, look)
+    seen = look.window_us or home
+    margin = (seen[1] - seen[0]) * _BESIDE
+    wider = Look(**(vars(look) | {
+        "window_us": (seen[0] - margin, seen[1] + margin), "width_px": round(look.width_px * (1 + 2 * _BESIDE)),
+    }))  # fmt: skip
+    drawn = data_of(
+        aligned,
+        wider,
+        letters=letters,
+        marks=marks,
+        colours=colours,
+        token=token,
+        selected=state.selected,
+        jumps=jumps,
+        said=said,
+    )
+    frames = {name: drawn.pop(name) for name in ("spans", "drift")}
+    shown = drawing_state(
+        look, range_us=state.range_us, by_type=state.by_type, shows_idle=state.shows_idle, compact=compact
+    )
+    data = {
+        "drawing": drawn,
+        "state": shown,
+        "address": dict.fromkeys(_IN_ADDRESS) | address_of(state),
+        **frames,
+    }
+    _component(
+        key=key, data=data, on_view_change=_heard, on_selected_change=_heard, on_range_change=_heard,
+        on_colour_change=_heard, on_all_change=_heard,
+    )  # fmt: skip
+
+
+_IN_ADDRESS = ("window", "range", "shift", "span", "colour", "idle_lanes")
+
+
+def address_of(state: State) -> dict[str, str]:
+    """The parameters of the page's address that `state_of` reads, but for those that are as by default."""
+    times = {"window": state.look.window_us, "range": state.range_us}
+    every = {
+        **{name: ":".join(f"{time:.9g}" for time in pair) if pair else "" for name, pair in times.items()},
+        "shift": f"{state.look.shift_us:.9g}" if state.look.shift_us else "",
+        "span": ":".join(map(str, state.selected)) if state.selected else "",
+        "colour": "type" if state.by_type else "",
+        "idle_lanes": "true" if state.shows_idle else "",
+    }
+    return {name: every[name] for name in _IN_ADDRESS if every[name]}
+
+
+def _heard() -> None:
+    """Streamlit keeps only states that something listens to."""
