@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
 from tests.ui.found_runs import found
 from tests.ui.home_page import PATH_FIELD, table, texts
+from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.settings import Settings, app_folder
@@ -80,7 +81,7 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_headline(home: Ap
     with settings.override(Settings(places=tuple(paths))):
         home.run()
         assert "“Steps begin with” in the sidebar" in texts(home)
-        home.selectbox(key="tfcompare.step_marker").set_value("PjitFunction(forward_3d_conv)").run()
+        named(home.selectbox, "tfcompare.step_marker").set_value("PjitFunction(forward_3d_conv)").run()
     assert not home.exception
     assert "Not tested: too few steps" in texts(home)
     assert "The runs differ in devices, which alone can change times." in texts(home)

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import ROOT, SAMPLES, run_path
 from tests.ui.hostile_profile import EVIL, hostile
+from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.query import READY, Answer, Limits, RunTables, asking, every_table
 from tfcompare.settings import Settings
@@ -52,7 +53,7 @@ def test_steps_that_begin_with_a_chosen_event_are_those_of_the_tables() -> None:
     assert page.dataframe[-1].value.to_numpy().tolist() == [[10]]
     assert "; steps that begin with `PjitFunction(forward_3d_conv)`." in told(page)
     assert "`jax08_elementwise` cannot be shown with steps that begin with" in page.warning[0].value
-    page.selectbox(key="tfcompare.step_marker").set_value(None)
+    named(page.selectbox, "tfcompare.step_marker").set_value(None)
     assert run(page, places).dataframe[-1].value.to_numpy().tolist() == [[0]]
 
 

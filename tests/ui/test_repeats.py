@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS
 from tests.ui.found_runs import found
+from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
@@ -59,7 +60,7 @@ def said(page: AppTest) -> str:
 
 
 def repeats_of(page: AppTest, run: str):
-    return page.multiselect(key=f"tfcompare.repeats.{run}")
+    return named(page.multiselect, f"tfcompare.repeats.{run}")
 
 
 def test_grouping_by_name_takes_one_click_and_changes_what_the_verdict_rests_on(page: AppTest) -> None:
@@ -105,11 +106,11 @@ def test_a_link_shows_the_same_and_swapping_keeps_repeats_with_their_run(page: A
 def test_a_run_that_is_chosen_comes_with_its_replicates(page: AppTest) -> None:
     page.query_params["candidate"] = OTHER
     page.run()
-    page.multiselect(key="tfcompare.candidates").set_value([SMALL]).run()
+    named(page.multiselect, "tfcompare.candidates").set_value([SMALL]).run()
     assert chips(page) == ":gray-badge[**A** filters_512_128] :violet-badge[**B** filters_16_8 (+1 replicate)]"
     repeats_of(page, SMALL).set_value([]).run()
     assert "repeat" not in page.query_params, "they can be taken away"
-    page.multiselect(key="tfcompare.candidates").set_value([SMALL, AGAIN]).run()
+    named(page.multiselect, "tfcompare.candidates").set_value([SMALL, AGAIN]).run()
     assert "repeat" not in page.query_params, "what is chosen itself stays a candidate"
 
 
@@ -119,7 +120,7 @@ def test_a_run_that_is_grouped_is_no_candidate(page: AppTest) -> None:
     page.button(key="tfcompare.group").click().run()
     assert page.query_params["candidate"] == SMALL
     assert page.query_params["repeat"] == f"1:{AGAIN}"
-    page.multiselect(key="tfcompare.candidates").set_value([SMALL, AGAIN]).run()
+    named(page.multiselect, "tfcompare.candidates").set_value([SMALL, AGAIN]).run()
     assert "repeat" not in page.query_params
     assert "**B** filters_16_8] :yellow-badge[**C** filters_16_8_again]" in chips(page)
 
@@ -127,8 +128,8 @@ def test_a_run_that_is_grouped_is_no_candidate(page: AppTest) -> None:
 def test_of_many_compared_runs_the_repeats_of_one_are_shown_at_a_time(page: AppTest) -> None:
     page.query_params["candidate"] = [SMALL, AGAIN, OTHER]
     page.run()
-    keys = [m.key for m in page.multiselect if m.key.startswith("tfcompare.repeats.")]
-    assert keys == [f"tfcompare.repeats.{LARGE}"]
+    shown = [name for name in names(page.multiselect) if name.startswith("tfcompare.repeats.")]
+    assert shown == [f"tfcompare.repeats.{LARGE}"]
     page.selectbox(key="tfcompare.repeated").set_value(OTHER).run()
     assert repeats_of(page, OTHER).label.endswith("input")
 

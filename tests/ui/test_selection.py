@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from tests.ui.found_runs import found
 from tfcompare.ui.frame.selection import Selection, default_runs, from_query, settle
@@ -202,3 +203,44 @@ def test_repeats_of_runs_that_were_not_chosen_go_to_no_default() -> None:
     settled = settle(from_query({"repeat": ["0:c"]}, Selection()), runs, lambda: ("a", "b"))
     assert settled.selection == Selection("a", ("b",))
     assert [bad.run for bad in settled.misplaced] == ["c"]
+
+
+def test_the_sidebar_is_drawn_anew_whenever_others_change_what_is_selected() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from tfcompare.ui.frame.selection import Selection
+        from tfcompare.ui.frame.state import choose, widget_key
+
+        keys = []
+        for selection, by_its_widget in [
+            (Selection("a", ("b",)), False),
+            (Selection("a", ("b",)), False),
+            (Selection("a", ("c",)), True),
+            (Selection("c", ("a",)), False),
+        ]:
+            choose(selection, by_its_widget=by_its_widget)
+            keys.append(widget_key("candidates"))
+        st.session_state["keys"] = keys
+
+    keys = AppTest.from_function(script).run().session_state["keys"]
+    assert keys[0] == keys[1] == keys[2], "a widget that a user just changed keeps its focus"
+    assert keys[2] != keys[3], "what a browser still sends of the selection before is not taken for a choice"
+
+
+def test_a_widget_that_shows_what_it_showed_was_not_changed() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from tfcompare.ui.frame.sidebar import showing
+
+        chosen: list[str] = []
+        widget = showing("per", "step", chosen.append)
+        widget["on_change"](*widget["args"])
+        st.session_state["before"] = list(chosen)
+        st.session_state[widget["key"]] = "run"
+        widget["on_change"](*widget["args"])
+        st.session_state["after"] = chosen
+
+    page = AppTest.from_function(script).run()
+    assert (page.session_state["before"], page.session_state["after"]) == ([], ["run"])

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
 from tests.store.runs_in_stores import copied, put
 from tests.ui.found_runs import found
+from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
 from tfcompare.run import Run, load
 from tfcompare.settings import Settings
@@ -99,10 +100,10 @@ def test_a_deep_link_is_followed(page: AppTest) -> None:
 
 def test_per_run_is_chosen_in_the_sidebar(page: AppTest) -> None:
     page.run()
-    page.segmented_control(key="tfcompare.per").set_value("run").run()
+    named(page.segmented_control, "tfcompare.per").set_value("run").run()
     assert seen(page)[2] == "run"
     assert page.query_params["per"] == "run"
-    page.segmented_control(key="tfcompare.per").set_value("step").run()
+    named(page.segmented_control, "tfcompare.per").set_value("step").run()
     assert "per" not in page.query_params
 
 
@@ -184,7 +185,7 @@ def test_hosts_can_be_chosen_where_there_are_several(page: AppTest) -> None:
     page.query_params["baseline"] = next(i for i in ids if "GPU-multi-worker" in i)
     page.query_params["candidate"] = next(i for i in ids if "GPU-multi-worker" not in i)
     showing(page, run, SAMPLE_RUNS["filters_16_8"])
-    hosts = page.selectbox(key="tfcompare.host").options
+    hosts = named(page.selectbox, "tfcompare.host").options
     assert hosts == ["all hosts", "34.83.195.179_6003", "34.83.195.180_6003"]
     page.query_params["host"] = "no-such-host"
     showing(page, run, SAMPLE_RUNS["filters_16_8"])
@@ -205,7 +206,7 @@ def of_jax(page: AppTest, *names: str, **query: str) -> AppTest:
 def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppTest) -> None:
     of_jax(page, "jax_conv_legacy", "jax_conv_08")
     assert seen(page)[4] == "run"
-    choice = page.selectbox(key="tfcompare.step_marker")
+    choice = named(page.selectbox, "tfcompare.step_marker")
     assert choice.value is None
     assert choice.options[0] == "PjitFunction(forward_3d_conv)"
     with settings.override(Settings(places=(run_path("jax_conv_legacy"), run_path("jax_conv_08")))):
@@ -213,13 +214,13 @@ def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppT
     assert seen(page)[4] == "step"
     assert "Figures are per run" not in caveats(page)
     assert any("; steps that begin with `PJRT_LoadedExecutable_Execute`" in caption.value for caption in page.caption)
-    assert "PJRT_LoadedExecutable_Execute" in page.selectbox(key="tfcompare.step_marker").options
+    assert "PJRT_LoadedExecutable_Execute" in named(page.selectbox, "tfcompare.step_marker").options
 
 
 def test_a_link_names_the_event_that_begins_each_step(page: AppTest) -> None:
     of_jax(page, "jax_conv_legacy", "jax_conv_08", step_marker="PjitFunction(forward_3d_conv)")
     assert (seen(page)[4], page.query_params["step_marker"]) == ("step", "PjitFunction(forward_3d_conv)")
-    assert page.selectbox(key="tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
+    assert named(page.selectbox, "tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
     assert not page.warning
 
 
@@ -251,12 +252,12 @@ def test_runs_of_a_store_whose_profiles_are_gone_keep_their_own_steps(page: AppT
         page.run()
     assert seen(page)[4] == "run"
     assert "or the profile is not at hand" in page.warning[0].value
-    assert page.selectbox(key="tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
+    assert named(page.selectbox, "tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
 
 
 def test_runs_that_mark_their_steps_are_not_asked_about(page: AppTest) -> None:
     page.run()
-    assert "tfcompare.step_marker" not in [box.key for box in page.selectbox]
+    assert "tfcompare.step_marker" not in names(page.selectbox)
 
 
 def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLES
+from tests.ui.sidebar_widgets import named
 from tfcompare import settings
 from tfcompare.settings import Settings
 
@@ -33,11 +34,11 @@ def page(tmp_path: Path) -> Iterator[AppTest]:
 def test_all_steps_are_shown_until_a_range_is_typed(page: AppTest) -> None:
     page.run()
     assert page.session_state["seen"] == [22, 22]
-    page.text_input(key="tfcompare.steps").set_value(" 3:8 ").run()
+    named(page.text_input, "tfcompare.steps").set_value(" 3:8 ").run()
     assert not page.exception
     assert page.session_state["seen"] == [6, 6]
     assert "per step; steps 3:8" in [caption.value for caption in page.caption]
-    page.text_input(key="tfcompare.steps").set_value("").run()
+    named(page.text_input, "tfcompare.steps").set_value("").run()
     assert page.session_state["seen"] == [22, 22]
 
 
@@ -45,7 +46,7 @@ def test_a_link_names_the_range(page: AppTest) -> None:
     page.query_params["steps"] = "20:"
     page.run()
     assert page.session_state["seen"] == [3, 3]
-    assert page.text_input(key="tfcompare.steps").value == "20:"
+    assert named(page.text_input, "tfcompare.steps").value == "20:"
 
 
 def test_what_is_no_range_is_answered_and_all_steps_are_shown(page: AppTest) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
+from tfcompare.compare.comparison import Per
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS, FEWEST_REPLICATES
 from tfcompare.markdown import as_markdown
 from tfcompare.run import Run
@@ -100,18 +103,15 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
     """Show the widgets that choose baseline, candidates, and the unit that sums refer to."""
     full_names = {run.id: run.name for run in found if run.is_readable}
     names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
-    st.session_state[_BASELINE] = selection.baseline
-    st.session_state[_CANDIDATES] = list(selection.candidates)
-    st.session_state[_PER] = selection.per
     with st.sidebar:
         st.selectbox(
-            "Baseline", list(names), index=None, key=_BASELINE, format_func=lambda run_id: names.get(run_id, run_id),
-            placeholder="Choose a run", on_change=_baseline_changed, args=(found,),
+            "Baseline", list(names), index=None, format_func=lambda run_id: names.get(run_id, run_id),
+            placeholder="Choose a run", **showing(_BASELINE, selection.baseline, partial(_choose_baseline, found)),
         )  # fmt: skip
         st.multiselect(
-            "Candidates", [i for i in names if i != selection.baseline], key=_CANDIDATES,
+            "Candidates", [i for i in names if i != selection.baseline],
             format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
-            on_change=_candidates_changed, args=(found,),
+            **showing(_CANDIDATES, list(selection.candidates), partial(_choose_candidates, found)),
         )  # fmt: skip
         _repeats(selection, found, full_names)
         st.button(
@@ -119,11 +119,24 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
             disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
         )  # fmt: skip
         st.segmented_control(
-            "Times and counts", PER, key=_PER, required=True, format_func=lambda per: f"per {per}",
+            "Times and counts", PER, required=True, format_func=lambda per: f"per {per}", width="stretch",
             help="Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are "
             "always compared per run.",
-            on_change=_per_changed, width="stretch",
+            **showing(_PER, selection.per, _choose_per),
         )  # fmt: skip
+
+
+def showing(name: str, value: object, choose: Callable[[Any], None]) -> dict[str, Any]:
+    """The arguments of a widget that shows `value`, and that calls `choose` with the value that a user chooses."""
+    key = state.widget_key(name)
+    st.session_state[key] = value
+    return {"key": key, "on_change": _changed, "args": (key, value, choose)}
+
+
+def _changed(key: str, shown: object, choose: Callable[[Any], None]) -> None:
+    """Streamlit also calls this for what a widget showed, if the run that was to draw it again was interrupted."""
+    if (value := st.session_state[key]) != shown:
+        choose(value)
 
 
 def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, str]) -> None:
@@ -161,13 +174,11 @@ def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> 
 def _repeats_of(run: str, selection: Selection, names: dict[str, str]) -> None:
     chips, own = short_names(names, _INNER_LENGTH), selection.repeats_of(run)
     elsewhere = set(selection.recordings) - set(own)
-    key = f"{_REPEATS}.{run}"
-    st.session_state[key] = list(own)
     st.multiselect(
         f"More captures of {as_markdown(middle_ellipsis(names[run], _FIELD_LENGTH))}",
-        [i for i in names if i not in elsewhere], key=key,
+        [i for i in names if i not in elsewhere],
         format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
-        on_change=_repeats_changed, args=(run,),
+        **showing(f"{_REPEATS}.{run}", list(own), partial(_choose_repeats, run)),
     )  # fmt: skip
 
 
@@ -182,10 +193,10 @@ def host_choice(slot: DeltaGenerator, selection: Selection, baseline: Run, candi
     """The host selector, shown if any of the runs has several hosts."""
     if all(len(run.host_names) < 2 for run in (baseline, *candidates)):
         return
-    st.session_state[_HOST] = selection.host or _EVERY_HOST
     slot.selectbox(
-        "Host", [_EVERY_HOST, *baseline.host_names], key=_HOST, format_func=lambda host: host or "all hosts",
-        help="The baseline's hosts; a candidate's counterpart is shown beside the one chosen", on_change=_host_changed,
+        "Host", [_EVERY_HOST, *baseline.host_names], format_func=lambda host: host or "all hosts",
+        help="The baseline's hosts; a candidate's counterpart is shown beside the one chosen",
+        **showing(_HOST, selection.host or _EVERY_HOST, _choose_host),
     )  # fmt: skip
 
 
@@ -193,12 +204,12 @@ def step_marker_choice(slot: DeltaGenerator, selection: Selection, runs: Sequenc
     """The selector of the host event that begins each step, shown if a run marks no steps or an event was chosen."""
     if selection.step_marker is None and all(run.info.has_steps for run in runs):
         return
-    st.session_state[_STEP_MARKER] = selection.step_marker
     slot.selectbox(
-        "Steps begin with", step_markers(selection.step_marker, runs), index=None, key=_STEP_MARKER,
-        placeholder="Choose a host event", accept_new_options=True, on_change=_step_marker_changed,
+        "Steps begin with", step_markers(selection.step_marker, runs), index=None,
+        placeholder="Choose a host event", accept_new_options=True,
         help="Where a profile marks no steps: the host event that comes once in each; a step lasts until the next such "
         "event. Those that fill most of the time are listed first; type any other name as it stands in the profile",
+        **showing(_STEP_MARKER, selection.step_marker, _choose_step_marker),
     )  # fmt: skip
 
 
@@ -206,11 +217,11 @@ def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence
     """The input for the range of steps to include, shown if any run has steps."""
     if selection.step_range is None and not any(run.info.has_steps for run in runs):
         return
-    st.session_state[_STEPS] = selection.step_range or ""
     slot.text_input(
-        "Steps", key=_STEPS, placeholder="all, or a range such as 5:25", on_change=_steps_changed,
+        "Steps", placeholder="all, or a range such as 5:25",
         help="Positions counted from 1, as in the charts of steps, both included; 5: or :25 for an open end. All "
         "figures are then of these steps and what ran between them.",
+        **showing(_STEPS, selection.step_range or "", _choose_steps),
     )  # fmt: skip
 
 
@@ -222,18 +233,18 @@ def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
     return [*([chosen] if chosen and chosen not in found_in else []), *names]
 
 
-def _baseline_changed(found: Sequence[FoundRun]) -> None:
+def _choose_baseline(found: Sequence[FoundRun], baseline: str | None) -> None:
     before = state.chosen()
-    state.choose(with_replicates(before.with_baseline(st.session_state[_BASELINE]), before, found))
+    state.choose(with_replicates(before.with_baseline(baseline), before, found))
 
 
-def _candidates_changed(found: Sequence[FoundRun]) -> None:
+def _choose_candidates(found: Sequence[FoundRun], candidates: Sequence[str]) -> None:
     before = state.chosen()
-    state.choose(with_replicates(before.with_candidates(st.session_state[_CANDIDATES]), before, found))
+    state.choose(with_replicates(before.with_candidates(candidates), before, found), by_its_widget=True)
 
 
-def _repeats_changed(run: str) -> None:
-    state.choose(state.chosen().with_repeats(run, st.session_state[f"{_REPEATS}.{run}"]))
+def _choose_repeats(run: str, repeats: Sequence[str]) -> None:
+    state.choose(state.chosen().with_repeats(run, repeats), by_its_widget=True)
 
 
 def _group(more: Mapping[str, Sequence[str]]) -> None:
@@ -247,17 +258,17 @@ def _swap() -> None:
     state.choose(state.chosen().swapped())
 
 
-def _per_changed() -> None:
-    state.choose(replace(state.chosen(), per=st.session_state[_PER]))
+def _choose_per(per: Per) -> None:
+    state.choose(replace(state.chosen(), per=per), by_its_widget=True)
 
 
-def _step_marker_changed() -> None:
-    state.choose(replace(state.chosen(), step_marker=st.session_state[_STEP_MARKER] or None))
+def _choose_step_marker(name: str | None) -> None:
+    state.choose(replace(state.chosen(), step_marker=name or None), by_its_widget=True)
 
 
-def _steps_changed() -> None:
-    state.choose(replace(state.chosen(), step_range=st.session_state[_STEPS].strip() or None))
+def _choose_steps(steps: str) -> None:
+    state.choose(replace(state.chosen(), step_range=steps.strip() or None), by_its_widget=True)
 
 
-def _host_changed() -> None:
-    state.choose(replace(state.chosen(), host=st.session_state[_HOST] or None))
+def _choose_host(host: str) -> None:
+    state.choose(replace(state.chosen(), host=host or None), by_its_widget=True)

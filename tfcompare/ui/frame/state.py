@@ -10,6 +10,8 @@ from tfcompare.ui.frame.selection import Selection, from_query
 
 _SELECTION = "tfcompare.selection"
 _ADDED = "tfcompare.added"
+_TURN = "tfcompare.turn"
+_WRITTEN = "tfcompare.written"
 
 
 def wished() -> Selection:
@@ -18,13 +20,30 @@ def wished() -> Selection:
     return from_query(query, st.session_state.get(_SELECTION, Selection()))
 
 
-def choose(selection: Selection) -> None:
-    """Make `selection` the one that all pages show, and write it to the URL, next to the page's own parameters."""
+def choose(selection: Selection, *, by_its_widget: bool = False) -> None:
+    """Make `selection` the one that all pages show, and write it to the URL, next to the page's own parameters.
+
+    With `by_its_widget`, the widget of the sidebar that changed shows it already, and no other has to change.
+    """
+    if not by_its_widget and selection != st.session_state.get(_SELECTION):
+        st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     st.session_state[_SELECTION] = selection
     before = {name: st.query_params.get_all(name) for name in st.query_params}
     changed = {name: values for name, values in selection.as_query().items() if values != before.get(name, [])}
-    if changed:  # in one update: each write adds an entry to the browser's history
-        st.query_params.update(changed)  # leave out the others, which may be bound to widgets
+    # Also if nothing changed: a browser that asked before it got what was last written has gone on to that address.
+    if changed or st.session_state.get(_WRITTEN, selection) != selection:
+        # In one update: each write adds an entry to the browser's history. Others may be bound to widgets.
+        st.query_params.update(changed)
+    st.session_state[_WRITTEN] = selection
+
+
+def widget_key(name: str) -> str:
+    """The key of a widget that shows a part of the selection, which is a new widget whenever others change that.
+
+    A browser sends the values of all widgets with each request. One that it sends before it has drawn the new
+    selection, as after going back, would be taken for a choice of the old one.
+    """
+    return f"{name}.{st.session_state.get(_TURN, 0)}"
 
 
 def choose_added(before: Selection, runs: Sequence[str]) -> None:

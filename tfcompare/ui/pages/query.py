@@ -130,8 +130,10 @@ def _editor() -> None:
 
 
 def _take_ready() -> None:
-    if st.session_state[_READY] is not None:
-        _ask_new(READY[st.session_state[_READY]].sql)
+    chosen = st.session_state[_READY]
+    # Streamlit also calls this for what was chosen before, if the page was interrupted before the widget was drawn.
+    if chosen is not None and READY[chosen].sql != st.session_state[_ASKED]:
+        _ask_new(READY[chosen].sql)
 
 
 def _take_editor() -> None:

@@ -47,10 +47,11 @@ def _choose_steps(sides: Sequence[Side], labels: Sequence[str]) -> tuple[int, ..
 def _step(side: Side, label: str, key: str) -> int:
     """The widget that chooses a step of one side; by default its typical step."""
     lengths = dict(zip(side.steps["step"].astype(str), side.steps["duration_ps"] / PS_PER_US, strict=True))
-    st.session_state[key] = _chosen_step(side, key)
+    st.session_state[key] = shown = _chosen_step(side, key)
     number = st.selectbox(
         label, list(lengths), key=key, width=130, format_func=lambda one: f"{one} · {format_time_us(lengths[one])}",
-        help="By default the typical step: the one nearest to the median", on_change=_step_changed, args=(key,),
+        help="By default the typical step: the one nearest to the median", on_change=_step_changed,
+        args=(key, shown),
     )  # fmt: skip
     return int(number)
 
@@ -79,8 +80,10 @@ def show_whole() -> None:
     st.query_params.pop("window", None)
 
 
-def _step_changed(key: str) -> None:
-    _choose({key: st.session_state[key]})
+def _step_changed(key: str, shown: str) -> None:
+    """Streamlit also calls this for the step shown, if the page was interrupted before the widget was drawn."""
+    if (step := st.session_state[key]) != shown:
+        _choose({key: step})
 
 
 def _move(sides: Sequence[Side], by: int) -> None:
