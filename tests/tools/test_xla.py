@@ -10,6 +10,7 @@ from tests.frames.test_hlo_ops import BYTES, FLOPS, gpu, kernel, metadata
 from tests.profiles import loaded_run
 from tests.xspace_builder import Event, space
 from tfcompare import compare
+from tfcompare.charts.pair import Pair
 from tfcompare.tools import xla
 from tfcompare.tools.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
 from tfcompare.tools.xla_memory import buffers, counts, peaks
@@ -30,7 +31,7 @@ def executions(number: int, dot_us: float, negate_us: float) -> list[Event]:
 def rows_of(before: list[Event], after: list[Event]) -> pd.DataFrame:
     sides = [run_of(space(gpu(*events), metadata(jit_f=7))) for events in (before, after)]
     comparison = compare(*sides)
-    return xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+    return Pair(comparison, comparison.candidates[0], 1).instructions()
 
 
 def by_name(rows: pd.DataFrame) -> pd.DataFrame:
@@ -56,7 +57,8 @@ def test_times_are_per_execution_however_often_the_program_ran() -> None:
     ],
 )
 def test_a_program_ran_as_often_as_its_instructions_outside_of_loops(counts_: list[int], expected: int) -> None:
-    assert xla.usual_count(pd.Series(counts_, dtype="float64")) == expected
+    counts = pd.DataFrame({"program_key": "jit_f", "host": "a", "count": [float(count) for count in counts_]})
+    assert xla.usual_counts(counts).tolist() == [expected]
 
 
 def test_what_could_be_saved_is_the_time_above_the_roof() -> None:
@@ -109,12 +111,18 @@ def programs_of(before: list[Event], after: list[Event], names: tuple[str, str])
         run_of(space(gpu(*events), metadata(**{name: 7}))) for events, name in zip((before, after), names, strict=True)
     ]
     comparison = compare(*sides)
-    return xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+    return Pair(comparison, comparison.candidates[0], 1).instructions()
 
 
 def test_programs_of_other_names_are_one_if_their_contents_are_equal() -> None:
     rows = programs_of(executions(2, 100, 50), executions(2, 90, 50), ("jit_f", "jit_g"))
     assert xla.programs(rows)["label"].tolist() == ["jit_f"]
+
+
+def test_programs_of_one_name_are_one_without_any_instruction_in_common() -> None:
+    rows = programs_of(executions(2, 100, 0), [kernel("neg", 1000.0 * i, 50, NEGATE) for i in range(2)], ("jit_f",) * 2)
+    assert rows["status"].tolist() == ["removed", "added"]
+    assert xla.programs(rows)["program_key"].tolist() == ["jit_f(7)"]
 
 
 def test_a_program_of_one_run_only_says_so() -> None:
@@ -132,7 +140,7 @@ def test_programs_on_tpus_ran_as_often_as_recorded() -> None:
     """The profile records each execution on the lines `XLA Modules`: 100, 3 and 1 on up to four chips."""
     run = loaded_run("jax_tpu")
     comparison = compare(run, run, per="run")
-    rows = xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+    rows = Pair(comparison, comparison.candidates[0], 1).instructions()
     counted = rows.groupby("program_key")["program_executions_baseline"].first()
     names = counted.index.str.partition("(").get_level_values(0)
     assert dict(zip(names, counted, strict=True)) == {"jit_f": 400, "jit__psum": 12, "jit_broadcast_in_dim": 1}
@@ -203,7 +211,7 @@ def test_a_group_is_found_again_by_its_key() -> None:
 
 def test_buffers_at_the_peak_add_up_to_it() -> None:
     comparison = compare(loaded_run("jax_conv_legacy"), loaded_run("jax_conv_08"))
-    rows = xla.instructions(comparison.table("hlo_ops"), comparison.table("op_profile"))
+    rows = Pair(comparison, comparison.candidates[0], 1).instructions()
     found = buffers(comparison.table("hlo_memory"), rows)
     for role in ("baseline", "candidate"):
         table = loaded_run("jax_conv_legacy" if role == "baseline" else "jax_conv_08").table("hlo_memory")

@@ -13,7 +13,8 @@ from tfcompare.compare.aggregate import Grouping, group_diff
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Choice, with_distinct_names
-from tfcompare.compare.matching.matching import Evidence
+from tfcompare.compare.matching.matching import Evidence, with_hosts_of
+from tfcompare.compare.matching.programs import pair_programs
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.run import Run
 from tfcompare.tools import kernel_stats, step_attribution, step_series, xla
@@ -131,13 +132,17 @@ class Pair:
         grouped = group_kernels(diff, "kernel_name", self.comparison.group_verdicts, self.manual_pairs)
         return kernel_stats.with_ranks_and_shares(grouped).assign(label=grouped["kernel_name"].map(labels))
 
+    def instructions(self) -> pd.DataFrame:
+        """The instructions of all XLA programs on both sides, with their program and their times per execution."""
+        ours, theirs = self.tables("hlo_ops")
+        return xla.instructions(self.diff("hlo_ops"), pair_programs(ours, with_hosts_of(ours, theirs)))
+
     @cached_property
     def program(self) -> tuple[str, pd.DataFrame] | None:
         """The XLA program that took the most time: its name and its instructions on both sides; None without any."""
-        diff = self.diff("hlo_ops")
-        if diff.empty:
+        rows = self.instructions()
+        if rows.empty:
             return None
-        rows = xla.instructions(diff, self.diff("op_profile"))
         first = xla.programs(rows).iloc[0]
         return str(first["label"]), xla.of_program(rows, str(first["program_key"]))
 

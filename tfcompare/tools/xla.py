@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.aggregate import compared, metric_in
-from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change
+from tfcompare.compare.diff import ADDED, REMOVED, change
 from tfcompare.hlo.names import plain_program
-from tfcompare.schema.hlo import BY_PROGRAM, TRANSFERS
+from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.op_stats import ROLES
 from tfcompare.units import format_delta, format_percent, format_percent_change, format_time_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 ONLY_THERE = "+"
 """Before the key of a program that only the candidate has."""
@@ -25,17 +25,18 @@ _MOST_ABOVE_FEWEST = 1.5
 _US_PER_S = 1e6
 
 
-def instructions(ops: pd.DataFrame, profile: pd.DataFrame) -> pd.DataFrame:
+def instructions(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> pd.DataFrame:
     """The rows of a diff of `hlo_ops`, with their program and their times per execution of it.
 
-    `profile` is the diff of `op_profile` of the same runs. Adds `program_key`, the baseline's program (that of the
-    candidate after `ONLY_THERE` if only that has it), and for both sides, with `_delta` and `_ratio`:
+    `programs` maps the candidate's matched programs, (host, program), to the baseline's. Adds `program_key`, the
+    baseline's program (that of the candidate after `ONLY_THERE` if only that has it), and for both sides, with `_delta`
+    and `_ratio`:
 
     - `program_executions`: how often the program ran, over all devices and hosts, in the unit of the diff.
     - `execution_time_us`: self time ÷ `program_executions`; a program's rows add up to its time per execution.
     - `excess_us`: the part of it above the least time that the device's peaks allow; missing where unknown.
     """
-    keys = _program_keys(ops, profile)
+    keys = _program_keys(ops, programs)
     rows = ops.assign(program_key=keys)
     of_side: dict[str, list[pd.Series]] = {"program_executions": [], "execution_time_us": [], "excess_us": []}
     for role in ROLES:
@@ -58,14 +59,11 @@ def least_time_us(rows: pd.DataFrame, role: str) -> pd.Series:
     return pd.Series(least * _US_PER_S, rows.index).where(is_known)
 
 
-def _program_keys(ops: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
+def _program_keys(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> pd.Series:
     """The program of each row: the baseline's name of it if it has the program."""
-    tops = profile[(profile["tree"] == BY_PROGRAM) & (profile["depth"] == 1) & (profile["status"] == MATCHED)]
-    there = zip(tops["host"], tops["program_candidate"], strict=True)
-    ours = dict(zip(there, tops["program"], strict=True))
     cells = zip(*(ops[name].tolist() for name in ("host", "program", "status")), strict=True)
     keys = [
-        ours.get((host, program), f"{ONLY_THERE}{program}") if status == ADDED else program
+        programs.get((host, program), f"{ONLY_THERE}{program}") if status == ADDED else program
         for host, program, status in cells
     ]
     return pd.Series(keys, ops.index, dtype="str")
@@ -73,18 +71,21 @@ def _program_keys(ops: pd.DataFrame, profile: pd.DataFrame) -> pd.Series:
 
 def _executions(rows: pd.DataFrame, role: str) -> pd.Series:
     """How often each program ran, by its key, summed over hosts."""
-    counts = _floats(rows, "executions", role)
-    of_hosts = counts[counts > 0].groupby([rows["program_key"], rows["host"]]).agg(usual_count)
-    return of_hosts.groupby(level=0).sum()
+    counts = rows[["program_key", "host"]].assign(count=_floats(rows, "executions", role))
+    return usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
 
 
-def usual_count(counts: pd.Series) -> float:
-    """How often a program ran, given the executions of its instructions: the most frequent of the small counts.
+def usual_counts(counts: pd.DataFrame) -> pd.Series:
+    """How often each program ran on each host, by `program_key` and `host`: the most frequent of the small counts.
 
-    Instructions in loops run more often than their program; at the ends of a profile, some miss one execution.
+    `counts` has a row for each instruction, with its executions in `count`. Instructions in loops run more often than
+    their program; at the ends of a profile, some miss one execution.
     """
-    outside_loops = counts[counts < _MOST_ABOVE_FEWEST * counts.min()]
-    return float(outside_loops.mode().max())
+    program = ["program_key", "host"]
+    fewest = counts.groupby(program)["count"].transform("min")
+    outside_loops = counts[counts["count"] < _MOST_ABOVE_FEWEST * fewest]
+    each = outside_loops.groupby([*program, "count"], as_index=False).size().sort_values(["size", "count"])
+    return each.groupby(program)["count"].last()
 
 
 def programs(rows: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,15 @@ _NUMBERS_AT_END = re.compile(r"(?:\.\d+)+$")
 _FEWEST = 2  # instructions of programs that match by their contents alone
 
 
+def pair_programs(baseline: pd.DataFrame, candidate: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """Maps each matched program of the candidate, (host, program), to the baseline's program.
+
+    The frames are both sides of `hlo_ops`, `op_profile` or `hlo_memory`, with the baseline's names of hosts.
+    """
+    found = _by_host(baseline, candidate)
+    return {(host, other): one for host, ways in found for pairs in ways for one, other in pairs}
+
+
 def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both sides of `hlo_ops`, `op_profile` or `hlo_memory` with the keys of `tiers.HLO_TIERS`.
 
@@ -42,12 +51,17 @@ def with_instruction_keys(baseline: pd.DataFrame, candidate: pd.DataFrame) -> tu
     its op without wrapping scopes; unique placeholders where these are unknown.
     """
     names: tuple[_Names, _Names] = {key: {} for key in PROGRAM_KEYS}, {key: {} for key in PROGRAM_KEYS}
-    for host in baseline["host"].unique():
-        sides = [side[side["host"] == host] for side in (baseline, candidate)]
-        for key, pairs in zip(PROGRAM_KEYS, _pair_programs(*sides), strict=True):
+    for host, found in _by_host(baseline, candidate):
+        for key, pairs in zip(PROGRAM_KEYS, found, strict=True):
             names[0][key].update({(host, one): one for one, _ in pairs})
             names[1][key].update({(host, other): one for one, other in pairs})
     return _described(baseline, names[0], "baseline"), _described(candidate, names[1], "candidate")
+
+
+def _by_host(baseline: pd.DataFrame, candidate: pd.DataFrame) -> Iterator[tuple[str, tuple[Pairs, Pairs, Pairs]]]:
+    for host in baseline["host"].unique():
+        sides = [side[side["host"] == host] for side in (baseline, candidate)]
+        yield host, _pair_programs(*sides)
 
 
 def _described(side: pd.DataFrame, names: _Names, placeholder: str) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -65,7 +64,7 @@ def stop_without_programs(pair: Pair, selection: Selection, compilation: Callabl
 
 def choose_program(pair: Pair) -> Program:
     """The program to show; a widget chooses it if there are several."""
-    rows = cached(pair, "instructions", partial(_instructions, pair))
+    rows = cached(pair, "instructions", pair.instructions)
     programs = cached(pair, "programs", lambda: xla.programs(rows))
     keys = dict(zip(programs["label"], programs["program_key"], strict=True))
     label = next(iter(keys))
@@ -75,10 +74,6 @@ def choose_program(pair: Pair) -> Program:
             help="The longest comes first. Programs are paired by name, then by contents.",
         )  # fmt: skip
     return Program(pair, label, xla.of_program(rows, keys[label]))
-
-
-def _instructions(pair: Pair) -> pd.DataFrame:
-    return xla.instructions(pair.diff("hlo_ops"), pair.diff("op_profile"))
 
 
 def headline(program: Program) -> None:
