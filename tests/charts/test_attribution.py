@@ -120,3 +120,16 @@ def test_factors_that_lead_below_0_are_in_view_and_that_is_said():
     assert figure.layout.xaxis.range[0] == pytest.approx(-23.740)
     assert figure.layout.xaxis.zeroline
     assert "below 0" in figure.layout.title.subtitle.text
+
+
+def test_on_a_narrow_page_half_of_the_width_is_for_text_and_names_are_short():
+    long = WITHIN.moves.assign(name=[f"{'scope/' * 20}{name}" for name in WITHIN.moves["name"]])
+    wide, narrow = (part_waterfall(Waterfall(100.0, 20.0, long), SIDES, "Host", narrow=n) for n in (False, True))
+    longest = {False: 100 / wide.layout.xaxis.range[1], True: 100 / narrow.layout.xaxis.range[1]}
+    assert longest[False] > 0.7
+    assert 0.4 < longest[True] < 0.55
+    lengths = [
+        max(len(note.text.replace("&lt;", "<").replace("&gt;", ">")) for note in f.layout.annotations)
+        for f in (wide, narrow)
+    ]
+    assert lengths == [72, 48]

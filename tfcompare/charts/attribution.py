@@ -36,33 +36,41 @@ Colours = tuple[str, str]
 """The colours of less and of more time; `verdicts.colours_of_change` returns them for a verdict."""
 VERDICT_COLOURS: Colours = (style.BETTER, style.WORSE)
 
-NAME_LENGTH = 72
-TEXT_MARGIN = 0.34
+NAME_LENGTH, NARROW_NAME_LENGTH = 72, 48
+TEXT_MARGIN, NARROW_TEXT_MARGIN = 0.34, 0.95
+"""The room for text beside the longest bar, as a share of that bar."""
 
 
-def step_waterfall(waterfall: Waterfall, sides: tuple[Side, Side], colours: Colours = VERDICT_COLOURS) -> go.Figure:
+def step_waterfall(
+    waterfall: Waterfall, sides: tuple[Side, Side], colours: Colours = VERDICT_COLOURS, *, narrow: bool = False
+) -> go.Figure:
     """Waterfall from the baseline's average step to the candidate's, by part. `waterfall` has at least the two ends.
 
-    Parts have short names, which are on the left of their bars.
+    Parts have short names, which are on the left of their bars. `narrow`: for a page like that of a phone.
     """
-    result, labels = _waterfall(waterfall, sides, ("Average step", "part"), colours)
+    result, labels = _waterfall(waterfall, sides, ("Average step", "part"), colours, narrow=narrow)
     style.label_rows(result, labels, style.bar_offsets()[0][0])
     return result
 
 
 def part_waterfall(
-    waterfall: Waterfall, sides: tuple[Side, Side], label: str, colours: Colours = VERDICT_COLOURS
+    waterfall: Waterfall,
+    sides: tuple[Side, Side],
+    label: str,
+    colours: Colours = VERDICT_COLOURS,
+    *,
+    narrow: bool = False,
 ) -> go.Figure:
     """Waterfall from the baseline's average time of one part of the step to the candidate's, by op. `label` names the
-    part."""
+    part; `narrow` is as above."""
     what = "factor" if (waterfall.moves["kind"] == "factor").any() else "op"
-    result, labels = _waterfall(waterfall, sides, (label, what), colours)
+    result, labels = _waterfall(waterfall, sides, (label, what), colours, narrow=narrow)
     style.name_rows(result, labels)
     return result
 
 
 def _waterfall(
-    waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str, str], colours: Colours
+    waterfall: Waterfall, sides: tuple[Side, Side], names: tuple[str, str], colours: Colours, *, narrow: bool
 ) -> tuple[go.Figure, list[str]]:
     """The figure, and the label of each row."""
     about, unit = names
@@ -70,6 +78,7 @@ def _waterfall(
     levels = waterfall.levels_us[: len(moves) + 1]
     scale = style.time_scale([*levels, waterfall.candidate_us])
     low, high = _limits([*levels, waterfall.baseline_us, waterfall.candidate_us])
+    margin, letters = (NARROW_TEXT_MARGIN, NARROW_NAME_LENGTH) if narrow else (TEXT_MARGIN, NAME_LENGTH)
     ends = tuple(map(format_time_us, (waterfall.baseline_us, waterfall.candidate_us)))
     result = style.figure(
         f"{about} by {unit}: {ends[0]} → {ends[1]}",
@@ -88,12 +97,12 @@ def _waterfall(
         result.add_trace(bars.update(marker_color=_colours_of(moves, colours)))
     result.update_xaxes(
         title_text=f"Mean over the included steps ({scale.unit})",
-        range=[low / scale.size, (high + TEXT_MARGIN * (high - low)) / scale.size],
+        range=[low / scale.size, (high + margin * (high - low)) / scale.size],
         tickformat="~r",
         zeroline=bool(low < 0),
     )
     ends_of = [side.role for side in sides]
-    parts = style.shorten_distinct([str(n) for n in moves["name"]], NAME_LENGTH)
+    parts = style.shorten_distinct([str(n) for n in moves["name"]], letters)
     return result, [ends_of[0], *parts, ends_of[1]]
 
 

@@ -11,6 +11,7 @@ from tfcompare import schema
 from tfcompare.charts.attribution import part_waterfall
 from tfcompare.charts.verdicts import colours_of_change
 from tfcompare.tools import step_attribution
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.figures import draw
 
@@ -38,7 +39,14 @@ def by_part(pair: Pair) -> None:
     st.markdown(inside.sentence)
     if inside.waterfall is not None and not inside.waterfall.is_empty:
         colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
-        draw(pair, "part_waterfall", partial(part_waterfall, inside.waterfall, pair.sides, labels[part], colours), part)
+        narrow = is_narrow()
+        draw(
+            pair,
+            "part_waterfall",
+            partial(part_waterfall, inside.waterfall, pair.sides, labels[part], colours, narrow=narrow),
+            part,
+            narrow,
+        )
 
 
 @st.cache_data(max_entries=16, show_spinner=False)

@@ -25,6 +25,7 @@ from tfcompare.tools.overview import dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.tools.verdict_words import evidence
 from tfcompare.ui.frame import sidebar, state
+from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair, has_steps
 from tfcompare.ui.pages.op_stats import row_key
 from tfcompare.ui.widgets.cards import FEWEST_IN_A_ROW, cards
@@ -143,7 +144,10 @@ def why(pair: Pair) -> None:
     st.markdown(found.sentence)
     if found.waterfall is not None and not found.waterfall.is_empty:
         colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
-        draw(pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides, colours))
+        narrow = is_narrow()
+        draw(
+            pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides, colours, narrow=narrow), narrow
+        )
 
 
 _SELF_TIME = "Self time, summed over all threads and devices: it can be longer than the step"
