@@ -391,6 +391,7 @@ def _host_rows(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> 
     """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
     table = schema.table(name)
     frames = [HOST_TABLES[name](h) for h in hosts]
+    frames = [frame for frame in frames if len(frame)] or frames[:1]
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
     if device is not None:
         frame = frame[frame["device"] == device].reset_index(drop=True)

@@ -44,7 +44,7 @@ class Shape:
         sizes = [size for pair in self.texts for size in pair]
         if not 0 <= self.rows <= _LONGEST or any(not 0 <= size <= _LONGEST for size in sizes):
             raise Damaged("a table's size is out of range")
-        if any(len(pair) != 2 for pair in self.texts) or len(self.texts) != sum(map(_has_texts, dtypes.values())):
+        if any(len(pair) != 2 for pair in self.texts) or len(self.texts) != sum(map(has_texts, dtypes.values())):
             raise Damaged("a table has other columns of texts")
         arrays = sum(_aligned(self.rows * width) for dtype in dtypes.values() for width in _widths(dtype))
         return arrays + sum(_aligned(count * _LENGTH.itemsize) + _aligned(size) for count, size in self.texts)
@@ -154,7 +154,8 @@ def _add(pieces: list[bytes], array: bytes) -> None:
     pieces.append(array.ljust(_aligned(len(array)), b"\0"))
 
 
-def _has_texts(dtype: str) -> bool:
+def has_texts(dtype: str) -> bool:
+    """Whether columns of this dtype have entries in `Shape.texts`."""
     return dtype in ("str", "category")
 
 

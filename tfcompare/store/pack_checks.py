@@ -140,6 +140,10 @@ class Checks:
 
     def check(self, name: str, frame: pd.DataFrame, others: Others) -> None:
         """Raises `Damaged` unless the table may be one of tfcompare's."""
+        if name == "memory_events":
+            self._check_memory(frame)
+        if frame.empty:
+            return
         for column, values in frame.items():
             self._check_values(name, str(column), values)
         if name in _UNIQUE and len(frame) > 1 and frame.duplicated(list(_UNIQUE[name])).any():
@@ -156,8 +160,6 @@ class Checks:
             _check_range("op_wall.stage", frame["stage"].to_numpy(), -1, others.rows("op_parts") - 1)
         if name == "timeline_spans":
             _check_range("timeline_spans.launch", frame["launch"].to_numpy(), -1, len(frame) - 1)
-        if name == "memory_events":
-            self._check_memory(frame)
 
     def _check_values(self, table: str, name: str, column: pd.Series) -> None:
         where = f"{table}.{name}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 
 import pandas as pd
@@ -20,7 +21,7 @@ from tfcompare.errors import TfcompareError
 from tfcompare.frames import HostFrames
 from tfcompare.frames.ops.op_parts import frame_bytes
 from tfcompare.frames.origin import Origin
-from tfcompare.store.columns import Shape, decode, encode
+from tfcompare.store.columns import Shape, decode, encode, has_texts
 from tfcompare.store.pack_checks import DTYPES, Checks
 from tfcompare.store.typed import Damaged, head_bytes, split_head
 from tfcompare.units import format_bytes
@@ -163,7 +164,10 @@ class PackedTables(Mapping[str, pd.DataFrame]):
         else:
             raise KeyError(name)
         try:
-            frame = decode(block.shape, self._data[start : start + block.size_bytes], DTYPES[name])
+            if block.shape.expanded_bytes(DTYPES[name]):
+                frame = decode(block.shape, self._data[start : start + block.size_bytes], DTYPES[name])
+            else:
+                frame = _empty(name)
             self._checks.check(name, frame, self)
         except Damaged as error:
             raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
@@ -177,6 +181,13 @@ class PackedTables(Mapping[str, pd.DataFrame]):
     def rows(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
         return self._blocks[name].shape.rows
+
+
+@cache
+def _empty(name: str) -> pd.DataFrame:
+    """The table without rows: most tables of most packs, of which a run may have hundreds."""
+    dtypes = DTYPES[name]
+    return decode(Shape(0, ((0, 0),) * sum(map(has_texts, dtypes.values()))), b"", dtypes)
 
 
 def _digest(body: bytes | memoryview) -> bytes:

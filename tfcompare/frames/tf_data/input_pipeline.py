@@ -41,6 +41,8 @@ def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
     may_be_input = np.array([category("", kind) is not None for kind in types], np.bool_)
     is_event = ops["part"] == ""  # instructions of XLA programs may be of type `Unknown` too
     named = ops[(ops["host_or_device"] == schema.HOST) & is_event & may_be_input[type_of_part]]
+    if named.empty:
+        return INPUT_PIPELINE.empty()
     found = [category(name, kind) for name, kind in zip(named["op_name"], named["op_type"], strict=True)]
     of_part = named[["op_name"]].assign(category=pd.Series(found, index=named.index, dtype="object"))
     is_input = np.zeros(len(ops), np.bool_)
