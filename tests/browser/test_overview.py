@@ -76,6 +76,8 @@ def test_the_captures_are_described_behind_a_button(overview: Page) -> None:
     recorded = rows.filter(has_text="Recorded").inner_text().split("\t")[1].strip()
     assert recorded.endswith(("CET", "CEST")), "in the time zone of the browser"
     overview.keyboard.press("Escape")
+    expect(rows.filter(has_text="Device type")).to_have_count(0)
+    settled(overview)  # a key that is pressed while it closes would be lost
 
 
 def test_a_deep_link_on_a_fresh_server_shows_those_runs(page: Page, serve: Serve) -> None:

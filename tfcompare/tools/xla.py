@@ -40,7 +40,7 @@ def instructions(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> 
     rows = ops.assign(program_key=keys)
     of_side: dict[str, list[pd.Series]] = {"program_executions": [], "execution_time_us": [], "excess_us": []}
     for role in ROLES:
-        executions = keys.map(_executions(rows, role))
+        executions = keys.map(_executions(rows, role)).astype("float64")
         times = _floats(rows, "self_time_us", role)
         excess = (times - least_time_us(rows, role)).clip(lower=0.0)
         is_there = rows["status"] != (ADDED if role == "baseline" else REMOVED)
