@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePath
+from typing import Literal
 
 import pandas as pd
 
@@ -16,14 +17,17 @@ from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
 from tfcompare.frames.hlo.op_profile import op_profile
 from tfcompare.frames.memory import memory_timeline
+from tfcompare.frames.ops.kernel_stats import kernel_stats_in_steps
 from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import OpParts, frame_bytes, merge_hosts
-from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_steps, wall_times_by_op
+from tfcompare.frames.ops.op_parts import NO_STEP, OpParts, frame_bytes, merge_hosts
+from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
 from tfcompare.frames.steps.hosts import hosts_frame
 from tfcompare.frames.steps.idle_gaps import decode_op_names
+from tfcompare.frames.steps.slow_steps import slow_steps_frame
 from tfcompare.frames.steps.step_cells import StepCells, concat_cells
-from tfcompare.frames.steps.step_times import run_steps
+from tfcompare.frames.steps.step_times import common_step_ids, numbered_alike, run_steps
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
+from tfcompare.frames.steps.strays import with_stray
 from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
@@ -34,6 +38,7 @@ from tfcompare.store.reading import HostReader, Progress, read_hosts
 from tfcompare.units import format_ms
 
 _US_PER_MS = 1000.0
+Stray = Literal["exclude", "include"]
 
 HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.tables["steps"],
@@ -112,7 +117,7 @@ class Run:
 
     def __repr__(self) -> str:
         info = self.info
-        steps = f"{format_ms(info.step_time_ms_median)} per step, {info.step_count:,} steps"
+        steps = f"{format_ms(info.step_time_ms_mean)} per step, {info.step_count:,} steps"
         return f"<Run {self.name!r}: {steps if info.has_steps else 'no step markers'}, {info.device_type}>"
 
     def _repr_html_(self) -> str:
@@ -137,7 +142,7 @@ class Run:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """Columns `step`, `duration_us`, `included`: each step of the run, as long as on its slowest host."""
+        """Columns `step`, `duration_us`, `included`, `stray`: each step of the run, as long as on its slowest host."""
         return run_steps(self.table("steps"))
 
     @cached_property
@@ -155,6 +160,7 @@ class Run:
     def memory_bytes(self) -> int:
         """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
         derived = sum(size_bytes for _, size_bytes in list(self._op_stats_tables.values()))
+        derived += sum(size_bytes for _, size_bytes in list(self._in_steps.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
         return sum(h.memory_bytes for h in self.hosts) + derived
@@ -207,10 +213,39 @@ class Run:
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
-            return concat_cells([h.kernels.step_cells() for h in hosts])
+            cells = self._with_common_steps(hosts, [h.kernels.cells for h in hosts])
+            return concat_cells([replace(h.kernels, cells=c).step_cells() for h, c in zip(hosts, cells, strict=True)])
         if host not in self._cells:
-            self._cells[host] = op_cells(_op_parts(hosts), _label(host))
+            self._cells[host] = op_cells(self._parts(hosts), _label(host))
         return self._cells[host]
+
+    def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
+        """`op_stats` or `kernel_stats` with the occurrences and times of the included steps alone.
+
+        The rows are those of the table; one that ran only outside of these steps has 0. What is not known by step
+        (IDLE, FLOPs and bytes) is the whole × included steps ÷ all steps. Raises `Unknown` for another table or an
+        unknown host. Without step markers it is the table itself.
+        """
+        if name not in schema.STEP_TABLES:
+            raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
+        if (name, host) not in self._in_steps:
+            table = self._table_in_steps(name, host)
+            self._in_steps[name, host] = table, frame_bytes(table)
+        return self._in_steps[name, host][0].copy(deep=False)
+
+    def _table_in_steps(self, name: str, host: str | None) -> pd.DataFrame:
+        whole, steps = self.table(name, host=host), self.steps if host is None else self.table("steps", host=host)
+        if steps.empty:
+            return whole
+        included = steps.loc[steps["included"].astype(bool), "step"]
+        if name == "kernel_stats":
+            return kernel_stats_in_steps(whole, self.step_cells(name, host=host), included)
+        return op_stats_in_steps(whole, self._parts(self._hosts(host)), included, len(steps))
+
+    @cached_property
+    def _in_steps(self) -> dict[tuple[str, str | None], tuple[pd.DataFrame, int]]:
+        """Each table with its bytes."""
+        return {}
 
     def op_shares(self, host: str) -> pd.DataFrame:
         """The share that each op of one host has in each part of each step; the shares of a part add up to it.
@@ -257,10 +292,12 @@ class Run:
     def _table(self, name: str, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
+        if name == "slow_steps":
+            return slow_steps_frame(self.table("steps", host=host), self.op_shares, _label(host))
         if name == "hosts":
             return _rows_of(self._hosts_table, host, device)
-        if name == "steps" and host is None and device is None:
-            return self._steps_table
+        if name == "steps":
+            return _rows_of(self._steps_table, host, None)
         if name in HOST_TABLES:
             return _host_rows(name, hosts, device)
         if name == "op_steps":
@@ -278,7 +315,9 @@ class Run:
 
     @cached_property
     def _steps_table(self) -> pd.DataFrame:
-        return _host_rows("steps", self.hosts, None)
+        """`steps` of all hosts: the stray is one step of the run."""
+        steps = with_stray(_host_rows("steps", self.hosts, None), is_excluded=not self.choice.counts_stray)
+        return schema.STEPS.conform(steps)
 
     @cached_property
     def _op_stats_tables(self) -> dict[tuple[str | None, str | None], tuple[pd.DataFrame, int]]:
@@ -286,7 +325,11 @@ class Run:
         return {}
 
     def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = _op_parts(hosts, cells="op_totals", wall="op_wall_totals")
+        parts = merge_hosts(
+            [h.tables["op_parts"] for h in hosts],
+            (h.tables["op_totals"] for h in hosts),
+            (h.tables["op_wall_totals"] for h in hosts),
+        )
         idle = pd.concat([h.tables["idle"] for h in hosts], ignore_index=True)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
@@ -294,8 +337,28 @@ class Run:
         has_steps = not self.table("steps", host=host).empty
         return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
 
+    def _parts(self, hosts: Sequence[HostFrames]) -> OpParts:
+        """The op parts of these hosts together, by step."""
+        cells, wall = (
+            self._with_common_steps(hosts, [h.tables[name] for h in hosts]) for name in ("op_cells", "op_wall")
+        )
+        return merge_hosts([h.tables["op_parts"] for h in hosts], cells, wall)
+
+    def _with_common_steps(self, hosts: Sequence[HostFrames], frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
+        """A frame of each of several hosts, whose `step` is that of `Run.steps` also where hosts number differently."""
+        steps = self._steps_table
+        if len(hosts) < 2 or steps.empty or numbered_alike(steps):
+            return frames
+        ids = steps.assign(place=common_step_ids(steps)).set_index(["host", "step"])["place"]
+        return [
+            frame.assign(step=frame["step"].map(ids[h.host]).fillna(NO_STEP).astype("int64"))
+            if h.host in ids
+            else frame
+            for h, frame in zip(hosts, frames, strict=True)
+        ]
+
     def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = _op_parts(hosts) if device is None else _op_parts(hosts).on_device(device)
+        parts = self._parts(hosts) if device is None else self._parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
 
@@ -305,6 +368,7 @@ def load(
     *,
     step_marker: str | None = None,
     steps: str | None = None,
+    stray: Stray = "exclude",
     progress: Progress | None = None,
     fetching: Progress | None = None,
     build: FrameBuilder = build_here,
@@ -313,7 +377,8 @@ def load(
 
     `step_marker` names the host event that begins each step, for profiles without suitable markers of their own.
     `steps` restricts all tables to a range of steps by position, such as `5:25` (counted from 1, inclusive), `5:` or
-    `:25`, and what ran between them.
+    `:25`, and what ran between them. `stray`: whether a step that is far longer than all others is excluded from the
+    figures, or counted (`include`).
 
     Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`
     is called with the progress of downloads, `progress` with that of reading. Host files that were read before and have
@@ -321,10 +386,14 @@ def load(
 
     A damaged host file among readable ones becomes a remark. Raises a `TfcompareError` if no host file can be read
     (`NotAProfile`, `NoSuchPlace`, `TooLarge`), one cannot be downloaded (`NotFetched`) or has no such steps
-    (`NoOtherSteps`), `steps` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at `place`.
+    (`NoOtherSteps`), `steps` or `stray` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at
+    `place`.
     """
     found = (place if isinstance(place, FoundRun) else find_run(place)).opened()
-    reader = HostReader(found, step_choice(step_marker, steps), fetching, frame_cache(), build)
+    if stray not in ("exclude", "include"):
+        raise Unknown("use of a stray", stray, ["exclude", "include"])
+    choice = step_choice(step_marker, steps, counts_stray=stray == "include")
+    reader = HostReader(found, choice, fetching, frame_cache(), build)
     return read_by(reader, found, progress)
 
 
@@ -369,6 +438,8 @@ def _content_id(hosts: list[HostFrames], choice: StepChoice) -> str:
     digest = blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16)
     if choice.key is not None:
         digest.update(choice.key.encode("utf-8", "surrogatepass"))
+    if choice.counts_stray:
+        digest.update(b" with stray")
     return digest.hexdigest()
 
 
@@ -406,12 +477,6 @@ def _rows_of(table: pd.DataFrame, host: str | None, device: str | None) -> pd.Da
     for name, value in (("host", host), ("device", device)):
         chosen &= True if value is None else table[name] == value
     return table[chosen].reset_index(drop=True)
-
-
-def _op_parts(hosts: Sequence[HostFrames], *, cells: str = "op_cells", wall: str = "op_wall") -> OpParts:
-    """The op parts of these hosts together. The tables of each host are read one after the other: they are large."""
-    parts = [h.tables["op_parts"] for h in hosts]
-    return merge_hosts(parts, (h.tables[cells] for h in hosts), (h.tables[wall] for h in hosts))
 
 
 def _instructions(frames: HostFrames) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from tfcompare.tools.input_bound import (
     wait_by_calls,
     words,
 )
-from tfcompare.tools.step_series import on_slowest_host
+from tfcompare.frames.steps.step_times import on_slowest_host
 
 MODULE = SimpleNamespace(has_steps=True, step_source="XLA module jit_f")
 

@@ -12,7 +12,7 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.conditions import check, parse_condition
 from tfcompare.tools.input_bound import input_wait
 from tfcompare.tools.input_verdicts import on_waiting
-from tfcompare.tools.step_series import on_slowest_host
+from tfcompare.frames.steps.step_times import on_slowest_host
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),

@@ -19,7 +19,7 @@ from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.input_bound import InputWait, headline, input_wait
 from tfcompare.tools.input_verdicts import on_waiting
-from tfcompare.tools.step_series import on_slowest_host
+from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.ui.pages.input_pipeline_ops import row_key
 from tfcompare.units import format_percent, format_ratio, format_time_us
 

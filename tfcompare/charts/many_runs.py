@@ -38,16 +38,16 @@ _NOTICEABLE = 1.02
 
 
 def step_times(runs: pd.DataFrame) -> go.Figure:
-    """The typical step of each run, in row order, with a line at the baseline's.
+    """The step time of each run, in row order, with a line at the baseline's.
 
     `runs` are rows of `tools.many_runs.runs_table` with a step time, oldest first. A thick line is the verdict's
-    confidence interval, scaled to the baseline's typical step; a thin one spans the middle 80 % of the steps.
+    confidence interval, scaled to the baseline's step time; a thin one spans the middle 80 % of the steps.
     """
     scale = style.time_scale(runs["step_time_us_ninetieth"])
     thick = "thick: 95 % confidence interval; " if runs["interval_low"].notna().any() else ""
     result = style.figure(
         "Step time of every run, oldest first",
-        f"marker: typical step; {thick}thin: 80 % of the steps",
+        f"marker: mean step; {thick}thin: 80 % of the steps",
         height=420,
     )
     runs = runs.assign(place=np.arange(len(runs), dtype=np.float64), baseline_us=_baseline_us(runs))
@@ -67,8 +67,8 @@ def step_times(runs: pd.DataFrame) -> go.Figure:
 
 
 def _baseline_us(runs: pd.DataFrame) -> float:
-    typical = runs.loc[runs["role"] == "baseline", "step_time_us_typical"]
-    return float(typical.iloc[0]) if len(typical) else float("nan")
+    of_baseline = runs.loc[runs["role"] == "baseline", "step_time_us_mean"]
+    return float(of_baseline.iloc[0]) if len(of_baseline) else float("nan")
 
 
 def _angle(columns: int) -> int:
@@ -104,7 +104,7 @@ def _verdict_traces(word: str, evidence: str, rows: pd.DataFrame, scale: style.S
     markers = go.Scatter(
         name=name,
         x=rows["place"],
-        y=scale.of(rows["step_time_us_typical"]),
+        y=scale.of(rows["step_time_us_mean"]),
         mode="markers",
         marker={"symbol": symbol, "size": 11, "color": colour, "line": _outline(symbol, colour)},
         customdata=_run_texts(rows, name),
@@ -126,7 +126,7 @@ def _run_lines(row: Mapping[Any, Any], verdict: str) -> list[str]:
     """The hover text of a run, by line."""
     tenth, ninetieth = (format_time_us(row[f"step_time_us_{end}"]) for end in ("tenth", "ninetieth"))
     lines = [
-        f"{verdict} · typical step {format_time_us(row['step_time_us_typical'])}",
+        f"{verdict} · step time {format_time_us(row['step_time_us_mean'])}",
         f"median {format_time_us(row['step_time_us_median'])}",
         f"80 % of the steps: {tenth} to {ninetieth}",
     ]

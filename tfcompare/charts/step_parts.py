@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import downsampling, outliers, style
+from tfcompare.charts import downsampling, slow_steps, style
 from tfcompare.charts.style import Side
 from tfcompare.schema import STEP_PARTS, STEPS
 from tfcompare.units import MISSING, format_percent, format_time_us, middle_ellipsis
@@ -28,10 +28,11 @@ PART_COLOURS = {
     "device_compute_us": "#3C7FC4",
     "other_us": "#8C96A3",
 }
+OTHER_HOSTS_COLOUR = "#B0B7C3"
 PART_PATTERNS = {"other_us": "/", "host_collectives_us": "+", "device_collectives_us": "x", "device_to_device_us": "."}
 
 EXCLUDED_OPACITY = 0.35
-EXCLUDED_NOTE = "pale: excluded (first and last step)"
+EXCLUDED_NOTE = "pale: excluded (first, last and stray step)"
 MIN_STEPS_SHOWN = 8
 """The axis has room for at least this many steps: otherwise a single bar would fill the chart."""
 
@@ -56,7 +57,7 @@ def step_breakdown(parts: pd.DataFrame, side: Side) -> go.Figure:
         go.Bar(
             orientation="h", x=times / scale.size, y=np.arange(len(shown)), text=texts, textangle=0,
             **style.BESIDE_BAR,
-            marker={"color": [PART_COLOURS[part] for part in shown["part"]]},
+            marker={"color": [PART_COLOURS.get(part, OTHER_HOSTS_COLOUR) for part in shown["part"]]},
             customdata=np.column_stack([shown["label"], texts, shown["std_us_baseline"].map(_deviation)]),
             hovertemplate=f"<b>%{{customdata[0]}}</b><br>{style.safe(side.name)}<br>%{{customdata[1]}}%{{customdata[2]}}"
             "<extra></extra>",
@@ -96,11 +97,11 @@ def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None)
     two charts the same scale; by default it fits the steps.
     """
     parts = [part for part in STEP_PARTS if len(steps) and (steps[part] > 0).any()]
-    end = outliers.axis_end([steps], "duration_us") if len(steps) else None
+    end = slow_steps.axis_end([steps], "duration_us") if len(steps) else None
     end = end if top_us is None else top_us
     scale = style.time_scale([end or float(steps["duration_us"].max())] if len(steps) else [])
     areas = len(steps) > downsampling.MAX_MARKERS
-    notes = ["" if areas or steps["included"].all() else EXCLUDED_NOTE, outliers.BEYOND_NOTE if end else ""]
+    notes = ["" if areas or steps["included"].all() else EXCLUDED_NOTE, slow_steps.BEYOND_NOTE if end else ""]
     notes.append(downsampling.note(len(steps), downsampling.MAX_AREA_POINTS))
     result = style.figure(
         f"Every step by part: {style.safe(middle_ellipsis(side.name, 40))}",
@@ -120,7 +121,7 @@ def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None)
         title_text="Step, by position", tickformat=",d", range=[0.4, max(len(steps), MIN_STEPS_SHOWN) + 0.6]
     )
     result.update_yaxes(title_text=f"Time ({scale.unit})", rangemode="tozero", tickformat="~r")
-    if end and (edge := outliers.beyond_bar_marks(steps, "duration_us", end, scale)):
+    if end and (edge := slow_steps.beyond_bar_marks(steps, "duration_us", end, scale)):
         result.add_trace(edge)
         result.update_yaxes(range=[0, end / scale.size])
     return result
@@ -128,7 +129,7 @@ def parts_of_steps(side: Side, steps: pd.DataFrame, top_us: float | None = None)
 
 def _step_hover(steps: pd.DataFrame, positions: NDArray[np.int64]) -> list[list[str]]:
     status = np.where(steps["included"].astype(bool), "", "<br>excluded")
-    status = np.where(outliers.is_outlier(steps), outliers.HOVER, status)[positions]
+    status = np.where(slow_steps.is_slow(steps), slow_steps.HOVER, status)[positions]
     rows = steps.iloc[positions]
     texts = (rows["step"].astype(str), rows["duration_us"].map(format_time_us), rows["host"].map(style.safe), status)
     return [list(row) for row in zip(*texts, strict=True)]

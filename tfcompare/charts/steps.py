@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from tfcompare.charts import downsampling, outliers, style
+from tfcompare.charts import downsampling, slow_steps, style
 from tfcompare.charts.style import Side
-from tfcompare.compare.stats.estimates import typical
 from tfcompare.units import format_time_us, middle_ellipsis
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     Positions = NDArray[np.int64]
 
 CENTRE_ABOVE_RATIO = 2.0
-"""If typical steps differ by this ratio, each distribution is drawn relative to its own; else both would be lines."""
+"""If step times differ by this ratio, each distribution is drawn relative to its own; else both would be lines."""
 
 CUT_ABOVE_RATIO = 6.0
 """The axis is cut if values span more than this many times the range of the usual steps; boxes would be lines."""
@@ -33,7 +32,7 @@ NAMES_PIXELS = 96
 MAX_BOX_POINTS = 200
 """Maximum number of points above a box; of more steps, a sample spread evenly over their ranks is drawn."""
 
-EXCLUDED_NOTE = "hollow: excluded (first and last step)"
+EXCLUDED_NOTE = "hollow: excluded (first, last and stray step)"
 
 
 Series = Sequence[tuple[Side, "pd.DataFrame"]]
@@ -43,11 +42,11 @@ Series = Sequence[tuple[Side, "pd.DataFrame"]]
 def step_times(series: Series) -> go.Figure:
     """Step time of every step of each run, over its position.
 
-    The frames have one row per step in order: `step`, `host`, `duration_us`, `included`. Outliers are marked; if they
-    would flatten the other steps, the axis is cut above the usual ones, with the outliers' times at its edge.
+    The frames have one row per step in order: `step`, `host`, `duration_us`, `included`. Slow ones are marked; if
+    they would flatten the others, the axis is cut above those, with the times of the slow ones at its edge.
     """
-    marked = [outliers.is_outlier(frame) for _, frame in series]
-    return _over_steps(series, "duration_us", "Step time of every step", "Step time", outlying=marked)
+    marked = [slow_steps.is_slow(frame) for _, frame in series]
+    return _over_steps(series, "duration_us", "Step time of every step", "Step time", slow=marked)
 
 
 def op_in_steps(series: Series, op_name: str) -> go.Figure:
@@ -60,18 +59,18 @@ def op_in_steps(series: Series, op_name: str) -> go.Figure:
 
 
 def _over_steps(
-    series: Series, column: str, title: str, quantity: str, about: str = "", outlying: Sequence[Bools] | None = None
+    series: Series, column: str, title: str, quantity: str, about: str = "", slow: Sequence[Bools] | None = None
 ) -> go.Figure:
-    """One column over the steps of each run. `outlying` marks the outliers of each frame."""
-    marks = outlying or [np.zeros(len(frame), np.bool_) for _, frame in series]
+    """One column over the steps of each run. `slow` marks the slow steps of each frame."""
+    marks = slow or [np.zeros(len(frame), np.bool_) for _, frame in series]
     shown = [(side, frame, mark) for (side, frame), mark in zip(series, marks, strict=True) if len(frame)]
-    end = outliers.axis_end([frame for _, frame, _ in shown], column)
+    end = slow_steps.axis_end([frame for _, frame, _ in shown], column)
     scale = style.time_scale([end] if end else [float(frame[column].max()) for _, frame, _ in shown])
     excluded = any(not frame["included"].all() for _, frame, _ in shown)
     starred = any(mark.any() for _, _, mark in shown)
-    notes = [about, EXCLUDED_NOTE if excluded else "", outliers.NOTE if starred else ""]
+    notes = [about, EXCLUDED_NOTE if excluded else "", slow_steps.NOTE if starred else ""]
     thinned = downsampling.note(max((len(frame) for _, frame, _ in shown), default=0))
-    lines = list(filter(None, [" · ".join(filter(None, notes)), outliers.BEYOND_NOTE if end else "", thinned]))
+    lines = list(filter(None, [" · ".join(filter(None, notes)), slow_steps.BEYOND_NOTE if end else "", thinned]))
     result = style.figure(
         title, "<br>".join(lines), height=320, legend_rows=len(shown) + max(len(lines) - 1, 0), showlegend=True
     )
@@ -81,43 +80,43 @@ def _over_steps(
     result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")
     if end:
-        edges = [outliers.beyond_line_marks(frame, column, end, scale, side.colour) for side, frame, _ in shown]
+        edges = [slow_steps.beyond_line_marks(frame, column, end, scale, side.colour) for side, frame, _ in shown]
         result.add_traces([edge for edge in edges if edge is not None])
         result.update_yaxes(range=[0, end / scale.size])
     return result
 
 
-def _step_traces(side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale) -> list[go.Scatter]:
+def _step_traces(side: Side, frame: pd.DataFrame, slow: Bools, column: str, scale: style.Scale) -> list[go.Scatter]:
     """The run's line with a marker for each step; if there are many steps, only for marked ones."""
     included, values = frame["included"].to_numpy(dtype=bool), frame[column].to_numpy(np.float64)
     every = np.arange(len(frame))
     if len(frame) <= downsampling.MAX_MARKERS:
-        return [_step_trace(side, frame, outlying, column, scale, every).update(mode="lines+markers")]
-    marked = downsampling.steps_to_mark(values, outlying | ~included)
-    line = _step_trace(side, frame, outlying, column, scale, downsampling.steps_to_draw(values, marked))
+        return [_step_trace(side, frame, slow, column, scale, every).update(mode="lines+markers")]
+    marked = downsampling.steps_to_mark(values, slow | ~included)
+    line = _step_trace(side, frame, slow, column, scale, downsampling.steps_to_draw(values, marked))
     line.update(mode="lines", marker=None, legendgroup=side.label)
     if not marked.any():
         return [line]
-    signs = _step_trace(side, frame, outlying, column, scale, every[marked])
+    signs = _step_trace(side, frame, slow, column, scale, every[marked])
     return [line, signs.update(mode="markers", marker_color=side.colour, legendgroup=side.label, showlegend=False)]
 
 
 def _step_trace(
-    side: Side, frame: pd.DataFrame, outlying: Bools, column: str, scale: style.Scale, positions: Positions
+    side: Side, frame: pd.DataFrame, slow: Bools, column: str, scale: style.Scale, positions: Positions
 ) -> go.Scatter:
     """The steps at those positions of the frame."""
-    rows, outlying = frame.iloc[positions], outlying[positions]
+    rows, slow = frame.iloc[positions], slow[positions]
     included = rows["included"].to_numpy(dtype=bool)
     symbols = np.where(included, side.symbol, f"{side.symbol}-open")
-    remarks = np.where(outlying, outliers.HOVER, np.where(included, "", "<br>excluded"))
+    remarks = np.where(slow, slow_steps.HOVER, np.where(included, "", "<br>excluded"))
     return go.Scatter(
         name=side.label,
         x=positions + 1,
         y=scale.of(rows[column]),
         line={"color": side.colour, "width": 1.5},
         marker={
-            "symbol": np.where(outlying, outliers.SYMBOL, symbols).tolist(),
-            "size": np.where(outlying, 13, 8).tolist(),
+            "symbol": np.where(slow, slow_steps.SYMBOL, symbols).tolist(),
+            "size": np.where(slow, 13, 8).tolist(),
         },
         customdata=np.column_stack(
             [
@@ -137,31 +136,31 @@ def step_distribution(series: Series) -> go.Figure:
     """Distribution of each run's included step times: a box of the quartiles, and every step as a point above it.
 
     The frames have `step`, `duration_us`, `included`. If the distributions lie far apart, each is drawn as the
-    deviation from its typical step. If outliers would flatten the boxes, the axis is cut around the usual steps, and
-    the label gives the range of the others.
+    deviation from its mean step. If slow steps would flatten the boxes, the axis is cut around the others, and the
+    label gives the range of the slow ones.
     """
     counted = [(side, frame[frame["included"].astype(bool)]) for side, frame in series]
     counted = [(side, frame) for side, frame in counted if len(frame)]
-    centres = [float(typical(frame["duration_us"].to_numpy(np.float64)[np.newaxis])[0]) for _, frame in counted]
+    centres = [float(frame["duration_us"].mean()) for _, frame in counted]
     relative = min(centres, default=0.0) > 0 and max(centres) / min(centres) >= CENTRE_ABOVE_RATIO
     scale = style.time_scale(float(frame["duration_us"].max()) for _, frame in counted)
     drawn = [
         frame["duration_us"].to_numpy(np.float64) / centre - 1 if relative else scale.of(frame["duration_us"])
         for (_, frame), centre in zip(counted, centres, strict=True)
     ]
-    span = _usual_span(drawn, [outliers.is_outlier(frame) for _, frame in counted])
+    span = _usual_span(drawn, [slow_steps.is_slow(frame) for _, frame in counted])
     result = style.figure(
         "Distribution of step times",
-        f"points: {_which_points(counted)}; box: quartiles" + (", around each run's typical step" if relative else ""),
+        f"points: {_which_points(counted)}; box: quartiles" + (", around each run's mean step" if relative else ""),
         height=150 + 85 * len(counted),
         legend_rows=0,
         showlegend=False,
     )
     for (side, frame), centre, x in zip(counted, centres, drawn, strict=True):
-        label = f"{side.role}<br>typical {format_time_us(centre)}" + (_beyond(frame, x, span) if span else "")
+        label = f"{side.role}<br>mean {format_time_us(centre)}" + (_beyond(frame, x, span) if span else "")
         result.add_trace(_box(label, side, frame, x))
     result.update_xaxes(
-        title_text="Deviation from the run's typical step" if relative else f"Step time ({scale.unit})",
+        title_text="Deviation from the run's mean step" if relative else f"Step time ({scale.unit})",
         tickformat=".0%" if relative else "~r",
         zeroline=relative,
         range=span,
@@ -171,9 +170,9 @@ def step_distribution(series: Series) -> go.Figure:
     return result
 
 
-def _usual_span(drawn: Sequence[Floats], outlying: Sequence[Bools]) -> list[float] | None:
+def _usual_span(drawn: Sequence[Floats], slow: Sequence[Bools]) -> list[float] | None:
     """The ends of an axis around the usual steps; None if all steps fit without flattening the boxes."""
-    usual = [x[~mark] for x, mark in zip(drawn, outlying, strict=True)]
+    usual = [x[~mark] for x, mark in zip(drawn, slow, strict=True)]
     if not usual:
         return None
     low, high = min(float(x.min()) for x in usual), max(float(x.max()) for x in usual)

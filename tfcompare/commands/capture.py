@@ -149,4 +149,4 @@ def _summary(path: Path) -> str:
     hosts = f"{info.hosts} hosts" if info.hosts > 1 else "1 host"
     if not info.has_steps:
         return f"captured {hosts}; no step markers were found (docs/recording.md explains how to add them)"
-    return f"captured {hosts}, {info.step_count:,} steps with a median of {format_ms(info.step_time_ms_median)}"
+    return f"captured {hosts}, {info.step_count:,} steps of {format_ms(info.step_time_ms_mean)} on average"

@@ -6,7 +6,9 @@ single run is compared with the last runs of its kind in a store, and the variat
 is what must not happen: METRIC OP PERCENT% for the change from baseline to candidate, or METRIC OP VALUE for the
 candidate.
 
-  METRIC  step_time             the typical step
+  METRIC  step_time             the mean of the included steps
+          step_time_median      their median; step_time_p95 the time that 95 % of them do not exceed
+          throughput            steps per second, from the first step to the last, with the time between steps
           time_between_steps    time outside steps, from the first step to the last, per step
           input_latency         the mean latency of calls to the slowest tf.data pipeline
           peak_memory           the largest peak of any memory; peak_memory:MEMORY for one memory, such as GPU_0_bfc

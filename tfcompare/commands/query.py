@@ -31,7 +31,7 @@ EXAMPLES = """examples:
   tfcompare query 'SHOW TABLES' logs/before
   tfcompare query 'SELECT run, median(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
     logs/before logs/after
-  tfcompare query 'SELECT run, step_time_ms_median FROM run_info' logs/
+  tfcompare query 'SELECT run, step_time_ms_mean FROM run_info' logs/
   tfcompare query 'FROM op_stats ORDER BY self_time_us DESC' logs/before --limit 20 --format csv"""
 
 BAD_QUERY = 2

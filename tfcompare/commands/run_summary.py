@@ -31,14 +31,15 @@ TOP_OPS = 10
 
 
 def run_summary(run: Run, host: str | None = None) -> str:
-    """What was captured, the typical step and its parts, the top ops, peak memory, the wait for input, the top advice,
-    and the tables that have rows; of one host or of all. Raises `Unknown` for an unknown host."""
+    """What was captured, the step time and its parts, slow steps, the top ops, peak memory, the wait for input, the top
+    advice, and the tables that have rows; of one host or of all. Raises `Unknown` for an unknown host."""
     from tfcompare.tools.advice import facts_of
 
     facts = facts_of(run, host)
     sections = [
         _about(run, host),
-        _step_parts(facts),
+        _step_parts(run, host, facts),
+        _slow_steps(run, host),
         sentence(_input(run, facts)),
         _top_ops(run, host),
         _advice(run, facts),
@@ -51,20 +52,26 @@ def _about(run: Run, host: str | None) -> str:
     from tfcompare.tools.environment import environment
 
     facts = [(fact.label, fact.values[0]) for fact in environment([run.info])]
-    step_us = _typical_step_us(run, host)
+    step_us = _step_time_us(run, host)
     if not math.isnan(step_us):
-        facts.append(("Typical step", format_time_us(step_us)))
+        facts.append(("Step time", format_time_us(step_us)))
     facts.append(("Peak memory", _peak_memory(run.table("memory_summary", host=host))))
     widest = max(len(label) for label, _ in facts)
     lines = [paragraph(text_of(f"{label:{widest}}  {value}"), terminal_width(), widest + 2) for label, value in facts]
     return "\n".join([paint(text_of(run.name), "bold"), *lines])
 
 
-def _typical_step_us(run: Run, host: str | None) -> float:
-    """The typical step in microseconds; NaN without step markers."""
-    from tfcompare.compare.captures import Replicates, typical_step_us
+def _step_time_us(run: Run, host: str | None) -> float:
+    """The mean step in microseconds; NaN without step markers."""
+    from tfcompare.compare.captures import Replicates, step_time_us
 
-    return typical_step_us(Replicates({}, None).captures(run, host))
+    return step_time_us(Replicates({}, None).captures(run, host))
+
+
+def _slow_steps(run: Run, host: str | None) -> str:
+    from tfcompare.tools.verdict_words import of_run
+
+    return "\n".join(map(sentence, of_run(run, host, run.name)))
 
 
 def _peak_memory(memories: pd.DataFrame) -> str:
@@ -75,12 +82,14 @@ def _peak_memory(memories: pd.DataFrame) -> str:
     return f"{format_bytes(largest['peak_bytes'])} in {largest['memory_id']}{more}"
 
 
-def _step_parts(facts: Facts) -> str:
-    from tfcompare.compare.attribution import part_means
+def _step_parts(run: Run, host: str | None, facts: Facts) -> str:
+    from tfcompare.compare.attribution import part_means, with_other_hosts
+    from tfcompare.compare.straggler import mean_step_us
 
     if facts.steps.empty or not facts.info.has_steps:
         return ""
-    return parts_table(part_means(facts.steps, facts.steps), ("baseline",))
+    step_us = mean_step_us(run, host)
+    return parts_table(with_other_hosts(part_means(facts.steps, facts.steps), (step_us, step_us)), ("baseline",))
 
 
 def _input(run: Run, facts: Facts) -> str:
@@ -92,11 +101,11 @@ def _input(run: Run, facts: Facts) -> str:
 def _top_ops(run: Run, host: str | None) -> str:
     from tfcompare.tools.op_stats import main_side, top_ops
 
-    stats = run.table("op_stats", host=host)
+    stats = run.in_steps("op_stats", host=host)
     ops = top_ops(stats, TOP_OPS)
     if ops.empty:
         return "The profile has no ops."
-    steps = run.info.step_count if host is None else len(run.table("steps", host=host))
+    steps = run.info.steps_included if host is None else int(run.table("steps", host=host)["included"].sum())
     per, divisor = ("/step", max(steps, 1)) if run.info.has_steps else ("", 1)
     times = ops["self_time_us"] / divisor
     shown = scale("µs", times)

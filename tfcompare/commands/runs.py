@@ -94,7 +94,7 @@ def _read_all(found: Sequence[FoundRun]) -> dict[str, Run | TfcompareError]:
 
 
 def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
-    step_time = scale("ms", frame["step_time_ms_median"])
+    step_time = scale("ms", frame["step_time_ms_mean"])
     size = scale("bytes", frame["size_bytes"])
     return [
         text_column("run", frame["name"]),
@@ -103,7 +103,7 @@ def _as_text(frame: pd.DataFrame) -> list[TextColumn]:
         text_column("device", frame["device"]),
         number_column("steps", frame["steps"], 0),
         number_column(
-            f"median step ({step_time.unit})", frame["step_time_ms_median"] * step_time.factor, step_time.decimals
+            f"step time ({step_time.unit})", frame["step_time_ms_mean"] * step_time.factor, step_time.decimals
         ),
         *([text_column("tags", frame["tags"], rank=5)] if frame["tags"].ne("").any() else []),
         number_column(f"size ({size.unit})", frame["size_bytes"] * size.factor, size.decimals, rank=4),

@@ -6,7 +6,7 @@ A program is the `program` in the runs' metadata or else their folders' names, a
 Runs are in order of recording, or of one of their metadata with --by. Each change has its size with a 95 % confidence
 interval and, of the step time, the ops that explain it. docs/verdicts.md has the rate of false alarms.
 
-  METRIC  step_time      the typical step (default)
+  METRIC  step_time      the mean step (default)
           throughput     steps per second from the first step to the last, with the time between steps
           op:PATTERN     self time per step of all ops whose name or type matches, such as op:*Conv2D*
           kernel:PATTERN time per step of all kernels whose name matches

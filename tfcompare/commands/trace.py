@@ -1,7 +1,7 @@
 """Write the timelines of runs to one file for Perfetto (ui.perfetto.dev) or chrome://tracing.
 
 Each host and device of each RUN is a process whose name begins with the run's. Time 0 is the start of the typical step
-of each run: the included step nearest to their median. --align chooses another step, the first start of an op or event,
+of each run: the included step nearest to their mean. --align chooses another step, the first start of an op or event,
 or the end of a step's first collective, where hosts wait for each other. In that case the hosts of a run are put on one
 clock, estimated from the ends of their collectives. Without steps and --align, time 0 is the first event. Times are
 exact to the picosecond.

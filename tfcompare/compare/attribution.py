@@ -1,7 +1,7 @@
 """Waterfalls that attribute the change of the step time to parts of the step, and the change of a part to ops.
 
-All figures are means over the included steps, since means add up and medians do not. The step time of a waterfall is
-therefore the mean, unlike the run's step time elsewhere.
+All figures are means over the included steps, as the step time is. Of several hosts, the parts are those of one of
+them, the straggler; what a step of the run takes longer, because another host took longer in it, is `OTHER_HOSTS`.
 """
 
 from __future__ import annotations
@@ -32,6 +32,9 @@ FACTOR = "factor"
 NO_OP = "no op running"
 NEGLIGIBLE_US = 1e-6
 """One picosecond, the unit of time in profiles: anything less is rounding."""
+
+OTHER_HOSTS = "other_hosts_us"
+_OTHER_HOSTS = "Mean step of the run, which is as long as on its slowest host in each step, less that of this host."
 
 SIDES = ("baseline", "candidate")
 OP = ("host_or_device", "op_type", "op_name")
@@ -88,6 +91,19 @@ def part_means(baseline: pd.DataFrame, candidate: pd.DataFrame) -> pd.DataFrame:
     return means.rename_axis("part").reset_index()
 
 
+def with_other_hosts(parts: pd.DataFrame, step_us: tuple[float, float]) -> pd.DataFrame:
+    """`parts` with a last row `OTHER_HOSTS`, so that their sums are the mean steps of the runs, `step_us`; the same
+    where they are already."""
+    rest = [us - float(parts[f"mean_us_{side}"].sum(skipna=False)) for us, side in zip(step_us, SIDES, strict=True)]
+    if not any(abs(us) >= NEGLIGIBLE_US for us in rest):  # NaN without steps
+        return parts
+    row = pd.DataFrame({"part": [OTHER_HOSTS], "label": ["Other hosts slower"]})
+    for side, us in zip(SIDES, rest, strict=True):
+        row[f"mean_us_{side}"] = max(us, 0.0) if abs(us) < NEGLIGIBLE_US else us
+    row = row.assign(delta_us=rest[1] - rest[0], ratio=ratio(row["mean_us_baseline"], row["mean_us_candidate"]))
+    return pd.concat([parts, row], ignore_index=True)
+
+
 def has_both(parts: pd.DataFrame) -> bool:
     """Whether both sides have steps; `parts` is the result of `part_means`."""
     return bool(parts["delta_us"].notna().all())
@@ -102,7 +118,7 @@ def step_waterfall(parts: pd.DataFrame) -> Waterfall:
     moves = pd.DataFrame(
         {
             "name": parts["label"],
-            "detail": [STEPS.column(part).meaning for part in parts["part"]],
+            "detail": [_OTHER_HOSTS if p == OTHER_HOSTS else STEPS.column(p).meaning for p in parts["part"]],
             "kind": PART,
             "baseline_us": ours,
             "candidate_us": theirs,
@@ -115,6 +131,7 @@ def step_waterfall(parts: pd.DataFrame) -> Waterfall:
 
 def moved_most(parts: pd.DataFrame) -> str | None:
     """The part whose mean has the largest absolute change; the first among equals, None if none changed."""
+    parts = parts[parts["part"] != OTHER_HOSTS]
     size = parts["delta_us"].abs()
     return None if (size < NEGLIGIBLE_US).all() else str(parts["part"].iloc[int(size.argmax())])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHERS, Waterfall
+from tfcompare.compare.attribution import FACTOR, NEGLIGIBLE_US, NO_OP, OTHER_HOSTS, OTHERS, Waterfall
 from tfcompare.frames.ops.op_names import DATASET, UNKNOWN
 from tfcompare.units import format_delta, format_percent, format_time_us, middle_ellipsis
 
@@ -22,6 +22,7 @@ PART_WORDS = {
     "device_to_device_us": "copying between devices",
     "device_compute_us": "device compute",
     "other_us": "time that nothing explains",
+    OTHER_HOSTS: "time in which other hosts are slower",
 }
 """The name of each part of a step in sentences."""
 

@@ -29,8 +29,9 @@ _US_PER_S = 1e6
 class Window:
     """The time from the start of the first step to the end of the last, for all steps of one host, excluded ones too.
 
-    `gaps_us`: the time between each step and the next that is in no step, since steps may overlap; `periods_us`: from
-    the start of each step to that of the next. Both have one element for each step except the last.
+    `gaps_us`: the time between each step and the next that is in no step, since steps may overlap: one element for each
+    step except the last. `periods_us`: from the start of each step to that of the next, and from that of the last to
+    the end of the window; they add up to it.
     """
 
     length_us: float
@@ -67,7 +68,7 @@ def window(steps: pd.DataFrame) -> Window | None:
     start = in_time["start_us"].to_numpy(np.float64)
     reach = np.maximum.accumulate(start + in_time["duration_us"].to_numpy(np.float64))
     gaps = np.maximum(start[1:] - reach[:-1], 0.0)
-    return Window(float(reach[-1] - start[0]), len(steps), gaps, np.diff(start))
+    return Window(float(reach[-1] - start[0]), len(steps), gaps, np.diff(start, append=reach[-1]))
 
 
 def window_of(run: Run, host: str | None = None) -> Window | None:

@@ -7,23 +7,54 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+import numpy.typing as npt
 
 from tfcompare.compare.comparability import mismatches
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.repeats import with_names_of
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Floats, typical
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Floats, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 from tfcompare.errors import Unknown
 from tfcompare.frames.steps.step_cells import StepCells
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tfcompare.run import Run
 
 NO_STEPS = Verdict(UNTESTED, "a run has no step markers")
+_STEP_TIME = ChangeTest(OF_HOSTS)
 SAME_CAPTURE = replace(IDENTICAL, ratio=1.0, low=1.0, high=1.0)
+
+
+@dataclass(frozen=True)
+class StepsOf:
+    """The `included` steps of one capture, in order, and its excluded `stray`: a single row or none."""
+
+    included: pd.DataFrame
+    stray: pd.DataFrame
+
+    @classmethod
+    def of(cls, steps: pd.DataFrame) -> StepsOf:
+        """From the steps of a run or of one of its hosts."""
+        included = steps["included"].astype(bool)
+        return cls(steps[included], steps[steps["stray"].astype(bool) & ~included].head(1))
+
+    @property
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """The numbers of the included steps, then that of the stray."""
+        return np.concatenate([self.included["step"].to_numpy(np.int64), self.stray["step"].to_numpy(np.int64)])
+
+    def times(self, column: str) -> Times:
+        """The times in a column."""
+        return self.split(np.concatenate([frame[column].to_numpy(np.float64) for frame in (self.included, self.stray)]))
+
+    def split(self, values: Floats) -> Times:
+        """Values of `numbers`, one row for all or an array (rows, steps), with the stray apart."""
+        rows, count = np.atleast_2d(values), len(self.included)
+        return Times(rows[:, :count], rows[:, count] if len(self.stray) else None)
 
 
 @dataclass(frozen=True)
@@ -38,11 +69,10 @@ class Captures:
         """The positions of the captures."""
         return range(len(self.runs))
 
-    def steps(self, position: int) -> pd.DataFrame:
-        """`step` and `duration_us` of the included steps of one capture."""
+    def steps(self, position: int) -> StepsOf:
+        """The steps of one capture that count, and its stray."""
         run, host = self.runs[position], self.hosts[position]
-        steps = run.steps if host is None else run.table("steps", host=host)
-        return steps[steps["included"].astype(bool)]
+        return StepsOf.of(run.steps if host is None else run.table("steps", host=host))
 
     @property
     def has_steps(self) -> bool:
@@ -50,11 +80,11 @@ class Captures:
         return all(run.info.has_steps for run in self.runs)
 
     @property
-    def step_times_us(self) -> list[Floats]:
-        """A series of step times for each capture, empty if it has no step markers."""
+    def step_times_us(self) -> list[Times]:
+        """The step times of each capture; none without step markers."""
         if not self.has_steps:
-            return [np.zeros(0) for _ in self.runs]
-        return [self.steps(i)["duration_us"].to_numpy(np.float64) for i in self.positions]
+            return [Times.of(np.zeros(0)) for _ in self.runs]
+        return [self.steps(i).times("duration_us") for i in self.positions]
 
 
 @dataclass(frozen=True)
@@ -94,7 +124,7 @@ class Replicates:
         spread = OF_HOSTS if on_host else declared_spread(*types)
         return spread.under_load() if any(map(self._is_under_load, (baseline, candidate))) else spread
 
-    def spread_of(self, baseline: Sequence[Floats], test: ChangeTest) -> Spread:
+    def spread_of(self, baseline: Sequence[Times], test: ChangeTest) -> Spread:
         """The spread that `test` assumes, or that of the baseline's captures if it also applies to the candidate."""
         if not self.as_baseline or self.spread is not None or len(baseline) < FEWEST_REPEATS:
             return test.spread
@@ -147,26 +177,24 @@ def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Repli
 
 
 def time_verdict(
-    sides: tuple[Captures, Captures], series: tuple[Sequence[Floats], Sequence[Floats]], test: ChangeTest
+    sides: tuple[Captures, Captures], times: tuple[Sequence[Times], Sequence[Times]], test: ChangeTest
 ) -> Verdict:
-    """The test's verdict on individual times of two runs, one series for each capture of baseline and candidate."""
+    """The test's verdict on individual times of two runs, for each capture of baseline and candidate."""
     if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
         return SAME_CAPTURE
     if test.of == "steps" and not all(side.has_steps for side in sides):
         return NO_STEPS
-    return test(*series)
+    return test(*times)
 
 
-def typical_step_us(captures: Captures) -> float:
-    """The typical step of a run in microseconds; with replicates, the geometric mean over all captures.
+def step_time_us(captures: Captures) -> float:
+    """The step time of a run in microseconds: the mean of its included steps; with replicates, the geometric mean of
+    the means of all captures.
 
     The ratio of two sides equals the ratio in their verdict. NaN without step markers or included steps.
     """
-    series = captures.step_times_us
-    if not all(len(steps) and (steps > 0).any() for steps in series):
-        return float("nan")
-    found = [float(typical(steps[np.newaxis])[0]) for steps in series]
-    return found[0] if len(found) == 1 else float(np.exp(np.mean(np.log(found))))
+    times = captures.step_times_us
+    return _STEP_TIME.value(times) if all((one.included > 0).any() for one in times) else float("nan")
 
 
 def caveat(baseline: Run, candidate: Run) -> str:

@@ -18,22 +18,23 @@ from tfcompare.compare.captures import (
     Replicates,
     caveat,
     counterparts_of_host,
+    step_time_us,
     step_time_verdict,
     time_verdict,
-    typical_step_us,
 )
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
 from tfcompare.compare.group_verdicts import group_verdicts
-from tfcompare.compare.headline import doubt, has_steps, step_time_headline
+from tfcompare.compare.headline import doubt, has_steps, quoted, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
+from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import Floats, plain_sides
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
@@ -141,7 +142,7 @@ class Comparison:
     def __repr__(self) -> str:
         if self.is_single:
             return f"<Comparison of {self.baseline.name!r} with itself>"
-        named = [f"{self._names(run)[1]!r} {self.verdict[run.id].text}" for run in self.candidates[:_NAMED]]
+        named = [f"{self.names_of(run)[1]!r} {self.verdict[run.id].text}" for run in self.candidates[:_NAMED]]
         more = [f"{len(self.candidates) - _NAMED} more"] * (len(self.candidates) > _NAMED)
         return f"<Comparison with {self.baseline.name!r}: {', '.join([*named, *more])}>"
 
@@ -254,14 +255,14 @@ class Comparison:
         run = self._candidate(groups.candidate)
         return group_verdicts(groups, self._sides(run), self._replicates, self.per_step(groups.ratios, run))
 
-    def time_verdict(self, candidate: Run, series: tuple[list[Floats], list[Floats]], of: str) -> Verdict:
+    def time_verdict(self, candidate: Run, times: tuple[list[Times], list[Times]], of: str) -> Verdict:
         """A verdict on the mean of individual host times, such as calls to an input pipeline.
 
-        Each side of `series` holds one series per capture, in chronological order; `of` names what is timed (`steps`,
+        Each side of `times` holds those of each capture, in chronological order; `of` names what is timed (`steps`,
         `calls`).
         """
         spread = self._replicates.spread_between(self.baseline, candidate, on_host=True)
-        verdict = time_verdict(self._sides(candidate), series, ChangeTest(spread, plain_sides, of, can_be_absent=True))
+        verdict = time_verdict(self._sides(candidate), times, ChangeTest(spread, of=of, can_be_absent=True))
         return verdict if self._is_identical(candidate) else replace(verdict, caveat=caveat(self.baseline, candidate))
 
     def call_verdicts(self, candidate: Run, pipelines: pd.DataFrame) -> list[CallVerdict]:
@@ -286,15 +287,19 @@ class Comparison:
         divisors = self._divisor(candidate) / self._divisor(self.baseline)
         return ratios * divisors * (self._step_count(self.baseline) / self._step_count(candidate))
 
-    def _divisor(self, run: Run) -> int:
-        """The number by which sums of a run are divided."""
+    def _divisor(self, run: Run, table: str = "") -> int:
+        """The number by which the sums of a run's table are divided."""
         if self.per == "step":
-            return self._step_count(run)
+            return self._included_steps(run) if table in schema.STEP_TABLES else self._step_count(run)
         return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
 
     def _step_count(self, run: Run) -> int:
         host = self.host_of(run)
         return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
+
+    def _included_steps(self, run: Run) -> int:
+        host = self.host_of(run)
+        return run.info.steps_included if host is None else int(run.table("steps", host=host)["included"].sum())
 
     def repeats_of(self, run: Run) -> tuple[Run, ...]:
         """The accepted replicates of one of the runs, without duplicates."""
@@ -315,11 +320,16 @@ class Comparison:
         equal. Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        names = self._names(run) if names is None else names
-        times = self.typical_step_us(self.baseline), self.typical_step_us(run)
-        return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
+        names = self.names_of(run) if names is None else names
+        times = self.step_time_us(self.baseline), self.step_time_us(run)
+        ours, theirs = map(quoted, names)
+        rows = row_of(self.baseline, self.host), row_of(run, self.host_of(run))
+        slow_steps = clause(rows, (ours, theirs))
+        return step_time_headline(
+            (self.baseline.info, run.info), times, (ours, theirs), self.verdict[run.id], slow_steps
+        )
 
-    def _names(self, candidate: Run) -> tuple[str, str]:
+    def names_of(self, candidate: Run) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""
         ours, theirs = self.baseline, candidate
         return (ours.id, theirs.id) if ours.name == theirs.name else (ours.name, theirs.name)
@@ -360,12 +370,12 @@ class Comparison:
         write(report(self, form_of(file), redact=redact), file)
         return file
 
-    def typical_step_us(self, run: Run) -> float:
-        """The typical step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these.
+    def step_time_us(self, run: Run) -> float:
+        """The mean step of one of the runs on the compared host; the verdict's ratio is the ratio of two of these.
 
-        See `estimates.TYPICAL_STEP`. NaN without step markers.
+        With replicates, the geometric mean of the means of all captures. NaN without step markers.
         """
-        return typical_step_us(self.captures(run))
+        return step_time_us(self.captures(run))
 
     def _candidate(self, run_id: str) -> Run:
         for run in self.candidates:
@@ -420,8 +430,9 @@ class Comparison:
     def _side(self, table: schema.Table, run: Run, host: str | None) -> Side:
         if "host" not in table.keys:
             host = None
-        frame = run.table(table.name, host=host)
+        is_in_steps = self.per == "step" and table.name in schema.STEP_TABLES
+        frame = run.in_steps(table.name, host=self.host_of(run)) if is_in_steps else run.table(table.name, host=host)
         if "execution" in table.keys:
             frame = slowest_executions(frame)
         evidence = run.op_evidence(host=host) if table.name in NAMINGS else OpEvidence()
-        return Side(frame, self._divisor(run), evidence=evidence)
+        return Side(frame, self._divisor(run, table.name), evidence=evidence)

@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.compare.between_steps import window_of
+from tfcompare.compare.between_steps import Window, window_of
 from tfcompare.compare.captures import NO_STEPS, SAME_CAPTURE, Captures, Replicates, time_verdict
 from tfcompare.compare.stats.change_test import ChangeTest, Level
-from tfcompare.compare.stats.estimates import Floats, Sides, plain_sides, robust_sides
+from tfcompare.compare.stats.estimates import Floats, Sides, Times, quantile_sides, sides
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
@@ -25,7 +26,8 @@ from tfcompare.text import close_matches, did_you_mean
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
-TIME, BYTES, COUNT = "µs", "bytes", ""
+TIME, BYTES, COUNT, RATE = "µs", "bytes", "", "steps/s"
+_US_PER_S = 1e6
 EXACTLY = "compared exactly"
 
 _MOST_MEANT = 3
@@ -34,7 +36,7 @@ _MOST_LISTED = 8
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric of both runs in `unit` (`µs`, `bytes`, or empty for a count), NaN if unknown.
+    """A metric of both runs in `unit` (`µs`, `bytes`, `steps/s`, or empty for a count), NaN if unknown.
 
     `verdict`: the change from baseline to candidate, with an interval of width 0 if it is exact; `level`: the value of
     the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain.
@@ -85,37 +87,74 @@ class Metric:
 
 
 def _step_time(pair: Pair, _: str) -> Measured:
-    """The typical step: the mean after outliers are clipped."""
+    """The mean of the included steps."""
     ours, theirs = (side.step_times_us for side in pair.sides)
-    return _timed(pair, ours, theirs, robust_sides, "steps")
+    return _timed(pair, ours, theirs, "steps")
+
+
+def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
+    """A quantile of the included steps."""
+
+    def measure(pair: Pair, _: str) -> Measured:
+        ours, theirs = (side.step_times_us for side in pair.sides)
+        return _timed(pair, ours, theirs, "steps", estimate=partial(quantile_sides, share=share))
+
+    return measure
+
+
+def _throughput(pair: Pair, _: str) -> Measured:
+    """Steps per second from the start of the first step to the end of the last; on the straggler of several hosts."""
+    if not all(side.has_steps for side in pair.sides):
+        return _untested(RATE, NO_STEPS.reason)
+    ours, theirs = ([_of_window(side, i, _periods) for i in side.positions] for side in pair.sides)
+    found = _timed(pair, ours, theirs, "steps", on_host=True)
+    change, level = found.verdict, found.level
+    return Measured(
+        RATE,
+        _per(_US_PER_S, found.baseline),
+        _per(_US_PER_S, found.candidate),
+        replace(change, ratio=_per(1, change.ratio), low=_per(1, change.high), high=_per(1, change.low)),
+        Level(_per(_US_PER_S, level.value), _per(_US_PER_S, level.high), _per(_US_PER_S, level.low), level.reason),
+    )
+
+
+def _per(number: float, us: float) -> float:
+    return number / us if us else math.inf
+
+
+def _periods(window: Window) -> Floats:
+    return window.periods_us
+
+
+def _gaps(window: Window) -> Floats:
+    return window.series_us
+
+
+def _of_window(side: Captures, position: int, series: Callable[[Window], Floats]) -> Times:
+    found = window_of(side.runs[position], side.hosts[position])
+    return Times.of(np.zeros(0) if found is None else series(found))
 
 
 def _time_between_steps(pair: Pair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
-    ours, theirs = ([_gaps(side, i) for i in side.positions] for side in pair.sides)
     if not all(side.has_steps for side in pair.sides):
         return _untested(TIME, NO_STEPS.reason)
-    return _timed(pair, ours, theirs, plain_sides, "gaps between steps", on_host=True)
-
-
-def _gaps(side: Captures, position: int) -> Floats:
-    found = window_of(side.runs[position], side.hosts[position])
-    return np.zeros(0) if found is None else found.series_us
+    ours, theirs = ([_of_window(side, i, _gaps) for i in side.positions] for side in pair.sides)
+    return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
 
 
 def _input_latency(pair: Pair, _: str) -> Measured:
     """The mean call of each side's slowest pipeline on the host."""
     ours, theirs = ([_slowest_calls(side, i) for i in side.positions] for side in pair.sides)
-    if not len(ours[0]) and not len(theirs[0]):
+    if not ours[0].steps and not theirs[0].steps:
         return _missing(TIME, "neither run has calls of an input pipeline of tf.data")
-    # Calls that wait for an element are often few and long, and matter for the mean, so outliers are not clipped.
-    return _timed(pair, ours, theirs, plain_sides, "calls", on_host=True)
+    return _timed(pair, ours, theirs, "calls", on_host=True)
 
 
-def _slowest_calls(side: Captures, position: int) -> Floats:
+def _slowest_calls(side: Captures, position: int) -> Times:
     calls = calls_by_pipeline(side.runs[position], side.hosts[position])
     slowest = slowest_pipeline(calls)
-    return np.zeros(0) if slowest is None else calls[slowest]
+    return Times.of(np.zeros(0) if slowest is None else calls[slowest])
 
 
 def _peak_memory(pair: Pair, pattern: str) -> Measured:
@@ -149,10 +188,10 @@ def _largest(peaks: pd.Series) -> float:
 
 
 def _kernel_launches(pair: Pair, _: str) -> Measured:
-    """Launches per step, over all steps; a profile's sum is not comparable if its number of steps is unknown."""
-    kernels = [side.runs[0].table("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
+    """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
+    kernels = [side.runs[0].in_steps("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
     before, after = (
-        counts.sum() / _all_steps(side) if len(counts) and side.has_steps else math.nan
+        counts.sum() / len(side.steps(0).included) if len(counts) and side.has_steps else math.nan
         for counts, side in zip(kernels, pair.sides, strict=True)
     )
     lacking = [counts.empty for counts in kernels]
@@ -163,11 +202,6 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     is_known = all(side.has_steps for side in pair.sides)
     measured = _counted(COUNT, before, after, EXACTLY if is_known else NO_STEPS.reason)
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
-
-
-def _all_steps(side: Captures) -> int:
-    run, host = side.runs[0], side.hosts[0]
-    return run.info.step_count if host is None else len(run.table("steps", host=host))
 
 
 def _op_time(pair: Pair, pattern: str) -> Measured:
@@ -197,15 +231,15 @@ def _rows_time(pair: Pair, table: str, names: tuple[str, ...], pattern: str, wha
         return _untested(TIME, f"in no step of either run there is {what} matches {pattern!r}")
     ours, theirs = (
         [
-            _summed(c, _matching(c.keys, names, pattern), side.steps(i)["step"].to_numpy(np.int64))
+            side.steps(i).split(_summed(c, _matching(c.keys, names, pattern), side.steps(i).numbers))
             if side.has_steps
-            else np.zeros(0)
+            else Times.of(np.zeros(0))
             for i, c in enumerate(of_captures)
         ]
         for of_captures, side in zip(every, pair.sides, strict=True)
     )
     on_host = any(_has_host_rows(c.keys[m]) for c, m in zip(cells, matching, strict=True))
-    measured = _timed(pair, ours, theirs, plain_sides, "steps", on_host=on_host)
+    measured = _timed(pair, ours, theirs, "steps", on_host=on_host)
     # If a run has no matching op, its value is missing instead of 0; the absence still counts as a change.
     before, after = (
         value if m.any() else math.nan
@@ -235,18 +269,18 @@ def _has_host_rows(keys: pd.DataFrame) -> bool:
 
 def _timed(
     pair: Pair,
-    ours: Sequence[Floats],
-    theirs: Sequence[Floats],
-    estimate: Callable[[Floats], Sides],
+    ours: Sequence[Times],
+    theirs: Sequence[Times],
     of: str,
     *,
     on_host: bool = False,
+    estimate: Callable[[Times], Sides] = sides,
 ) -> Measured:
     spread = pair.replicates.spread_between(*pair.runs, on_host=on_host)
     test = ChangeTest(spread, estimate, of, can_be_absent=True)
     test = replace(test, spread=pair.replicates.spread_of(ours, test))
     verdict = time_verdict(pair.sides, (ours, theirs), test)
-    return Measured(TIME, test.typical(ours), test.typical(theirs), verdict, test.level(theirs))
+    return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs))
 
 
 def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
@@ -290,6 +324,9 @@ def _who_lacks(baseline: bool, candidate: bool) -> str:
 
 METRICS = {
     "step_time": Metric("step_time", TIME, _step_time),
+    "step_time_median": Metric("step_time_median", TIME, _step_time_quantile(0.5)),
+    "step_time_p95": Metric("step_time_p95", TIME, _step_time_quantile(0.95)),
+    "throughput": Metric("throughput", RATE, _throughput),
     "time_between_steps": Metric("time_between_steps", TIME, _time_between_steps),
     "input_latency": Metric("input_latency", TIME, _input_latency),
     "peak_memory": Metric("peak_memory", BYTES, _peak_memory),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
 from tfcompare.compare.captures import Replicates, caveat
-from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, TIME, Measured, Pair
+from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, Measured, Pair
 from tfcompare.compare.matching.matching import host_counterparts
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
 from tfcompare.errors import TfcompareError, Unknown
@@ -41,6 +41,7 @@ UNITS = {
     TIME: {"ns": 1e-3, "us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6},
     BYTES: {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
     COUNT: {"": 1.0},
+    RATE: {"": 1.0},
 }
 """The units accepted in conditions, by the metric's unit, with their factors."""
 

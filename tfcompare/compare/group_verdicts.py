@@ -10,7 +10,7 @@ from tfcompare.compare.aggregate import SIDES, Groups
 from tfcompare.compare.captures import Captures, Replicates
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
-from tfcompare.compare.stats.estimates import Floats, plain_sides
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.frames.steps.step_cells import StepCells
@@ -35,10 +35,10 @@ def group_verdicts(
     both = np.array(sorted(ours & theirs), np.int64)
     if not all(side.has_steps for side in sides) or not both.size:
         return result
-    test = ChangeTest(replicates.spread_between(baseline, candidate), plain_sides)
+    test = ChangeTest(replicates.spread_between(baseline, candidate))
     own_spread = _spreads(groups, replicates.spread_between(baseline, candidate, on_host=True), test.spread)
     before, after = (
-        [of_capture[both] for of_capture in _series(groups, name, side, replicates)]
+        [of_capture.rows(both) for of_capture in _times(groups, name, side, replicates)]
         for name, side in zip(SIDES, sides, strict=True)
     )
     spreads = [own_spread[number] for number in both]
@@ -59,8 +59,8 @@ def _spreads(groups: Groups, on_host: Spread, elsewhere: Spread) -> dict[int, Sp
     return widest
 
 
-def _series(groups: Groups, name: str, captures: Captures, replicates: Replicates) -> list[Floats]:
-    """The time of each group in each step, as an array (groups, steps) for each capture of the side."""
+def _times(groups: Groups, name: str, captures: Captures, replicates: Replicates) -> list[Times]:
+    """The time of each group in each step, for each capture of the side."""
     number = groups.number_of[name]
     rows = groups.rows.loc[number.index]
     keys = _KEYS[groups.table]
@@ -71,8 +71,9 @@ def _series(groups: Groups, name: str, captures: Captures, replicates: Replicate
         cells = replicates.cells(captures, position, groups.table)
         if "host" in keys:
             cells = StepCells(with_hosts_of(rows, cells.keys), cells.cells)
-        series = step_series(named, cells, captures.steps(position)["step"].to_numpy(np.int64))
+        steps = captures.steps(position)
+        series = step_series(named, cells, steps.numbers)
         total = np.zeros((len(groups.ratios), series.shape[1]))
         np.add.at(total, number.to_numpy(np.int64), series)
-        sums.append(total)
+        sums.append(steps.split(total))
     return sums

@@ -20,14 +20,18 @@ _JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
 
 
 def step_time_headline(
-    infos: tuple[RunInfo, RunInfo], times_us: tuple[float, float], names: tuple[str, str], verdict: Verdict
+    infos: tuple[RunInfo, RunInfo],
+    times_us: tuple[float, float],
+    names: tuple[str, str],
+    verdict: Verdict,
+    slow_steps: str = "",
 ) -> str:
-    """One or two Markdown sentences on the typical steps of both runs and the change between them.
+    """One or two Markdown sentences on the step times of both runs and the change between them.
 
-    `times_us` are the typical steps and `names` the displayed names, baseline first; `verdict` is the verdict on the
-    step times. A change is stated only if the verdict is a claim.
+    `times_us` are the step times and `names` the displayed names in Markdown, baseline first; `verdict` is the verdict
+    on the step times; `slow_steps` is a clause on slow steps. A change is stated only if the verdict is a claim.
     """
-    ours, theirs = (f"`{' '.join(name.replace('`', chr(39)).split())}`" for name in names)
+    ours, theirs = names
     if verdict == IDENTICAL:
         return f"{theirs} is the same capture as {ours}, byte for byte."
     timed = zip((ours, theirs), infos, times_us, strict=True)
@@ -36,6 +40,7 @@ def step_time_headline(
         return _no_step_times(without)
     before, after = times_us
     times = f"{format_time_us(after)} vs {format_time_us(before)} per step"
+    times += f"; {slow_steps}" if slow_steps else ""
     if verdict.is_claim:
         likely = "likely " if verdict.evidence == SINGLE else ""
         sentence = f"{theirs} {faster_or_slower(before, after, likely)} {ours}: {times}."
@@ -46,6 +51,11 @@ def step_time_headline(
     else:
         sentence = f"Difference not tested: {theirs} vs {ours}, {times}."
     return " ".join([sentence, *_reservations(*infos, (ours, theirs))])
+
+
+def quoted(name: str) -> str:
+    """A run's name in Markdown."""
+    return f"`{' '.join(name.replace('`', chr(39)).split())}`"
 
 
 def _interval(verdict: Verdict) -> str:
@@ -83,7 +93,7 @@ def _reservations(baseline: RunInfo, candidate: RunInfo, names: tuple[str, str])
 
 def has_steps(info: RunInfo) -> bool:
     """Whether the run has step markers, so that a time per step is known."""
-    return info.has_steps and info.step_count > 0 and info.step_time_ms_median > 0
+    return info.has_steps and info.step_count > 0 and info.step_time_ms_mean > 0
 
 
 def faster_or_slower(before: float, after: float, likely: str = "") -> str:

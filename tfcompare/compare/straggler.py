@@ -78,7 +78,7 @@ def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
     if comparison.host is not None:
         return comparison.host, comparison.host_of(candidate) or candidate.host_names[0]
     counterparts = host_counterparts(baseline.host_names, candidate.host_names)
-    if _mean_step_us(baseline) > _mean_step_us(candidate):
+    if mean_step_us(baseline) > mean_step_us(candidate):
         ours = _straggler_or_first(baseline)
         return ours, counterparts.get(ours) or _straggler_or_first(candidate)
     theirs = _straggler_or_first(candidate)
@@ -86,8 +86,10 @@ def attributed_hosts(comparison: Comparison, candidate: Run) -> tuple[str, str]:
     return of_theirs.get(theirs) or _straggler_or_first(baseline), theirs
 
 
-def _mean_step_us(run: Run) -> float:
-    return float(run.steps.loc[run.steps["included"].astype(bool), "duration_us"].mean())
+def mean_step_us(run: Run, host: str | None = None) -> float:
+    """The mean included step of a run, each as long as on its slowest host, or of one host; NaN without steps."""
+    steps = run.steps if host is None else run.table("steps", host=host)
+    return float(steps.loc[steps["included"].astype(bool), "duration_us"].mean())
 
 
 def _straggler_or_first(run: Run) -> str:

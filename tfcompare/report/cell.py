@@ -115,7 +115,7 @@ def _step_time(info: RunInfo) -> str:
     if not has_steps(info):
         return f"no step markers, {format_ms(info.duration_ms)} recorded"
     steps = f"{info.steps_included:,} of {info.step_count:,} steps"
-    return f"{format_ms(info.step_time_ms_median)} per step (median of {steps})"
+    return f"{format_ms(info.step_time_ms_mean)} per step (mean of {steps})"
 
 
 def _environment(info: RunInfo) -> list[str]:
@@ -124,11 +124,11 @@ def _environment(info: RunInfo) -> list[str]:
 
 
 def _top_ops(run: Run) -> str:
-    stats = run.table("op_stats")
+    stats = run.in_steps("op_stats")
     ops = top_ops(stats, TOP)
     if ops.empty:
         return "<p>The profile has no ops.</p>"
-    steps, per = (run.info.step_count, "step") if run.info.has_steps else (1, "run")
+    steps, per = (run.info.steps_included, "step") if run.info.has_steps else (1, "run")
     columns = (
         ops["op_name"],
         ops["op_type"],

@@ -30,7 +30,7 @@ def verdict(pair: Pair) -> Verdict:
     if pair.is_single:
         run = pair.baseline
         counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
-        return Verdict("", "neutral", f"{format_time_us(pair.comparison.typical_step_us(run))} per step", counted)
+        return Verdict("", "neutral", f"{format_time_us(pair.comparison.step_time_us(run))} per step", counted)
     found = pair.comparison.verdict[pair.candidate.id]
     names = pair.letters[0], pair.letters[1]
     ratio = f" {format_ratio(found.ratio)}" if found.has_interval else ""

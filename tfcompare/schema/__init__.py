@@ -15,7 +15,7 @@ from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DA
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.schema.ops import IDLE_GAPS, OP_STATS, OP_STEPS
-from tfcompare.schema.runs import HOSTS, RUN_INFO, STEP_PARTS, STEP_PRECISIONS, STEPS
+from tfcompare.schema.runs import HOSTS, RUN_INFO, SLOW_STEPS, STEP_PARTS, STEP_PRECISIONS, STEPS
 
 __all__ = [
     "ALL_HOSTS",
@@ -38,6 +38,7 @@ __all__ = [
     "OP_STATS",
     "OP_STEPS",
     "RUN_INFO",
+    "SLOW_STEPS",
     "STEPS",
     "STEP_PARTS",
     "STEP_PRECISIONS",
@@ -58,6 +59,7 @@ TABLES: dict[str, Table] = {
     for t in (
         RUN_INFO,
         STEPS,
+        SLOW_STEPS,
         HOSTS,
         OP_STATS,
         OP_STEPS,

@@ -47,6 +47,8 @@ STEP_PARTS = tuple(part.name for part in _PARTS)
 STEP_PRECISIONS = tuple(column.name for column in _PRECISIONS)
 """The columns of `STEPS` with the portions of `device_compute_us` of known precision."""
 
+_INCLUDED = "False for the first and last of more than five steps, and for a stray."
+
 RUN_INFO = Table(
     "run_info",
     "One row on the run: where and when it was recorded, and how long its steps are.",
@@ -68,8 +70,15 @@ RUN_INFO = Table(
         level("step_count", "", "Steps", "Steps found; of several hosts, the most.", "int64"),
         level("steps_included", "", "Steps counted", "Steps that are included in the figures.", "int64"),
         text("step_source", "Steps from", "What marked the steps; `whole profile` when nothing did."),
-        level("step_time_ms_median", "ms", "Step time (median)", "Median over the included steps of the slowest host."),
-        level("step_time_ms_mean", "ms", "Step time (mean)", "Mean over the included steps of the slowest host."),
+        level(
+            "step_time_ms_median",
+            "ms",
+            "Step time (median)",
+            "Median over the included steps, each as long as on its slowest host.",
+        ),
+        level(
+            "step_time_ms_mean", "ms", "Step time", "Mean over the included steps, each as long as on its slowest host."
+        ),
         level("size_bytes", "bytes", "Size", "Bytes on disk of all host files.", "int64"),
         text("warnings", "Warnings", "What the profiler or tfcompare has to remark, separated by `; `."),
     ),
@@ -83,7 +92,12 @@ STEPS = Table(
         STEP_KEY,
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
         level("duration_us", "µs", "Step time", "Length of the step: of its host span or its device span."),
-        Column("included", "bool", "flag", "", "Counted", "False for the first and last of more than five steps."),
+        Column("included", "bool", "flag", "", "Counted", _INCLUDED),
+        Column(
+            "stray", "bool", "flag", "", "Stray",
+            "True for the one step of a run that is far longer than all others, if there is exactly one: beyond the "
+            "median + 10 robust standard deviations and 1.5 times the second longest step.",
+        ),
         Column(
             "host_start_us", "float64", "time_point", "µs", "Host start",
             "Start of the step's marker on the host; missing where no marker is known.",
@@ -103,6 +117,33 @@ STEPS = Table(
     ),
 )  # fmt: skip
 
+SLOW_STEPS = Table(
+    "slow_steps",
+    "One row on the included steps that take far longer than most (more than 1.5 times the median, and 5 robust "
+    "standard deviations above it), and on the stray.",
+    (
+        HOST_KEY,
+        level("steps", "", "Steps counted", "Steps that are included in the figures.", "int64"),
+        level("slow_steps", "", "Slow steps", "How many of them are slow.", "int64"),
+        level("every", "", "Every", "n if each n-th step is slow; missing where slow steps are irregular.", "Int64"),
+        level("slow_step_us", "µs", "Slow step", "Mean of the slow steps; missing without any."),
+        level("usual_step_us", "µs", "Other steps", "Mean of the other included steps."),
+        level("slow_share", "", "Share of the time", "Share of the time of all included steps that is in slow ones."),
+        level(
+            "slow_excess_us", "µs", "Added to the step time",
+            "What slow steps add to the step time: step time − mean of the other steps.",
+        ),
+        text("part", "Part", "The part of the step with most of the extra time of slow steps; empty for none."),
+        level("part_share", "", "Share of the part", "Share of the extra time in that part."),
+        text("op_name", "Op", "The op, or tf.data iterator, with most of that part's extra time; empty for none."),
+        level("op_share", "", "Share of the op", "Share of the extra time in that op."),
+        level("stray_step", "", "Stray", "Number of the one step far beyond all others; missing without any.", "Int64"),
+        level("stray_us", "µs", "Stray step time", "Length of that step."),
+        text("stray_part", "Part of the stray", "As `part`, of the stray."),
+        text("stray_op_name", "Op of the stray", "As `op_name`, of the stray."),
+    ),
+)  # fmt: skip
+
 HOSTS = Table(
     "hosts",
     "One row for each step on each device of each host; the host itself where it has no device.",
@@ -111,7 +152,7 @@ HOSTS = Table(
         key("device", "Device", "Device of the host, e.g. `/device:GPU:0`; `/host:CPU` where it has none."),
         STEP_KEY,
         Column("start_us", "float64", "time_point", "µs", "Start", "Start of the step since the start of the profile."),
-        Column("included", "bool", "flag", "", "Counted", "False for the first and last of more than five steps."),
+        Column("included", "bool", "flag", "", "Counted", _INCLUDED),
         level("duration_us", "µs", "Step time", "Length of the step on this host, the same for all its devices."),
         level("busy_us", "µs", "Busy time", "Step time without the time in collectives: what makes the others wait."),
         level(

@@ -15,12 +15,14 @@ _MAX_SHOWN = 40
 class StepChoice:
     """A choice of steps. `marker` is the host event that begins each step, instead of the profile's own markers.
 
-    `first` and `last` are positions counted from 1, both inclusive; None for an open end.
+    `first` and `last` are positions counted from 1, both inclusive; None for an open end. `counts_stray`: a run's stray
+    is included in its figures.
     """
 
     marker: str | None = None
     first: int | None = None
     last: int | None = None
+    counts_stray: bool = False
 
     @property
     def is_default(self) -> bool:
@@ -39,7 +41,7 @@ class StepChoice:
 
     @property
     def key(self) -> str | None:
-        """A text that identifies this choice; None for the default."""
+        """A text that identifies what is read from a profile by this choice; None for the default."""
         if not self.has_range:
             return self.marker
         return f"{self.range} {self.marker or ''}"
@@ -48,13 +50,13 @@ class StepChoice:
 OWN_STEPS = StepChoice()
 
 
-def step_choice(marker: str | None = None, steps: str | None = None) -> StepChoice:
+def step_choice(marker: str | None = None, steps: str | None = None, *, counts_stray: bool = False) -> StepChoice:
     """The choice of steps that begin at `marker` and lie in a range such as `5:25`, `5:` or `:25`.
 
     Raises `TfcompareError` for a malformed range.
     """
     if steps is None:
-        return StepChoice(marker)
+        return StepChoice(marker, counts_stray=counts_stray)
     match = _RANGE.fullmatch(steps)
     first, last = (int(end) if end else None for end in match.groups()) if match else (0, 0)
     if first == 0 or last == 0 or (first is not None and last is not None and first > last):
@@ -63,4 +65,4 @@ def step_choice(marker: str | None = None, steps: str | None = None) -> StepChoi
             f"{shown!r} is no range of steps; expected FIRST:LAST by position, counted from 1 and both included, such "
             "as 5:25, 5: or :25"
         )
-    return StepChoice(marker, first, last)
+    return StepChoice(marker, first, last, counts_stray)

@@ -163,7 +163,7 @@ def _rows_in(files: StoreFiles, name: str) -> list[Row]:
 _JSON = ("parts", "problems", "host_names")
 _TIMES = "step_times_ms"
 _OF_SUMMARY = {"device": "str", "device_name": "str", "steps": "Int64", "step_time_ms_median": "Float64",
-               _TIMES: "str", "remarks": "str", "step_time_ms_typical": "Float64", "step_time_ms_low": "Float64",
+               _TIMES: "str", "remarks": "str", "step_time_ms_mean": "Float64", "step_time_ms_low": "Float64",
                "step_time_ms_high": "Float64", "steps_per_s": "Float64", "steps_per_s_low": "Float64",
                "steps_per_s_high": "Float64"}  # fmt: skip
 DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",

@@ -105,7 +105,7 @@ class HostReader:
             raise _Stopped
         if file.stored is None:
             return self._cached_or_built(file)
-        if self.choice.is_default:
+        if self.choice.key is None:
             return self._stored(file, file.stored)
         return self._with_other_steps(file, file.stored)
 

@@ -196,12 +196,12 @@ def check_summary(summary: RunSummary | None) -> None:
     """Raises `Damaged` for values that no summary has: a run has steps, of which it knows the times, or no steps."""
     if summary is None:
         return
-    of_steps = (summary.steps, summary.step_time_ms_median, summary.step_times_ms, summary.step_time_ms_typical)
+    of_steps = (summary.steps, summary.step_time_ms_median, summary.step_times_ms, summary.step_time_ms_mean)
     if len({value is None for value in of_steps}) > 1:
         raise Damaged("its summary has some facts on steps only")
     numbers = [summary.step_time_ms_median or 0.0, *(summary.step_times_ms or ())]
     for low, value, high in (
-        (summary.step_time_ms_low, summary.step_time_ms_typical, summary.step_time_ms_high),
+        (summary.step_time_ms_low, summary.step_time_ms_mean, summary.step_time_ms_high),
         (summary.steps_per_s_low, summary.steps_per_s, summary.steps_per_s_high),
     ):
         known = [number for number in (low, value, high) if number is not None]

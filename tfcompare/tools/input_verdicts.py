@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tfcompare.compare.stats.estimates import Floats
+from tfcompare.compare.captures import StepsOf
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools import input_bound
@@ -28,10 +27,9 @@ def on_waiting(comparison: Comparison, candidate: Run) -> Verdict:
     return comparison.time_verdict(candidate, (ours, theirs), "steps")
 
 
-def _waiting(comparison: Comparison, run: Run) -> list[Floats]:
+def _waiting(comparison: Comparison, run: Run) -> list[Times]:
     captures = comparison.captures(run)
-    series = []
-    for capture, host in zip(captures.runs, captures.hosts, strict=True):
-        steps = steps_of_straggler(capture.table("steps", host=host))
-        series.append(steps.loc[steps["included"].astype(bool), "input_us"].to_numpy(np.float64))
-    return series
+    return [
+        StepsOf.of(steps_of_straggler(capture.table("steps", host=host))).times("input_us")
+        for capture, host in zip(captures.runs, captures.hosts, strict=True)
+    ]

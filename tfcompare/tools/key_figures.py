@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tfcompare.compare.aggregate import metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
+from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.schema import DEVICE, HOST, IDLE
 from tfcompare.tools.op_stats import ROLES
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Unit = Literal["ms", "µs", "share", "bytes", "bytes/s", "FLOP/s", "steps/s", "examples/s", ""]
 Better = Literal["lower", "neither"]
 NEITHER_TOLD = (math.nan, math.nan)
-STEP_TIME = "Step time (typical)"
+STEP_TIME = "Step time"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def key_figures(
     """Step time, op time on host and device, and shares of IDLE, 16-bit computing, eager ops and matched time.
 
     `diff` is a diff of `op_stats` of one candidate; the figures are per step or per run, as in the diff. For baseline
-    and candidate, NaN if unknown: `step_us`, the typical steps; `sixteen_bit`, the shares of 16-bit computing on the
+    and candidate, NaN if unknown: `step_us`, the step times; `sixteen_bit`, the shares of 16-bit computing on the
     device; `eager`, the shares of eager ops. `step_time` is how the verdict judges the step time; sums of times are not
     judged. Figures that neither run has (step time without steps, device time without a device) are left out.
     """
@@ -87,7 +87,7 @@ def key_figures(
 
 
 def _step_time(baseline_us: float, candidate_us: float, better: Better) -> KeyFigure:
-    return KeyFigure(STEP_TIME, "µs", baseline_us, candidate_us, better, TYPICAL)
+    return KeyFigure(STEP_TIME, "µs", baseline_us, candidate_us, better, MEANING)
 
 
 def _sixteen_bit(baseline: float, candidate: float) -> KeyFigure:
@@ -138,7 +138,7 @@ def _eager(baseline: float, candidate: float) -> KeyFigure:
         baseline,
         candidate,
         "neither",
-        "Ops that Python calls one by one, outside of any tf.function: their share of the typical step, without time "
+        "Ops that Python calls one by one, outside of any tf.function: their share of the step (median), without time "
         "in which a device is busy. Without steps, their self time as a share of the profile.",
     )
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.logdir.found import RunSummary
 from tfcompare.text import text_of
@@ -36,7 +34,7 @@ COLUMNS = {
     "steps": "Int64",
     "step_time_ms_median": "float64",
     "step_times_ms": "object",
-    "step_time_ms_typical": "float64",
+    "step_time_ms_mean": "float64",
     "step_time_ms_low": "float64",
     "step_time_ms_high": "float64",
     "size_bytes": "int64",
@@ -52,7 +50,7 @@ def listing(found: Iterable[FoundRun], read: Mapping[str, Run | TfcompareError])
 
     `state` is `read`, `not read yet` or `unreadable`; `remarks` holds problems and remarks, separated by `; `;
     `tags` the metadata (`commit=abc123, nightly`). `step_time_ms_low` and `_high` are the confidence interval of the
-    typical step from the run's own steps, without the variation between captures.
+    step time from the run's own steps, without the variation between captures.
     """
     import pandas as pd
 
@@ -90,7 +88,7 @@ def summary_of(run: Run) -> RunSummary:
 def _facts_of(run: Run) -> dict[str, Any]:
     info = run.info
     times = step_times_ms(run) if info.has_steps else None
-    typical, low, high = _typical(times) if times else (None, None, None)
+    mean, low, high = _step_time(run) if times else (None, None, None)
     return {
         "state": READ,
         "recorded": info.start_time,
@@ -101,22 +99,23 @@ def _facts_of(run: Run) -> dict[str, Any]:
         "steps": info.step_count if info.has_steps else None,
         "step_time_ms_median": info.step_time_ms_median if info.has_steps else None,
         "step_times_ms": times,
-        "step_time_ms_typical": typical,
+        "step_time_ms_mean": mean,
         "step_time_ms_low": low,
         "step_time_ms_high": high,
         "remarks": "; ".join(run.remarks),
     }
 
 
-def _typical(times_ms: list[float]) -> tuple[float, float | None, float | None]:
-    """(the typical step, its confidence interval from these steps alone; None if they are too few)."""
-    from tfcompare.compare.stats.estimates import FEWEST_STEPS, levels, robust_sides
+def _step_time(run: Run) -> tuple[float, float | None, float | None]:
+    """(the step time in ms, its confidence interval from these steps alone; None if they are too few)."""
+    from tfcompare.compare.captures import StepsOf
+    from tfcompare.compare.stats.estimates import FEWEST_STEPS, levels, sides
 
-    side = robust_sides(np.array([times_ms]))
-    found = levels([side], 0.0)
-    ends = (float(found.low[0]), float(found.high[0]))
-    is_known = len(times_ms) >= FEWEST_STEPS and all(map(math.isfinite, ends))
-    return (float(side.location[0]), *(ends if is_known else (None, None)))
+    times = StepsOf.of(run.steps).times("duration_us")
+    found = levels([sides(times)], 0.0)
+    mean, low, high = (float(us[0]) / 1e3 for us in (found.location, found.low, found.high))
+    is_known = times.steps >= FEWEST_STEPS and math.isfinite(low) and math.isfinite(high)
+    return (mean, low, high) if is_known else (mean, None, None)
 
 
 def device_text(device_type: str, device_count: int) -> str:

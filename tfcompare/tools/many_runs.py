@@ -36,7 +36,7 @@ COLUMNS = (
     "name",
     "role",
     "steps",
-    "step_time_us_typical",
+    "step_time_us_mean",
     "step_time_us_median",
     "step_time_us_tenth",
     "step_time_us_ninetieth",
@@ -64,10 +64,10 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
     """One row a run, the baseline first, then the candidates as they were given.
 
     Columns: `run` (its id), `name`, `role` (`baseline`, `candidate`); of the steps that count `steps`,
-    `step_time_us_typical`, which is what runs are compared by (`compare.captures`), `step_time_us_median`, and
+    `step_time_us_mean`, their mean, which is what runs are compared by (`compare.captures`), `step_time_us_median`, and
     between which times most of them lie, `step_time_us_tenth` and `_ninetieth` (percentiles; missing, as the others
     are, where no steps are marked); of a candidate the verdict on its step time: `verdict`, `evidence`, `ratio` (of the
-    typical steps, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
+    step times, candidate ÷ baseline) with `interval_low` and `interval_high` (missing where it was not tested),
     `reason`, `caveat` (empty or missing for the baseline); `peak_bytes`, the largest peak of any memory, and
     `peak_bytes_delta` (candidate − baseline); `input_share`, the share of the step time spent waiting for input;
     `start_time` and `start_time_source`.
@@ -83,7 +83,7 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
                 "run": run.id,
                 "name": run.name,
                 "role": CANDIDATE if position else BASELINE,
-                "step_time_us_typical": comparison.typical_step_us(run),
+                "step_time_us_mean": comparison.step_time_us(run),
                 **_step_times(run, host),
                 "verdict": verdict.word if verdict else "",
                 "evidence": verdict.evidence if verdict else "",
@@ -103,15 +103,15 @@ def runs_table(comparison: Comparison) -> pd.DataFrame:
 def _beside_the_baseline(runs: pd.DataFrame) -> pd.DataFrame:
     """The rows with the columns relative to the baseline: the ratio of step times and the change of the memory peak."""
     is_candidate = runs["role"] == CANDIDATE
-    ratio = (runs["step_time_us_typical"] / runs["step_time_us_typical"].iloc[0]).where(is_candidate)
+    ratio = (runs["step_time_us_mean"] / runs["step_time_us_mean"].iloc[0]).where(is_candidate)
     peak = runs["peak_bytes"].astype("Int64")
     delta = (peak - peak.iloc[0]).where(is_candidate)
     return runs.assign(ratio=ratio, peak_bytes=peak, peak_bytes_delta=delta)
 
 
 def fastest_first(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `runs_table` sorted by typical step, those without one last."""
-    return runs.sort_values(["step_time_us_typical", "start_time", "run"], na_position="last", ignore_index=True)
+    """The rows of `runs_table` sorted by step time, those without one last."""
+    return runs.sort_values(["step_time_us_mean", "start_time", "run"], na_position="last", ignore_index=True)
 
 
 def in_time_order(runs: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.stats.estimates import TYPICAL_STEP
+from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
 from tfcompare.tools import input_bound
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.input_verdicts import on_waiting
@@ -39,10 +39,10 @@ def dashboard(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> li
     """
     times, peaks = (
         (of(comparison.baseline), of(candidate))
-        for of in (comparison.typical_step_us, lambda run: peak_bytes(run, comparison.host_of(run)))
+        for of in (comparison.step_time_us, lambda run: peak_bytes(run, comparison.host_of(run)))
     )
     figures = [
-        KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), TYPICAL_STEP),
+        KeyFigure(STEP_TIME, "µs", *times, better_by(comparison.verdict[candidate.id]), MEANING),
         *(figure for figure in window_figures(comparison, candidate) if figure.label == "Throughput"),
         *_parts(comparison, candidate, parts),
         KeyFigure("Peak memory", "bytes", *peaks, "lower", _PEAK),

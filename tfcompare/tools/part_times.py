@@ -26,7 +26,7 @@ class HostSteps:
     """The mean step of one host of a run.
 
     `steps`: the included steps with their parts, one row per step; `shares`: the result of `Run.op_shares` for these
-    steps; `launches`: kernels and copies per step, over all steps.
+    steps; `launches`: kernels per included step, and copies per step, over all steps.
     """
 
     steps: pd.DataFrame
@@ -44,8 +44,8 @@ class HostSteps:
         times = own[own["op_name"].isin(op_names)].groupby("step")["wall_time_us"].sum()
         return times.reindex(self.steps["step"]).fillna(0.0)
 
-    def typical_share(self, op_names: Collection[str], *, of_input: bool = False) -> float:
-        """That time as a share of the step, in the typical (median) step; steps without duration do not count."""
+    def median_share(self, op_names: Collection[str], *, of_input: bool = False) -> float:
+        """The median over the steps of that time as a share of the step; steps without duration do not count."""
         times = self.times_us(op_names, of_input=of_input).to_numpy()
         duration = self.steps["duration_us"].to_numpy()
         lasting = duration > 0
@@ -76,7 +76,7 @@ class HostSteps:
 
 
 def eager_share(run: Run, host: str | None = None) -> float:
-    """The share of the typical (median) step in which the host is busy with eager ops; NaN without host ops.
+    """The median over the steps of the share in which the host is busy with eager ops; NaN without host ops.
 
     With several hosts, on the straggler. Time in which a device is busy and time waiting for input are excluded.
     Without steps, it is the ops' self time as a share of the profile.
@@ -90,7 +90,7 @@ def eager_share(run: Run, host: str | None = None) -> float:
     if not run.info.has_steps or steps.empty:
         duration_us = run.info.duration_ms * 1e3
         return min(float(eager["self_time_us"].sum()) / duration_us, 1.0) if duration_us > 0 else math.nan
-    return host_steps(run, str(steps["host"].iloc[0])).typical_share(eager["op_name"].tolist())
+    return host_steps(run, str(steps["host"].iloc[0])).median_share(eager["op_name"].tolist())
 
 
 def host_steps(run: Run, host: str) -> HostSteps:
@@ -99,5 +99,6 @@ def host_steps(run: Run, host: str) -> HostSteps:
     included = steps[steps["included"].astype(bool)]
     shares = run.op_shares(host)
     counted = shares[shares["step"].isin(included["step"])]
-    given = sum(run.table(name, host=host)["occurrences"].sum() for name in ("kernel_stats", "copies"))
-    return HostSteps(included, counted, float(given) / max(len(steps), 1))
+    kernels = run.in_steps("kernel_stats", host=host)["occurrences"].sum() / max(len(included), 1)
+    copies = run.table("copies", host=host)["occurrences"].sum() / max(len(steps), 1)
+    return HostSteps(included, counted, float(kernels + copies))

@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.stats.estimates import FEWEST_STEPS, Floats, Sides, levels, plain_sides, robust_sides
+from tfcompare.compare.captures import StepsOf
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Floats, Times, levels, sides
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.run import Run, load
@@ -174,7 +175,7 @@ def value_of(run: FoundRun, metric: Metric, opener: Opener = load) -> Value:
     """The run's value; its tables are opened only if its summary does not have it."""
     facts = run.summary
     if metric.kind == STEP_TIME and facts is not None:
-        times = (facts.step_time_ms_typical, facts.step_time_ms_low, facts.step_time_ms_high)
+        times = (facts.step_time_ms_mean, facts.step_time_ms_low, facts.step_time_ms_high)
         return _step_time(*(math.nan if ms is None else ms * 1e3 for ms in times))
     if metric.kind == THROUGHPUT and facts is not None:
         per_s = (facts.steps_per_s, facts.steps_per_s_low, facts.steps_per_s_high)
@@ -182,10 +183,10 @@ def value_of(run: FoundRun, metric: Metric, opener: Opener = load) -> Value:
     return _read(run, run.stat_key, metric, opener)
 
 
-def _step_time(typical: float, low: float, high: float) -> Value:
-    if math.isnan(typical) or typical <= 0:
+def _step_time(mean: float, low: float, high: float) -> Value:
+    if math.isnan(mean) or mean <= 0:
         return Value(problem="no steps are marked")
-    return Value(typical, low, high)
+    return Value(mean, low, high)
 
 
 def _throughput(per_s: float, low: float, high: float) -> Value:
@@ -214,30 +215,28 @@ def measured(run: Run, metric: Metric) -> Value:
         return Value(problem="no memory is recorded") if math.isnan(peak) else Value(peak, peak, peak)
     if not run.info.has_steps:
         return Value(problem="no steps are marked")
-    steps = run.steps[run.steps["included"].astype(bool)]
+    steps = StepsOf.of(run.steps)
     if metric.kind == STEP_TIME:
-        value = _estimated(steps["duration_us"].to_numpy(np.float64), robust_sides)
+        value = _estimated(steps.times("duration_us"))
         return _step_time(value.value, value.low, value.high)
     if metric.kind == THROUGHPUT:
         return _throughput(*steps_per_s(run))
     if metric.kind == PART:
-        own = steps_of_straggler(run.table("steps"))
-        return _estimated(own.loc[own["included"].astype(bool), metric.pattern].to_numpy(np.float64), plain_sides)
+        return _estimated(StepsOf.of(steps_of_straggler(run.table("steps"))).times(metric.pattern))
     times = _op_times if metric.kind == OP else _kernel_times
-    found = times(run, metric.pattern, steps["step"].to_numpy(np.int64))
+    found = times(run, metric.pattern, steps.numbers)
     what = "op" if metric.kind == OP else "kernel"
-    return Value(problem=f"no {what} matches in any step") if found is None else _estimated(found, plain_sides)
+    return Value(problem=f"no {what} matches in any step") if found is None else _estimated(steps.split(found))
 
 
-def _estimated(values: Floats, estimate: Callable[[Floats], Sides]) -> Value:
-    """The typical value with the confidence interval from these steps alone."""
-    if not len(values):
+def _estimated(times: Times) -> Value:
+    """The mean with the confidence interval from these steps alone."""
+    if not times.included.size:
         return Value(problem="no step counts")
-    side = estimate(values[np.newaxis])
-    found = levels([side], 0.0)
-    if len(values) < FEWEST_STEPS:
-        return Value(float(side.location[0]))
-    return Value(float(side.location[0]), float(found.low[0]), float(found.high[0]))
+    found = levels([sides(times)], 0.0)
+    if times.steps < FEWEST_STEPS:
+        return Value(float(found.location[0]))
+    return Value(float(found.location[0]), float(found.low[0]), float(found.high[0]))
 
 
 def _op_times(run: Run, pattern: str, steps: npt.NDArray[np.int64]) -> Floats | None:

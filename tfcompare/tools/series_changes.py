@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from tfcompare.compare.aggregate import without_idle
 from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.stats.change_points import FEWEST_RUNS, change_points, change_points_of_family
-from tfcompare.compare.straggler import steps_of_straggler
+from tfcompare.compare.straggler import mean_step_us, steps_of_straggler
 from tfcompare.errors import TfcompareError
 from tfcompare.run import Run, load
 from tfcompare.tools.series import STEP_TIME, THROUGHPUT, Metric, device_of_read, label_of
@@ -28,6 +29,7 @@ OP_COLUMNS = ("host_or_device", "op_type", "op_name", "run", "label", "delta_us"
               "p")  # fmt: skip
 """The columns of `op_changes`."""
 NO_OP = "no op running"
+OTHER_HOSTS = "other hosts slower"
 BETWEEN = "time between steps"
 NEAREST = 10
 """An explanation compares at most this many runs on either side of a change."""
@@ -37,7 +39,6 @@ SMALLEST_OP_SHARE = 0.005
 """Ops below this share of the time in all runs are not tested, as in verdicts."""
 _NAMED = 2
 STEP_TIME_METRIC = Metric(STEP_TIME)
-_PS_PER_US = 1e6
 _OP = ["host_or_device", "op_type", "op_name"]
 
 
@@ -160,14 +161,16 @@ def _mean_times(runs: Sequence[FoundRun], opener: Opener, times_of: Callable[[Ru
 
 
 def wall_times_us(run: Run) -> pd.Series:
-    """The wall time per step of each op of a run's straggler, by side, type and name, with the time without any op."""
+    """The wall time per step of each op of a run's straggler, by side, type and name, with the time without any op and
+    what steps of the run take longer than the straggler's."""
     steps = steps_of_straggler(run.table("steps"))
     steps = steps[steps["included"].astype(bool)]
     shares = run.op_shares(str(steps["host"].iloc[0]))
     shares = shares[shares["step"].isin(steps["step"])]
     times = shares.groupby(_OP, observed=True)["wall_time_us"].sum() / len(steps)
-    idle = pd.Series({("", "", NO_OP): float(steps["duration_us"].mean() - times.sum())})
-    every: pd.Series = pd.concat([times, idle.rename_axis(_OP)])
+    step_us = float(steps["duration_us"].mean())
+    rest = {("", "", NO_OP): step_us - float(times.sum()), ("", "", OTHER_HOSTS): mean_step_us(run) - step_us}
+    every: pd.Series = pd.concat([times, pd.Series(rest).rename_axis(_OP)])
     return every
 
 
@@ -220,12 +223,8 @@ def op_changes(
 
 def _self_times_us(run: Run) -> pd.Series:
     """The self time per step of every op of a run, of all hosts and devices, by side, type and name."""
-    each = []
-    for host in run.hosts:
-        totals = host.tables["op_totals"]
-        ops = host.tables["op_parts"][_OP].iloc[totals["part"].to_numpy()].reset_index(drop=True)
-        each.append(ops.assign(us=totals["self_time_ps"].to_numpy() / _PS_PER_US))
-    times: pd.Series = pd.concat(each).groupby(_OP)["us"].sum() / run.info.step_count
+    ops = without_idle(run.in_steps("op_stats"))
+    times: pd.Series = ops.groupby(_OP)["self_time_us"].sum() / run.info.steps_included
     return times
 
 

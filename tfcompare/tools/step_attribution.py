@@ -14,11 +14,12 @@ from tfcompare.compare.attribution import (
     part_means,
     part_waterfall,
     step_waterfall,
+    with_other_hosts,
 )
 from tfcompare.compare.attribution_words import inner_op_sentence, part_sentence, step_sentence
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
-from tfcompare.compare.straggler import attributed_hosts
+from tfcompare.compare.straggler import attributed_hosts, mean_step_us
 from tfcompare.schema import STEP_PARTS
 from tfcompare.tools.host_words import host_sentences
 from tfcompare.tools.part_times import HostSteps, host_steps
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 class Attribution:
     """A pair's average steps, part by part, of one host of each run.
 
-    `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them. `waterfall` is None
+    `hosts`: baseline's and candidate's; `parts` as `compare.attribution.part_means` gives them, with
+    what other hosts add. `waterfall` is None
     where a run has no steps; `sentence` then says so. `host_sentence`: who is the slowest of several hosts, empty for
     one; `slow_host`: the same in one line, empty where nobody stands out. `moved_most` is the part that changed the
     most, None where none did.
@@ -70,7 +72,8 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
     Of several hosts, see `attributed_hosts`.
     """
     hosts = attributed_hosts(comparison, candidate)
-    parts = part_means(*attributed_steps(comparison, candidate))
+    means = step_means_us(comparison, candidate)
+    parts = with_other_hosts(part_means(*attributed_steps(comparison, candidate)), means)
     of_hosts = host_sentences(comparison, candidate)
     if why := _why_none(comparison.baseline, candidate):
         return Attribution(hosts, parts, None, why, of_hosts.verdict, of_hosts.short)
@@ -83,6 +86,13 @@ def attribution(comparison: Comparison, candidate: Run) -> Attribution:
         return Attribution(hosts, parts, waterfall, same, of_hosts.verdict, of_hosts.short)
     sentence = caution(comparison, candidate) + step_sentence(parts)
     return Attribution(hosts, parts, waterfall, sentence, of_hosts.verdict, of_hosts.short)
+
+
+def step_means_us(comparison: Comparison, candidate: Run) -> tuple[float, float]:
+    """The mean steps of the two runs themselves, without their replicates; NaN without steps."""
+    hosts = comparison.host, comparison.host_of(candidate)
+    ours, theirs = (mean_step_us(run, host) for run, host in zip((comparison.baseline, candidate), hosts, strict=True))
+    return ours, theirs
 
 
 def caution(comparison: Comparison, candidate: Run) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfcompare.frames.steps.step_cells import StepCells
-from tfcompare.frames.steps.step_times import common_step_ids, run_steps
 from tfcompare.schema import STEP_PRECISIONS
 
 if TYPE_CHECKING:
@@ -27,23 +26,6 @@ def with_host(run_steps: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """
     hosts = steps.sort_values("host").drop_duplicates("duration_us").set_index("duration_us")["host"]
     return run_steps.assign(host=run_steps["duration_us"].map(hosts))
-
-
-def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
-    """One row for each step of a run, in order: that of the host it took longest on, parts of the step included.
-
-    `steps` is the table of all hosts, or of one. Returns its columns; `step` and `included` are the run's. The first
-    host in order of their names, where several took equally long.
-    """
-    if steps.empty:
-        return steps
-    longest = (
-        steps.assign(step=common_step_ids(steps))
-        .sort_values(["duration_us", "host"], ascending=[False, True], kind="stable")
-        .drop_duplicates("step")
-    )
-    of_run = run_steps(steps)[["step", "included"]]
-    return of_run.merge(longest.drop(columns="included"), on="step")[steps.columns.to_list()]
 
 
 def sixteen_bit_share(steps: pd.DataFrame) -> float:

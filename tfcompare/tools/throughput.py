@@ -6,10 +6,8 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tfcompare.compare.between_steps import in_words, window_of
-from tfcompare.compare.stats.estimates import FEWEST_STEPS, levels, plain_sides
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times, levels, sides
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.tools.key_figures import KeyFigure, Unit, better_by
@@ -59,9 +57,9 @@ def steps_per_s(run: Run) -> tuple[float, float, float]:
     window = window_of(run)
     if window is None:
         return math.nan, math.nan, math.nan
-    periods = levels([plain_sides(window.periods_us[np.newaxis])], 0.0)
+    periods = levels([sides(Times.of(window.periods_us))], 0.0)
     shortest, mean, longest = (float(times[0]) for times in (periods.low, periods.location, periods.high))
-    if len(window.periods_us) < FEWEST_STEPS or not 0 < shortest <= longest < math.inf:
+    if window.steps < FEWEST_STEPS or not 0 < shortest <= longest < math.inf:
         return window.steps_per_s, math.nan, math.nan
     return window.steps_per_s, window.steps_per_s * (mean / longest), window.steps_per_s * (mean / shortest)
 
@@ -70,7 +68,7 @@ def verdict_on_gaps(comparison: Comparison, candidate: Run) -> Verdict:
     """The verdict on the time between steps, from the individual gaps."""
     sides = [comparison.captures(run) for run in (comparison.baseline, candidate)]
     windows = [[window_of(run, host) for run, host in zip(side.runs, side.hosts, strict=True)] for side in sides]
-    ours, theirs = ([found.series_us for found in side if found is not None] for side in windows)
+    ours, theirs = ([Times.of(found.series_us) for found in side if found is not None] for side in windows)
     if not ours or not theirs:
         return Verdict("untested", "a run has fewer than two steps")
     return comparison.time_verdict(candidate, (ours, theirs), "gaps between steps")

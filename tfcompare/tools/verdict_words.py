@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.headline import quoted
+from tfcompare.compare.slow_step_words import row_of, slow_sentence, stray_sentence
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.markdown import as_markdown
 from tfcompare.tools.host_words import host_sentence
@@ -30,10 +32,29 @@ def evidence(comparison: Comparison, candidate: Run) -> str:
 
 
 def basis(comparison: Comparison, candidate: Run) -> list[str]:
-    """Markdown sentences: the ratio of the step times with its confidence interval, doubts, the slowest host, and time
-    outside of steps."""
+    """Markdown sentences: the ratio of the step times with its confidence interval, doubts, slow steps, the slowest
+    host, and time outside of steps."""
     more = [of(comparison, candidate) for of in (host_sentence, between_steps_sentence, dispatch_sentence)]
-    return [one for one in [_ratio(comparison.verdict[candidate.id]), comparison.doubt(candidate.id), *more] if one]
+    first = [_ratio(comparison.verdict[candidate.id]), comparison.doubt(candidate.id)]
+    return [one for one in [*first, *slow_steps(comparison, candidate), *more] if one]
+
+
+def slow_steps(comparison: Comparison, candidate: Run) -> list[str]:
+    """Markdown sentences on the slow steps and the strays of both runs."""
+    runs = (comparison.baseline, candidate) if comparison.baseline.id != candidate.id else (candidate,)
+    names = comparison.names_of(candidate)[-len(runs) :]
+    return [
+        one for run, name in zip(runs, names, strict=True) for one in of_run(run, comparison.host_of(run), quoted(name))
+    ]
+
+
+def of_run(run: Run, host: str | None, name: str) -> list[str]:
+    """Markdown sentences on the slow steps and the stray of a run that is called `name`."""
+    row = row_of(run, host)
+    if row is None:
+        return []
+    sentences = slow_sentence(row, name), stray_sentence(row, name, is_counted=run.choice.counts_stray)
+    return [sentence for sentence in sentences if sentence]
 
 
 def _ratio(verdict: Verdict) -> str:

@@ -1,6 +1,6 @@
 """Finds change points in a series of runs: from which run on a value is another one.
 
-Each run has one value, such as its typical step. How much the values of one program vary between runs is measured from
+Each run has one value, such as its step time. How much the values of one program vary between runs is measured from
 the series itself. On the logarithms of the values, two shapes are tested: one step, and a segment that differs from
 both its neighbours (circular binary segmentation, Olshen et al. 2004); what is found is split and tested again. The
 statistic is Student's t. Single strays are clipped before (Hampel), and what neighbouring runs have in common counts

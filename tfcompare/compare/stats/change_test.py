@@ -17,10 +17,11 @@ from tfcompare.compare.stats.estimates import (
     Changes,
     Floats,
     Sides,
+    Times,
     changes,
     changes_of_family,
     levels,
-    robust_sides,
+    sides,
 )
 from tfcompare.compare.stats.spread import Spread, percent
 from tfcompare.compare.stats.verdict import (
@@ -51,7 +52,7 @@ _CORRELATED, _STRONGLY_CORRELATED = 0.75, 0.25
 
 @dataclass(frozen=True)
 class Level:
-    """A single typical value with its confidence interval (NaN if there is none); `reason` explains either case."""
+    """A single mean with its confidence interval (NaN if there is none); `reason` explains either case."""
 
     value: float
     low: float
@@ -68,32 +69,32 @@ class Level:
 class ChangeTest:
     """The parameters of a test of whether times changed; calling it with the series of both sides returns the verdict.
 
-    A side is a sequence of series, one per capture of the same program; a series holds one time per step or call.
+    A side is a sequence of `Times`, one per capture of the same program, with one time per step or call.
 
-    `spread`: the variation between captures of one program; `estimate`: estimates the typical value of a series and its
-    uncertainty; `of`: what the values belong to, as texts name it; `can_be_absent`: times that are all 0 mean that the
-    side lacks what is timed, a change that needs no interval; `min_steps`: shorter series are not tested; `margin`: the
-    equivalence margin.
+    `spread`: the variation between captures of one program; `estimate`: estimates what is tested, the mean by default,
+    and its uncertainty; `of`: what the values belong to, as texts name it;
+    `can_be_absent`: times that are all 0 mean that the side lacks what is timed, a change that needs no interval;
+    `min_steps`: shorter series are not tested; `margin`: the equivalence margin.
     """
 
     spread: Spread
-    estimate: Callable[[Floats], Sides] = robust_sides
+    estimate: Callable[[Times], Sides] = sides
     of: str = "steps"
     can_be_absent: bool = False
     min_steps: int = FEWEST_STEPS
     margin: float = SMALLEST_EFFECT
 
-    def __call__(self, baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdict:
-        """The verdict on whether the candidate's typical value differs from the baseline's."""
+    def __call__(self, baseline: Sequence[Times], candidate: Sequence[Times]) -> Verdict:
+        """The verdict on whether the candidate's value differs from the baseline's."""
         both = (*baseline, *candidate)
-        few = min(map(len, both), default=0)
+        few = min((times.steps for times in both), default=0)
         if few < self.min_steps:
             return Verdict(UNTESTED, f"too few {self.of}: {few}; a verdict needs {self.min_steps} on each side")
         if self.can_be_absent and (only := _only_side(baseline, candidate)):
             return only
-        if any(not np.isfinite(series).all() or not (series > 0).any() for series in both):
+        if any(not np.isfinite(times.every).all() or not (times.included > 0).any() for times in both):
             return Verdict(UNTESTED, "a side has no time above zero")
-        ours, theirs = ([self.estimate(series[np.newaxis]) for series in side] for side in (baseline, candidate))
+        ours, theirs = (list(map(self.estimate, side)) for side in (baseline, candidate))
         found = changes(ours, theirs, self.spread.of)
         is_measured = _is_measured(ours, theirs)
         captures = len(ours), len(theirs)
@@ -109,70 +110,70 @@ class ChangeTest:
             sensitivity=Sensitivity(captures, steps, float(found.capture_spread[0]), smallest),
         )
 
-    def level(self, side: Sequence[Floats]) -> Level:
-        """The typical value of the candidate alone, with its confidence interval."""
-        value = self.typical(side)
-        few = min(map(len, side))
+    def level(self, side: Sequence[Times]) -> Level:
+        """The candidate's value alone, with its confidence interval."""
+        value = self.value(side)
+        few = min(times.steps for times in side)
         if few < self.min_steps:
             too_few = f"too few {self.of}: {few} in the candidate; an interval needs {self.min_steps}"
             return Level(value, math.nan, math.nan, too_few if few else f"the candidate has no {self.of}")
         if value == 0:
             return Level(value, value, value, "the candidate spends no time on it")
-        captures = [self.estimate(series[np.newaxis]) for series in side]
+        captures = list(map(self.estimate, side))
         found = levels(captures, self.spread.of)
         return Level(value, float(found.low[0]), float(found.high[0]), _level_basis(captures, self.spread, self.of))
 
-    def typical(self, side: Sequence[Floats]) -> float:
-        """The typical value of one capture; for several, their geometric mean, as used by the ratio."""
-        if not all(map(len, side)):
+    def value(self, side: Sequence[Times]) -> float:
+        """The value of one capture; of several, the geometric mean, as used by the ratio. NaN without steps."""
+        if not all(times.included.size for times in side):
             return math.nan
-        each = [float(self.estimate(series[np.newaxis]).location[0]) for series in side]
+        each = [float(self.estimate(times).location[0]) for times in side]
         if len(each) == 1 or min(each) <= 0:
             return float(np.mean(each))
         return math.exp(float(np.mean(np.log(each))))
 
-    def measured_spread(self, captures: Sequence[Floats]) -> Spread | None:
+    def measured_spread(self, captures: Sequence[Times]) -> Spread | None:
         """The spread between these captures, to be assumed for another one of their program; None if unknown.
 
         An assumed spread counts as known, so it is widened by as much as an interval is whose variation is measured.
         """
         from scipy.special import ndtri, stdtrit
 
-        if any(len(series) < self.min_steps or not (series > 0).any() for series in captures):
+        if any(times.steps < self.min_steps or not (times.included > 0).any() for times in captures):
             return None
-        share = _measured_spread([self.estimate(series[np.newaxis]) for series in captures])
+        share = _measured_spread(list(map(self.estimate, captures)))
         quantile = (1 + LEVEL) / 2
         return Spread(share * float(stdtrit(len(captures) - 1, quantile) / ndtri(quantile)), "as in the series")
 
     def rows(
         self,
-        baseline: Sequence[Floats],
-        candidate: Sequence[Floats],
+        baseline: Sequence[Times],
+        candidate: Sequence[Times],
         spreads: Sequence[Spread] | None = None,
         displayed: Floats | None = None,
     ) -> pd.DataFrame:
         """Tests many rows as one family, controlling the false discovery rate.
 
-        The series of each capture are an array (rows, steps); the first capture of a side is the one displayed.
-        `spreads`: the spread of each row, instead of the test's; `displayed`: the displayed ratio (candidate ÷
-        baseline) of each row's time per step, if that includes more than these steps.
+        The first capture of a side is the one displayed. `spreads`: the spread of each row, instead of the test's;
+        `displayed`: the displayed ratio (candidate ÷ baseline) of each row's time per step, if that includes more than
+        these steps.
 
         Columns: `verdict`, `evidence` (missing without a test), `interval_low` and `interval_high` (NaN without one).
         Rows are `untested` if they are below `SMALLEST_SHARE`, if their displayed ratio lies outside the interval, or
         if any capture has too few steps.
         """
-        result = untested_rows(len(baseline[0]))
-        if min(series.shape[1] for series in (*baseline, *candidate)) < self.min_steps:
+        result = untested_rows(len(baseline[0].included))
+        if min(times.steps for times in (*baseline, *candidate)) < self.min_steps:
             return result
-        means = [np.mean([series.mean(axis=1) for series in side], axis=0) for side in (baseline, candidate)]
+        means = [np.mean([times.included.mean(axis=1) for times in side], axis=0) for side in (baseline, candidate)]
         is_large = np.any([mean >= SMALLEST_SHARE * mean.sum() for mean in means], axis=0)
         tested = np.flatnonzero(np.all([mean > 0 for mean in means], axis=0) & is_large)
         if not tested.size:
             return result
-        ours, theirs = ([self.estimate(series[tested]) for series in side] for side in (baseline, candidate))
+        ours, theirs = ([self.estimate(times.rows(tested)) for times in side] for side in (baseline, candidate))
         own = [self.spread if spreads is None else spreads[int(row)] for row in tested]
         found = changes_of_family(
-            ours, theirs, lambda typical_us: np.array([s.of(us) for s, us in zip(own, typical_us, strict=True)])
+            ours, theirs, lambda mean_us: np.array([s.of(us) for s, us in zip(own, mean_us, strict=True)])
         )
         word = words(found, measured_spread=_is_measured(ours, theirs), margin=self.margin)
         word[np.isin(word, [FASTER, SLOWER]) & ~claimed_together(found.p)] = UNCLEAR
@@ -200,9 +201,9 @@ def _without_interval(rows: int, word: str) -> pd.DataFrame:
     return pd.DataFrame(cells).assign(evidence=evidence, interval_low=np.nan, interval_high=np.nan)
 
 
-def _only_side(baseline: Sequence[Floats], candidate: Sequence[Floats]) -> Verdict | None:
+def _only_side(baseline: Sequence[Times], candidate: Sequence[Times]) -> Verdict | None:
     """The verdict if only one side takes any time; None otherwise."""
-    before, after = (any(bool((series > 0).any()) for series in side) for side in (baseline, candidate))
+    before, after = (any(bool((times.every > 0).any()) for times in side) for side in (baseline, candidate))
     if before == after:
         return None
     if after:
@@ -243,13 +244,13 @@ def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found
 
 
 def _level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:
-    """The sample size and variation behind the interval of one side's typical step, in one line."""
+    """The sample size and variation behind the interval of one side's mean, in one line."""
     steps = sum(one.steps for one in side)
     captures = f" of {len(side)} captures" if len(side) > 1 else ""
     variation = f"measured: {percent(_measured_spread(side))}" if len(side) >= FEWEST_REPEATS else ""
     return (
         f"{LEVEL * 100:.0f} % confidence interval from {steps} {of}{captures} of the candidate; run-to-run variation "
-        f"is {variation or spread.assumed(_typical(side))}"
+        f"is {variation or spread.assumed(_mean(side))}"
     )
 
 
@@ -284,19 +285,19 @@ def _variation(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread) -
     """`assumed to be 5 % (CPU default)`, or the variation measured between the captures of either side."""
     measured = [_measured_spread(side) for side in (ours, theirs) if len(side) >= FEWEST_REPEATS]
     if not measured:
-        return spread.assumed(_typical(ours), _typical(theirs))
+        return spread.assumed(_mean(ours), _mean(theirs))
     figures = f"measured: {' and '.join(map(percent, measured))}"
     if len(measured) == 2:
         return figures
     single = ours if len(ours) < FEWEST_REPEATS else theirs
-    return f"{figures}; that of the other side is {spread.assumed(_typical(single))}"
+    return f"{figures}; that of the other side is {spread.assumed(_mean(single))}"
 
 
-def _typical(side: Sequence[Sides]) -> float:
+def _mean(side: Sequence[Sides]) -> float:
     return float(np.mean([one.location[0] for one in side]))
 
 
 def _measured_spread(side: Sequence[Sides]) -> float:
-    """The standard deviation of the logarithm of the typical step between a side's captures."""
+    """The standard deviation of the logarithm of the mean between a side's captures."""
     logs = [math.log(float(one.location[0])) for one in side]
     return float(np.std(logs, ddof=1))

@@ -1,7 +1,7 @@
 """Estimates the change between two captures, with a confidence interval.
 
 A series holds one value per step: the step time, or the time of an op in each step. The change is the ratio of the
-typical steps of two series. Its confidence interval covers two kinds of uncertainty:
+means of two series. Its confidence interval covers three kinds of uncertainty:
 
 - *Within a capture*: the variance of the steps divided by the effective sample size. Neighbouring steps are correlated.
   Their lag-1 correlation is estimated from both sides together, corrected for its downward bias in short series, and
@@ -9,6 +9,9 @@ typical steps of two series. Its confidence interval covers two kinds of uncerta
 - *Between captures*: two captures of one program differ by more than the variance of their steps suggests. The
   variation between captures is therefore included for each side: measured if the side has `FEWEST_REPEATS` or more
   captures, else assumed.
+- *Slow steps*: a mean of which a few slow steps make up much is as uncertain as their number. A stray is excluded from
+  the mean, but if both sides have slow steps, it belongs to a population, and the standard error is the larger of those
+  with and without it. Where the variation is assumed, the degrees of freedom are limited by the number of slow steps.
 
 `docs/verdicts.md` shows how often the intervals contain the true change.
 """
@@ -20,12 +23,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+
+from tfcompare.frames.steps.slow_steps import is_slow
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
 Declared = float | Callable[[Floats], Floats]
 """The assumed standard deviation of the logarithm between captures of one program: one value for all rows, or a
-function that computes each row's value from its typical step."""
+function that computes each row's value from its mean."""
 
 LEVEL = 0.95
 FEWEST_STEPS = 9
@@ -35,35 +40,61 @@ FEWEST_REPLICATES = 5
 """With at least this many captures per side, false claims stay below 5 % even under load (`docs/verdicts.md`)."""
 POWER = 0.8
 
-TYPICAL_STEP = (
-    "Typical step: the mean of the included steps, with outliers moved to the edge of the usual range (2.5 robust "
-    "standard deviations from the median). The verdict and its interval are on the same figure."
-)
-"""The definition of the typical step, as shown on pages."""
+STEP_TIME = "Step time: the mean of the included steps. The verdict and its interval are on the same figure."
+"""The definition of the step time, as shown on pages."""
 
 _CAUTION = (0.45, 2.2)
 """How many standard errors are added to the correlation: the first value plus the second ÷ the number of steps."""
 _MOST_CORRELATION = 0.85
 _FEWEST_EFFECTIVE = 1.5
-_OUTLIER = 2.5
-_MAD_OF_NORMAL = 1.4826
 _ROUNDING = 1e-12
 _LEAST_OF_THE_REST = 1e-6
 """Minimum share of the mean assumed for the other steps if one step makes up all of it: log 0 is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
+class Times:
+    """The times of one capture, one series per row: `included` (rows, steps), in order, and those of the step that is
+    excluded as a stray: `stray` (rows), None if there is none."""
+
+    included: Floats
+    stray: Floats | None = None
+
+    @classmethod
+    def of(cls, series: Floats, stray: float | None = None) -> Times:
+        """The times of a single row."""
+        return cls(series[np.newaxis], None if stray is None else np.array([stray]))
+
+    @property
+    def every(self) -> Floats:
+        """The included steps and the stray."""
+        return self.included if self.stray is None else np.column_stack([self.included, self.stray])
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that count towards those that a verdict needs: the stray does."""
+        return int(self.included.shape[1]) + (self.stray is not None)
+
+    def rows(self, chosen: npt.NDArray[np.intp]) -> Times:
+        """The series of some of the rows."""
+        return Times(self.included[chosen], None if self.stray is None else self.stray[chosen])
+
+
+@dataclass(frozen=True, eq=False)
 class Sides:
     """The estimates of each row of one capture, one series per row.
 
-    `location`: the typical step; `variance`: the steps' variance relative to the squared typical step; `products`: the
-    raw lag-1 correlation, which is the sum of products of neighbouring deviations ÷ the sum of squared deviations.
+    `location`: the mean; `variance`: the steps' variance relative to the squared mean; `products`: the raw lag-1
+    correlation, which is the sum of products of neighbouring deviations ÷ the sum of squared deviations; `slow`: the
+    number of slow steps, the stray included; `with_stray`: the estimates with the stray, None without one.
     """
 
     location: Floats
     variance: Floats
     products: Floats
     steps: int
+    slow: Floats
+    with_stray: Sides | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +104,7 @@ class Changes:
     `ratio`; `low` and `high`, its confidence interval at `LEVEL`; `p`, the two-sided p-value of no change;
     `effective_steps`, the effective sample sizes of the two sides; `error` and `freedom`, the standard error of the
     logarithm of the ratio and its degrees of freedom; `capture_spread`, the standard deviation of the logarithm of one
-    capture's typical step, averaged over both sides.
+    capture's mean, averaged over both sides.
     """
 
     ratio: Floats
@@ -88,7 +119,7 @@ class Changes:
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """The typical step of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`.
+    """The mean of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`.
 
     `error` and `freedom` are the standard error of its logarithm and its degrees of freedom.
     """
@@ -100,23 +131,29 @@ class Levels:
     freedom: Floats
 
 
-def typical(values: Floats) -> Floats:
-    """The winsorised mean of each row: outliers are clipped to 2.5 robust standard deviations from the median.
+def sides(times: Times) -> Sides:
+    """The estimates of the rows of one capture."""
+    slow = is_slow(times.every).sum(axis=1).astype(np.float64)
+    with_stray = None if times.stray is None else _sides(times.every, slow, None)
+    return _sides(times.included, slow, with_stray)
 
-    A row whose values are mostly equal is not clipped.
+
+def quantile_sides(times: Times, share: float) -> Sides:
+    """As `sides`, for a quantile of the included steps, such as 0.95.
+
+    Its standard error is half the distance between the values one standard deviation of its rank below and above it
+    (Woodruff 1952).
     """
-    means: Floats = _winsorised(values).mean(axis=1)
-    return means
-
-
-def robust_sides(values: Floats) -> Sides:
-    """Estimates for rows that may contain outliers: step times."""
-    return _sides(_winsorised(values))
-
-
-def plain_sides(values: Floats) -> Sides:
-    """Estimates for rows whose plain mean, including zeros, is displayed: the time of an op in each step."""
-    return _sides(values)
+    values = times.included
+    steps = values.shape[1]
+    reach = np.sqrt(share * (1 - share) / max(steps, 1))
+    below, location, above = (
+        np.quantile(values, min(max(at, 0.0), 1.0), axis=1) for at in (share - reach, share, share + reach)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = (above - below) / 2 / location
+    known = _sides(values, np.zeros(len(values)), None)
+    return Sides(location, error**2 * steps, known.products, steps, known.slow)
 
 
 def changes(baseline: Sequence[Sides], candidate: Sequence[Sides], spread: Declared) -> Changes:
@@ -146,30 +183,37 @@ def changes_of_family(baseline: Sequence[Sides], candidate: Sequence[Sides], spr
 
 
 def levels(side: Sequence[Sides], spread: Declared) -> Levels:
-    """The typical step of each row on one side, for comparison with a fixed value.
+    """The mean of each row on one side, for comparison with a fixed value.
 
     For several captures it is their geometric mean, as used by the ratios of `changes`. `spread` is the assumed
     standard deviation of the logarithm between captures of one program; it is used for fewer than `FEWEST_REPEATS`
     captures. A row that is 0 has no interval (NaN).
     """
     known = _estimate(side, _clip_correlation(_correlation(side) + _correlation_allowance(side)), spread)
+    slow = _slow_in(side)
+    freedom = np.minimum(known.freedom, np.where(slow >= 2, slow - 1, np.inf)) if _is_assumed(side) else known.freedom
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
-        quantile, _ = _student(known.freedom, np.zeros_like(error))
+        quantile, _ = _student(freedom, np.zeros_like(error))
         low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
         location = side[0].location if len(side) == 1 else np.exp(known.log)
     # of equal values, the interval is one number, which rounding must not move off the location
     low, high = np.minimum(low, location), np.maximum(high, location)
-    return Levels(location, low, high, error, known.freedom)
+    return Levels(location, low, high, error, freedom)
 
 
 def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: Declared) -> Changes:
-    ours, theirs = (_estimate(side, correlation, spread) for side in sides)
+    slow = [_slow_in(side) for side in sides]
+    is_population = (slow[0] > 0) & (slow[1] > 0)
+    ours, theirs = (_with_strays(side, _estimate(side, correlation, spread), correlation, spread, is_population)
+                    for side in sides)  # fmt: skip
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         difference = theirs.log - ours.log
         variance = np.where(np.isfinite(difference), ours.variance + theirs.variance, np.nan)
         freedom = variance**2 / (ours.variance**2 / ours.freedom + theirs.variance**2 / theirs.freedom)
         freedom = np.where(variance > 0, freedom, np.inf)
+        if any(map(_is_assumed, sides)):
+            freedom = np.minimum(freedom, _most_freedom(*slow))
         error = np.sqrt(variance)
         quantile, p = _student(freedom, difference / error)
         low, high = (np.exp(difference + sign * quantile * error) for sign in (-1, 1))
@@ -193,7 +237,43 @@ def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Float
     return found
 
 
-def _sides(values: Floats) -> Sides:
+def _slow_in(side: Sequence[Sides]) -> Floats:
+    """The number of slow steps of each row in all captures of a side."""
+    total: Floats = np.sum([capture.slow for capture in side], axis=0)
+    return total
+
+
+def _is_assumed(side: Sequence[Sides]) -> bool:
+    """Whether the variation between the captures of a side is assumed instead of measured."""
+    return len(side) < FEWEST_REPEATS
+
+
+def _most_freedom(ours: Floats, theirs: Floats) -> Floats:
+    """The degrees of freedom that these numbers of slow steps allow: those of the smaller number that is not 0.
+
+    One slow step on either side sets no limit: the jackknife already makes its interval wide.
+    """
+    smaller, larger = np.minimum(ours, theirs), np.maximum(ours, theirs)
+    fewest = np.where(smaller > 0, smaller, larger)
+    allowed: Floats = np.where(larger >= 2, np.maximum(fewest - 1, 1.0), np.inf)
+    return allowed
+
+
+def _with_strays(
+    side: Sequence[Sides], known: _Estimate, correlation: Floats, spread: Declared, is_population: Bools
+) -> _Estimate:
+    """The estimate of a side with the larger of the variances with and without strays where `is_population`."""
+    if not is_population.any() or all(capture.with_stray is None for capture in side):
+        return known
+    wider = _estimate([capture.with_stray or capture for capture in side], correlation, spread)
+    is_wider = is_population & (wider.variance > known.variance)
+    return _Estimate(
+        known.log, np.where(is_wider, wider.variance, known.variance), np.where(is_wider, wider.freedom, known.freedom),
+        known.effective_steps,
+    )  # fmt: skip
+
+
+def _sides(values: Floats, slow: Floats, with_stray: Sides | None) -> Sides:
     steps = values.shape[1]
     location = values.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,7 +282,7 @@ def _sides(values: Floats) -> Sides:
         squares = np.where(squares > steps * _ROUNDING**2, squares, 0.0)
         products = (deviations[:, 1:] * deviations[:, :-1]).sum(axis=1) / squares
     variance = np.maximum(squares / max(steps - 1, 1), _jackknife_variance(values, location))
-    return Sides(location, variance, np.where(squares > 0, products, 0.0), steps)
+    return Sides(location, variance, np.where(squares > 0, products, 0.0), steps, slow, with_stray)
 
 
 def _jackknife_variance(values: Floats, location: Floats) -> Floats:
@@ -220,13 +300,6 @@ def _jackknife_variance(values: Floats, location: Floats) -> Floats:
     deviations = logs - logs.mean(axis=1, keepdims=True)
     variance: Floats = np.where(location > 0, (steps - 1) * (deviations**2).sum(axis=1), 0.0)
     return variance
-
-
-def _winsorised(values: Floats) -> Floats:
-    middle = np.median(values, axis=1, keepdims=True)
-    usual = _OUTLIER * _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)
-    clipped: Floats = np.where(usual > 0, np.clip(values, middle - usual, middle + usual), values)
-    return clipped
 
 
 def _correlation(captures: Sequence[Sides]) -> Floats:
@@ -256,7 +329,7 @@ def _effective(steps: int, correlation: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Estimate:
-    """The estimates of each row on one side: the logarithm of its typical step, and its uncertainty."""
+    """The estimates of each row on one side: the logarithm of its mean, and its uncertainty."""
 
     log: Floats
     variance: Floats
@@ -267,7 +340,7 @@ class _Estimate:
 def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared) -> _Estimate:
     logs = np.array([_log(capture.location) for capture in side])
     effective = np.array([_effective(capture.steps, correlation) for capture in side])
-    if len(side) >= FEWEST_REPEATS:
+    if not _is_assumed(side):
         with np.errstate(invalid="ignore"):
             variance = logs.var(axis=0, ddof=1) / len(side)
         freedom = np.full(variance.shape, len(side) - 1.0)
@@ -302,18 +375,3 @@ def _student(freedom: Floats, t: Floats) -> tuple[Floats, Floats]:
 
     bounded = np.minimum(freedom, 1e9)
     return stdtrit(bounded, (1 + LEVEL) / 2), 2 * stdtr(bounded, -np.abs(t))
-
-
-def outlying(values: Floats) -> npt.NDArray[np.bool_]:
-    """Which values of each row are outliers, which `typical` clips."""
-    moved: npt.NDArray[np.bool_] = _winsorised(values) != values
-    return moved
-
-
-def outlying_steps(steps: pd.DataFrame) -> npt.NDArray[np.bool_]:
-    """Which included rows of a frame with `duration_us` and `included` are outliers."""
-    counted = steps["included"].to_numpy(np.bool_)
-    found = np.zeros(len(steps), np.bool_)
-    if counted.any():
-        found[counted] = outlying(steps["duration_us"].to_numpy(np.float64)[counted][np.newaxis])[0]
-    return found

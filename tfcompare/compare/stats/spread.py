@@ -28,15 +28,15 @@ class Spread:
     remark: str = ""
     exponent: float = 0.25
 
-    def of(self, typical_us: Floats) -> Floats:
-        """The spread of times of `typical_us` per step."""
-        shorter = self.steady_us / np.maximum(typical_us, _SHORTEST_US)
+    def of(self, mean_us: Floats) -> Floats:
+        """The spread of times of `mean_us` per step."""
+        shorter = self.steady_us / np.maximum(mean_us, _SHORTEST_US)
         shares: Floats = self.share * np.maximum(shorter, 1.0) ** self.exponent
         return shares
 
-    def assumed(self, *typical_us: float) -> str:
-        """`assumed to be 9.6 % (CPU default for steps this short)`, for series with these typical steps."""
-        shares = [float(self.of(np.array(us))) for us in typical_us]
+    def assumed(self, *mean_us: float) -> str:
+        """`assumed to be 9.6 % (CPU default for steps this short)`, for series with these means."""
+        shares = [float(self.of(np.array(us))) for us in mean_us]
         figures = " and ".join(dict.fromkeys(map(percent, shares)))
         wider = " for steps this short" if max(shares) > self.share else ""
         return f"assumed to be {figures} ({self.source}{wider}{self.remark})"

@@ -44,7 +44,7 @@ class Sensitivity:
     """The sample sizes and the sensitivity of a comparison.
 
     `captures`: the number of captures of baseline and candidate; `steps`: the mean number of steps per capture;
-    `capture_spread`: the standard deviation of the logarithm of one capture's typical step; `smallest_change`: the
+    `capture_spread`: the standard deviation of the logarithm of one capture's mean step; `smallest_change`: the
     smallest slowdown, as a share, that is detected with a power of 80 %.
     """
 

@@ -12,12 +12,12 @@ import pandas as pd
 from tfcompare.compare.captures import Captures
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.matching.matching import with_hosts_of
-from tfcompare.compare.stats.estimates import Floats
+from tfcompare.compare.stats.estimates import Floats, Times
 from tfcompare.compare.stats.verdict import Verdict
 from tfcompare.run import Run
 
-Judge = Callable[[tuple[list[Floats], list[Floats]]], Verdict]
-"""Gives the verdict on the mean call: takes the durations of all calls, as one series per capture of each side."""
+Judge = Callable[[tuple[list[Times], list[Times]]], Verdict]
+"""Gives the verdict on the mean call: takes the durations of all calls, for each capture of each side."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def on_calls(baseline: Captures, candidate: Captures, pipelines: pd.DataFrame, j
         calls = ours.get((host, name), np.zeros(0)), theirs.get((own_host[host], counterpart), np.zeros(0))
         means = float(row["mean_latency_us_baseline"]), float(row["mean_latency_us_candidate"])
         feeds_device = bool(row["feeds_device_baseline"]) or bool(row["feeds_device_candidate"])
-        verdict = judge(([calls[0]], [calls[1]]))
+        verdict = judge(([Times.of(calls[0])], [Times.of(calls[1])]))
         found.append(CallVerdict(host, name, counterpart, *means, feeds_device, verdict))
     return found
 
@@ -71,7 +71,7 @@ def on_slowest_calls(baseline: Captures, candidate: Captures, judge: Judge) -> C
         return None
     ((host, ours), _), ((_, theirs), _) = (side[0] for side in sides if side[0] is not None)
     series = [[np.zeros(0) if found is None else found[1] for found in side] for side in sides]
-    verdict = judge((series[0], series[1]))
+    verdict = judge((list(map(Times.of, series[0])), list(map(Times.of, series[1]))))
     before, after = (float(side[0].mean()) for side in series)
     return CallVerdict(host, ours, theirs, before, after, False, verdict)
 

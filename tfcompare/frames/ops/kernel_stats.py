@@ -64,6 +64,28 @@ def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     return Kernels(stats, _cells_of(row[combination], steps.of_event[rows], duration_ps, steps))
 
 
+def kernel_stats_in_steps(whole: pd.DataFrame, cells: StepCells, included: pd.Series) -> pd.DataFrame:
+    """`whole`, which has the columns of `schema.KERNEL_STATS`, with occurrences and times of the included steps alone.
+
+    `cells` have the rows of `whole`, in any order; `included` are step numbers. A kernel without any there has 0 of
+    both, and the average of the whole; shortest and longest times are always those of the whole.
+    """
+    chosen = cells.cells[cells.cells["step"].isin(included)]
+    sums_of_rows = chosen.groupby("row")[["occurrences", "time_us"]].sum()
+    sums_of_rows = sums_of_rows.reindex(range(len(cells.keys)), fill_value=0)
+    keys = list(KERNEL_STATS.keys)
+    rows = pd.concat([cells.keys.reset_index(drop=True), sums_of_rows.set_axis(["count", "time_us"], axis=1)], axis=1)
+    found = whole[keys].merge(rows, on=keys, how="left", validate="one_to_one")
+    average_us = (found["time_us"] / found["count"]).where(found["count"] > 0, whole["avg_duration_us"].to_numpy())
+    return KERNEL_STATS.conform(
+        whole.assign(
+            occurrences=found["count"].to_numpy(),
+            total_duration_us=found["time_us"].to_numpy(),
+            avg_duration_us=average_us.to_numpy(),
+        )
+    )
+
+
 def _cells_of(row: Int64, step: Int32 | Int64, duration_ps: Int64, steps: Steps) -> pd.DataFrame:
     """The time and occurrences of each row in each step, from the row, step and duration of each kernel event.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pandas as pd
 
+_COLUMNS = ["step", "duration_us", "included", "stray"]
+
 
 def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
-    """Columns `step`, `duration_us`, `included`: one row per step of the run, as long as on its slowest host.
+    """Columns `step`, `duration_us`, `included`, `stray`: one row per step of the run, as long as on its slowest host.
 
     `steps` has the columns of `schema.STEPS`. Steps of several hosts are matched by `common_step_ids`. A step is
     included if every host that has it includes it.
@@ -17,16 +19,39 @@ def run_steps(steps: pd.DataFrame) -> pd.DataFrame:
                 "step": pd.Series(dtype="int64"),
                 "duration_us": pd.Series(dtype="float64"),
                 "included": pd.Series(dtype="bool"),
+                "stray": pd.Series(dtype="bool"),
             }
         )
     if steps["host"].nunique() == 1:
-        return steps.sort_values(["start_us", "step"], ignore_index=True)[["step", "duration_us", "included"]]
+        return steps.sort_values(["start_us", "step"], ignore_index=True)[_COLUMNS]
     return (
         steps.groupby(common_step_ids(steps).rename("step"))
-        .agg(duration_us=("duration_us", "max"), included=("included", "all"), start_us=("start_us", "min"))
+        .agg(
+            duration_us=("duration_us", "max"),
+            included=("included", "all"),
+            stray=("stray", "any"),
+            start_us=("start_us", "min"),
+        )
         .sort_values("start_us", kind="stable")
-        .reset_index()[["step", "duration_us", "included"]]
+        .reset_index()[_COLUMNS]
     )
+
+
+def on_slowest_host(steps: pd.DataFrame) -> pd.DataFrame:
+    """One row for each step of a run, in order: that of the host it took longest on, parts of the step included.
+
+    `steps` is the table of all hosts, or of one. Returns its columns; `step` and `included` are the run's. The first
+    host in order of their names, where several took equally long.
+    """
+    if steps.empty:
+        return steps
+    longest = (
+        steps.assign(step=common_step_ids(steps))
+        .sort_values(["duration_us", "host"], ascending=[False, True], kind="stable")
+        .drop_duplicates("step")
+    )
+    of_run = run_steps(steps)[["step", "included", "stray"]]
+    return of_run.merge(longest.drop(columns=["included", "stray"]), on="step")[steps.columns.to_list()]
 
 
 def common_step_ids(steps: pd.DataFrame) -> pd.Series:
@@ -34,10 +59,10 @@ def common_step_ids(steps: pd.DataFrame) -> pd.Series:
 
     `steps` has at least one row.
     """
-    return steps["step"] if _numbered_alike(steps) else steps.groupby("host").cumcount()
+    return steps["step"] if numbered_alike(steps) else steps.groupby("host").cumcount()
 
 
-def _numbered_alike(steps: pd.DataFrame) -> bool:
+def numbered_alike(steps: pd.DataFrame) -> bool:
     """Whether every host has most of the step numbers of the host with the fewest steps."""
     numbers = [set(of_host) for _, of_host in steps.groupby("host")["step"]]
     common = set.intersection(*numbers)

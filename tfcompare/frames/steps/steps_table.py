@@ -27,6 +27,7 @@ def steps_frame(steps: Steps, times: Int64, host: str) -> pd.DataFrame:
                 "start_us": steps.start_ps / PS_PER_US,
                 "duration_us": (steps.end_ps - steps.start_ps) / PS_PER_US,
                 "included": steps.included,
+                "stray": False,  # decided for a run as a whole (`strays.with_stray`)
                 "host_start_us": steps.host.first_start_ps / PS_PER_US,
                 "host_span_us": steps.host.length_ps / PS_PER_US,
                 "device_span_us": steps.device.length_ps / PS_PER_US,

@@ -37,7 +37,7 @@ class RunSummary:
     step_time_ms_median: float | None
     step_times_ms: tuple[float, ...] | None
     remarks: str
-    step_time_ms_typical: float | None = None
+    step_time_ms_mean: float | None = None
     step_time_ms_low: float | None = None
     step_time_ms_high: float | None = None
     steps_per_s: float | None = None

@@ -10,12 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from tfcompare.compare.attribution_words import PART_WORDS
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import FEWEST_STEPS
+from tfcompare.compare.stats.estimates import FEWEST_STEPS, Times
 from tfcompare.compare.stats.spread import declared_spread
 from tfcompare.compare.stats.verdict import FASTER, SLOWER
 from tfcompare.schema import STEP_PARTS
@@ -69,9 +66,9 @@ def _times(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
     whole = max(baseline.step_us, candidate.step_us)
     found = []
     for column in (STEP, *STEP_PARTS):
-        series = [[steps[column].to_numpy(np.float64) for steps in (f.steps, *f.more_steps)] for f in sides]
-        moved = float(series[1][0].mean() - series[0][0].mean())
-        if abs(moved) < WORTH_IT * whole or not _is_real(series, moved, baseline, candidate):
+        times = [[steps.times(column) for steps in f.captures] for f in sides]
+        moved = float(times[1][0].included.mean() - times[0][0].included.mean())
+        if abs(moved) < WORTH_IT * whole or not _is_real(times, moved, baseline, candidate):
             continue
         found.append((abs(moved), _time_change(column, baseline, candidate), moved < 0))
     found.sort(key=lambda entry: (entry[1].figure != STEP, -entry[0]))
@@ -99,10 +96,10 @@ def _unchanged(column: str, baseline: Facts, candidate: Facts) -> Change:
     return Change(column, title, f"{title}: {seen[0].candidate_text} a step, baseline {seen[0].baseline_text}.", seen)
 
 
-def _is_real(series: list[list[npt.NDArray[np.float64]]], moved: float, baseline: Facts, candidate: Facts) -> bool:
+def _is_real(times: list[list[Times]], moved: float, baseline: Facts, candidate: Facts) -> bool:
     """Whether the verdict confirms the change of the means. A part that one side lacks needs no test."""
-    ours, theirs = series
-    if any(all((one == 0).all() for one in side) for side in series):
+    ours, theirs = times
+    if any(all((one.every == 0).all() for one in side) for side in times):
         return True
     spread = declared_spread(baseline.info.device_type, candidate.info.device_type)
     return ChangeTest(spread)(ours, theirs).word == (FASTER if moved < 0 else SLOWER)
@@ -180,7 +177,7 @@ def _others(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
 
 
 def _eager_change(baseline: Facts, candidate: Facts) -> list[tuple[Change, bool]]:
-    """By their number per step, which is exact, where eager ops take a part of a side's typical step."""
+    """By their number per step, which is exact, where eager ops take a part of a side's steps."""
     shares = EAGER_OF_STEP.of(baseline), EAGER_OF_STEP.of(candidate)
     have_steps = baseline.info.has_steps and candidate.info.has_steps
     if candidate.is_jax or not have_steps or not max(shares) >= WORTH_IT:

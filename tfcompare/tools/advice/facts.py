@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
+from tfcompare.compare.captures import Captures, StepsOf
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.compare.tf_data.iterator_tree import setting
 from tfcompare.compare.tf_data.tf_data_change import Analysis, analyse, stages
@@ -21,7 +22,6 @@ from tfcompare.tools.part_times import HostSteps, eager_share, host_steps
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    from tfcompare.compare.captures import Captures
     from tfcompare.run import Run, RunInfo
 
 _BUSY_PARTS = ("output_us", "device_collectives_us", "device_to_device_us", "device_compute_us")
@@ -48,13 +48,13 @@ class Facts:
     """One run, on one host or on all.
 
     `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
-    sums are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side; `device_us`: the time of all ops
-    by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None without
+    sums of the whole profile are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side;
+    `device_us`: the time of all ops by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None without
     one. `host_steps`: what the average step of that host is made of, None without steps; `window`: from its first step
     to its last, None for fewer than two; `gap`: as `usual_gap`;
     `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on
     the host, NaN where it is unknown.
-    `more_steps`: as `steps`, one for each further recording of the same program that tells its steps' parts.
+    `captures`: the steps and the stray of this host, and of each replicate that has the parts of its steps.
     """
 
     content_id: str
@@ -79,7 +79,7 @@ class Facts:
     hlo_memory: pd.DataFrame
     compilations: pd.DataFrame
     busy_threads: float = field(default=math.nan)
-    more_steps: tuple[pd.DataFrame, ...] = ()
+    captures: tuple[StepsOf, ...] = ()
 
     @property
     def is_jax(self) -> bool:
@@ -183,7 +183,8 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
     """The facts of a run, for one of its hosts or all; raises `Unknown` for an unknown host."""
     tables = {name: run.table(name, host=host) for name in _TABLES}
     steps = steps_of_straggler(tables["steps"])
-    counted = steps[steps["included"].astype(bool)]
+    own = StepsOf.of(steps)
+    counted = own.included
     op_stats, pipelines = tables["op_stats"], tables["tf_data_pipelines"]
     ops = op_stats[op_stats["op_type"] != IDLE].reset_index(drop=True)
     idle = op_stats[op_stats["op_type"] == IDLE].set_index("host_or_device")["self_time_us"]
@@ -213,6 +214,7 @@ def facts_of(run: Run, host: str | None = None) -> Facts:
         hlo_ops=tables["hlo_ops"],
         hlo_memory=tables["hlo_memory"],
         compilations=tables["compilations"],
+        captures=(own,),
         busy_threads=busy_threads(ops, run.info.duration_ms * 1e3, run.info.hosts if host is None else 1),
     )
 
@@ -237,13 +239,13 @@ def cores_of(iterators: pd.DataFrame) -> float:
 
 
 def with_repeats(facts: Facts, recordings: Captures) -> Facts:
-    """`facts` of the first of these recordings of one program, with the steps of the others."""
+    """`facts` of the first of these captures of one program, with the steps of its replicates."""
     more = []
     for run, host in zip(recordings.runs[1:], recordings.hosts[1:], strict=True):
         steps = steps_of_straggler(run.table("steps", host=host))
         if input_wait(steps, run.info).is_known:
-            more.append(steps[steps["included"].astype(bool)])
-    return replace(facts, more_steps=tuple(more))
+            more.append(StepsOf.of(steps))
+    return replace(facts, captures=(*facts.captures, *more))
 
 
 _TABLES = (

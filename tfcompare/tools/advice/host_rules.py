@@ -22,7 +22,7 @@ UNEXPLAINED_SHARE = 0.1
 HOST_OPS_SHARE = 0.1
 """Of the step, while no device is busy: less is the odd op that only runs on the host."""
 EAGER_SHARE = 0.1
-"""Of the typical step: below that, eager ops are a metric or a summary and not the model."""
+"""Of the step: below that, eager ops are a metric or a summary and not the model."""
 BETWEEN_STEPS_SHARE = 0.1
 """Of the window: less of it between steps is what the loop itself takes."""
 CROWDED = 1.0
@@ -121,7 +121,7 @@ def _eager_calls(facts: Facts) -> float:
 
 
 EAGER_OPS = Figure("Eager ops on the host", "", _eager_calls, summed=True)
-EAGER_OF_STEP = Figure("Eager ops, of the typical step", SHARE, lambda f: f.eager_share)
+EAGER_OF_STEP = Figure("Eager ops, of the step", SHARE, lambda f: f.eager_share)
 
 
 def eager(facts: Facts) -> Found | None:

@@ -26,17 +26,17 @@ def _calls(facts: Facts) -> float:
 
 
 def _step_share(facts: Facts) -> float:
-    """Of the typical step, but for waiting for input; NaN without steps."""
+    """Of the step, as a median, without waiting for input; NaN without steps."""
     if facts.host_steps is None:
         return math.nan
-    return facts.host_steps.typical_share(_python(facts)["op_name"].tolist())
+    return facts.host_steps.median_share(_python(facts)["op_name"].tolist())
 
 
 def _input_share(facts: Facts) -> float:
-    """Of the typical step; without steps, the ops' self time as a share of the profile, at most the input's."""
+    """Of the step, as a median; without steps, the ops' self time as a share of the profile, at most the input's."""
     python = _python(facts)
     if facts.host_steps is not None:
-        return facts.host_steps.typical_share(python["op_name"].tolist(), of_input=True)
+        return facts.host_steps.median_share(python["op_name"].tolist(), of_input=True)
     return min(ratio(float(python["self_time_us"].sum()), facts.info.duration_ms * 1e3), facts.input_share)
 
 

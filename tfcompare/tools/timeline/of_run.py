@@ -91,14 +91,14 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
 
 
 def typical_step(steps: pd.DataFrame) -> int | None:
-    """The number of the included step whose length is nearest to their median, the first of equals; None without steps.
+    """The number of the included step whose length is nearest to their mean, the first of equals; None without steps.
 
     `steps` has the columns `step`, `duration_us` and `included`.
     """
     included = steps[steps["included"].astype(bool)] if steps["included"].any() else steps
     if included.empty:
         return None
-    distance = (included["duration_us"] - included["duration_us"].median()).abs().round(6)  # in whole ps, as recorded
+    distance = (included["duration_us"] - included["duration_us"].mean()).abs().round(6)  # in whole ps, as recorded
     return int(included["step"].iloc[int(distance.argmin())])
 
 

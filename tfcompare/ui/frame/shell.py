@@ -47,7 +47,7 @@ LOGO = str(Path(__file__).with_name("logo.svg"))
 """In a grey that is readable on light and dark pages; its letters are paths, as no font is certain to be there."""
 
 OF_ALL_RECORDINGS = (
-    "Verdicts and typical steps use a run and its replicates together; all other figures are those of the run itself."
+    "Verdicts and step times use a run and its replicates together; all other figures are those of the run itself."
 )
 _BEFORE_AND_AFTER = 2
 """If this many places are given, the newest run of each is compared, with its replicates."""

@@ -53,13 +53,13 @@ COLUMNS = (
     "device",
     "hosts",
     "steps",
-    "step_time_ms_median",
+    "step_time_ms_mean",
     "change",
     "step_times_ms",
     "size_bytes",
     "remarks",
 )
-_FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_median", "change")
+_FIRST_IF_NARROW = ("baseline", "candidate", "name", "step_time_ms_mean", "change")
 NARROW_COLUMNS = (*_FIRST_IF_NARROW, *(name for name in COLUMNS if name not in _FIRST_IF_NARROW))
 """The columns in view on a narrow page: the step times come first."""
 
@@ -72,7 +72,7 @@ def show(runs: Sequence[FoundRun], outcomes: Mapping[str, Run | TfcompareError],
     narrow = is_narrow()
     order, name_length = (NARROW_COLUMNS, _NARROW_NAME_LENGTH) if narrow else (COLUMNS, _NAME_LENGTH)
     baseline = next((run for run in view.found if run.id == view.selection.baseline), None)
-    step_ms = listing([baseline], outcomes)["step_time_ms_median"][0] if baseline is not None else nan
+    step_ms = listing([baseline], outcomes)["step_time_ms_mean"][0] if baseline is not None else nan
     tags = [", ".join(view.search.tags(run)) for run in runs]
     table = rows(listed, view.selection, zone, name_length).assign(
         tags=tags, change=changes(listed, view.selection.baseline, step_ms), edit=EDIT
@@ -134,8 +134,8 @@ def rows(listed: pd.DataFrame, selection: Selection, zone: tzinfo, name_length: 
 
 
 def changes(listed: pd.DataFrame, baseline: str | None, baseline_step_ms: float) -> list[str]:
-    """The change of each run's median step to the baseline's, such as `20× faster`; empty if one of them is unknown."""
-    steps = zip(listed["run"], listed["step_time_ms_median"], strict=True)
+    """The change of each run's step time to the baseline's, such as `20× faster`; empty if one of them is unknown."""
+    steps = zip(listed["run"], listed["step_time_ms_mean"], strict=True)
     return [
         "baseline" if run == baseline else short_change(baseline_step_ms, step) if baseline_step_ms * step > 0 else ""
         for run, step in steps
@@ -201,13 +201,13 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> d
         ),
         "device": kind.TextColumn("Device", width=64),
         "steps": kind.NumberColumn("Steps", width=52, help="Empty if the profile marks no steps"),
-        "step_time_ms_median": kind.NumberColumn(
-            "Median step", format="%.3f ms", width=92, help="Without the first and last of more than five steps"
+        "step_time_ms_mean": kind.NumberColumn(
+            "Step time", format="%.3f ms", width=92,
+            help="Mean, without the first and last of more than five steps and a stray",
         ),
         "change": kind.TextColumn(
             "Change", width=86, alignment="right",
-            help="Median step compared with the baseline's. It is not tested for significance. The headline "
-            "above is, and compares typical steps, so its numbers can differ slightly.",
+            help="Step time compared with the baseline's. It is not tested for significance; the headline above is.",
         ),
         "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=80, help="One bar per step, from 0"),
         "hosts": kind.NumberColumn("Hosts", width=55),

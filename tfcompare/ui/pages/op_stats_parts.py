@@ -10,6 +10,7 @@ import streamlit as st
 from tfcompare import schema
 from tfcompare.charts.attribution import part_waterfall
 from tfcompare.charts.verdicts import colours_of_change
+from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.tools import step_attribution
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair
@@ -29,7 +30,7 @@ def by_part(pair: Pair) -> None:
     if found.moved_most is None:
         return
     moved = found.parts[(found.parts["mean_us_baseline"] > 0) | (found.parts["mean_us_candidate"] > 0)]
-    labels = {part: schema.STEPS.column(part).label for part in moved["part"]}
+    labels = {part: schema.STEPS.column(part).label for part in moved["part"] if part != OTHER_HOSTS}
     st.subheader("By part of the step", help=HELP)
     part = st.selectbox(
         "Part of the step", list(labels), index=list(labels).index(found.moved_most),

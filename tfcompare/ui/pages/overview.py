@@ -15,7 +15,7 @@ from tfcompare.charts.style import letter, shorten_distinct
 from tfcompare.charts.verdicts import SIGNS, colours_of_change, text_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.stats.estimates import TYPICAL_STEP
+from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.markdown import as_code, as_markdown, first_sentence
 from tfcompare.run import Run
@@ -51,7 +51,7 @@ ROLES = ("baseline", "candidate")
 def verdict(pair: Pair) -> None:
     """Faster or slower, by how much, and how sure: a badge, a sentence, and what they are based on."""
     if pair.is_single:
-        _typical_step(pair)
+        _step_time(pair)
         return
     if not all(map(has_steps, pair.runs)):
         _no_steps(pair)
@@ -60,7 +60,7 @@ def verdict(pair: Pair) -> None:
     headline = pair.comparison.headline(pair.candidate.id, (letter(0), letter(pair.position)))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.badge(_badge(found), color=BADGES.get(found.word, "gray"))
-        st.markdown(f"### {first_sentence(headline)}", help=TYPICAL_STEP, width="stretch")
+        st.markdown(f"### {first_sentence(headline)}", help=STEP_TIME, width="stretch")
     text = " ".join([evidence(pair.comparison, pair.candidate), *_outside_of_steps(pair)])
     st.caption(text, help=None if found.sensitivity is None else found.sensitivity.details())
 
@@ -82,13 +82,13 @@ def _badge(found: Verdict) -> str:
     return f"{text_of(found.word, found.evidence)}{ratio}"
 
 
-def _typical_step(pair: Pair) -> None:
+def _step_time(pair: Pair) -> None:
     """The step time of a run that is shown alone."""
-    run, time_us = pair.baseline, pair.comparison.typical_step_us(pair.baseline)
+    run, time_us = pair.baseline, pair.comparison.step_time_us(pair.baseline)
     if math.isnan(time_us):
         _no_steps(pair)
         return
-    st.markdown(f"### {format_time_us(time_us)} per step", help=TYPICAL_STEP)
+    st.markdown(f"### {format_time_us(time_us)} per step", help=STEP_TIME)
     counted = f"{run.info.steps_included:,} of {run.info.step_count:,} steps are included."
     st.caption(" ".join([counted, *_outside_of_steps(pair)]))
 
@@ -151,7 +151,7 @@ def why(pair: Pair) -> None:
 
 
 _SELF_TIME = "Self time, summed over all threads and devices: it can be longer than the step"
-_MEAN = "Means over the included steps, since means add up; outliers count in full."
+_MEAN = "Means over the included steps, as the step time is."
 
 
 def top_changes(pair: Pair) -> None:

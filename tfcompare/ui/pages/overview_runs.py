@@ -10,7 +10,7 @@ from tfcompare.charts import many_runs as charts
 from tfcompare.charts import style
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.headline import step_marker_call
-from tfcompare.compare.stats.estimates import TYPICAL_STEP as TYPICAL
+from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.tools import many_runs
 from tfcompare.tools.columns import Shown
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 GROUPINGS: dict[By, str] = {"op_name": "op", "op_type": "op type"}
 REFERENCE = "● baseline"
 """Shown for the baseline in place of a verdict."""
-_RATIO = "Of the typical steps, as is the interval; no interval where it was not tested."
+_RATIO = "Of the step times, as is the interval; no interval where it was not tested."
 _ASCII_UNITS: dict[str, Literal["s", "ms", "us"]] = {"s": "s", "ms": "ms", "µs": "us"}
 
 
@@ -52,11 +52,11 @@ def _runs(comparison: Comparison) -> pd.DataFrame:
 
 def _ranking(comparison: Comparison, runs: pd.DataFrame) -> None:
     """The table of runs, fastest first, and its CSV downloads."""
-    scale = style.time_scale(runs["step_time_us_typical"])
+    scale = style.time_scale(runs["step_time_us_mean"])
     step_time = f"step_time_{_ASCII_UNITS[scale.unit]}"
     zone = browser_zone()
     rows = many_runs.fastest_first(runs)
-    times = {f"{step_time}_{of}": scale.of(rows[f"step_time_us_{of}"]) for of in ("typical", "median")}
+    times = {f"{step_time}_{of}": scale.of(rows[f"step_time_us_{of}"]) for of in ("mean", "median")}
     rows = rows.assign(**times).assign(
         verdict_text=[
             _verdict_text(*row)
@@ -107,7 +107,7 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
             "Whether the step time differs from the baseline's significantly. * See below.",
             "text",
         ),
-        Shown(f"{step_time}_typical", "Step time", f"Typical ({unit})", TYPICAL, "number", unit),
+        Shown(f"{step_time}_mean", "Step time", f"Mean ({unit})", STEP_TIME, "number", unit),
         Shown(f"{step_time}_median", "Step time", f"Median ({unit})", "Median of the same steps.", "number", unit),
         Shown("ratio", change, "Ratio", _RATIO, "ratio"),
         Shown("interval_low", change, "At least", "Lower end of the 95 % confidence interval of the ratio.", "ratio"),
@@ -123,7 +123,7 @@ def _columns(step_time: str, unit: str) -> list[Shown]:
 
 def _step_times(comparison: Comparison, runs: pd.DataFrame) -> None:
     """The step time of the runs in chronological order."""
-    timed = runs["step_time_us_typical"].notna()
+    timed = runs["step_time_us_mean"].notna()
     if not timed.any():
         infos = [run.info for run in (comparison.baseline, *comparison.candidates)]
         st.info(

@@ -7,17 +7,17 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from tfcompare.charts import ops, outliers, steps
+from tfcompare.charts import ops, slow_steps, steps
 from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.charts.style import letter
 from tfcompare.compare.aggregate import largest_changes
+from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice.facts import Gap
 from tfcompare.tools.caveats import runs_of
-from tfcompare.tools.outliers import in_words, outlying_of
 from tfcompare.tools.overview import gap_sentence
-from tfcompare.tools.step_series import on_slowest_host
+from tfcompare.tools.verdict_words import of_run
 from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.pages.overview import facts_of_sides
 from tfcompare.ui.widgets.changes import largest
@@ -32,14 +32,14 @@ AXIS_ROOM = 1.05
 DRAWN = 4
 """The number of candidates that can be distinguished in one chart."""
 
-OUTLIERS = (
-    "More than 2.5 robust standard deviations from the median of the run's steps. For the verdict they are moved to "
-    "the edge of the usual range, so that a single step does not decide; charts show them as they are."
+SLOW = (
+    "Slow: more than 1.5 times the median of the run's steps, and 5 robust standard deviations above it. Slow steps "
+    "count in full. A stray, which is the only step far beyond all others, is excluded unless strays are counted."
 )
 
 
 def step_times(pair: Pair) -> None:
-    """Every step of all runs on one axis, and its outliers."""
+    """Every step of all runs on one axis, and which are slow."""
     runs = runs_of(pair.comparison)
     if not any(has_steps(run) for run in runs):
         return
@@ -57,14 +57,14 @@ def step_times(pair: Pair) -> None:
         draw(pair, "step_times", lambda: steps.step_times(series))
     if len(runs) > DRAWN + 1 and view != "by part":
         st.caption(f"The baseline, the first {DRAWN} candidates and the one shown in detail are drawn.")
-    _outliers(pair)
+    _slow_steps(pair)
 
 
 def _by_part(pair: Pair) -> None:
     """Every step of each run by its parts; on one scale unless that would flatten the shorter steps."""
     frames = step_attribution.attributed_steps(pair.comparison, pair.candidate)
     shown = [(side, frame) for (side, run), frame in zip(pair.shown, frames, strict=False) if has_steps(run)]
-    ends = [outliers.axis_end([frame], "duration_us") or float(frame["duration_us"].max()) for _, frame in shown]
+    ends = [slow_steps.axis_end([frame], "duration_us") or float(frame["duration_us"].max()) for _, frame in shown]
     is_one_scale = len(shown) > 1 and max(ends) <= MOST_ON_ONE_SCALE * min(ends)
     for place, (side, frame) in zip(side_by_side(len(shown)), shown, strict=True):
         with place:
@@ -81,25 +81,24 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
     return frame if is_drawn and has_steps(run) else frame.iloc[:0]
 
 
-def _outliers(pair: Pair) -> None:
-    """Which steps are outliers, and why they took long, with a link to the longest of each run."""
-    for sentence, label, moment, host in cached(pair, "outliers", lambda: _found_outliers(pair)):
+def _slow_steps(pair: Pair) -> None:
+    """How many steps are slow, and why, with a link to the longest step of each such run."""
+    for sentences, label, moment, host in cached(pair, "slow_steps", lambda: _found_slow_steps(pair)):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(sentence, help=OUTLIERS, width="content")
+            st.caption(" ".join(sentences), help=SLOW, width="content")
             link_to_moment(pair, moment, host, label)
 
 
-def _found_outliers(pair: Pair) -> list[tuple[str, str, Moment, str]]:
-    """For each run with outliers: a sentence, the label of a link to the longest, when it was, and on which host."""
+def _found_slow_steps(pair: Pair) -> list[tuple[list[str], str, Moment, str]]:
+    """For each run with slow steps or a stray: sentences, the label of a link to its longest step, when it was, and on
+    which host."""
     found = []
     for side, (name, run) in enumerate(_lettered(pair)):
-        rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
-        outliers_of_run = outlying_of(rows) if has_steps(run) else None
-        if outliers_of_run and outliers_of_run.steps:
-            longest = rows[rows["step"].isin(outliers_of_run.steps)].sort_values("duration_us").iloc[-1]
+        if sentences := of_run(run, pair.host_of(run), name):
+            rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
+            longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
-            label = f"Show step {longest['step']} in timeline"
-            found.append((in_words(outliers_of_run, name), label, moment, str(longest["host"])))
+            found.append((sentences, f"Show step {longest['step']} in timeline", moment, str(longest["host"])))
     return found
 
 

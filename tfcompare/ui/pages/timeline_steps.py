@@ -50,7 +50,7 @@ def _step(side: Side, label: str, key: str) -> int:
     st.session_state[key] = shown = _chosen_step(side, key)
     number = st.selectbox(
         label, list(lengths), key=key, width=130, format_func=lambda one: f"{one} · {format_time_us(lengths[one])}",
-        help="By default the typical step: the one nearest to the median", on_change=_step_changed,
+        help="By default the typical step: the one nearest to the mean", on_change=_step_changed,
         args=(key, shown),
     )  # fmt: skip
     return int(number)

@@ -1,4 +1,4 @@
-"""How charts draw outlier steps: marked, and without flattening the other steps."""
+"""How charts draw slow steps: marked, and without flattening the other steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import downsampling
-from tfcompare.compare.stats.estimates import outlying_steps
+from tfcompare.frames.steps import slow_steps
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tfcompare.charts.style import Scale
 
 SYMBOL = "star"
-NOTE = "star: outlier"
-HOVER = "<br>outlier: moved to the edge of the usual range for the verdict"
+NOTE = "star: slow step"
+HOVER = "<br>slow: far longer than most steps"
 CUT_ABOVE_RATIO = 2.5
 """The axis is cut above the usual steps if the longest step is more than this many times the longest usual one."""
 BEYOND_NOTE = "▲ beyond the axis (double-click: all of it)"
@@ -31,15 +31,19 @@ _LABEL_LEVELS = 3
 _COLOUR = "#7A8798"
 
 
-def is_outlier(frame: pd.DataFrame, column: str = "duration_us") -> NDArray[np.bool_]:
-    """Which rows are outliers in that column; none if the steps have no `included`."""
-    return outlying_steps(frame.assign(duration_us=frame[column]))
+def is_slow(frame: pd.DataFrame, column: str = "duration_us") -> NDArray[np.bool_]:
+    """Which included steps are slow by that column."""
+    included = frame["included"].to_numpy(np.bool_)
+    found = np.zeros(len(frame), np.bool_)
+    if included.any():
+        found[included] = slow_steps.is_slow(frame[column].to_numpy(np.float64)[included][np.newaxis])[0]
+    return found
 
 
 def axis_end(frames: Sequence[pd.DataFrame], column: str) -> float | None:
     """Where to cut an axis that begins at 0, in the column's unit; None if all steps fit."""
     usual = [
-        float(frame.loc[frame["included"].to_numpy(np.bool_) & ~is_outlier(frame, column), column].max())
+        float(frame.loc[frame["included"].to_numpy(np.bool_) & ~is_slow(frame, column), column].max())
         for frame in frames
     ]
     longest = max((float(frame[column].max()) for frame in frames), default=0.0)

@@ -1,0 +1,91 @@
+"""Sentences on the slow steps of runs and on their strays, from rows of the table `slow_steps`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from tfcompare.compare.attribution_words import NAME_LENGTH, PART_WORDS
+from tfcompare.units import format_percent, format_time_us, middle_ellipsis
+
+if TYPE_CHECKING:
+    from tfcompare.run import Run
+
+_WORTH_SAYING = 0.05
+"""The share of the step time that slow steps must add to be mentioned in the headline."""
+
+
+def row_of(run: Run, host: str | None) -> pd.Series | None:
+    """The row of a run, or of one of its hosts; None without included steps."""
+    rows = run.table("slow_steps", host=host)
+    return None if rows.empty else rows.iloc[0]
+
+
+def clause(rows: tuple[pd.Series | None, pd.Series | None], names: tuple[str, str]) -> str:
+    """A clause on the slow steps of baseline and candidate, to end the headline; empty if they add little to the step
+    time of either. `names` are in Markdown."""
+    ours, theirs = (row if row is not None and _adds(row) >= _WORTH_SAYING else None for row in rows)
+    if theirs is None:
+        return "" if ours is None else _takes(ours, names[0])
+    return _takes(theirs, names[1]) + ("" if ours is None else f" ({names[0]}: {_count(ours)})")
+
+
+def slow_sentence(row: pd.Series, name: str) -> str:
+    """How many steps of the run called `name` (in Markdown) are slow, and what they do more; empty without any."""
+    if not row["slow_steps"]:
+        return ""
+    share = format_percent(row["slow_share"])
+    extra = _cause("the extra", row["part"], row["part_share"], row["op_name"])
+    regular = f", {_every(row)}," if pd.notna(row["every"]) else ""
+    times = f"{format_time_us(row['slow_step_us'])} instead of {format_time_us(row['usual_step_us'])}"
+    are = "is" if row["slow_steps"] == 1 else "are"
+    return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{extra}."
+
+
+def stray_sentence(row: pd.Series, name: str, *, is_counted: bool) -> str:
+    """Which step of the run called `name` (in Markdown) is a stray, and what it does more; empty without one."""
+    if pd.isna(row["stray_step"]):
+        return ""
+    others = format_time_us(row["usual_step_us"])
+    cause = _cause("the extra", row["stray_part"], None, row["stray_op_name"])
+    what = "is far longer than all others" if is_counted else "is excluded as a stray"
+    return f"Step {row['stray_step']} of {name} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
+
+
+def _takes(row: pd.Series, name: str) -> str:
+    slow, others = format_time_us(row["slow_step_us"]), format_time_us(row["usual_step_us"])
+    if pd.notna(row["every"]) and row["every"] > 1:
+        return f"{_every(row)} step of {name} takes {slow}, the others {others}"
+    takes = "takes" if row["slow_steps"] == 1 else "take"
+    return f"{_count(row)} of {name} {takes} {slow}, the others {others}"
+
+
+def _count(row: pd.Series) -> str:
+    return f"{row['slow_steps']:,} of {row['steps']:,} steps"
+
+
+def _every(row: pd.Series) -> str:
+    """`every 5th`, or `one after another`."""
+    every = int(row["every"])
+    return f"every {_ordinal(every)}" if every > 1 else "one after another"
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{ending}"
+
+
+def _cause(what: str, part: str, share: float | None, op_name: str) -> str:
+    """`; 97 % of the extra is input, most of it in …`, empty if no part has much of it."""
+    if not part:
+        return ""
+    amount = "most" if share is None else "all" if share >= 0.995 else format_percent(share)
+    op = f", most of it in `{middle_ellipsis(op_name.replace('`', chr(39)), NAME_LENGTH)}`" if op_name else ""
+    return f"; {amount} of {what} is {PART_WORDS[part]}{op}"
+
+
+def _adds(row: pd.Series) -> float:
+    """The share of the step time that slow steps add."""
+    step_us = float(row["usual_step_us"] + row["slow_excess_us"])
+    return float(row["slow_excess_us"]) / step_us if step_us > 0 else 0.0

@@ -1,0 +1,127 @@
+"""`slow_steps`: how many steps of a run are far longer than most, how regularly, and what they do more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare import schema
+from tfcompare.frames.steps.step_times import common_step_ids, on_slowest_host
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+SLOW = 1.5
+"""A slow step takes more than this many times the median …"""
+_DEVIATIONS = 5.0
+"""… and is this many robust standard deviations above it, so that the noise of noisy steps is not called slow."""
+_MAD_OF_NORMAL = 1.4826
+_FEWEST_OF_A_PERIOD = 3
+"""Two slow steps are some distance apart, whatever causes them."""
+_REGULAR = 0.8
+"""The minimum share of equal distances between slow steps for these to be called regular."""
+_WORTH_NAMING = 0.3
+"""The minimum share of the extra time for a part or op to be named as its cause."""
+
+
+def is_slow(values: Floats) -> Bools:
+    """Which values of each row are far beyond the row's median, both as a multiple and by its variation."""
+    middle = np.median(values, axis=1, keepdims=True)
+    deviation = _MAD_OF_NORMAL * np.median(np.abs(values - middle), axis=1, keepdims=True)
+    slow: Bools = values > np.maximum(SLOW * middle, middle + _DEVIATIONS * deviation)
+    return slow
+
+
+@dataclass(frozen=True)
+class _Extra:
+    """What some steps take more than the usual ones: time, and the part and op that take most of it (or empty)."""
+
+    us: float
+    part: str
+    part_share: float
+    op_name: str
+    op_share: float
+
+
+_NOTHING = _Extra(math.nan, "", math.nan, "", math.nan)
+
+
+def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], host: str) -> pd.DataFrame:
+    """The table `schema.SLOW_STEPS` of a run: one row for `host`, none without included steps.
+
+    `every` is the table of the steps of all its hosts, or of one; `shares_of` returns the wall times of the ops of a
+    host, as `Run.op_shares` does. Of several hosts, the extra time is that of the host with most of the slow steps.
+    """
+    steps = on_slowest_host(every)
+    included = steps["included"].to_numpy(np.bool_)
+    if not included.any():
+        return schema.SLOW_STEPS.empty()
+    times = steps["duration_us"].to_numpy(np.float64)
+    slow = np.zeros(len(steps), np.bool_)
+    slow[included] = is_slow(times[included][np.newaxis])[0]
+    usual, stray = included & ~slow, steps["stray"].to_numpy(np.bool_)
+    extra, of_stray = (_extra(every, shares_of, steps[chosen], steps[usual]) for chosen in (slow, stray))
+    row = {
+        "host": host,
+        "steps": int(included.sum()),
+        "slow_steps": int(slow.sum()),
+        "every": _period(np.flatnonzero(slow)),
+        "slow_step_us": times[slow].mean() if slow.any() else math.nan,
+        "usual_step_us": times[usual].mean(),
+        "slow_share": times[slow].sum() / times[included].sum() if times[included].any() else math.nan,
+        "slow_excess_us": extra.us * slow.sum() / included.sum() if slow.any() else 0.0,
+        "part": extra.part,
+        "part_share": extra.part_share,
+        "op_name": extra.op_name,
+        "op_share": extra.op_share,
+        "stray_step": int(steps["step"][stray].iloc[0]) if stray.any() else None,
+        "stray_us": times[stray].sum() if stray.any() else math.nan,
+        "stray_part": of_stray.part,
+        "stray_op_name": of_stray.op_name,
+    }
+    return schema.SLOW_STEPS.conform(pd.DataFrame([row]))
+
+
+def _period(positions: npt.NDArray[np.int64]) -> int | None:
+    """n if each n-th step is slow; None if slow steps are irregular or fewer than `_FEWEST_OF_A_PERIOD`."""
+    if len(positions) < _FEWEST_OF_A_PERIOD:
+        return None
+    distances = np.diff(positions)
+    usual = int(np.median(distances))
+    return usual if (distances == usual).mean() >= _REGULAR else None
+
+
+def _extra(
+    every: pd.DataFrame, shares_of: Callable[[str], pd.DataFrame], chosen: pd.DataFrame, usual: pd.DataFrame
+) -> _Extra:
+    """What the chosen steps take more than the usual ones, on average."""
+    if chosen.empty or usual.empty:
+        return _NOTHING
+    host = str(chosen["host"].mode().iloc[0])
+    places, is_own = common_step_ids(every), every["host"] == host
+    slow, others = (every[is_own & places.isin(some["step"])] for some in (chosen, usual))
+    columns = ["duration_us", *schema.STEP_PARTS]
+    more = slow[columns].mean() - others[columns].mean()
+    total_us, part = float(more["duration_us"]), str(more[list(schema.STEP_PARTS)].idxmax())
+    part_share = float(more[part]) / total_us
+    if part_share < _WORTH_NAMING:
+        return _Extra(total_us, "", math.nan, "", math.nan)
+    shares = shares_of(host)
+    within = shares[shares["step_part"] == part]
+    of_ops = _op_means(within, slow["step"]).sub(_op_means(within, others["step"]), fill_value=0.0)
+    if of_ops.empty or of_ops.max() < _WORTH_NAMING * total_us:
+        return _Extra(total_us, part, part_share, "", math.nan)
+    return _Extra(total_us, part, part_share, str(of_ops.idxmax()), float(of_ops.max()) / total_us)
+
+
+def _op_means(shares: pd.DataFrame, steps: pd.Series) -> pd.Series:
+    """The mean wall time of each op in these steps; ops in a tf.data function count for its iterator."""
+    own = shares[shares["step"].isin(steps)]
+    names = own["op_name"].mask(own["stage"] != "", own["stage"])
+    times: pd.Series = own.groupby(names)["wall_time_us"].sum() / len(steps)
+    return times
