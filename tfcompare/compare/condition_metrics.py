@@ -33,11 +33,24 @@ _MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
+class Samples:
+    """The samples of a time: `of` names them, such as steps; a capture needs at least `needed` of them.
+
+    `fewest`: the number in the capture that has the fewest, of baseline and candidate.
+    """
+
+    of: str
+    fewest: tuple[int, int]
+    needed: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """A metric of both runs in `unit` (`µs`, `bytes`, or empty for a count), NaN if unknown.
 
     `verdict`: the change from baseline to candidate, with an interval of width 0 if it is exact; `level`: the value of
-    the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain.
+    the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain; `samples`: what
+    a time was estimated from, None for anything else.
     """
 
     unit: str
@@ -46,6 +59,7 @@ class Measured:
     verdict: Verdict
     level: Level
     is_missing: bool = False
+    samples: Samples | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +260,8 @@ def _timed(
     test = ChangeTest(spread, estimate, of, can_be_absent=True)
     test = replace(test, spread=pair.replicates.spread_of(ours, test))
     verdict = time_verdict(pair.sides, (ours, theirs), test)
-    return Measured(TIME, test.typical(ours), test.typical(theirs), verdict, test.level(theirs))
+    samples = Samples(of, (min(map(len, ours)), min(map(len, theirs))), test.min_steps)
+    return Measured(TIME, test.typical(ours), test.typical(theirs), verdict, test.level(theirs), samples=samples)
 
 
 def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:
