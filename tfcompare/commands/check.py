@@ -25,7 +25,7 @@ an op of that name; this is bad input, reported after the other conditions.
 The last lines say what was not decided: NOT JUDGED with what to record, UNCLEAR with the smallest detectable change.
 
 Exit status: 0 passed (also if a condition is unclear), 1 a condition failed (with --strict also if one is unclear),
-2 bad input or not judged: a condition is untested or missing, and none failed. Without --fail-if always 0.
+2 bad input or not judged: a condition is untested or missing, and none failed. Without --fail-if nothing is judged: 0.
 """
 
 from __future__ import annotations
