@@ -89,11 +89,74 @@ def test_every_form_on_gpu(check) -> None:
     }
 
 
-def test_strict_fails_what_is_not_known(check) -> None:
-    for condition, outcome in (("input_latency>+5%", "unclear"), ("op:IDLE>+5%", "untested")):
-        assert check(SMALL, LARGE, condition)[0] == 0
-        status, out, _ = check(SMALL, LARGE, condition, more=("--strict",))
-        assert (status, f"FAILED (1 {outcome})" in out) == (1, True)
+def last_line(text: str) -> str:
+    return text.splitlines()[-1]
+
+
+def test_what_is_unclear_passes_and_the_last_line_says_what_can_be_shown(check) -> None:
+    status, out, err = check(SMALL, AGAIN, "step_time>+5%")
+    assert (status, err) == (0, "")
+    assert out.startswith("filters_16_8_again vs filters_16_8: passed (1 unclear)\n")
+    reason = "these captures can show only changes above 53 %; record 3 captures or more per side"
+    assert last_line(out).startswith(f"UNCLEAR: step_time>+5%: {reason}")
+    status, out, _ = check(SMALL, AGAIN, "step_time>+5%", more=("--strict",))
+    assert (status, "FAILED (1 unclear)" in out) == (1, True)
+    assert last_line(out).startswith(f"FAILED: step_time>+5%: unclear, since {reason}")
+
+
+ONE_STEP = ("--steps", "3:3")
+FEW = "1 step, 9 needed on each side; choose more steps (--steps)"
+
+
+@pytest.mark.parametrize("strict", [(), ("--strict",)])
+def test_what_cannot_be_tested_is_not_judged(check, strict: tuple[str, ...]) -> None:
+    status, out, err = check(SMALL, LARGE, "step_time>+5%", "peak_memory>1GB", more=(*ONE_STEP, *strict))
+    assert (status, err) == (2, "")
+    assert out.startswith("filters_512_128 vs filters_16_8: NOT JUDGED (1 passed, 1 untested)\n")
+    assert last_line(out) == f"NOT JUDGED: step_time>+5%: {FEW}"
+    assert out.count("step_time>+5%:") == 1, "the reason is given once"
+
+
+def test_what_is_not_judged_in_markdown_and_json(check) -> None:
+    status, out, _ = check(SMALL, LARGE, "step_time>+5%", more=(*ONE_STEP, "--format", "markdown"))
+    assert (status, out.splitlines()[0]) == (2, "### tfcompare: NOT JUDGED (1 untested)")
+    assert last_line(out).replace("\\", "") == f"**NOT JUDGED:** step_time>+5%: {FEW}"
+    status, out, _ = check(SMALL, LARGE, "step_time>+5%", more=(*ONE_STEP, "--format", "json"))
+    content = json.loads(out)
+    assert (status, content["passed"], content["outcome"]) == (2, False, "not judged")
+    assert content["not_judged"] == [f"step_time>+5%: {FEW}"]
+
+
+def test_a_failed_condition_outweighs_what_is_not_judged(check) -> None:
+    for name in ("text", "json", "markdown"):
+        status, out, _ = check(SMALL, LARGE, "step_time>+5%", "peak_memory>1MB", more=(*ONE_STEP, "--format", name))
+        assert (status, "NOT JUDGED" in out) == (1, False)
+    assert "FAILED (1 failed, 1 untested)" in check(SMALL, LARGE, "step_time>+5%", "peak_memory>1MB", more=ONE_STEP)[1]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "strict", "status", "outcome", "passed"),
+    [
+        (["peak_memory>+999%"], False, 0, "passed", True),
+        (["peak_memory>+10%"], False, 1, "failed", False),
+        (["input_latency>+5%"], False, 0, "unclear", True),
+        (["input_latency>+5%"], True, 1, "failed", False),
+        (["op:IDLE>+5%"], False, 2, "not judged", False),
+        (["op:IDLE>+5%", "input_latency>+5%"], False, 2, "not judged", False),
+        (["op:IDLE>+5%", "peak_memory>+10%"], True, 1, "failed", False),
+        ([], True, 0, "no conditions", True),
+    ],
+)
+def test_json_has_the_outcome_and_the_exit_status_is_its_own(
+    check, conditions: list[str], strict: bool, status: int, outcome: str, passed: bool
+) -> None:
+    more = ("--format", "json", *(["--strict"] if strict else []))
+    found, out, _ = check(SMALL, LARGE, *conditions, more=more)
+    content = json.loads(out)
+    assert (found, content["outcome"], content["passed"]) == (status, outcome, passed)
+    assert content["not_judged"] == [
+        "op:IDLE>+5%: in no step of either run there is an op whose name or type matches 'IDLE'"
+    ] * ("op:IDLE>+5%" in conditions)
 
 
 def test_a_spread_that_is_set_takes_the_place_of_the_declared_one(check) -> None:
@@ -167,7 +230,7 @@ def test_a_condition_on_what_neither_run_has_is_bad_input_and_the_others_are_tol
     words = ("op:*conv2d*>+10%", "peak_memory:GPU_0_bcf>+10%", "kernel_launches>0", "step_time>+5%")
     status, out, err = check(SMALL, LARGE, *words)
     lines = out.splitlines()
-    assert (status, err.count("\n")) == (2, 1)
+    assert (status, err.count("\n")) == (1, 1), "a failed condition outweighs missing ones"
     assert lines[0].endswith(": FAILED (1 failed, 3 missing)")
     assert [line.split()[:2] for line in lines[3:7]] == [
         ["MISSING", words[0]], ["MISSING", words[1]], ["MISSING", words[2]], ["FAILED", words[3]],
@@ -187,10 +250,11 @@ def test_a_missing_condition_alone_ends_with_status_2_in_every_format(check) -> 
         assert (status, err.count("\n"), "did you mean 'Conv2D'" in err) == (2, 1, True)
         assert "did you mean 'Conv2D'" in told[name]
     content = json.loads(told["json"])
-    assert (content["passed"], content["findings"][0]["outcome"]) == (False, "missing")
+    assert (content["passed"], content["outcome"]) == (False, "not judged")
+    assert content["findings"][0]["outcome"] == "missing"
     lines = told["markdown"].splitlines()
     assert any(line.endswith("| **missing** |") for line in lines)
-    assert any(line.startswith("**Missing:** `op:*conv2d*>+10%`: neither run has") for line in lines)
+    assert lines[-1].replace("\\", "").startswith("**NOT JUDGED:** op:*conv2d*>+10%: neither run has")
     assert told["markdown"].count("neither run has") == 1
     assert "<details>" not in told["markdown"], "nothing was judged"
 

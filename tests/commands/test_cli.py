@@ -129,10 +129,11 @@ def test_check_and_repeats_take_the_step_marker_too(tfcompare) -> None:
     runs = [str(run_path(name)) for name in ("jax_conv_legacy", "jax_conv_08")]
     words = ("check", *runs, "--baseline-repeat", runs[1], "--fail-if", "step_time>+1%")
     status, out, _ = tfcompare(*words)
-    assert "no step markers" in out
+    reason = "no step markers in the baseline and the candidate; record each step inside jax.profiler."
+    assert (status, f"\nNOT JUDGED: step_time>+1%: {reason}StepTraceAnnotation(" in out) == (2, True)
     status, out, _ = tfcompare(*words, "--step-marker", "PjitFunction(forward_3d_conv)")
-    assert "no step markers" not in out
-    assert status in (0, 1)
+    few = "4 steps, 9 needed on each side; record 11 steps or more"
+    assert (status, out.splitlines()[-1]) == (2, f"NOT JUDGED: step_time>+1%: {few}")
 
 
 def test_runs_as_csv_has_the_columns_of_the_listing(tfcompare) -> None:

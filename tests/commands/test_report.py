@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def test_a_check_writes_a_report_passed_or_not(tmp_path: Path, capsys: pytest.Ca
     text = out.read_text(encoding="utf-8").replace("\\", "")
     assert text.index("Check FAILED (1 failed, 1 passed)") < text.index("likely 20× faster")
     assert "FAILED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["check.html", "check.md", "check.json"])
+def test_a_report_says_that_a_check_was_not_judged(name: str, tmp_path: Path) -> None:
+    out = tmp_path / name
+    assert main(["check", BEFORE, AFTER, "--fail-if", "step_time>+5%", "--steps", "3:3", "--report", str(out)]) == 2
+    text = html.unescape(out.read_text(encoding="utf-8").replace("\\", ""))
+    assert "1 step, 9 needed on each side" in text
+    assert ('"outcome": "not judged"' if name.endswith("json") else "Check NOT JUDGED (1 untested)") in text
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

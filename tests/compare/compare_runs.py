@@ -13,6 +13,7 @@ from tfcompare import schema
 from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.step_times import run_steps
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 
 COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
 WITHOUT_COSTS = dict.fromkeys(COSTS, 0.0) | {"bound_by": ""}
@@ -72,6 +73,7 @@ class FakeRun:
     devices: tuple[str, ...] = ()
     evidence: OpEvidence = field(default_factory=OpEvidence)
     is_under_load: bool = False
+    choice: StepChoice = OWN_STEPS
 
     @property
     def steps(self) -> pd.DataFrame:

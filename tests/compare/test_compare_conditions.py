@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -12,10 +13,22 @@ from hypothesis import strategies as st
 from tests.compare import compare_runs
 from tfcompare import schema
 from tfcompare.compare.condition_metrics import COUNT, METRICS, TIME, Level, Measured
-from tfcompare.compare.conditions import OPERATORS, UNITS, Condition, check, forms, outcome, parse_condition
-from tfcompare.compare.stats.verdict import SLOWER, Verdict
+from tfcompare.compare.conditions import (
+    OPERATORS,
+    UNITS,
+    Condition,
+    Finding,
+    Findings,
+    Judgement,
+    check,
+    forms,
+    outcome,
+    parse_condition,
+)
+from tfcompare.compare.stats.verdict import SLOWER, Sensitivity, Verdict
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.sources.step_choice import step_choice
 
 # --- reading
 
@@ -108,6 +121,69 @@ def test_a_laxer_threshold_never_fails_where_a_stricter_one_passes(interval, per
     assert both.count("passed") >= 1, "what is above is not below"
 
 
+def findings_of(*outcomes: str) -> Findings:
+    """One finding for each outcome, on a change of +10 % that single captures cannot show."""
+    lacking = {"untested": "too short", "missing": "no such op"}
+    sensitivity = Sensitivity((1, 1), 20, 0.1, 0.53)
+    verdict = Verdict(SLOWER, "", 1.1, 1.0, 1.2, evidence="single", sensitivity=sensitivity)
+    found = replace(measured(1.0, 1.1, 1.2), verdict=verdict)
+    return Findings(
+        tuple(
+            Finding("step_time", parse_condition(f"step_time>+{i}%"), found, one, lacking.get(one, ""))
+            for i, one in enumerate(outcomes, 1)
+        ),
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "lax", "strict"),
+    [
+        (["passed"], "passed", "passed"),
+        (["passed", "unclear"], "unclear", "failed"),
+        (["passed", "untested"], "not judged", "not judged"),
+        (["passed", "missing"], "not judged", "not judged"),
+        (["unclear", "untested"], "not judged", "failed"),
+        (["failed", "untested", "missing", "unclear"], "failed", "failed"),
+        ([], "no conditions", "no conditions"),
+    ],
+)
+def test_what_failed_outweighs_what_was_not_judged_and_that_what_is_unclear(outcomes, lax, strict):
+    for order in (outcomes, outcomes[::-1]):
+        findings = findings_of(*order)
+        assert findings.judge(strict=False).outcome == lax
+        assert findings.judge(strict=True).outcome == strict
+        assert len(findings.not_judged) == len({"untested", "missing"} & set(outcomes))
+
+
+def test_an_unclear_result_states_the_smallest_detectable_change():
+    unclear = findings_of("passed", "unclear")
+    shows = "these captures can show only changes above 53 %; record 3 captures or more per side"
+    varied = "whose variation is then measured"
+    assert unclear.judge(strict=False).reasons == (f"step_time>+2%: {shows}, {varied}",)
+    assert unclear.judge(strict=True).reasons == (f"step_time>+2%: unclear, since {shows}, {varied}",)
+
+
+@pytest.mark.parametrize(
+    ("captures", "smallest", "condition", "reason"),
+    [
+        ((3, 5), 0.06, "step_time>+5%", "these captures can show only changes above 6 %; record more captures"),
+        (
+            (3, 3),
+            0.04,
+            "step_time>+5%",
+            "the 95 % confidence interval contains the limit; smallest detectable change: 4 %; record more captures",
+        ),
+        ((3, 3), math.inf, "step_time>+5%", "these captures can show only changes above 1,000 %; record more captures"),
+        ((1, 1), 0.53, "step_time>105us", "the 95 % confidence interval contains the limit; record more captures"),
+    ],
+)
+def test_why_a_condition_is_unclear(captures, smallest, condition, reason):
+    verdict = Verdict(SLOWER, "", 1.1, 1.0, 1.2, sensitivity=Sensitivity(captures, 20, 0.1, smallest))
+    found = replace(measured(1.0, 1.1, 1.2), verdict=verdict)
+    assert Finding("step_time", parse_condition(condition), found, "unclear").why_unclear == reason
+
+
 # --- measuring
 
 
@@ -180,18 +256,73 @@ def test_a_run_against_itself_passes_with_and_without_steps():
         assert (finding.outcome, finding.reason, finding.measured.verdict.ratio) == ("passed", "identical file", 1.0)
 
 
-def test_without_enough_steps_nothing_is_tested_and_strict_minds():
-    conditions = [parse_condition("step_time>+5%"), parse_condition("step_time>1us")]
-    for short, why in (
-        (run("short", 9000.0, 8), "too few steps: 8"),
-        (run("none", has_steps=False), "no step markers"),
-    ):
-        findings = check(run("before"), short, conditions)
-        assert [f.outcome for f in findings.found] == ["untested", "untested"]
-        assert why in findings.found[0].reason
-        assert findings.passed(strict=False)
-        assert not findings.passed(strict=True)
-    assert only(run("short", steps=8), run("after"), "step_time>1us").outcome == "failed", "the candidate alone counts"
+TRACE = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
+JAX_TRACE = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
+OR_NAME = "or name the host event that begins each step (--step-marker)"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "of_change", "of_value"),
+    [
+        (
+            run("before"),
+            run("short", 9000.0, 8),
+            "8 steps, 9 needed on each side; record 11 steps or more",
+            "8 steps, 9 needed in the candidate; record 11 steps or more",
+        ),
+        (run("short", steps=1), run("after"), "1 step, 9 needed on each side; record 11 steps or more", ""),
+        (
+            run("before"),
+            run("after", has_steps=False),
+            f"no step markers in the candidate; record each step inside {TRACE}, {OR_NAME}",
+            f"no step markers in the candidate; record each step inside {TRACE}, {OR_NAME}",
+        ),
+        (
+            run("before", has_steps=False, framework="JAX"),
+            run("after"),
+            f"no step markers in the baseline; record each step inside {JAX_TRACE}, {OR_NAME}",
+            "",
+        ),
+        (
+            run("before", has_steps=False),
+            run("after", has_steps=False),
+            f"no step markers in the baseline and the candidate; record each step inside {TRACE}, {OR_NAME}",
+            f"no step markers in the candidate; record each step inside {TRACE}, {OR_NAME}",
+        ),
+        (
+            run("before"),
+            replace(run("after", steps=3), choice=step_choice(steps="2:4")),
+            "3 steps, 9 needed on each side; choose more steps (--steps)",
+            "3 steps, 9 needed in the candidate; choose more steps (--steps)",
+        ),
+    ],
+)
+def test_without_enough_steps_nothing_is_judged_and_the_reason_says_what_to_record(before, after, of_change, of_value):
+    for text, reason in (("step_time>+5%", of_change), ("step_time<1s", of_value)):
+        findings = check(before, after, [parse_condition(text)])
+        assert findings.found[0].outcome == ("untested" if reason else "failed"), "a value is the candidate's alone"
+        assert findings.found[0].why_not_judged == reason
+        expected = Judgement("not judged", (f"{text}: {reason}",)) if reason else Judgement("failed")
+        assert findings.judge(strict=False) == findings.judge(strict=True) == expected
+        assert not expected.is_passed
+
+
+def test_conditions_with_one_reason_share_a_sentence():
+    findings = check(
+        run("a", steps=8), run("b", steps=8), list(map(parse_condition, ["step_time>+5%", "step_time<-5%"]))
+    )
+    assert findings.judge(strict=False).reasons == (
+        "step_time>+5%, step_time<-5%: 8 steps, 9 needed on each side; record 11 steps or more",
+    )
+
+
+def test_gaps_and_calls_are_too_few_in_their_own_words():
+    one, other = (with_calls(run(name), {"Host:0": [100.0]}) for name in ("one", "other"))
+    assert only(one, other, "input_latency>+5%").why_not_judged == "1 call, 9 needed on each side; record more steps"
+    short = run("short", steps=9)
+    assert only(short, run("after"), "time_between_steps>+5%").why_not_judged == (
+        "8 gaps between steps, 9 needed on each side; record 11 steps or more"
+    )
 
 
 def test_ops_add_up_over_each_sides_own_names_and_types():
@@ -272,7 +403,10 @@ def test_what_is_missing_does_not_pass_and_hides_nothing():
     assert [f.outcome for f in findings.found] == ["missing", "failed"]
     assert [f.name for f in findings.missing] == ["kernel_launches"]
     alone = check(before, after, [parse_condition("kernel_launches>0")])
-    assert not alone.passed(strict=False)
+    assert alone.judge(strict=False) == Judgement(
+        "not judged", ("kernel_launches>0: neither run has a record of kernels",)
+    )
+    assert findings.judge(strict=False) == Judgement("failed"), "a failed condition outweighs a missing one"
     assert not check(before, after, []).missing, "no condition, nothing that was meant"
 
 
@@ -338,7 +472,8 @@ def test_launches_are_counted_per_step_and_only_where_steps_are_known():
 def test_without_conditions_the_verdicts_are_told_and_nothing_fails():
     findings = check(run("before"), run("after", 2000.0), [])
     assert [(f.name, f.outcome) for f in findings.found] == [("step_time", "slower"), ("peak_memory", "untested")]
-    assert findings.passed(strict=True)
+    assert findings.judge(strict=True) == Judgement("no conditions")
+    assert findings.judge(strict=True).is_passed
 
 
 def test_runs_that_cannot_be_compared_are_remarked_on():

@@ -126,14 +126,20 @@ def test_the_block_of_the_readme_passes_unchanged_and_fails_when_slower(
     assert written.outcomes == "4 passed", written.text
     baseline = baseline_of(tmp_path, "test_training_step")
     written.has_lines("*= tfcompare =*", f"test_it.py::test_training_step: baseline written, {baseline}")
-    written.has_lines("test_it.py::test_no_steps: the block marks no steps, so no time will be tested; *")
+    written.has_lines("test_it.py::test_no_steps: the block marks no steps, so times cannot be judged and *")
     assert load(baseline).info.step_count == 30
 
     unchanged = session(program, "-rP")
-    assert unchanged.outcomes == "1 failed, 3 passed", unchanged.text
-    unchanged.has_lines("*_ test_strict _*", "this run vs the baseline: FAILED (1 untested)")
+    assert unchanged.outcomes == "3 failed, 1 passed", unchanged.text
+    few = "NOT JUDGED: step_time>+10%: 5 steps, 9 needed on each side; record 11 steps or more"
+    for test, reason in {
+        "few_steps": few,
+        "strict": few,
+        "no_steps": "NOT JUDGED: step_time>+10%: no step markers in the baseline and the candidate; *",
+    }.items():
+        again = f"Mark each step by `with profile.step(i):`, then *: pytest --profile-update test_it.py::test_{test}"
+        unchanged.has_lines(f"*_ test_{test} _*", "this run vs the baseline: NOT JUDGED (1 untested)", reason, again)
     unchanged.has_lines("*_ test_training_step _*", "*Captured tfcompare call*", "this run vs the baseline: passed (*")
-    unchanged.has_lines("*= tfcompare =*", "test_it.py::test_few_steps: step_time>+10% is untested: *")
 
     monkeypatch.setenv("SLOW_S", SLOWDOWN_S)
     slower = session(program, "-k", "training")

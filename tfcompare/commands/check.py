@@ -19,12 +19,15 @@ candidate.
   VALUE   a time in ns, us, µs, ms or s; bytes in B, kB, MB, GB, KiB, MiB or GiB; launches as a plain number
 
 A time fails only if its whole 95 % confidence interval meets the condition. It is unclear if only the estimate does,
-and untested if there are too few steps. The output states the number of captures, the smallest detectable change and,
-if a condition is unclear, how many captures would detect the change in question. Bytes and launches are exact and are
-compared without replicates. A condition is missing if neither run has its subject, such as an op of that name; this is
-bad input, reported after the other conditions.
+and untested if there are too few steps or no step markers. The output states the number of captures, the smallest
+detectable change and, if a condition is unclear, how many captures would detect the change in question. Bytes and
+launches are exact and are compared without replicates. A condition is missing if neither run has its subject, such as
+an op of that name; this is bad input, reported after the other conditions.
 
-Exit status: 0 passed, 1 a condition failed (with --strict also if one is unclear or untested), 2 bad input.
+The last lines say what was not decided: NOT JUDGED with what to record, UNCLEAR with the smallest detectable change.
+
+Exit status: 0 passed (also if a condition is unclear), 1 a condition failed (with --strict also if one is unclear),
+2 bad input or not judged: a condition is untested or missing, and none failed. Without --fail-if nothing is judged: 0.
 """
 
 from __future__ import annotations
@@ -36,26 +39,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.against_series import add_against_series, compared_with, load_series
-from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text, condition_text
+from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
+from tfcompare.commands.output import note
 from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
 from tfcompare.commands.report import write
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
+from tfcompare.text import text_of
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
 
 SUMMARY = "check conditions on two runs and fail if one is met, for CI"
-EXAMPLES = """examples:
-  tfcompare check logs/before logs/after --fail-if 'step_time>+5%' --fail-if 'peak_memory>+10%'
-  tfcompare check logs/before logs/after --fail-if 'op:*Conv2D*>+5%' --strict --format markdown
-  tfcompare check logs/before logs/after --fail-if 'step_time>+5%'    # each holds run-1, run-2, run-3
+EXAMPLES = """examples (logs/before and logs/after hold run-1, run-2, run-3):
+  tfcompare check logs/before logs/after --strict --fail-if 'step_time>+5%' --fail-if 'peak_memory>+10%'
+  tfcompare check logs/before logs/after --strict --fail-if 'op:*Conv2D*>+5%' --format markdown
   tfcompare check logs/tonight --against-series store --fail-if 'step_time>+5%'
   tfcompare check logs/a logs/b --baseline-repeat logs/a2 logs/a3 --candidate-repeat logs/b2 logs/b3"""
 
 FORMATS = {"text": as_text, "json": as_json, "markdown": as_markdown}
-PASSED, FAILED = 0, 1
+STATUSES = {"no conditions": 0, "passed": 0, "unclear": 0, "failed": 1, "not judged": 2}
+"""The exit status of each overall result."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what must not happen; can be given several times (default: print the verdicts on step time and peak "
         "memory, without failing)",
     )
-    parser.add_argument("--strict", action="store_true", help="also fail if a condition is unclear or untested")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="also fail if a condition is unclear (untested is exit status 2, with and without --strict)",
+    )
     parser.add_argument(
         "--format",
         choices=tuple(FORMATS),
@@ -94,10 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the results; returns 1 if a condition failed.
-
-    Raises `TfcompareError`, after printing, if neither run has the subject of a condition.
-    """
+    """Print the results; returns the exit status of the overall result."""
     from tfcompare.compare.conditions import check, parse_condition
 
     conditions = [parse_condition(text) for text in arguments.fail_if]
@@ -109,13 +115,13 @@ def run(arguments: argparse.Namespace) -> int:
     findings = check(
         baseline, candidate, conditions, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series
     )
-    is_passed = findings.passed(strict=arguments.strict)
+    judgement = findings.judge(strict=arguments.strict)
     names = (baseline.name, candidate.name)
     if is_series:
         names = (compared_with((baseline, *repeats.get(baseline.id, ()))), candidate.name)
     elif names[0] == names[1]:
         names = (shown(arguments.baseline), shown(arguments.candidate))
-    sys.stdout.write(FORMATS[arguments.format](findings, names, is_passed))
+    sys.stdout.write(FORMATS[arguments.format](findings, names, judgement))
     if arguments.report is not None:
         from tfcompare.compare import compare
         from tfcompare.report.making import form_of, report
@@ -124,11 +130,11 @@ def run(arguments: argparse.Namespace) -> int:
             baseline, candidate, host=arguments.host, spread=spread, repeats=repeats, is_series=is_series
         )
         form = form_of(arguments.report)
-        write(report(comparison, form, checked=as_checked(findings, names, is_passed)), arguments.report)
+        write(report(comparison, form, checked=as_checked(findings, names, judgement)), arguments.report)
+    sys.stdout.flush()
     if findings.missing:
-        sys.stdout.flush()
-        raise TfcompareError("; ".join(f"{condition_text(f)}: {f.reason}" for f in findings.missing))
-    return PASSED if is_passed else FAILED
+        note(text_of(f"tfcompare: {'; '.join(f'{f.text}: {f.reason}' for f in findings.missing)}"))
+    return STATUSES[judgement.outcome]
 
 
 def _groups(arguments: argparse.Namespace) -> Sequence[tuple[Run, ...]]:

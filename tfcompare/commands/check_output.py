@@ -15,7 +15,7 @@ from tfcompare.text import text_of
 from tfcompare.units import MISSING, format_percent_change, format_value
 
 if TYPE_CHECKING:
-    from tfcompare.compare.conditions import Finding, Findings
+    from tfcompare.compare.conditions import Finding, Findings, Judgement
     from tfcompare.report.contents import Checked
 
 Names = tuple[str, str]
@@ -23,16 +23,18 @@ Names = tuple[str, str]
 
 _OUTCOMES = ("failed", "missing", "passed", "unclear", "untested")
 _EMPHASISED = ("failed", "missing")
+_RESULTS = {"passed": "passed", "unclear": "passed", "failed": "FAILED", "not judged": "NOT JUDGED"}
+"""The overall result in the first line. An unclear condition does not fail; the last line says so."""
 _TONES: dict[str, Tone] = {"failed": "worse", "passed": "better"}
 
 
-def as_text(findings: Findings, names: Names, is_passed: bool) -> str:
+def as_text(findings: Findings, names: Names, judgement: Judgement) -> str:
     """`text_of_width`, for the terminal."""
-    return text_of_width(findings, names, is_passed, terminal_width())
+    return text_of_width(findings, names, judgement, terminal_width())
 
 
-def text_of_width(findings: Findings, names: Names, is_passed: bool, width: int | None) -> str:
-    """The result in one line, a table of the findings, and the basis of each.
+def text_of_width(findings: Findings, names: Names, judgement: Judgement, width: int | None) -> str:
+    """The result in one line, a table of the findings, the basis of each, and what is unclear or not judged.
 
     `width`: characters per line of the table, in which long conditions are then shortened; None for any number.
     """
@@ -43,23 +45,27 @@ def text_of_width(findings: Findings, names: Names, is_passed: bool, width: int 
             [f.outcome.upper() if f.outcome in _EMPHASISED else f.outcome for f in found],
             tones=[_TONES.get(f.outcome) or tone_of(f.measured.verdict.text) for f in found],
         ),
-        text_column(_first_header(findings), [condition_text(f) for f in found]),
+        text_column(_first_header(findings), [f.text for f in found]),
         TextColumn("baseline", [format_value(f.measured.baseline, f.measured.unit) for f in found], is_number=True),
         TextColumn("candidate", [format_value(f.candidate, f.measured.unit) for f in found], is_number=True),
         TextColumn("change", [change(f) for f in found], is_number=True),
         TextColumn("95 % confidence interval", [interval(f) for f in found], is_number=True),
     ]
-    lines = [f"{text_of(names[1])} vs {text_of(names[0])}: {result(findings, is_passed)}", ""]
+    lines = [f"{text_of(names[1])} vs {text_of(names[0])}: {result(findings, judgement)}", ""]
     lines += [render(columns, width), ""]
-    lines += [f"{text_of(', '.join(of))}: {text_of(reason)}" for reason, of in findings_by_basis(found).items()]
+    lines += [
+        f"{text_of(', '.join(of))}: {text_of(reason)}"
+        for reason, of in findings_by_basis(_explained(findings, judgement)).items()
+    ]
     lines += [f"note: {text_of(note)}" for note in findings.notes]
+    lines += map(text_of, _last_lines(judgement))
     return "\n".join(lines) + "\n"
 
 
-def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
-    """A heading, a table of the findings, and their basis."""
+def as_markdown(findings: Findings, names: Names, judgement: Judgement) -> str:
+    """A heading, a table of the findings, their basis, and what is unclear or not judged."""
     lines = [
-        f"### tfcompare: {result(findings, is_passed)}",
+        f"### tfcompare: {result(findings, judgement)}",
         "",
         f"{as_code(names[1])} vs {as_code(names[0])}",
         "",
@@ -69,26 +75,38 @@ def as_markdown(findings: Findings, names: Names, is_passed: bool) -> str:
     for f in findings.found:
         values = [format_value(value, f.measured.unit) for value in (f.measured.baseline, f.candidate)]
         outcome = f"**{f.outcome}**" if f.outcome in _EMPHASISED else f.outcome
-        lines.append("| " + " | ".join([_cell(condition_text(f)), *values, change(f), interval(f), outcome]) + " |")
+        lines.append("| " + " | ".join([_cell(f.text), *values, change(f), interval(f), outcome]) + " |")
     lines += ["", *(f"**Note:** {markdown(note)}\n" for note in findings.notes)]
-    lines += [f"**Missing:** {as_code(condition_text(f))}: {markdown(f.reason)}\n" for f in findings.missing]
-    if judged := [f for f in findings.found if f.outcome != "missing"]:
+    explained = _explained(findings, judgement)
+    lines += [f"**Missing:** {as_code(f.text)}: {markdown(f.reason)}\n" for f in explained if f.outcome == "missing"]
+    if judged := [f for f in explained if f.outcome != "missing"]:
         lines += ["<details><summary>Basis of these results</summary>", ""]
         lines += [
             f"- {', '.join(map(as_code, of))}: {markdown(reason)}" for reason, of in findings_by_basis(judged).items()
         ]
-        lines += ["", "</details>"]
-    return "\n".join(lines) + "\n"
+        lines += ["", "</details>", ""]
+    lines += [f"**{judgement.outcome.upper()}:** {markdown(reason)}\n" for reason in judgement.reasons]
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def as_checked(findings: Findings, names: Names, is_passed: bool) -> Checked:
+def _explained(findings: Findings, judgement: Judgement) -> list[Finding]:
+    """The findings whose basis is listed; if the result is `not judged`, the last lines are on the others."""
+    return [f for f in findings.found if judgement.outcome != "not judged" or not f.why_not_judged]
+
+
+def _last_lines(judgement: Judgement) -> list[str]:
+    """`NOT JUDGED: step_time>+5%: 1 step, 9 needed on each side; record 11 steps or more`: what was not decided."""
+    return [f"{judgement.outcome.upper()}: {reason}" for reason in judgement.reasons]
+
+
+def as_checked(findings: Findings, names: Names, judgement: Judgement) -> Checked:
     """What stands at the top of a report."""
     from tfcompare.report.contents import Checked
 
     header = (_first_header(findings), "baseline", "candidate", "change", "95 % confidence interval", "outcome")
     rows = [
         (
-            condition_text(f),
+            f.text,
             format_value(f.measured.baseline, f.measured.unit),
             format_value(f.candidate, f.measured.unit),
             change(f),
@@ -97,47 +115,44 @@ def as_checked(findings: Findings, names: Names, is_passed: bool) -> Checked:
         )
         for f in findings.found
     ]
-    basis = [f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(findings.found).items()]
+    basis = [f"{', '.join(of)}: {reason}" for reason, of in findings_by_basis(_explained(findings, judgement)).items()]
     lines = [*basis, *findings.notes]
-    return Checked(f"Check {result(findings, is_passed)}", header, rows, lines, _content(findings, names, is_passed))
+    content = _content(findings, names, judgement)
+    return Checked(f"Check {result(findings, judgement)}", header, rows, lines, content, _last_lines(judgement))
 
 
-def as_json(findings: Findings, names: Names, is_passed: bool) -> str:
+def as_json(findings: Findings, names: Names, judgement: Judgement) -> str:
     """A JSON object with full precision; unknown or infinite values are null."""
-    return json.dumps(_content(findings, names, is_passed), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return json.dumps(_content(findings, names, judgement), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
-def _content(findings: Findings, names: Names, is_passed: bool) -> dict[str, Any]:
+def _content(findings: Findings, names: Names, judgement: Judgement) -> dict[str, Any]:
     return {
         "baseline": names[0],
         "candidate": names[1],
-        "passed": is_passed,
+        "passed": judgement.is_passed,
+        "outcome": judgement.outcome,
+        "not_judged": list(findings.not_judged),
         "notes": list(findings.notes),
         "findings": [_record(f) for f in findings.found],
     }
 
 
-def result(findings: Findings, is_passed: bool) -> str:
+def result(findings: Findings, judgement: Judgement) -> str:
     """`passed (3 passed)` or `FAILED (1 failed, 2 passed)`: the overall result with the number of conditions by
     outcome."""
-    conditions = [f for f in findings.found if f.condition is not None]
-    if not conditions:
+    if judgement.outcome == "no conditions":
         return "no conditions, verdicts only"
-    counts = {word: sum(f.outcome == word for f in conditions) for word in _OUTCOMES}
+    counts = {word: sum(f.outcome == word for f in findings.found) for word in _OUTCOMES}
     counts_text = ", ".join(f"{number} {word}" for word, number in counts.items() if number)
-    return f"{'passed' if is_passed else 'FAILED'} ({counts_text})"
-
-
-def condition_text(finding: Finding) -> str:
-    """The condition as given, or the name of the metric."""
-    return finding.name if finding.condition is None else finding.condition.text
+    return f"{_RESULTS[judgement.outcome]} ({counts_text})"
 
 
 def findings_by_basis(findings: Sequence[Finding]) -> dict[str, list[str]]:
     """The findings (as text) for each basis of findings."""
     found: dict[str, list[str]] = {}
     for finding in findings:
-        found.setdefault(finding.basis, []).append(condition_text(finding))
+        found.setdefault(finding.basis, []).append(finding.text)
     return found
 
 

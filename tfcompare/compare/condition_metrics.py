@@ -35,11 +35,24 @@ _MOST_LISTED = 8
 
 
 @dataclass(frozen=True)
+class Samples:
+    """The samples of a time: `of` names them, such as steps; a capture needs at least `needed` of them.
+
+    `fewest`: the number in the capture that has the fewest, of baseline and candidate.
+    """
+
+    of: str
+    fewest: tuple[int, int]
+    needed: int
+
+
+@dataclass(frozen=True)
 class Measured:
     """A metric of both runs in `unit` (`µs`, `bytes`, `steps/s`, or empty for a count), NaN if unknown.
 
     `verdict`: the change from baseline to candidate, with an interval of width 0 if it is exact; `level`: the value of
-    the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain.
+    the candidate alone; `is_missing`: neither run has the data for the metric, as the reasons explain; `samples`: what
+    a time was estimated from, None for anything else.
     """
 
     unit: str
@@ -48,6 +61,7 @@ class Measured:
     verdict: Verdict
     level: Level
     is_missing: bool = False
+    samples: Samples | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +129,7 @@ def _throughput(pair: Pair, _: str) -> Measured:
         _per(_US_PER_S, found.candidate),
         replace(change, ratio=_per(1, change.ratio), low=_per(1, change.high), high=_per(1, change.low)),
         Level(_per(_US_PER_S, level.value), _per(_US_PER_S, level.high), _per(_US_PER_S, level.low), level.reason),
+        samples=found.samples,
     )
 
 
@@ -280,7 +295,8 @@ def _timed(
     test = ChangeTest(spread, estimate, of, can_be_absent=True)
     test = replace(test, spread=pair.replicates.spread_of(ours, test))
     verdict = time_verdict(pair.sides, (ours, theirs), test)
-    return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs))
+    samples = Samples(of, (min(t.steps for t in ours), min(t.steps for t in theirs)), test.min_steps)
+    return Measured(TIME, test.value(ours), test.value(theirs), verdict, test.level(theirs), samples=samples)
 
 
 def _counted(unit: str, before: float, after: float, reason: str, of_candidate: float | None = None) -> Measured:

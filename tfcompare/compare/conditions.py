@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.between_steps import in_words, window_of
-from tfcompare.compare.captures import Replicates, caveat
-from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, Measured, Pair
+from tfcompare.compare.captures import Captures, Replicates, caveat
+from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, Measured, Pair, Samples
+from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.stats.estimates import FEWEST_REPEATS
+from tfcompare.compare.stats.spread import percent
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
 from tfcompare.errors import TfcompareError, Unknown
 
@@ -27,6 +30,16 @@ if TYPE_CHECKING:
 PASSED = "passed"
 FAILED = "failed"
 MISSING = "missing"
+NOT_JUDGED = "not judged"
+NO_CONDITIONS = "no conditions"
+
+NEED_NO_STEPS = ("input_latency", "peak_memory", "peak_memory:")
+"""The metrics that are compared in runs without step markers."""
+_EXCLUDED_STEPS = 2
+"""The first and the last of more than five steps do not count."""
+_LARGEST_SHOWN = 10.0
+"""Larger changes are reported as this one."""
+_SINGULAR = {"steps": "step", "gaps between steps": "gap between steps", "calls": "call"}
 
 WITHOUT_CONDITIONS = ("step_time", "peak_memory")
 """The metrics that are reported if no condition is given."""
@@ -71,13 +84,20 @@ class Condition:
 class Finding:
     """The result of a condition: `outcome` is `failed`, `passed`, `unclear`, `untested` or `missing`.
 
-    Without a condition, `outcome` is the verdict on the change.
+    Without a condition, `outcome` is the verdict on the change. `why_not_judged`: what the captures of an `untested`
+    or `missing` condition lack, and what to record; empty for other outcomes.
     """
 
     name: str
     condition: Condition | None
     measured: Measured
     outcome: str
+    why_not_judged: str = ""
+
+    @property
+    def text(self) -> str:
+        """The condition as given, or the name of the metric."""
+        return self.name if self.condition is None else self.condition.text
 
     @property
     def candidate(self) -> float:
@@ -109,6 +129,37 @@ class Finding:
         needed = f". {found.how_to_detect(self.margin).removesuffix('.')}" if self.outcome == UNCLEAR else ""
         return f"{self.reason}. {found.summary()}{needed}"
 
+    @property
+    def why_unclear(self) -> str:
+        """Why an unclear condition is, the smallest detectable change, and what to record."""
+        found = self.measured.verdict.sensitivity
+        if not self.is_change or found is None:
+            return "the 95 % confidence interval contains the limit; record more captures"
+        shown = percent(min(found.smallest_change, _LARGEST_SHOWN))
+        if min(found.captures) < FEWEST_REPEATS:
+            more = f"record {FEWEST_REPEATS} captures or more per side, whose variation is then measured"
+        else:
+            more = "record more captures"
+        if found.smallest_change > self.margin:
+            return f"these captures can show only changes above {shown}; {more}"
+        return f"the 95 % confidence interval contains the limit; smallest detectable change: {shown}; {more}"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The overall result: `passed`, `failed`, `unclear`, `not judged` or `no conditions`.
+
+    `reasons`: why it is unclear or not judged, as `CONDITION: what the captures lack, and what to record`.
+    """
+
+    outcome: str
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether nothing failed, and everything could be judged."""
+        return self.outcome not in (FAILED, NOT_JUDGED)
+
 
 @dataclass(frozen=True)
 class Findings:
@@ -117,15 +168,40 @@ class Findings:
     found: tuple[Finding, ...]
     notes: tuple[str, ...]
 
-    def passed(self, *, strict: bool) -> bool:
-        """Whether no condition is failed or missing; if `strict`, whether all conditions passed."""
-        bad = {FAILED, MISSING, UNCLEAR, UNTESTED} if strict else {FAILED, MISSING}
-        return not any(f.outcome in bad for f in self.found if f.condition is not None)
+    def judge(self, *, strict: bool) -> Judgement:
+        """The overall result; if `strict`, an unclear condition fails.
+
+        A failed condition outweighs one that could not be judged, and that outweighs an unclear one.
+        """
+        outcomes = {f.outcome for f in self.found if f.condition is not None}
+        if not outcomes:
+            return Judgement(NO_CONDITIONS)
+        if FAILED in outcomes:
+            return Judgement(FAILED)
+        unclear = [f for f in self.found if f.outcome == UNCLEAR]
+        if unclear and strict:
+            return Judgement(FAILED, _by_reason((f.text, f"unclear, since {f.why_unclear}") for f in unclear))
+        if self.not_judged:
+            return Judgement(NOT_JUDGED, self.not_judged)
+        return Judgement(UNCLEAR if unclear else PASSED, _by_reason((f.text, f.why_unclear) for f in unclear))
+
+    @property
+    def not_judged(self) -> tuple[str, ...]:
+        """A sentence on each reason why conditions could not be judged, whatever became of the others."""
+        return _by_reason((f.text, f.why_not_judged) for f in self.found if f.why_not_judged)
 
     @property
     def missing(self) -> tuple[Finding, ...]:
         """Conditions on metrics that neither run has, which are probably mistakes."""
         return tuple(f for f in self.found if f.outcome == MISSING)
+
+
+def _by_reason(reasons: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """`CONDITION, CONDITION: reason` for each reason, from pairs of condition and reason."""
+    conditions: dict[str, list[str]] = {}
+    for condition, reason in reasons:
+        conditions.setdefault(reason, []).append(condition)
+    return tuple(f"{', '.join(of)}: {reason}" for reason, of in conditions.items())
 
 
 def parse_condition(text: str) -> Condition:
@@ -205,7 +281,39 @@ def _counterpart(baseline: Run, candidate: Run, host: str | None) -> str | None:
 
 def _checked(condition: Condition, pair: Pair) -> Finding:
     measured = METRICS[condition.metric].measure(pair, condition.pattern)
-    return Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
+    finding = Finding(condition.metric + condition.pattern, condition, measured, outcome(condition, measured))
+    if finding.outcome not in (UNTESTED, MISSING):
+        return finding
+    return replace(finding, why_not_judged=_what_is_lacking(condition, measured, pair) or finding.reason)
+
+
+def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> str:
+    """What the captures lack, and what to record; empty if recording more steps would not help."""
+    if measured.is_missing:
+        return ""
+    first = 0 if condition.is_change else 1
+    sides = dict(zip(("baseline", "candidate"), pair.sides, strict=True))
+    unmarked = [name for name, side in list(sides.items())[first:] if not side.has_steps]
+    if unmarked and condition.metric not in NEED_NO_STEPS:
+        infos = [run.info for name in unmarked for run in sides[name].runs if not run.info.has_steps]
+        return (
+            f"no step markers in the {' and the '.join(unmarked)}; record each step inside {step_marker_call(infos)}, "
+            "or name the host event that begins each step (--step-marker)"
+        )
+    samples = measured.samples
+    if samples is None or (few := min(samples.fewest[first:])) >= samples.needed:
+        return ""
+    count = f"{few} {_SINGULAR.get(samples.of, samples.of) if few == 1 else samples.of}"
+    where = "in the candidate" if first else "on each side"
+    return f"{count}, {samples.needed} needed {where}; {_what_to_record(samples, pair.sides[first:])}"
+
+
+def _what_to_record(samples: Samples, sides: Sequence[Captures]) -> str:
+    if samples.of == "calls":
+        return "record more steps"
+    if any(run.choice.has_range for side in sides for run in side.runs):
+        return "choose more steps (--steps)"
+    return f"record {samples.needed + _EXCLUDED_STEPS} steps or more"
 
 
 def _verdict_on(name: str, pair: Pair) -> Finding:

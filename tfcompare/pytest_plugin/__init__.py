@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def profile_check(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ProfileCheck:
-    """Profiles a block, compares it with the test's baseline, and fails the test if a condition is met.
+    """Profiles a block, compares it with the test's baseline, and fails the test if a condition is met or not judged.
 
     with profile_check(fail_if=["step_time>+10%", "peak_memory>+10%"]) as profile:
         for i in range(30):
@@ -75,7 +75,7 @@ def profile_check(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List baselines that were written, and conditions that passed without having been decided."""
+    """List baselines that were written, and conditions that are unclear."""
     reports = terminalreporter.getreports("passed")
     lines = [str(value) for report in reports for name, value in report.user_properties if name == PROPERTY]
     if lines:

@@ -17,11 +17,7 @@ from tfcompare.pytest_plugin.profilers import FRAMEWORKS, Framework, Profile, fr
 from tfcompare.text import close_matches, did_you_mean
 
 if TYPE_CHECKING:
-    from tfcompare.compare.conditions import Condition, Findings
-
-
-EXACT = ("peak_memory",)
-"""Metrics that are compared exactly, without steps."""
+    from tfcompare.compare.conditions import Condition, Findings, Judgement
 
 
 @dataclass
@@ -50,10 +46,10 @@ class ProfileCheck:
         spread: float | None = None,
         framework: Framework | None = None,
     ) -> Iterator[Profile]:
-        """Profiles its block; at the end of the block, fails the test if a condition is met.
+        """Profiles its block; at the end of the block, fails the test if a condition is met or could not be judged.
 
         `fail_if`: conditions as in `tfcompare check --fail-if`, such as `step_time>+10%`. `strict`: also fail if one is
-        unclear or untested. `spread`: the standard deviation between captures of one program, as a share (default:
+        unclear. `spread`: the standard deviation between captures of one program, as a share (default:
         measured if the baseline has 3 captures or more, else assumed by device). `framework`: whose profiler, if the
         process has imported both.
         """
@@ -70,7 +66,7 @@ class ProfileCheck:
                 self._store(conditions)
                 return
             findings = self._findings(conditions, spread)
-        self._report(findings, findings.passed(strict=strict))
+        self._report(findings, findings.judge(strict=strict))
 
     def _prepared(self, texts: Sequence[str]) -> list[Condition]:
         """The conditions; raises `TfcompareError` before anything is recorded in vain."""
@@ -91,12 +87,13 @@ class ProfileCheck:
     def _store(self, conditions: Sequence[Condition]) -> None:
         """Make the recorded block a baseline; says so if it has no steps to test times on."""
         from tfcompare.commands.reading import load_replicates
+        from tfcompare.compare.conditions import NEED_NO_STEPS
 
         ((recorded_run,),) = load_replicates([str(self.candidate)])
-        if not recorded_run.info.has_steps and any(one.metric not in EXACT for one in conditions):
+        if not recorded_run.info.has_steps and any(one.metric not in NEED_NO_STEPS for one in conditions):
             self.summarise(
-                f"{self.test_id}: the block marks no steps, so no time will be tested; put each step inside "
-                "`with profile.step(i):`"
+                f"{self.test_id}: the block marks no steps, so times cannot be judged and the test will fail; put each "
+                "step inside `with profile.step(i):`"
             )
         if self.updates:
             self.baseline.replace(self.candidate)
@@ -118,22 +115,22 @@ class ProfileCheck:
         repeats = usable_repeats([baseline, candidate], {baseline.id: captures})
         return check(baseline, candidate, conditions, spread=spread, repeats=repeats, is_series=True)
 
-    def _report(self, findings: Findings, is_passed: bool) -> None:
-        from tfcompare.commands.check_output import condition_text, interval, text_of_width
+    def _report(self, findings: Findings, judgement: Judgement) -> None:
+        from tfcompare.commands.check_output import interval, text_of_width
         from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED
 
-        text = text_of_width(findings, ("the baseline", "this run"), is_passed, None)
+        text = text_of_width(findings, ("the baseline", "this run"), judgement, None)
+        if any(finding.outcome == UNTESTED for finding in findings.found):
+            text += f"Mark each step by `with profile.step(i):`, then write the baseline anew: {self._how_to_write}\n"
         paths = shlex.join([str(self.baseline.folder), str(self.candidate)])
         text += f"What changed: tfcompare diff {paths}\n"
-        if not is_passed:
+        if not judgement.is_passed:
             pytest.fail(text, pytrace=False)
         self.show(text)
         for finding in findings.found:
-            if finding.outcome == UNTESTED:
-                self.summarise(f"{self.test_id}: {condition_text(finding)} is untested: {finding.reason}")
-            elif finding.outcome == UNCLEAR:
+            if finding.outcome == UNCLEAR:
                 between = f"95 % confidence interval {interval(finding)}"
-                self.summarise(f"{self.test_id}: {condition_text(finding)} is unclear: {between} (details: pytest -rP)")
+                self.summarise(f"{self.test_id}: {finding.text} is unclear: {between} (details: pytest -rP)")
 
     @property
     def _how_to_write(self) -> str:

@@ -25,7 +25,7 @@ class Profile:
     framework: Framework
 
     def step(self, number: int) -> AbstractContextManager[Any]:
-        """Marks its block as a step. Verdicts on times rest on steps, at least 9 of them."""
+        """Marks its block as a step. Times are judged from 11 steps on: the first and last do not count, 9 must."""
         if self.framework == "jax":
             return _jax().StepTraceAnnotation(STEP_NAME, step_num=number)  # type: ignore[no-any-return]
         return _tensorflow().Trace(STEP_NAME, step_num=number, _r=1)  # type: ignore[no-any-return]

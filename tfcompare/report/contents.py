@@ -31,7 +31,7 @@ DIGEST_LETTERS = 12
 class Checked:
     """What `check` found: `result` in a line, a row for each condition below `header`, and what they rest on.
 
-    `content` is the same for programs, as JSON values.
+    `content` is the same for programs, as JSON values; `undecided` are sentences on what is unclear or not judged.
     """
 
     result: str
@@ -39,6 +39,7 @@ class Checked:
     rows: Sequence[Sequence[str]]
     basis: Sequence[str]
     content: Mapping[str, Any]
+    undecided: Sequence[str] = ()
 
 
 def contents(comparison: Comparison, *, command: Sequence[str] = (), checked: Checked | None = None) -> Report:
@@ -74,7 +75,10 @@ def _sections(
 ) -> Iterator[Section]:
     if checked is not None:
         tones: list[Tone] = ["worse" if row[-1] == "failed" else "neutral" for row in checked.rows]
-        yield Section(checked.result, [Facts(checked.header, checked.rows, (1, 2, 3, 4), tones)], is_open=True)
+        blocks: list[Block] = [Facts(checked.header, checked.rows, (1, 2, 3, 4), tones)]
+        if checked.undecided:
+            blocks.append(Items([(as_markdown(line), "") for line in checked.undecided]))
+        yield Section(checked.result, blocks, is_open=True)
     mismatches = {run.id: comparison.mismatches(run) for run in other_runs(comparison)}
     found = caveats(comparison, mismatches)
     is_hard = any(one.is_hard for every in mismatches.values() for one in every)

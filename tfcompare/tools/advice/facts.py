@@ -49,11 +49,10 @@ class Facts:
 
     `steps`: the steps that count with their parts, one row each, on the slowest host; `step_count`: all steps, by which
     sums of the whole profile are divided. `ops`: `op_stats` without IDLE; `idle_us`: the IDLE time by side;
-    `device_us`: the time of all ops by device. The other frames are the run's tables. `pipeline` is the analysis of its input pipeline, None without
-    one. `host_steps`: what the average step of that host is made of, None without steps; `window`: from its first step
-    to its last, None for fewer than two; `gap`: as `usual_gap`;
-    `eager_share`: as `part_times.eager_share`; `cores`: as tf.data counts them on
-    the host, NaN where it is unknown.
+    `device_us`: the time of all ops by device. The other frames are the run's tables. `pipeline`: the analysis of its
+    input pipeline, None without one. `host_steps`: what the average step of that host is made of, None without steps;
+    `window`: from its first step to its last, None for fewer than two; `gap`: as `usual_gap`; `eager_share`: as
+    `part_times.eager_share`; `cores`: as tf.data counts them on the host, NaN where it is unknown.
     `captures`: the steps and the stray of this host, and of each replicate that has the parts of its steps.
     """
 
