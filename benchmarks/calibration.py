@@ -1,7 +1,8 @@
 """False-claim rates and power of verdicts: `python -m benchmarks.calibration` writes them to docs/verdicts.md.
 
 Step times are simulated: noise with a lag-1 correlation from step to step, and a factor that each capture has of its
-own, as two captures of one program do. In trials without a change every claim is a false one.
+own, as two captures of one program do; some programs also have slow steps. Strays are excluded as in a run. In trials
+without a change every claim is a false one.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ import numpy.typing as npt
 from tfcompare.compare.stats.estimates import (
     FEWEST_REPEATS,
     LEVEL,
+    Changes,
     Sides,
+    Times,
     changes,
     changes_of_family,
-    plain_sides,
-    robust_sides,
+    sides,
 )
-from tfcompare.compare.stats.verdict import FASTER, SLOWER, claimed_together, words
+from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, claimed_together, words
+from tfcompare.frames.steps.strays import stray_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,6 +47,8 @@ WIDE_EFFECTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 SLOWDOWNS = (0.1, 0.3, 1.0)
 """How much a busy machine slows a capture down on average; single captures are often not slowed down at all."""
 OPS = 30
+SLOW_SHARES = (0.03, 0.05, 0.1, 0.2)
+SLOW_FACTORS = (2.0, 3.0, 10.0)
 
 
 def simulated(
@@ -85,18 +90,45 @@ def claim_share(
     given; `slowdown`: how much the machine's load slows a capture down on average.
     """
     steps, correlation, noise, spread = cell
-    sides: list[list[Sides]] = [
-        [
-            robust_sides(
+    found = compared(
+        *(
+            lambda by=by: (
                 simulated(rng, (trials, steps), correlation, noise, spread, change=by) * slowed(rng, trials, slowdown)
             )
-            for _ in range(repeats)
-        ]
-        for by in (0.0, change)
-    ]
-    found = changes(*sides, spread if declared is None else declared)
-    called = words(found, measured_spread=repeats >= FEWEST_REPEATS)
+            for by in (0.0, change)
+        ),
+        captures=repeats,
+        declared=spread if declared is None else declared,
+    )
+    return claimed(found, repeats)
+
+
+def compared(
+    baseline: Callable[[], Floats], candidate: Callable[[], Floats], *, captures: int, declared: float
+) -> Changes:
+    """The changes between captures of two programs; each function makes one capture of every trial."""
+    return changes(*([captured(make()) for _ in range(captures)] for make in (baseline, candidate)), declared)
+
+
+def claimed(found: Changes, captures: int) -> float:
+    """The share of trials that is called faster or slower."""
+    called = words(found, measured_spread=captures >= FEWEST_REPEATS)
     return float(np.isin(called, [FASTER, SLOWER]).mean())
+
+
+def captured(times: Floats) -> Sides:
+    """The estimates of captures with these steps (trials, steps), each without its stray."""
+    strays = [stray_of(row) for row in times]
+    whole, rows = sides(Times(times)), np.flatnonzero([stray is not None for stray in strays])
+    if not rows.size:
+        return whole
+    is_stray = np.arange(times.shape[1]) == np.array([[strays[row]] for row in rows])
+    some = times[rows]
+    part = sides(Times(some[~is_stray].reshape(len(rows), -1), some[is_stray]))
+    merged = {name: getattr(whole, name).copy() for name in ("location", "variance", "products")}
+    for name, values in merged.items():
+        values[rows] = getattr(part, name)
+    return Sides(**merged, steps=whole.steps, slow=whole.slow, with_stray=whole)
 
 
 def slowed(rng: np.random.Generator, trials: int, slowdown: float) -> Floats:
@@ -115,11 +147,11 @@ def false_discovery_share(
     steps, correlation, noise, spread = cell
     wrong = 0
     for _ in range(trials):
-        sides = [
-            [plain_sides(simulated(rng, (OPS, steps), correlation, noise, 0.0) * _factors(rng, spread, common))]
+        both = [
+            [sides(Times(simulated(rng, (OPS, steps), correlation, noise, 0.0) * _factors(rng, spread, common)))]
             for _ in range(2)
         ]
-        found = changes_of_family(*sides, spread)
+        found = changes_of_family(*both, spread)
         called = np.isin(words(found, measured_spread=False), [FASTER, SLOWER]) & claimed_together(found.p)
         wrong += bool(called.any())
     return wrong / trials
@@ -186,6 +218,103 @@ def false_claims_under_load(rng: np.random.Generator, trials: int) -> str:
     return table(["slowed down by", *(f"{n} a side" for n in captures)], rows)
 
 
+def false_claims_with_slow_steps(rng: np.random.Generator, trials: int) -> str:
+    """The share of false claims where some steps, at random, take several times as long."""
+    rows = []
+    for steps, captures in product((20, 40), (1, 3, 5)):
+        row = [str(steps), str(captures)]
+        for share, factor in product(SLOW_SHARES, SLOW_FACTORS):
+
+            def make(share: float = share, factor: float = factor, steps: int = steps) -> Floats:
+                return with_slow_steps(rng, _steady(rng, trials, steps), share, factor)
+
+            found = compared(make, make, captures=captures, declared=0.0)
+            row.append(f"{100 * claimed(found, captures):.1f}")
+        rows.append(row)
+    return table(
+        ["steps", "captures a side", *(f"{_percent(p)}, {k:g}×" for p, k in product(SLOW_SHARES, SLOW_FACTORS))], rows
+    )
+
+
+def with_slow_steps(rng: np.random.Generator, times: Floats, share: float, factor: float) -> Floats:
+    """The steps, of which a random share takes `factor` times as long."""
+    slow: Floats = times * np.where(rng.random(times.shape) < share, factor, 1.0)
+    return slow
+
+
+def _steady(rng: np.random.Generator, trials: int, steps: int, spread: float = 0.0) -> Floats:
+    return simulated(rng, (trials, steps), 0.3, 0.03, spread)
+
+
+def _periodic(rng: np.random.Generator, times: Floats, every: int, slow: float, fast: float) -> Floats:
+    phase = rng.integers(0, every, (len(times), 1))
+    is_slow = (np.arange(times.shape[1]) + phase) % every == 0
+    found: Floats = times * np.where(is_slow, slow, fast)
+    return found
+
+
+def _two_slow(rng: np.random.Generator, times: Floats, slow: float, fast: float) -> Floats:
+    ranks = rng.random(times.shape).argsort(axis=1)
+    found: Floats = times * np.where(ranks < 2, slow, fast)
+    return found
+
+
+def _drifting(times: Floats, start: float, end: float) -> Floats:
+    found: Floats = times * np.linspace(start, end, times.shape[1])
+    return found
+
+
+PROGRAMS: dict[str, Callable[[np.random.Generator, Floats], Floats]] = {
+    "even, 4 ms": lambda _rng, times: 4 * times,
+    "even, 6 ms": lambda _rng, times: 6 * times,
+    "each 2nd 7 ms, the others 3 ms": lambda rng, times: _periodic(rng, times, 2, 7, 3),
+    "each 3rd 6 ms, the others 3.6 ms": lambda rng, times: _periodic(rng, times, 3, 6, 3.6),
+    "each 5th 42 ms, the others 2 ms": lambda rng, times: _periodic(rng, times, 5, 42, 2),
+    "each 10th 30 ms, the others 3.6 ms": lambda rng, times: _periodic(rng, times, 10, 30, 3.6),
+    "each 20th 42 ms, the others 3 ms": lambda rng, times: _periodic(rng, times, 20, 42, 3),
+    "two of 60 ms, the others 4 ms": lambda rng, times: _two_slow(rng, times, 60, 4),
+    "5 % at random 42 ms, the others 3 ms": lambda rng, times: with_slow_steps(rng, 3 * times, 0.05, 14),
+    "first half 3 ms, second half 7 ms": lambda _rng, times: (
+        times * np.where(np.arange(times.shape[1]) * 2 < times.shape[1], 3.0, 7.0)
+    ),
+    "drift from 4 to 6 ms": lambda _rng, times: _drifting(times, 4, 6),
+}
+"""Programs that are compared with even steps of 4 ms."""
+
+
+def outcomes_of_programs(rng: np.random.Generator, trials: int) -> str:
+    """What becomes of each of `PROGRAMS`, 40 steps a capture, and how often the interval has the true mean."""
+    rows = []
+    for (name, program), captures in product(PROGRAMS.items(), (1, 3, 5)):
+        spread = 0.1 if captures < FEWEST_REPEATS else 0.03
+        found = compared(
+            lambda spread=spread: 4 * _steady(rng, trials, 40, spread),
+            lambda program=program, spread=spread: program(rng, _steady(rng, trials, 40, spread)),
+            captures=captures,
+            declared=0.1,
+        )
+        many = program(rng, _steady(rng, 4_000, 40)).mean() / 4
+        word = words(found, measured_spread=captures >= FEWEST_REPEATS)
+        covered = ((found.low <= many) & (many <= found.high)).mean()
+        rows.append(
+            [
+                name, f"{many:.2f}×", str(captures),
+                *(_percent(float((word == one).mean())) for one in (SLOWER, UNCLEAR, SAME, FASTER)), _percent(covered),
+            ]
+        )  # fmt: skip
+    head = [
+        "candidate",
+        "true ratio",
+        "captures a side",
+        "slower",
+        "unclear",
+        "same",
+        "faster",
+        "interval has the truth",
+    ]
+    return table(head, rows)
+
+
 def _grid(share: Callable[[tuple[int, float, float, float]], float]) -> str:
     columns = list(product(NOISES, SPREADS))
     rows = [
@@ -232,6 +361,15 @@ share its factor:
 steps of 10 ms (10 %) and 1 ms (19 %), on machines as noisy as assumed and on quieter ones:
 
 {power_by_captures(rng, few)}
+**Slow steps, false claims**, in percent: some steps of both sides, at random, take longer. Columns: their share and how
+many times as long; noise 3 %, correlation 0.3, no spread between captures.
+
+{false_claims_with_slow_steps(rng, few)}
+**Slow steps, outcomes** against even steps of 4 ms, 40 steps a capture; the spread between captures is 10 % and assumed
+for single captures, 3 % and measured for several. A stray is excluded from the mean, so where a capture has one slow
+step, the interval is about the others:
+
+{outcomes_of_programs(rng, few)}
 **False claims on a busy machine**, whose load slows each capture down by a random (exponential) amount, by its mean:
 
 {false_claims_under_load(rng, trials)}"""

@@ -40,6 +40,7 @@ def steps(durations_us: list[float], host: str = "localhost") -> pd.DataFrame:
             "start_us": np.cumsum([0.0, *durations_us[:-1]]) if count else [],
             "duration_us": durations_us,
             "included": [not (inner and i in (0, count - 1)) for i in range(count)],
+            "stray": False,
             "host_span_us": durations_us,
             "device_span_us": np.nan,
         }

@@ -59,7 +59,7 @@ def test_a_stray_step_stands_at_the_edge_with_its_time():
     assert 102 < figure.layout.yaxis.range[1] < 250
     edge = figure.data[-1]
     assert (edge.x.tolist(), edge.text) == ([11], ("5.00 s",))
-    assert "outlier" in figure.data[0].customdata[10][3]
+    assert "slow" in figure.data[0].customdata[10][3]
     assert "beyond the axis" in figure.layout.title.subtitle.text
 
 

@@ -11,8 +11,10 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.ops.op_evidence import OpEvidence
+from tfcompare.frames.steps.slow_steps import slow_steps_frame
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.step_times import run_steps
+from tfcompare.frames.steps.strays import with_stray
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 
 COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
@@ -48,6 +50,7 @@ def steps(durations_us: list[float], host: str = "worker", first: int = 0, set_a
             "start_us": [sum(durations_us[:i]) for i in range(n)],
             "duration_us": durations_us,
             "included": [set_aside <= i < n - set_aside for i in range(n)],
+            "stray": False,
             "host_span_us": durations_us,
             "device_span_us": np.nan,
         }
@@ -77,7 +80,21 @@ class FakeRun:
 
     @property
     def steps(self) -> pd.DataFrame:
-        return run_steps(self.frames["steps"])
+        return run_steps(self.table("steps"))
+
+    def in_steps(self, name: str, *, host: str | None = None) -> pd.DataFrame:
+        """As if every step had an equal share of the whole."""
+        whole, share = self.table(name, host=host), self.info.steps_included / self.info.step_count
+        if host is not None:
+            steps = self.table("steps", host=host)
+            share = steps["included"].mean() if len(steps) else 1 / self.info.step_count
+        sums = [column.name for column in schema.table(name).columns if column.kind == "sum"]
+        return whole.assign(**{column: whole[column] * share for column in sums})
+
+    def op_shares(self, host: str) -> pd.DataFrame:
+        assert host in self.host_names
+        columns = ("host_or_device", "op_type", "op_name", "step", "step_part", "stage", "wall_time_us")
+        return pd.DataFrame({name: [] for name in columns})
 
     def step_cells(self, name: str, *, host: str | None = None) -> StepCells:
         assert host is None or host in self.host_names
@@ -104,10 +121,13 @@ class FakeRun:
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         assert device is None
+        if name == "slow_steps":
+            return slow_steps_frame(self.table("steps", host=host), self.op_shares, host or "all")
+        if name == "steps" and name in self.frames:
+            steps = with_stray(self.frames[name], is_excluded=not self.choice.counts_stray)
+            return steps if host is None else steps[steps["host"] == host]
         if host is None:
             return self.frames[name] if name in self.frames else schema.table(name).empty()
-        if name == "steps":
-            return self.frames[name][self.frames[name]["host"] == host]
         return self.by_host[host][name]
 
 
@@ -131,6 +151,7 @@ def run(
         step_count=step_count,
         steps_included=steps_included,
         step_time_ms_median=step_ms,
+        step_time_ms_mean=step_ms,
         has_steps=has_steps,
         framework=framework,
         device_type=device_type,

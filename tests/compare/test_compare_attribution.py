@@ -16,6 +16,7 @@ from tfcompare.compare.attribution import (
     MOVE_COLUMNS,
     NO_OP,
     OP,
+    OTHER_HOSTS,
     SHOWN_OPS,
     Waterfall,
     factor_moves,
@@ -260,7 +261,7 @@ def test_what_is_small_beside_the_largest_move_is_not_said():
 
 
 def test_every_part_has_words():
-    assert list(PART_WORDS) == list(STEP_PARTS)
+    assert list(PART_WORDS) == [*STEP_PARTS, OTHER_HOSTS]
 
 
 def sentence_on(

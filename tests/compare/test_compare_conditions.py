@@ -247,6 +247,9 @@ def test_a_stray_step_does_not_move_the_step_time():
     finding = only(run("before"), stray, "step_time>+2%")
     assert finding.outcome == "passed"
     assert finding.candidate == pytest.approx(1000, rel=0.01)
+    (note,) = check(run("before"), stray, []).notes
+    assert note == "Step 3 of the candidate is excluded as a stray: 50.0 ms instead of 1.00 ms."
+    assert only(stray, run("after"), "step_time>-50%").outcome == "failed"
 
 
 def test_a_run_against_itself_passes_with_and_without_steps():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from tfcompare.compare.stats.estimates import changes, changes_of_family, levels, plain_sides, robust_sides, typical
+from tfcompare.compare.stats.estimates import Times, changes, changes_of_family, levels, quantile_sides, sides
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, UNTESTED, claimed_together, words
 
 RNG = np.random.default_rng(7)
@@ -19,10 +19,8 @@ def rows(*values):
     return np.array(values, dtype=np.float64)
 
 
-def test_a_stray_step_does_not_move_the_typical_one_and_a_row_of_few_values_is_its_mean():
-    calm = [1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.0, 1.0]
-    assert typical(rows([*calm, 50.0]))[0] == pytest.approx(1.0, abs=0.05)
-    assert typical(rows([0.0, 0.0, 0.0, 0.0, 5.0]))[0] == 1.0
+def plain_sides(values):
+    return sides(Times(values))
 
 
 def test_uncorrelated_steps_and_a_known_spread_by_hand():
@@ -66,23 +64,23 @@ POSITIVE = st.floats(0.1, 100.0)
 
 @given(arrays(np.float64, (2, 12), elements=POSITIVE), arrays(np.float64, (2, 17), elements=POSITIVE))
 def test_sides_swapped_give_the_mirror_image_and_scale_does_not_matter(ours, theirs):
-    one, other = robust_sides(ours), robust_sides(theirs)
+    one, other = plain_sides(ours), plain_sides(theirs)
     forth, back = changes([one], [other], 0.05), changes([other], [one], 0.05)
     np.testing.assert_allclose(forth.ratio, 1 / back.ratio)
     np.testing.assert_allclose(forth.low, 1 / back.high)
     np.testing.assert_allclose(forth.p, back.p)
-    scaled = changes([robust_sides(ours * 1000)], [robust_sides(theirs * 1000)], 0.05)
+    scaled = changes([plain_sides(ours * 1000)], [plain_sides(theirs * 1000)], 0.05)
     np.testing.assert_allclose(scaled.low, forth.low, rtol=1e-6)
     assert (forth.low <= forth.ratio).all()
     assert (forth.ratio <= forth.high).all()
 
 
 def test_steps_all_alike_leave_the_declared_spread_and_zeros_leave_nothing():
-    same = changes([robust_sides(rows([5.0] * 9))], [robust_sides(rows([5.0] * 9))], 0.05)
+    same = changes([plain_sides(rows([5.0] * 9))], [plain_sides(rows([5.0] * 9))], 0.05)
     assert (same.ratio[0], np.log(same.high[0])) == (1.0, pytest.approx(1.96 * 0.05 * np.sqrt(2), rel=1e-3))
-    known = changes([robust_sides(rows([5.0] * 9))], [robust_sides(rows([6.0] * 9))], 0.0)
+    known = changes([plain_sides(rows([5.0] * 9))], [plain_sides(rows([6.0] * 9))], 0.0)
     assert (known.low[0], known.high[0], known.p[0]) == (pytest.approx(1.2), pytest.approx(1.2), 0.0)
-    assert changes([robust_sides(rows([5.0] * 9))], [robust_sides(rows([5.0] * 9))], 0.0).p[0] == 1.0
+    assert changes([plain_sides(rows([5.0] * 9))], [plain_sides(rows([5.0] * 9))], 0.0).p[0] == 1.0
     with np.errstate(all="raise"):
         nothing = changes([plain_sides(rows([0.0] * 9))], [plain_sides(rows([1.0] * 9))], 0.05)
     assert np.isnan(nothing.low[0]) or not np.isfinite(nothing.ratio[0])
@@ -107,7 +105,7 @@ def test_the_word_follows_the_interval(low, ratio, high, measured, word):
         pass
 
     found = Found()
-    found.low, found.ratio, found.high = rows(low), rows(ratio), rows(high)
+    found.low, found.ratio, found.high, found.ratio_with_strays = rows(low), rows(ratio), rows(high), rows(ratio)
     assert words(found, measured_spread=measured).tolist() == [word]
 
 
@@ -127,10 +125,9 @@ def test_one_side_alone_has_the_spread_of_one_recording():
     assert np.isnan([found.low[1], found.high[1]]).all(), "of what is 0 there is no logarithm"
 
 
-@pytest.mark.parametrize("sides", [plain_sides, robust_sides])
-def test_the_interval_of_equal_steps_has_their_time_in_it(sides) -> None:
+def test_the_interval_of_equal_steps_has_their_time_in_it() -> None:
     times = np.linspace(0.1, 300, 1000)
-    found = levels([sides(np.repeat(times[:, np.newaxis], 20, axis=1))], 0.0)
+    found = levels([plain_sides(np.repeat(times[:, np.newaxis], 20, axis=1))], 0.0)
     assert (found.low <= found.location).all() and (found.location <= found.high).all()
     np.testing.assert_allclose([found.low, found.high], [times, times])
 
@@ -146,3 +143,52 @@ def test_a_mean_that_one_step_makes_up_is_not_sure_of_anything() -> None:
         assert found.low[0] < 1 < found.high[0]
     by_steps = np.var(usual / usual.mean(), ddof=1)
     assert plain_sides(usual).variance[0] == pytest.approx(by_steps, rel=0.05)
+
+
+CALM = [1.0, 1.1, 0.9, 1.0, 1.1, 0.9, 1.0, 1.0, 1.0, 1.0]
+
+
+def test_a_stray_leaves_the_estimate_alone_and_widens_it_where_the_other_side_has_slow_steps() -> None:
+    alone, stray = sides(Times(rows(CALM))), sides(Times(rows(CALM), rows(10.0)[0]))
+    assert (stray.location[0], stray.slow[0]) == (pytest.approx(1.0), 1)
+    against_calm = changes([alone], [stray], 0.0)
+    assert (against_calm.ratio[0], against_calm.high[0]) == pytest.approx((1.0, changes([alone], [alone], 0.0).high[0]))
+    slow = plain_sides(rows([*CALM, 10.0, 10.0]))
+    against_slow, without = changes([slow], [stray], 0.0), changes([slow], [alone], 0.0)
+    assert against_slow.ratio[0] == without.ratio[0], "point estimates never depend on the partner"
+    assert against_slow.error[0] > without.error[0]
+
+
+def test_few_slow_steps_leave_few_degrees_of_freedom() -> None:
+    calm, two, four = (plain_sides(rows([*CALM, *CALM, *[10.0] * slow])) for slow in (0, 2, 4))
+    assert changes([calm], [two], 0.0).freedom[0] == pytest.approx(1.0, abs=0.01)
+    assert changes([calm], [four], 0.0).freedom[0] == pytest.approx(3.0, abs=0.03)
+    assert 1 <= changes([two], [four], 0.0).freedom[0] <= 2.01, "those of the smaller number, on both sides"
+    assert changes([calm], [two], 0.2).freedom[0] > 1, "an assumed spread counts as known"
+
+
+def test_noise_is_not_slow() -> None:
+    noisy = np.exp(0.4 * RNG.standard_normal((1, 200)))
+    assert (noisy > 1.5 * np.median(noisy)).sum() > 10
+    assert plain_sides(noisy).slow[0] == 0
+
+
+@pytest.mark.parametrize(("ratio", "with_strays", "word"), [(0.8, 0.7, FASTER), (0.8, 1.1, UNCLEAR), (1.3, 1.4, SLOWER),
+                                                            (1.3, 0.9, UNCLEAR), (1.0, 1.3, SAME)])  # fmt: skip
+def test_a_claim_holds_with_strays_counted_too(ratio: float, with_strays: float, word: str) -> None:
+    class Found:
+        pass
+
+    found = Found()
+    found.low, found.ratio, found.high, found.ratio_with_strays = (
+        rows(ratio * by) for by in (0.99, 1.0, 1.01, with_strays / ratio)
+    )
+    assert words(found, measured_spread=True).tolist() == [word]
+
+
+def test_a_quantile_has_the_interval_of_its_rank() -> None:
+    steps = np.arange(1.0, 401.0)[np.newaxis]
+    middle = quantile_sides(Times(RNG.permutation(steps[0])[np.newaxis]), 0.5)
+    assert middle.location[0] == 200.5
+    assert np.sqrt(middle.variance[0] / 400) == pytest.approx(10 / 200.5, rel=0.02), "√(400 · ½ · ½) ranks"
+    assert quantile_sides(Times(steps), 0.95).location[0] == pytest.approx(381, abs=1)

@@ -14,7 +14,7 @@ from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.kernel_groups import KEYS, group_kernels
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.compare.stats.change_test import ChangeTest
-from tfcompare.compare.stats.estimates import plain_sides
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.frames.steps.step_cells import StepCells
 
@@ -85,7 +85,7 @@ def test_a_group_takes_in_a_step_what_its_rows_take_together_paired_or_not():
     device = "Device", "MatMul", "model/d/MatMul"
     tiny = "Host", "Tiny", "tiny/Tiny"
     ours, theirs = (np.array([*sums, ops[device], ops[tiny]]) for sums, ops in zip(both, (BEFORE, AFTER), strict=True))
-    expected = ChangeTest(Spread(SPREAD, ""), plain_sides).rows([ours], [theirs])
+    expected = ChangeTest(Spread(SPREAD, "")).rows([Times(ours)], [Times(theirs)])
     order = [("Host", "Conv2D"), ("Host", "Relu"), ("Device", "MatMul"), ("Host", "Tiny")]
     pd.testing.assert_frame_equal(groups.loc[order, VERDICT].reset_index(drop=True), expected[VERDICT])
     assert groups.loc[order, "verdict"].tolist() == ["faster", "same", "slower", "untested"]

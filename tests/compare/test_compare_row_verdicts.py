@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
-from tfcompare.compare.stats.estimates import plain_sides
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.frames.steps.step_cells import StepCells, concat_cells
@@ -21,11 +21,11 @@ CELLS = StepCells(
 def series(*rows: tuple[float, float], steps: int = 20, seed: int = 5):
     """Rows of (mean, noise as a share)."""
     rng = np.random.default_rng(seed)
-    return np.array([mean * np.exp(noise * rng.standard_normal(steps)) for mean, noise in rows])
+    return Times(np.array([mean * np.exp(noise * rng.standard_normal(steps)) for mean, noise in rows]))
 
 
 def with_spread(share: float) -> ChangeTest:
-    return ChangeTest(Spread(share, "declared for this test"), plain_sides)
+    return ChangeTest(Spread(share, "declared for this test"))
 
 
 def test_a_row_is_laid_out_over_the_steps_that_count_and_rows_of_one_name_add_up() -> None:
@@ -45,7 +45,7 @@ def test_rows_have_a_verdict_and_an_interval_around_the_change_of_their_mean() -
     before, after = series((100.0, 0.02), (100.0, 0.02), (0.1, 0.02)), series((50.0, 0.02), (100.0, 0.3), (9.0, 0.02))
     found = with_spread(0.01).rows([before], [after])
     assert found["verdict"].tolist() == ["faster", "unclear", "slower"]
-    ratio = after.mean(axis=1) / before.mean(axis=1)
+    ratio = after.included.mean(axis=1) / before.included.mean(axis=1)
     assert (found["interval_low"] < ratio).all()
     assert (ratio < found["interval_high"]).all()
 
@@ -67,8 +67,8 @@ def test_one_chance_claim_among_many_is_taken_back() -> None:
     """A row whose own interval is clear of 1, but not clear enough to be the only one of a hundred."""
     quiet, again = series(*[(1.0, 0.1)] * 100), series(*[(1.0, 0.1)] * 100, seed=6)
     for factor in np.arange(1.0, 1.5, 0.005):
-        moved = np.vstack([again[:1] * factor, again[1:]])
-        if with_spread(0.0).rows([quiet[:1]], [moved[:1]])["verdict"][0] == "slower":
+        moved = Times(np.vstack([again.included[:1] * factor, again.included[1:]]))
+        if with_spread(0.0).rows([quiet.rows([0])], [moved.rows([0])])["verdict"][0] == "slower":
             break
     among = with_spread(0.0).rows([quiet], [moved])
     assert among["verdict"][0] == "unclear"

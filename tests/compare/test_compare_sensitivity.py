@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.calibration import claim_share, simulated
 from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.verdict import Sensitivity
 
@@ -14,8 +15,8 @@ SPREAD = 0.03
 STEPS = 20
 
 
-def captures(rng: np.random.Generator, count: int) -> list[np.ndarray]:
-    return list(simulated(rng, (count, STEPS), 0.3, 0.05, SPREAD))
+def captures(rng: np.random.Generator, count: int) -> list[Times]:
+    return list(map(Times.of, simulated(rng, (count, STEPS), 0.3, 0.05, SPREAD)))
 
 
 def test_the_suggested_number_of_captures_detects_the_change_with_80_percent_power() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import DECLARED_SPREAD, Spread, declared_spread
 
 RNG = np.random.default_rng(3)
@@ -15,7 +16,7 @@ QUIET = Spread(0.0, "set for this test")
 
 
 def series(mean: float, steps: int = 20, noise: float = 0.02):
-    return mean * np.exp(noise * RNG.standard_normal(steps))
+    return Times.of(mean * np.exp(noise * RNG.standard_normal(steps)))
 
 
 def test_a_large_change_is_called_and_its_mirror_image_is_the_other_word() -> None:
@@ -41,7 +42,7 @@ def test_what_the_declared_spread_can_explain_is_unclear() -> None:
 
 def test_strong_correlation_is_mentioned() -> None:
     drifting = 100.0 * np.exp(np.linspace(0, 0.2, 20))
-    verdict = ChangeTest(QUIET)([drifting], [drifting[::-1].copy()])
+    verdict = ChangeTest(QUIET)([Times.of(drifting)], [Times.of(drifting[::-1])])
     assert "Steps are strongly correlated (effective n = 1.6)" in verdict.reason
 
 
@@ -53,7 +54,7 @@ def test_under_load_the_assumed_spread_is_wider() -> None:
 
 def test_little_noise_and_no_spread_can_show_that_nothing_changed() -> None:
     one = series(100.0, 60, 0.005)
-    assert ChangeTest(QUIET)([one], [one.copy()]).word == "same"
+    assert ChangeTest(QUIET)([one], [one]).word == "same"
 
 
 @pytest.mark.parametrize("steps", [0, 1, 8])
@@ -64,7 +65,7 @@ def test_too_few_steps_are_said_in_words(steps: int) -> None:
 
 
 def test_a_side_of_zeros_is_not_judged() -> None:
-    assert ChangeTest(QUIET)([np.zeros(20)], [series(1.0)]).word == "untested"
+    assert ChangeTest(QUIET)([Times.of(np.zeros(20))], [series(1.0)]).word == "untested"
 
 
 def test_recordings_of_one_program_measure_their_spread() -> None:

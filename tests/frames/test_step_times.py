@@ -13,6 +13,7 @@ ONE_HOST = pd.DataFrame(
         "start_us": [30.0, 10.0, 20.0, 20.0],
         "duration_us": [3.0, 1.0, 2.0, 9.0],
         "included": [True, False, True, True],
+        "stray": [False, False, False, True],
     }
 )
 
@@ -23,6 +24,7 @@ def test_steps_of_one_host_are_in_order_of_their_start_and_then_their_number() -
         "step": [5, 4, 6, 7],
         "duration_us": [1.0, 9.0, 2.0, 3.0],
         "included": [False, True, True, True],
+        "stray": [False, True, False, False],
     }
 
 

@@ -139,7 +139,7 @@ def _look_at_ops(comparison: Comparison, diff: pd.DataFrame, number: int) -> Non
     """What the overview makes of the diff of ops; advice and charts, which take longest, of every fifth."""
     (run,) = comparison.candidates
     comparison.coverage()
-    key_figures(diff, (comparison.typical_step_us(comparison.baseline), comparison.typical_step_us(run)))
+    key_figures(diff, (comparison.step_time_us(comparison.baseline), comparison.step_time_us(run)))
     changes = largest_changes(diff)
     if number % _DRAWN_EVERY:
         return

@@ -9,6 +9,7 @@ import pytest
 
 from tests.input_runs import MARKED, UNMARKED, pipelines, steps
 from tests.profiles import loaded_run
+from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.tools.input_bound import (
     InputWait,
     calls_of,
@@ -18,7 +19,6 @@ from tfcompare.tools.input_bound import (
     wait_by_calls,
     words,
 )
-from tfcompare.frames.steps.step_times import on_slowest_host
 
 MODULE = SimpleNamespace(has_steps=True, step_source="XLA module jit_f")
 

@@ -10,9 +10,9 @@ from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.conditions import check, parse_condition
+from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.tools.input_bound import input_wait
 from tfcompare.tools.input_verdicts import on_waiting
-from tfcompare.frames.steps.step_times import on_slowest_host
 
 PAIRS = [
     ("filters_512_128", "filters_16_8"),

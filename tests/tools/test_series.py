@@ -115,7 +115,7 @@ def test_the_change_is_found_and_explained(found: list[FoundRun]) -> None:
     means = [np.mean([_mean_step(run) for run in side]) for side in (found[2:BEFORE], found[BEFORE:])]
     assert moves["delta_us"].sum() == pytest.approx(means[1] - means[0]), "ops and idle time make up the change"
     text = series_changes.sentence(rows, changes, Metric("step_time"), moves)
-    assert text.startswith("Step time rose by 17.7 % (16.4–19.0 %) at")
+    assert text.startswith("Step time rose by 17.7 % (16.4–19.1 %) at")
     assert f"at `c0ffee{BEFORE}` on 2026-03-{BEFORE + 1}" in text
     assert "explained by `model/matmul` +29" in text
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from tfcompare.tools.outliers import in_words, outlying
 
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import word_of
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
-from tfcompare.tools.outliers import in_words, outlying
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
@@ -61,7 +61,7 @@ def test_the_verdict_and_the_figures_are_those_of_the_frames(page):
     assert any(caption.value.startswith("95 % confidence interval ") for caption in page.caption)
     found = metrics(page)
     assert list(found) == ["Step time", "Throughput", "Host compute", "Input wait", "Peak memory"]
-    assert found["Step time"][0] == format_time_us(comparison.typical_step_us(fast))
+    assert found["Step time"][0] == format_time_us(comparison.step_time_us(fast))
     assert found["Step time"][1].startswith("−9")
     peak = max(fast.table("memory_summary")["peak_bytes"])
     assert found["Peak memory"][0] == format_bytes(peak)
@@ -89,7 +89,7 @@ def test_one_run_alone_has_its_figures_ops_and_advice(page):
     shown(page)
     assert headings(page) == ["Where the time goes", "Top ops", "What to try next", "Typical step", "Largest idle gap"]
     run = load(RUNS["filters_512_128"])
-    time = format_time_us(compare(run, run).typical_step_us(run))
+    time = format_time_us(compare(run, run).step_time_us(run))
     assert f"### {time} per step" in [element.value for element in page.markdown]
     assert metrics(page)["Step time"] == (time, "")
     assert len(page.main.expander) >= 4

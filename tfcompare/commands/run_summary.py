@@ -69,9 +69,9 @@ def _step_time_us(run: Run, host: str | None) -> float:
 
 
 def _slow_steps(run: Run, host: str | None) -> str:
-    from tfcompare.tools.verdict_words import of_run
+    from tfcompare.compare.slow_step_words import sentences
 
-    return "\n".join(map(sentence, of_run(run, host, run.name)))
+    return "\n".join(map(sentence, sentences(run, host, run.name)))
 
 
 def _peak_memory(memories: pd.DataFrame) -> str:

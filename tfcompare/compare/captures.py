@@ -75,6 +75,11 @@ class Captures:
         return StepsOf.of(run.steps if host is None else run.table("steps", host=host))
 
     @property
+    def step_count(self) -> int:
+        """The number of included steps of the displayed run, at least 1."""
+        return self.runs[0].info.steps_included if self.hosts[0] is None else len(self.steps(0).included) or 1
+
+    @property
     def has_steps(self) -> bool:
         """Whether all captures have step markers."""
         return all(run.info.has_steps for run in self.runs)

@@ -290,16 +290,12 @@ class Comparison:
     def _divisor(self, run: Run, table: str = "") -> int:
         """The number by which the sums of a run's table are divided."""
         if self.per == "step":
-            return self._included_steps(run) if table in schema.STEP_TABLES else self._step_count(run)
+            return self.captures(run).step_count if table in schema.STEP_TABLES else self._step_count(run)
         return computing_devices(run, self.host_of(run)) if self.per == "device" else 1
 
     def _step_count(self, run: Run) -> int:
         host = self.host_of(run)
         return run.info.step_count if host is None else len(run.table("steps", host=host)) or run.info.step_count
-
-    def _included_steps(self, run: Run) -> int:
-        host = self.host_of(run)
-        return run.info.steps_included if host is None else int(run.table("steps", host=host)["included"].sum())
 
     def repeats_of(self, run: Run) -> tuple[Run, ...]:
         """The accepted replicates of one of the runs, without duplicates."""

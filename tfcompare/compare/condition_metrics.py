@@ -206,7 +206,7 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     """Launches per included step; a profile's sum is not comparable if its number of steps is unknown."""
     kernels = [side.runs[0].in_steps("kernel_stats", host=side.hosts[0])["occurrences"] for side in pair.sides]
     before, after = (
-        counts.sum() / len(side.steps(0).included) if len(counts) and side.has_steps else math.nan
+        counts.sum() / side.step_count if len(counts) and side.has_steps else math.nan
         for counts, side in zip(kernels, pair.sides, strict=True)
     )
     lacking = [counts.empty for counts in kernels]

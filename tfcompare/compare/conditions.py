@@ -19,6 +19,7 @@ from tfcompare.compare.captures import Captures, Replicates, caveat
 from tfcompare.compare.condition_metrics import BYTES, COUNT, METRICS, RATE, TIME, Measured, Pair, Samples
 from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.matching.matching import host_counterparts
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.estimates import FEWEST_REPEATS
 from tfcompare.compare.stats.spread import percent
 from tfcompare.compare.stats.verdict import UNCLEAR, UNTESTED, USUAL_MARGIN
@@ -264,6 +265,8 @@ def check(
     notes = [caveat(baseline, candidate)]
     windows = [window_of(run, on_host) for run, on_host in ((baseline, host), (candidate, theirs))]
     notes.append(in_words(*windows, has_changed=False))
+    for role, run, on_host in (("the baseline", baseline, host), ("the candidate", candidate, theirs)):
+        notes += sentences(run, on_host, role)
     if theirs != host:
         notes.append(f"host {host} of the baseline is compared with host {theirs} of the candidate")
     return Findings(tuple(found), tuple(note for note in notes if note))
@@ -324,18 +327,20 @@ def _verdict_on(name: str, pair: Pair) -> Finding:
 def outcome(condition: Condition, measured: Measured) -> str:
     """The outcome of a condition.
 
-    `failed` if the whole interval meets the condition, `unclear` if only the estimate does, else `passed`; `untested`
-    without an interval, `missing` if neither run has the metric.
+    `failed` if the whole interval meets the condition, and so does the estimate with strays counted; `unclear` if only
+    the estimate does, else `passed`; `untested` without an interval, `missing` if neither run has the metric.
     """
     if measured.is_missing:
         return MISSING
     change, level = measured.verdict, measured.level
-    estimate, low, high = (
-        (change.ratio, change.low, change.high) if condition.is_change else (level.value, level.low, level.high)
-    )
+    if condition.is_change:
+        estimate, low, high, with_strays = change.ratio, change.low, change.high, change.ratio_with_strays
+    else:
+        estimate, low, high, with_strays = level.value, level.low, level.high, level.with_strays
     if math.isnan(low):
         return UNTESTED
     holds = OPERATORS[condition.operator]
-    if all(holds(bound, condition.threshold) for bound in (low, high)):
-        return FAILED
-    return UNCLEAR if holds(estimate, condition.threshold) else PASSED
+    if not holds(estimate, condition.threshold):
+        return PASSED
+    is_sure = all(holds(bound, condition.threshold) for bound in (low, high))
+    return FAILED if is_sure and (with_strays is None or holds(with_strays, condition.threshold)) else UNCLEAR

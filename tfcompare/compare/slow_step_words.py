@@ -31,7 +31,16 @@ def clause(rows: tuple[pd.Series | None, pd.Series | None], names: tuple[str, st
     return _takes(theirs, names[1]) + ("" if ours is None else f" ({names[0]}: {_count(ours)})")
 
 
-def slow_sentence(row: pd.Series, name: str) -> str:
+def sentences(run: Run, host: str | None, name: str) -> list[str]:
+    """Markdown sentences on the slow steps and the stray of a run that is called `name` (in Markdown)."""
+    row = row_of(run, host)
+    if row is None:
+        return []
+    found = _slow_sentence(row, name), _stray_sentence(row, name, is_counted=run.choice.counts_stray)
+    return [sentence for sentence in found if sentence]
+
+
+def _slow_sentence(row: pd.Series, name: str) -> str:
     """How many steps of the run called `name` (in Markdown) are slow, and what they do more; empty without any."""
     if not row["slow_steps"]:
         return ""
@@ -43,7 +52,7 @@ def slow_sentence(row: pd.Series, name: str) -> str:
     return f"{_count(row)} of {name}{regular} {are} slow: {times}, {share} of the time{extra}."
 
 
-def stray_sentence(row: pd.Series, name: str, *, is_counted: bool) -> str:
+def _stray_sentence(row: pd.Series, name: str, *, is_counted: bool) -> str:
     """Which step of the run called `name` (in Markdown) is a stray, and what it does more; empty without one."""
     if pd.isna(row["stray_step"]):
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.headline import quoted
-from tfcompare.compare.slow_step_words import row_of, slow_sentence, stray_sentence
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
 from tfcompare.markdown import as_markdown
 from tfcompare.tools.host_words import host_sentence
@@ -42,19 +42,9 @@ def basis(comparison: Comparison, candidate: Run) -> list[str]:
 def slow_steps(comparison: Comparison, candidate: Run) -> list[str]:
     """Markdown sentences on the slow steps and the strays of both runs."""
     runs = (comparison.baseline, candidate) if comparison.baseline.id != candidate.id else (candidate,)
-    names = comparison.names_of(candidate)[-len(runs) :]
-    return [
-        one for run, name in zip(runs, names, strict=True) for one in of_run(run, comparison.host_of(run), quoted(name))
-    ]
-
-
-def of_run(run: Run, host: str | None, name: str) -> list[str]:
-    """Markdown sentences on the slow steps and the stray of a run that is called `name`."""
-    row = row_of(run, host)
-    if row is None:
-        return []
-    sentences = slow_sentence(row, name), stray_sentence(row, name, is_counted=run.choice.counts_stray)
-    return [sentence for sentence in sentences if sentence]
+    names = map(quoted, comparison.names_of(candidate)[-len(runs) :])
+    pairs = zip(runs, names, strict=True)
+    return [one for run, name in pairs for one in sentences(run, comparison.host_of(run), name)]
 
 
 def _ratio(verdict: Verdict) -> str:

@@ -13,6 +13,7 @@ from tests.input_runs import input_ops, pipelines
 from tests.tf_data_runs import execution
 from tfcompare import schema
 from tfcompare.compare.between_steps import window
+from tfcompare.compare.captures import StepsOf
 from tfcompare.compare.tf_data.tf_data_change import analyse
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.tools.advice import Facts
@@ -26,7 +27,7 @@ STEP_US = 10_000.0
 
 def steps(parts: dict[str, float], *, jitter: float = 0.0) -> pd.DataFrame:
     """Steps of `STEP_US` with these parts, by their name without `_us`; the rest is host compute. All of them count."""
-    frame = pd.DataFrame({"host": "a", "step": range(STEPS), "duration_us": STEP_US, "included": True})
+    frame = pd.DataFrame({"host": "a", "step": range(STEPS), "duration_us": STEP_US, "included": True, "stray": False})
     frame["start_us"] = frame["step"] * STEP_US
     spread = 1 + jitter * pd.Series([(-1.0) ** i for i in range(STEPS)])
     given = {f"{part}_us": us * spread for part, us in parts.items()}
@@ -190,6 +191,7 @@ def facts(
         cores=cores_of(rows),
         idle_us={"Device": idle_us},
         device_us=device_us if device_us is not None else {} if device_type == "CPU" else {"/device:GPU:0": 1e5},
+        captures=(StepsOf.of(frame),),
         busy_threads=busy_threads(given["ops"], info.duration_ms * 1e3, hosts),
         **given,
     )

@@ -129,7 +129,7 @@ def test_with_more_recordings_a_change_is_told_that_one_alone_does_not_bear_out(
     before, after = waiting(3000, "a"), waiting(3600, "b")
     assert texts(before, after) == ([], [])
     grouped = [
-        replace(side, more_steps=tuple(waiting(us + n, "c").steps for n in (-20, 20)))
+        replace(side, captures=(*side.captures, *(waiting(us + n, "c").captures[0] for n in (-20, 20))))
         for side, us in ((before, 3000), (after, 3600))
     ]
     better, worse = texts(*grouped)

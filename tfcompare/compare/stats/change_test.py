@@ -46,18 +46,24 @@ SMALLEST_SHARE = 0.005
 """Rows with a smaller share of the time on both sides are not tested: there are many, and they hardly matter."""
 
 _ROUNDING = 1e-9
+_FEW_SLOW = 2, 5
+"""From so many slow steps on they limit the degrees of freedom, and up to so many that matters."""
 _CORRELATED, _STRONGLY_CORRELATED = 0.75, 0.25
 """Steps are called so if their effective sample size is below this share of their number."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A single mean with its confidence interval (NaN if there is none); `reason` explains either case."""
+    """A single mean with its confidence interval (NaN if there is none); `reason` explains either case.
+
+    `with_strays`: the mean if strays are counted, None where no stray was excluded.
+    """
 
     value: float
     low: float
     high: float
     reason: str
+    with_strays: float | None = None
 
     @property
     def has_interval(self) -> bool:
@@ -108,6 +114,7 @@ class ChangeTest:
             high=float(found.high[0]),
             evidence=evidence_of(captures),
             sensitivity=Sensitivity(captures, steps, float(found.capture_spread[0]), smallest),
+            ratio_with_strays=float(found.ratio_with_strays[0]) if _have_strays((*ours, *theirs)) else None,
         )
 
     def level(self, side: Sequence[Times]) -> Level:
@@ -121,7 +128,9 @@ class ChangeTest:
             return Level(value, value, value, "the candidate spends no time on it")
         captures = list(map(self.estimate, side))
         found = levels(captures, self.spread.of)
-        return Level(value, float(found.low[0]), float(found.high[0]), _level_basis(captures, self.spread, self.of))
+        with_strays = float(found.with_strays[0]) if _have_strays(captures) else None
+        basis = _level_basis(captures, self.spread, self.of)
+        return Level(value, float(found.low[0]), float(found.high[0]), basis, with_strays)
 
     def value(self, side: Sequence[Times]) -> float:
         """The value of one capture; of several, the geometric mean, as used by the ratio. NaN without steps."""
@@ -185,6 +194,10 @@ class ChangeTest:
         return result
 
 
+def _have_strays(captures: Sequence[Sides]) -> bool:
+    return any(capture.with_stray is not None for capture in captures)
+
+
 def identical_rows(rows: int) -> pd.DataFrame:
     """The result of `ChangeTest.rows` for two copies of one capture."""
     return _without_interval(rows, SAME)
@@ -240,7 +253,21 @@ def _basis(ours: Sequence[Sides], theirs: Sequence[Sides], spread: Spread, found
     correlated = _correlation(ours, theirs, found, of)
     variation = f"run-to-run variation is {_variation(ours, theirs, spread)}"
     second = f"{correlated} and {variation}" if correlated else variation[0].upper() + variation[1:]
-    return f"{LEVEL * 100:.0f} % confidence interval {interval}, from {_counts(ours, theirs, of)}. {second}"
+    few = _few_slow(ours, theirs, of)
+    if _have_strays((*ours, *theirs)):
+        few += f"With strays counted, the ratio is {format_ratio(float(found.ratio_with_strays[0]))}. "
+    return f"{LEVEL * 100:.0f} % confidence interval {interval}, from {_counts(ours, theirs, of)}. {few}{second}"
+
+
+def _few_slow(ours: Sequence[Sides], theirs: Sequence[Sides], of: str) -> str:
+    """`Few slow steps (0 and 2) make the interval wide. `, where that is so; else empty."""
+    if _is_measured(ours, theirs):
+        return ""
+    slow = [sum(int(one.slow[0]) for one in side) for side in (ours, theirs)]
+    fewest = min((count for count in slow if count), default=0)
+    if max(slow) < _FEW_SLOW[0] or fewest > _FEW_SLOW[1]:
+        return ""
+    return f"Few slow {of} ({slow[0]} and {slow[1]}) make the interval wide. "
 
 
 def _level_basis(side: Sequence[Sides], spread: Spread, of: str) -> str:

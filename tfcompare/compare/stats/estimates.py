@@ -11,7 +11,8 @@ means of two series. Its confidence interval covers three kinds of uncertainty:
   captures, else assumed.
 - *Slow steps*: a mean of which a few slow steps make up much is as uncertain as their number. A stray is excluded from
   the mean, but if both sides have slow steps, it belongs to a population, and the standard error is the larger of those
-  with and without it. Where the variation is assumed, the degrees of freedom are limited by the number of slow steps.
+  with and without it. Where the variation between captures is assumed, the degrees of freedom of that of the steps are
+  limited by the number of slow steps.
 
 `docs/verdicts.md` shows how often the intervals contain the true change.
 """
@@ -103,7 +104,8 @@ class Changes:
 
     `ratio`; `low` and `high`, its confidence interval at `LEVEL`; `p`, the two-sided p-value of no change;
     `effective_steps`, the effective sample sizes of the two sides; `error` and `freedom`, the standard error of the
-    logarithm of the ratio and its degrees of freedom; `capture_spread`, the standard deviation of the logarithm of one
+    logarithm of the ratio and its degrees of freedom; `ratio_with_strays`, the ratio if strays are counted;
+    `capture_spread`, the standard deviation of the logarithm of one
     capture's mean, averaged over both sides.
     """
 
@@ -114,6 +116,7 @@ class Changes:
     effective_steps: tuple[Floats, Floats]
     error: Floats
     freedom: Floats
+    ratio_with_strays: Floats
     capture_spread: Floats
 
 
@@ -121,7 +124,8 @@ class Changes:
 class Levels:
     """The mean of each row, `location`, and its confidence interval `low` to `high` at `LEVEL`.
 
-    `error` and `freedom` are the standard error of its logarithm and its degrees of freedom.
+    `error` and `freedom` are the standard error of its logarithm and its degrees of freedom; `with_strays` is the mean
+    if strays are counted.
     """
 
     location: Floats
@@ -129,6 +133,7 @@ class Levels:
     high: Floats
     error: Floats
     freedom: Floats
+    with_strays: Floats
 
 
 def sides(times: Times) -> Sides:
@@ -189,39 +194,38 @@ def levels(side: Sequence[Sides], spread: Declared) -> Levels:
     standard deviation of the logarithm between captures of one program; it is used for fewer than `FEWEST_REPEATS`
     captures. A row that is 0 has no interval (NaN).
     """
-    known = _estimate(side, _clip_correlation(_correlation(side) + _correlation_allowance(side)), spread)
     slow = _slow_in(side)
-    freedom = np.minimum(known.freedom, np.where(slow >= 2, slow - 1, np.inf)) if _is_assumed(side) else known.freedom
+    correlation = _clip_correlation(_correlation(side) + _correlation_allowance(side))
+    known = _estimate(side, correlation, spread, _most_freedom(slow, slow))
     with np.errstate(invalid="ignore", over="ignore"):
         error = np.sqrt(np.where(np.isfinite(known.log), known.variance, np.nan))
-        quantile, _ = _student(freedom, np.zeros_like(error))
+        quantile, _ = _student(known.freedom, np.zeros_like(error))
         low, high = (np.exp(known.log + sign * quantile * error) for sign in (-1, 1))
         location = side[0].location if len(side) == 1 else np.exp(known.log)
     # of equal values, the interval is one number, which rounding must not move off the location
     low, high = np.minimum(low, location), np.maximum(high, location)
-    return Levels(location, low, high, error, freedom)
+    with_strays = (side[0].with_stray or side[0]).location if len(side) == 1 else np.exp(_log_with_strays(side))
+    return Levels(location, low, high, error, known.freedom, with_strays)
 
 
 def _changes(sides: tuple[Sequence[Sides], Sequence[Sides]], correlation: Floats, spread: Declared) -> Changes:
     slow = [_slow_in(side) for side in sides]
-    is_population = (slow[0] > 0) & (slow[1] > 0)
-    ours, theirs = (_with_strays(side, _estimate(side, correlation, spread), correlation, spread, is_population)
-                    for side in sides)  # fmt: skip
+    is_population, most_freedom = (slow[0] > 0) & (slow[1] > 0), _most_freedom(*slow)
+    ours, theirs = (_with_strays(side, correlation, spread, most_freedom, is_population) for side in sides)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         difference = theirs.log - ours.log
         variance = np.where(np.isfinite(difference), ours.variance + theirs.variance, np.nan)
         freedom = variance**2 / (ours.variance**2 / ours.freedom + theirs.variance**2 / theirs.freedom)
         freedom = np.where(variance > 0, freedom, np.inf)
-        if any(map(_is_assumed, sides)):
-            freedom = np.minimum(freedom, _most_freedom(*slow))
         error = np.sqrt(variance)
         quantile, p = _student(freedom, difference / error)
         low, high = (np.exp(difference + sign * quantile * error) for sign in (-1, 1))
         ratio = np.exp(difference)
+        with_strays = np.exp(_log_with_strays(sides[1]) - _log_with_strays(sides[0]))
         capture_spread = np.sqrt((ours.variance * len(sides[0]) + theirs.variance * len(sides[1])) / 2)
     p = np.where(variance > 0, p, np.where(np.isnan(variance), np.nan, (difference == 0) * 1.0))
     effective_steps = (ours.effective_steps, theirs.effective_steps)
-    return Changes(ratio, low, high, p, effective_steps, error, freedom, capture_spread)
+    return Changes(ratio, low, high, p, effective_steps, error, freedom, with_strays, capture_spread)
 
 
 def detectable_log(error: Floats, freedom: Floats, margin: float = 0.0) -> Floats:
@@ -248,6 +252,12 @@ def _is_assumed(side: Sequence[Sides]) -> bool:
     return len(side) < FEWEST_REPEATS
 
 
+def _log_with_strays(side: Sequence[Sides]) -> Floats:
+    """The logarithm of the mean of each row of a side, strays included."""
+    logs: Floats = np.mean([_log((capture.with_stray or capture).location) for capture in side], axis=0)
+    return logs
+
+
 def _most_freedom(ours: Floats, theirs: Floats) -> Floats:
     """The degrees of freedom that these numbers of slow steps allow: those of the smaller number that is not 0.
 
@@ -260,17 +270,20 @@ def _most_freedom(ours: Floats, theirs: Floats) -> Floats:
 
 
 def _with_strays(
-    side: Sequence[Sides], known: _Estimate, correlation: Floats, spread: Declared, is_population: Bools
+    side: Sequence[Sides], correlation: Floats, spread: Declared, most_freedom: Floats, is_population: Bools
 ) -> _Estimate:
-    """The estimate of a side with the larger of the variances with and without strays where `is_population`."""
+    """The estimate of a side, with the larger of the variances with and without strays where `is_population`."""
+    known = _estimate(side, correlation, spread, most_freedom)
     if not is_population.any() or all(capture.with_stray is None for capture in side):
         return known
-    wider = _estimate([capture.with_stray or capture for capture in side], correlation, spread)
+    wider = _estimate([capture.with_stray or capture for capture in side], correlation, spread, most_freedom)
     is_wider = is_population & (wider.variance > known.variance)
     return _Estimate(
-        known.log, np.where(is_wider, wider.variance, known.variance), np.where(is_wider, wider.freedom, known.freedom),
+        known.log,
+        np.where(is_wider, wider.variance, known.variance),
+        np.where(is_wider, wider.freedom, known.freedom),
         known.effective_steps,
-    )  # fmt: skip
+    )
 
 
 def _sides(values: Floats, slow: Floats, with_stray: Sides | None) -> Sides:
@@ -337,7 +350,7 @@ class _Estimate:
     effective_steps: Floats
 
 
-def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared) -> _Estimate:
+def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared, most_freedom: Floats) -> _Estimate:
     logs = np.array([_log(capture.location) for capture in side])
     effective = np.array([_effective(capture.steps, correlation) for capture in side])
     if not _is_assumed(side):
@@ -345,18 +358,23 @@ def _estimate(side: Sequence[Sides], correlation: Floats, spread: Declared) -> _
             variance = logs.var(axis=0, ddof=1) / len(side)
         freedom = np.full(variance.shape, len(side) - 1.0)
     else:
-        variance, freedom = _assumed_variance(side, effective, spread)
+        variance, freedom = _assumed_variance(side, effective, spread, most_freedom)
     return _Estimate(logs.mean(axis=0), variance, freedom, effective.sum(axis=0))
 
 
-def _assumed_variance(side: Sequence[Sides], effective: Floats, spread: Declared) -> tuple[Floats, Floats]:
-    """(variance of the mean of a side's captures given an assumed spread, its degrees of freedom)."""
+def _assumed_variance(
+    side: Sequence[Sides], effective: Floats, spread: Declared, most_freedom: Floats
+) -> tuple[Floats, Floats]:
+    """(variance of the mean of a side's captures given an assumed spread, its degrees of freedom).
+
+    That of the steps has at most `most_freedom`.
+    """
     steps = np.array([[float(capture.steps)] for capture in side])
     variances = np.array([capture.variance for capture in side])
     # Correlated steps vary less around their own mean than around the true one.
     hidden = (steps - 1) / np.maximum(steps - steps / effective, steps / 2)
     within = (variances * hidden / effective).sum(axis=0) / len(side) ** 2
-    freedom = np.maximum(effective - 1, 1.0).sum(axis=0)
+    freedom = np.minimum(np.maximum(effective - 1, 1.0).sum(axis=0), most_freedom)
     between = spread(np.mean([r.location for r in side], axis=0)) if callable(spread) else spread
     total = within + between**2 / len(side)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -94,7 +94,8 @@ class Sensitivity:
 class Verdict:
     """A verdict: its word, the reason or basis in one phrase, and the ratio candidate ÷ baseline with its interval.
 
-    The ratio and interval are NaN if there are none. `evidence`: `single` or `replicates`, empty if nothing was tested;
+    The ratio and interval are NaN if there are none; `ratio_with_strays` is the ratio if strays are counted, None where
+    no stray was excluded. `evidence`: `single` or `replicates`, empty if nothing was tested;
     `sensitivity`: the smallest detectable change, None if nothing was tested; `caveat`: why the verdict does not apply
     to the program itself, empty if it does.
     """
@@ -107,6 +108,7 @@ class Verdict:
     caveat: str = ""
     evidence: str = ""
     sensitivity: Sensitivity | None = None
+    ratio_with_strays: float | None = None
 
     @property
     def has_interval(self) -> bool:
@@ -143,17 +145,20 @@ def wording(word: str, evidence: str) -> str:
 def words(changes: Changes, *, measured_spread: bool, margin: float = SMALLEST_EFFECT) -> npt.NDArray[np.object_]:
     """`faster`, `slower`, `same` or `unclear` for each row, by its interval; `untested` for a row without one.
 
+    Whether a stray is an accident or a rare slow step, one capture cannot tell: a claim must hold with it, too.
+
     `measured_spread`: the spread between captures was measured on both sides, so changes below `SMALLEST_EFFECT` can be
     claimed. `margin`: the equivalence margin.
     """
     with np.errstate(divide="ignore"):  # a ratio of 0: one of several captures lacks the row
         low, high, effect = (np.log(x) for x in (changes.low, changes.high, changes.ratio))
+        with_strays = np.log(changes.ratio_with_strays)
     clear, least = _margins(measured_spread)
     within = np.log1p(margin)
     conditions = [
         np.isnan(low) | np.isnan(high),
-        (low > clear) & (effect > least),
-        (high < -clear) & (effect < -least),
+        (low > clear) & (effect > least) & (with_strays > least),
+        (high < -clear) & (effect < -least) & (with_strays < -least),
         (low >= -within) & (high <= within),
     ]
     return np.select(conditions, [UNTESTED, SLOWER, FASTER, SAME], UNCLEAR).astype(object)

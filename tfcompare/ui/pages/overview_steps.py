@@ -11,13 +11,13 @@ from tfcompare.charts import ops, slow_steps, steps
 from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.charts.style import letter
 from tfcompare.compare.aggregate import largest_changes
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.run import Run
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice.facts import Gap
 from tfcompare.tools.caveats import runs_of
 from tfcompare.tools.overview import gap_sentence
-from tfcompare.tools.verdict_words import of_run
 from tfcompare.ui.frame.pair import Pair, has_steps, sides, steps_of
 from tfcompare.ui.pages.overview import facts_of_sides
 from tfcompare.ui.widgets.changes import largest
@@ -83,9 +83,9 @@ def _drawn(pair: Pair, run: Run, position: int) -> pd.DataFrame:
 
 def _slow_steps(pair: Pair) -> None:
     """How many steps are slow, and why, with a link to the longest step of each such run."""
-    for sentences, label, moment, host in cached(pair, "slow_steps", lambda: _found_slow_steps(pair)):
+    for texts, label, moment, host in cached(pair, "slow_steps", lambda: _found_slow_steps(pair)):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(" ".join(sentences), help=SLOW, width="content")
+            st.caption(" ".join(texts), help=SLOW, width="content")
             link_to_moment(pair, moment, host, label)
 
 
@@ -94,11 +94,11 @@ def _found_slow_steps(pair: Pair) -> list[tuple[list[str], str, Moment, str]]:
     which host."""
     found = []
     for side, (name, run) in enumerate(_lettered(pair)):
-        if sentences := of_run(run, pair.host_of(run), name):
+        if texts := sentences(run, pair.host_of(run), name):
             rows = on_slowest_host(run.table("steps", host=pair.host_of(run)))
             longest = rows[rows["included"] | rows["stray"]].sort_values("duration_us").iloc[-1]
             moment = Moment(side, float(longest["start_us"]), float(longest["duration_us"]))
-            found.append((sentences, f"Show step {longest['step']} in timeline", moment, str(longest["host"])))
+            found.append((texts, f"Show step {longest['step']} in timeline", moment, str(longest["host"])))
     return found
 
 

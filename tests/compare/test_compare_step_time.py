@@ -42,7 +42,7 @@ def test_on_all_real_pairs_every_place_says_what_the_verdict_says(timed: list[Ru
     for ours, theirs in combinations(timed, 2):
         comparison = compare(ours, theirs)
         verdict = comparison.verdict[theirs.id]
-        times = comparison.typical_step_us(ours), comparison.typical_step_us(theirs)
+        times = comparison.step_time_us(ours), comparison.step_time_us(theirs)
         if verdict.is_claim:
             ratio, tolerance = said_ratio(comparison.headline())
             assert ratio == pytest.approx(times[1] / times[0], rel=tolerance)
@@ -68,8 +68,8 @@ def test_check_holds_its_conditions_against_the_same_figures(number_of_repeats: 
     repeats = {ours.id: more[:number_of_repeats]}
     comparison = compare(ours, theirs, repeats=repeats)
     (found,) = check(ours, theirs, [parse_condition("step_time>+5%")], repeats=repeats).found
-    assert found.measured.baseline == pytest.approx(comparison.typical_step_us(ours), rel=1e-12)
-    assert found.measured.candidate == pytest.approx(comparison.typical_step_us(theirs), rel=1e-12)
+    assert found.measured.baseline == pytest.approx(comparison.step_time_us(ours), rel=1e-12)
+    assert found.measured.candidate == pytest.approx(comparison.step_time_us(theirs), rel=1e-12)
     assert found.measured.verdict.ratio == pytest.approx(comparison.verdict[theirs.id].ratio, rel=1e-12)
 
 
@@ -84,9 +84,9 @@ def test_with_repeats_the_figures_are_of_all_recordings_as_the_verdict_is() -> N
         for seed, (name, mean) in enumerate([("a", 100.0), ("b", 80.0), ("a2", 110.0), ("a3", 120.0), ("b2", 70.0)])
     )
     comparison = compare(ours, theirs, repeats={"a": more[:2], "b": more[2:]})
-    times = comparison.typical_step_us(ours), comparison.typical_step_us(theirs)
+    times = comparison.step_time_us(ours), comparison.step_time_us(theirs)
     alone = compare(ours, theirs)
-    assert times[0] > alone.typical_step_us(ours) and times[1] < alone.typical_step_us(theirs)
+    assert times[0] > alone.step_time_us(ours) and times[1] < alone.step_time_us(theirs)
     assert times[1] / times[0] == pytest.approx(comparison.verdict["b"].ratio, rel=1e-9)
     table = runs_table_of(comparison)
     assert table["ratio"].iloc[1] == pytest.approx(comparison.verdict["b"].ratio, rel=1e-9)
@@ -102,7 +102,7 @@ def test_a_stray_step_moves_neither_the_sentence_nor_the_verdict() -> None:
     usual = varied(100.0, 1)
     stray = usual.assign(duration_us=usual["duration_us"].where(usual["step"] != 7, 50_000.0))
     comparison = compare(run("a", step_frame=usual, step_count=20), run("b", step_frame=stray, step_count=20))
-    assert comparison.typical_step_us(comparison.candidates[0]) < 110.0
+    assert comparison.step_time_us(comparison.candidates[0]) < 110.0
     assert comparison.verdict["b"].word in ("same", "unclear")
 
 
