@@ -72,6 +72,7 @@ class FakeRun:
     devices: tuple[str, ...] = ()
     evidence: OpEvidence = field(default_factory=OpEvidence)
     is_under_load: bool = False
+    why_untimed: str = ""
 
     @property
     def steps(self) -> pd.DataFrame:

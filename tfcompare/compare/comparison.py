@@ -34,12 +34,13 @@ from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Floats, plain_sides
-from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.markdown import as_code
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -91,10 +92,12 @@ def compare(
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = list(dict.fromkeys(run.name for run in (baseline, *candidates) if not has_steps(run.info)))
+    unmarked = [run for run in (baseline, *candidates) if not has_steps(run.info)]
     if per == "step" and unmarked:
-        names = ", ".join(unmarked)
-        notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
+        names = ", ".join(dict.fromkeys(run.name for run in unmarked))
+        is_untimed = any(run.why_untimed for run in unmarked)
+        why = "there are no step times of" if is_untimed else "no step markers were found in"
+        notes.append(f"Figures are per run, not per step, since {why}: {names}.")
         per = "run"
     if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
         notes.append(devices)
@@ -317,6 +320,10 @@ class Comparison:
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         names = self._names(run) if names is None else names
         times = self.typical_step_us(self.baseline), self.typical_step_us(run)
+        runs = zip(names, (self.baseline, run), strict=True)
+        untimed = [f"{as_code(name)}: {of.why_untimed}." for name, of in runs if of.why_untimed]
+        if untimed and self.verdict[run.id] != IDENTICAL:
+            return " ".join(["Step times cannot be compared.", *untimed])
         return step_time_headline((self.baseline.info, run.info), times, names, self.verdict[run.id])
 
     def _names(self, candidate: Run) -> tuple[str, str]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.between_steps import window_of
-from tfcompare.compare.captures import NO_STEPS, SAME_CAPTURE, Captures, Replicates, time_verdict
+from tfcompare.compare.captures import SAME_CAPTURE, Captures, Replicates, no_steps, time_verdict
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Floats, Sides, plain_sides, robust_sides
 from tfcompare.compare.stats.step_series import step_series
@@ -94,7 +94,7 @@ def _time_between_steps(pair: Pair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
     ours, theirs = ([_gaps(side, i) for i in side.positions] for side in pair.sides)
     if not all(side.has_steps for side in pair.sides):
-        return _untested(TIME, NO_STEPS.reason)
+        return _untested(TIME, no_steps(*pair.sides).reason)
     return _timed(pair, ours, theirs, plain_sides, "gaps between steps", on_host=True)
 
 
@@ -161,7 +161,7 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     if any(lacking):
         return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
     is_known = all(side.has_steps for side in pair.sides)
-    measured = _counted(COUNT, before, after, EXACTLY if is_known else NO_STEPS.reason)
+    measured = _counted(COUNT, before, after, EXACTLY if is_known else no_steps(*pair.sides).reason)
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
 
 
