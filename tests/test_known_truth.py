@@ -208,6 +208,32 @@ def test_a_host_that_is_chosen_is_compared_by_itself() -> None:
     assert (found.hosts, found.host_sentence, found.moved_most) == (("worker0", "worker0"), "", "host_collectives_us")
 
 
+# Blocking on the result in each step, or behind the loop
+
+
+def test_blocking_behind_the_loop_is_no_change_of_the_step_time() -> None:
+    runs = recorded("jax_blocks_in_step"), recorded("jax_blocks_behind_loop")
+    in_step, behind_loop = (run.table("steps").query("included") for run in runs)
+    assert len(in_step) == len(behind_loop) == 18
+    assert in_step["device_span_us"].isna().all()
+    assert behind_loop["host_span_us"].max() < 100
+    assert (behind_loop["duration_us"] == behind_loop["device_span_us"]).all()
+    assert behind_loop["duration_us"].median() == pytest.approx(in_step["duration_us"].median(), rel=0.1)
+    (found,) = check(*runs, [parse_condition("step_time>+5%")]).found
+    assert found.outcome == "passed"
+    assert not tfc.compare(*runs).verdict[runs[1].id].is_claim
+
+
+@pytest.mark.parametrize("name", ["jax_blocks_in_step", "jax_blocks_behind_loop"])
+def test_ops_belong_to_the_step_that_launched_them(name: str) -> None:
+    cells = recorded(name).table("op_steps")
+    assert cells.groupby("op_name")["step"].nunique().to_dict() == {"jit(step)/dot_general": 20, "jit(step)/tanh": 20}
+    assert (cells["wall_time_us"] > 0).all()
+    steps = recorded(name).table("steps").set_index("step")["duration_us"]
+    shares = cells.groupby("step")["wall_time_us"].sum() / steps
+    assert shares.between(0.9, 1.0).all()
+
+
 # What holds of every profile
 
 

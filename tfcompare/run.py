@@ -135,6 +135,11 @@ class Run:
         """The host event chosen to begin each step, None for the profile's own markers."""
         return self.choice.marker
 
+    @property
+    def why_untimed(self) -> str:
+        """Why the profile's step markers do not count as steps; empty if they do, or if there are none."""
+        return next((h.why_untimed for h in self.hosts if h.why_untimed), "")
+
     @cached_property
     def info(self) -> RunInfo:
         """The row of `run_info`."""

@@ -77,6 +77,7 @@ class FakeRun:
     evidence: OpEvidence = field(default_factory=OpEvidence)
     is_under_load: bool = False
     choice: StepChoice = OWN_STEPS
+    why_untimed: str = ""
 
     @property
     def steps(self) -> pd.DataFrame:

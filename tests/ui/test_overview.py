@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from tfcompare.tools.outliers import in_words, outlying
 
+from tests.frames.async_cpu import AsyncCpuProgram
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import word_of
@@ -132,6 +133,20 @@ def test_runs_without_steps_say_so_and_what_to_do(page):
     assert "Device op time per run" in metrics(page)
     changes = [expander.label for expander in page.main.expander]
     assert any(label.startswith(":gray[**+") for label in changes), "a dash for `not tested` would read as a minus"
+
+
+def test_runs_whose_steps_end_before_their_work_say_so(page, tmp_path):
+    times = (2_000.0,) * 12
+    programs = {"a": AsyncCpuProgram(times, blocks=True), "b": AsyncCpuProgram(times, lost=2)}
+    for name, program in programs.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "host.xplane.pb").write_bytes(program.profile())
+    page.query_params["baseline"], page.query_params["candidate"] = f"{tmp_path.name}/a", f"{tmp_path.name}/b"
+    with settings.override(Settings(places=(tmp_path,))):
+        shown(page)
+    assert "### Step times cannot be compared" in [element.value for element in page.markdown]
+    assert any(caption.value.startswith("Steps end before their work: ") for caption in page.caption)
+    assert not any("StepTraceAnnotation" in caption.value for caption in page.caption)
 
 
 def test_what_makes_runs_hard_to_compare_is_a_caveat(page):

@@ -33,7 +33,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def add_steps(parser: argparse.ArgumentParser) -> None:
-    """Declare `--steps` and `--step-marker`."""
+    """Declare `--steps`, `--step-marker` and `--stray`."""
     parser.add_argument(
         "--steps",
         metavar="FIRST:LAST",
@@ -45,6 +45,13 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the host event that begins each step, for profiles without step markers; a step ends where the "
         "next begins",
+    )
+    parser.add_argument(
+        "--stray",
+        choices=("exclude", "include"),
+        default="exclude",
+        help="the one step of a run that is far longer than all others: excluded from figures, or counted like the "
+        "others (default: %(default)s)",
     )
 
 
@@ -151,18 +158,19 @@ def _load(found: Sequence[FoundRun], store: str | None, choice: StepChoice | Non
 
 def load_with(found: FoundRun, choice: StepChoice | None) -> Run:
     """The run with the chosen steps; shows progress on the terminal while it is downloaded."""
-    from tfcompare.run import load
+    from tfcompare.run import Stray, load
 
     fetching = fetch_progress(found.name)
     if choice is None:
         return load(found, fetching=fetching)
-    return load(found, step_marker=choice.marker, steps=choice.range, fetching=fetching)
+    stray: Stray = "include" if choice.counts_stray else "exclude"
+    return load(found, step_marker=choice.marker, steps=choice.range, stray=stray, fetching=fetching)
 
 
 def chosen_steps(arguments: argparse.Namespace) -> StepChoice:
-    """The steps chosen by `--steps` and `--step-marker`. Raises `TfcompareError` for a malformed range."""
+    """The steps chosen by `--steps`, `--step-marker` and `--stray`. Raises `TfcompareError` for a malformed range."""
 
-    return step_choice(arguments.step_marker, arguments.steps)
+    return step_choice(arguments.step_marker, arguments.steps, counts_stray=arguments.stray == "include")
 
 
 def stored_runs(store: str, below: Sequence[str] = ()) -> list[StoredRun]:

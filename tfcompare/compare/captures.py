@@ -92,6 +92,12 @@ class Captures:
         return [self.steps(i).times("duration_us") for i in self.positions]
 
 
+def no_steps(*sides: Captures) -> Verdict:
+    """The verdict if one of these sides has no steps, with the reason of the first run that gives one."""
+    reasons = (run.why_untimed for side in sides for run in side.runs if not run.info.has_steps)
+    return replace(NO_STEPS, reason=next(filter(None, reasons), NO_STEPS.reason))
+
+
 @dataclass(frozen=True)
 class Replicates:
     """Further captures of the programs of runs, by the run's id, and the assumed variation between captures.
@@ -176,7 +182,7 @@ def step_time_verdict(baseline: Captures, candidate: Captures, replicates: Repli
     if ours.content_id == theirs.content_id:
         return IDENTICAL
     if not (baseline.has_steps and candidate.has_steps):
-        return NO_STEPS
+        return no_steps(baseline, candidate)
     test = ChangeTest(replicates.spread_between(ours, theirs))
     return replace(test(baseline.step_times_us, candidate.step_times_us), caveat=caveat(ours, theirs))
 
@@ -188,7 +194,7 @@ def time_verdict(
     if sides[0].runs[0].content_id == sides[1].runs[0].content_id:
         return SAME_CAPTURE
     if test.of == "steps" and not all(side.has_steps for side in sides):
-        return NO_STEPS
+        return no_steps(*sides)
     return test(*times)
 
 

@@ -35,7 +35,7 @@ from tfcompare.compare.per_device import computing_devices, devices_note, per_oc
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
-from tfcompare.compare.stats.verdict import Verdict
+from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.errors import TfcompareError, Unknown
@@ -92,10 +92,12 @@ def compare(
     if per not in PER:
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
-    unmarked = list(dict.fromkeys(run.name for run in (baseline, *candidates) if not has_steps(run.info)))
+    unmarked = [run for run in (baseline, *candidates) if not has_steps(run.info)]
     if per == "step" and unmarked:
-        names = ", ".join(unmarked)
-        notes.append(f"Figures are per run, not per step, since no step markers were found in: {names}.")
+        names = ", ".join(dict.fromkeys(run.name for run in unmarked))
+        is_untimed = any(run.why_untimed for run in unmarked)
+        why = "there are no step times of" if is_untimed else "no step markers were found in"
+        notes.append(f"Figures are per run, not per step, since {why}: {names}.")
         per = "run"
     if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
         notes.append(devices)
@@ -316,14 +318,15 @@ class Comparison:
         equal. Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        names = self.names_of(run) if names is None else names
+        ours, theirs = map(quoted, self.names_of(run) if names is None else names)
+        runs = zip((ours, theirs), (self.baseline, run), strict=True)
+        untimed = [f"{name}: {of.why_untimed}." for name, of in runs if of.why_untimed]
+        if untimed and self.verdict[run.id] != IDENTICAL:
+            return " ".join(["Step times cannot be compared.", *untimed])
         times = self.step_time_us(self.baseline), self.step_time_us(run)
-        ours, theirs = map(quoted, names)
-        rows = row_of(self.baseline, self.host), row_of(run, self.host_of(run))
-        slow_steps = clause(rows, (ours, theirs))
-        return step_time_headline(
-            (self.baseline.info, run.info), times, (ours, theirs), self.verdict[run.id], slow_steps
-        )
+        slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
+        infos = self.baseline.info, run.info
+        return step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.between_steps import Window, window_of
-from tfcompare.compare.captures import NO_STEPS, SAME_CAPTURE, Captures, Replicates, time_verdict
+from tfcompare.compare.captures import SAME_CAPTURE, Captures, Replicates, no_steps, time_verdict
 from tfcompare.compare.stats.change_test import ChangeTest, Level
 from tfcompare.compare.stats.estimates import Floats, Sides, Times, quantile_sides, sides
 from tfcompare.compare.stats.step_series import step_series
@@ -119,7 +119,7 @@ def _step_time_quantile(share: float) -> Callable[[Pair, str], Measured]:
 def _throughput(pair: Pair, _: str) -> Measured:
     """Steps per second from the start of the first step to the end of the last; on the straggler of several hosts."""
     if not all(side.has_steps for side in pair.sides):
-        return _untested(RATE, NO_STEPS.reason)
+        return _untested(RATE, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _periods) for i in side.positions] for side in pair.sides)
     found = _timed(pair, ours, theirs, "steps", on_host=True)
     change, level = found.verdict, found.level
@@ -153,7 +153,7 @@ def _of_window(side: Captures, position: int, series: Callable[[Window], Floats]
 def _time_between_steps(pair: Pair, _: str) -> Measured:
     """The time between steps, per step; on the straggler if there are several hosts."""
     if not all(side.has_steps for side in pair.sides):
-        return _untested(TIME, NO_STEPS.reason)
+        return _untested(TIME, no_steps(*pair.sides).reason)
     ours, theirs = ([_of_window(side, i, _gaps) for i in side.positions] for side in pair.sides)
     return _timed(pair, ours, theirs, "gaps between steps", on_host=True)
 
@@ -215,7 +215,7 @@ def _kernel_launches(pair: Pair, _: str) -> Measured:
     if any(lacking):
         return _counted(COUNT, before, after, f"{_who_lacks(*lacking)} record of kernels")
     is_known = all(side.has_steps for side in pair.sides)
-    measured = _counted(COUNT, before, after, EXACTLY if is_known else NO_STEPS.reason)
+    measured = _counted(COUNT, before, after, EXACTLY if is_known else no_steps(*pair.sides).reason)
     return replace(measured, verdict=SAME_CAPTURE) if pair.is_identical else measured
 
 

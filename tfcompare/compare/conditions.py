@@ -298,7 +298,10 @@ def _what_is_lacking(condition: Condition, measured: Measured, pair: Pair) -> st
     sides = dict(zip(("baseline", "candidate"), pair.sides, strict=True))
     unmarked = [name for name, side in list(sides.items())[first:] if not side.has_steps]
     if unmarked and condition.metric not in NEED_NO_STEPS:
-        infos = [run.info for name in unmarked for run in sides[name].runs if not run.info.has_steps]
+        runs = [run for name in unmarked for run in sides[name].runs if not run.info.has_steps]
+        if untimed := next((run.why_untimed for run in runs if run.why_untimed), ""):
+            return untimed
+        infos = [run.info for run in runs]
         return (
             f"no step markers in the {' and the '.join(unmarked)}; record each step inside {step_marker_call(infos)}, "
             "or name the host event that begins each step (--step-marker)"

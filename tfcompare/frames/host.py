@@ -56,8 +56,8 @@ class HostFrames:
     its `tf_data`; `idle` has the columns device, host_or_device and idle_ps, `device_steps` is as the function of that
     name returns it; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
     `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named; `remarks`:
-    what to know before trusting the numbers; `memory_labels`: `MemoryEvents.labels`; `memory_bytes`: what the tables
-    take in memory once they are read.
+    what to know before trusting the numbers; `why_untimed`: `Steps.why_untimed`; `memory_labels`:
+    `MemoryEvents.labels`; `memory_bytes`: what the tables take in memory once they are read.
     """
 
     host: str
@@ -66,6 +66,7 @@ class HostFrames:
     step_source: str
     likely_markers: tuple[str, ...]
     remarks: tuple[str, ...]
+    why_untimed: str
     memory_labels: Mapping[str, tuple[str, ...]] = field(repr=False)
     memory_bytes: int
     tables: Mapping[str, pd.DataFrame] = field(repr=False)
@@ -157,7 +158,8 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         origin=origin,
         step_source=steps.source,
         likely_markers=() if has_own_steps else likely_markers(full_space),
-        remarks=(*origin.remarks, *pipelines.remarks, *damaged_programs),
+        remarks=(*origin.remarks, *pipelines.remarks, *damaged_programs, *filter(None, [steps.why_untimed])),
+        why_untimed=steps.why_untimed,
         memory_labels=memory.labels,
         memory_bytes=memory_bytes,
         tables=tables,

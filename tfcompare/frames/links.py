@@ -3,7 +3,8 @@
 Edges are those that xprof draws (`docs/numbers.md`, "Eager" and "Steps"): from an event to those nested in it on its
 line; from a kernel launch to the kernel (`correlation_id`); from the start of an XLA program to its runs on TPU cores
 (`run_id`), and from those to their ops; from an executor to the iterator it waits for (`id`, `iter_num`); from a
-producer to its consumers (`_pt`, `_p` to `_ct`, `_c`).
+producer to its consumers (`_pt`, `_p` to `_ct`, `_c`). Beyond xprof, from a call to the execution of an XLA program
+that it launched on the host's own threads (`executions`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.edges import contexts, executors, launches_of_kernels, ops_of_runs, program_runs
+from tfcompare.frames.edges import Edges, contexts, executors, launches_of_kernels, ops_of_runs, program_runs
+from tfcompare.frames.executions import REGION_START, Executions, find_executions
 from tfcompare.frames.nesting import order_by_start, parents_in_time
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.xspace import XSpace, lookup
@@ -24,7 +26,7 @@ Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_REGION_START, _REGION_STOP = "ThreadpoolListener::StartRegion", "ThreadpoolListener::StopRegion"
+_REGION_STOP = "ThreadpoolListener::StopRegion"
 _LOOPS = ("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp")
 _MAX_LEVELS = 16  # distinct levels of roots; any more count as the last
 
@@ -37,6 +39,7 @@ class Links:
     """
 
     around: Int32
+    executions: Executions
     child_first: Int32
     child: Int32
 
@@ -66,9 +69,9 @@ def directly_around(space: XSpace) -> Int32:
 def _span_durations(space: XSpace) -> Int64:
     """The duration of each event. The start event of a thread-pool region lasts until the end of its stop event."""
     events = space.events
-    if not len(space.rows_named(_REGION_START)) or not len(space.rows_named(_REGION_STOP)):
+    if not len(space.rows_named(REGION_START)) or not len(space.rows_named(_REGION_STOP)):
         return events.duration_ps
-    rows, is_start = space.rows_named(_REGION_START, _REGION_STOP), space.named(_REGION_START)
+    rows, is_start = space.rows_named(REGION_START, _REGION_STOP), space.named(REGION_START)
     here, following = rows[:-1], rows[1:]
     region = is_start[here] & ~is_start[following] & (events.line[here] == events.line[following])
     here, following = here[region], following[region]
@@ -87,9 +90,32 @@ def link(space: XSpace) -> Links:
     """Builds the graph of which event caused which."""
     producers, consumers, count = contexts(space)
     edges = [launches_of_kernels(space), program_runs(space), ops_of_runs(space), executors(space)]
-    edges += [producers, consumers]
     around = directly_around(space)
-    return Links(around, *_adjacency(around, edges, len(space.events) + count))
+    executions = find_executions(space, around)
+    if len(executions.rows):
+        launched, is_region = _regions_of_executions(space, around, executions)
+        others = ~is_region[consumers[1]]
+        consumers = consumers[0][others], consumers[1][others]
+        edges += [executions.linked, launched]
+    edges += [producers, consumers]
+    return Links(around, executions, *_adjacency(around, edges, len(space.events) + count))
+
+
+def _regions_of_executions(space: XSpace, around: Int32, executions: Executions) -> tuple[Edges, Bools]:
+    """(edges from calls to the thread-pool regions in which the executions that they launched run; which events are
+    regions with executions).
+
+    The recorded producer of a region is what ran before it on the thread that scheduled it, often the end of the
+    execution of an earlier step. A region with executions of several calls belongs to none of them.
+    """
+    calls, rows = executions.linked
+    region = around[rows]
+    in_region = (region >= 0) & space.named(REGION_START)[region]
+    first, last = np.full(len(space.events), len(space.events)), np.full(len(space.events), -1)
+    np.minimum.at(first, region[in_region], calls[in_region])
+    np.maximum.at(last, region[in_region], calls[in_region])
+    of_one_call = np.flatnonzero(first == last)
+    return (first[of_one_call], of_one_call), last >= 0
 
 
 def nearest_source_value(links: Links, sources: Int64, values: Int8) -> Int8:

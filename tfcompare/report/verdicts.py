@@ -48,6 +48,10 @@ def _without_steps(pair: Pair) -> Verdict:
     missing = {letter: run for letter, (_, run) in letters if not has_steps(run)}
     where = "" if pair.is_single else f" in {' and '.join(missing)}"
     consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
+    untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
+    if untimed:
+        sentences = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in untimed)
+        return Verdict("", "neutral", f"{consequence[0].upper()}{consequence[1:]}", sentences)
     return Verdict(
         "",
         "neutral",

@@ -110,7 +110,8 @@ STEPS = Table(
         level(
             "device_span_us", "µs", "Device span",
             "From the first to the last device event of the step, on the device where that takes longest. It is the "
-            "step unless the host span includes it. Missing without device events.",
+            "step unless the host span includes it. On a CPU, the same of XLA programs, if these "
+            "run after the markers. Missing without either.",
         ),
         *_PARTS,
         *_PRECISIONS,

@@ -51,6 +51,7 @@ class _Head:
     step_source: str
     likely_markers: tuple[str, ...]
     remarks: tuple[str, ...]
+    why_untimed: str
     memory_labels: dict[str, tuple[str, ...]]
     memory_bytes: int
     tables: dict[str, _Block]
@@ -81,6 +82,7 @@ def pack(frames: HostFrames) -> bytes:
         step_source=frames.step_source,
         likely_markers=frames.likely_markers,
         remarks=frames.remarks,
+        why_untimed=frames.why_untimed,
         memory_labels=dict(frames.memory_labels),
         memory_bytes=sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED),
         tables=blocks,
@@ -114,6 +116,7 @@ def unpack(data: bytes, where: str = "the pack") -> HostFrames:
         step_source=head.step_source,
         likely_markers=head.likely_markers,
         remarks=head.remarks,
+        why_untimed=head.why_untimed,
         memory_labels=head.memory_labels,
         memory_bytes=max(held, head.memory_bytes) + len(data),
         tables=tables,

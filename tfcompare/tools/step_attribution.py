@@ -153,6 +153,9 @@ def _why_none(*runs: Run) -> str:
     without = list(dict.fromkeys(f"`{run.name.replace('`', chr(39))}`" for run in runs if not run.info.has_steps))
     if not without:
         return ""
+    untimed = next((run.why_untimed for run in runs if run.why_untimed), "")
+    if untimed:
+        return f"No breakdown: {untimed}."
     call = step_marker_call(run.info for run in runs)
     return (
         f"No breakdown: {' and '.join(without)} {'has' if len(without) == 1 else 'have'} no step markers, so there is "

@@ -93,7 +93,7 @@ def dispatch_sentence(comparison: Comparison, candidate: Run) -> str:
         return ""
     before = f", baseline {format_time_us(ours)}" if not math.isnan(ours) else ""
     return (
-        "Steps are timed on the device, which works on after the host has dispatched them: dispatching takes "
+        "Steps are timed by the work that they launched, which goes on after it was dispatched: dispatching takes "
         f"{format_time_us(theirs)}{before} per step."
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.frames.executions import Executions, no_executions
 from tfcompare.frames.links import Links, has_loops, link, nearest_source_value, spread_groups
 from tfcompare.frames.planes import host_plane
 from tfcompare.xspace import XSpace
@@ -44,13 +45,14 @@ class Groups:
     """The group of every event, −1 for none.
 
     `markers` are the rows of the explicit step markers that started a group, `step_number` the number of each. `source`
-    is the kind of those markers, empty if there are none.
+    is the kind of those markers, empty if there are none. `executions` are those of XLA programs on the host's threads.
     """
 
     group: Int32
     markers: Int64
     step_number: Int64
     source: str
+    executions: Executions = field(default_factory=no_executions)
 
 
 def names_matching(space: XSpace, pattern: re.Pattern[str]) -> Bools:
@@ -78,7 +80,10 @@ def group_events(space: XSpace, links: Links | None, marker: str | None) -> Grou
     group, used_roots = spread_groups(links, roots[order], levels[order])
     markers = used_roots[explicit[used_roots]]
     markers = markers[np.argsort(space.events.start_ps[markers], kind="stable")]
-    return Groups(group[: len(space.events)], markers, _step_numbers(space, markers), source if len(markers) else "")
+    return Groups(
+        group[: len(space.events)], markers, _step_numbers(space, markers), source if len(markers) else "",
+        links.executions,
+    )  # fmt: skip
 
 
 def stored_groups(space: XSpace) -> Groups | None:

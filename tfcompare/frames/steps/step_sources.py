@@ -8,12 +8,14 @@ the whole profile as one step.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.planes import STEPS_LINE, device_planes, events_of_lines, profile_span_ps, short_id
+from tfcompare.frames.planes import STEPS_LINE, device_kind, device_planes, events_of_lines, profile_span_ps, short_id
 from tfcompare.frames.steps import groups as grouping
+from tfcompare.frames.steps.execution_spans import execution_spans
 from tfcompare.frames.steps.groups import Groups
 from tfcompare.frames.steps.step_spans import StepSpans, choose_spans, device_spans, no_spans
 from tfcompare.frames.steps.steps import DEVICE_LINE, WHOLE_PROFILE, XLA_MODULE, Steps
@@ -47,7 +49,8 @@ def _from_markers(space: XSpace, groups: Groups) -> Steps | None:
     """Steps from the marker events of groups; steps in which nothing was computed are dropped.
 
     A step lasts as long as the longest marker in its group, or as its group's work on a device where that starts before
-    the marker or ends after it.
+    the marker or ends after it. If most of the work runs after the markers and cannot be linked to them, the whole
+    profile is one step.
     """
     markers = groups.markers
     if not len(markers):
@@ -190,14 +193,23 @@ def _position_on_line(space: XSpace, rows: Int32) -> Int64:
 
 
 def _from_marker_events(space: XSpace, groups: Groups, source: str, number: Int64, marker: Int32 | Int64) -> Steps:
-    """Steps of these marker events; each lasts as long as the marker or as the device work that it launched."""
+    """Steps of these marker events; each lasts as long as the marker or as the work that it launched."""
     in_order = np.argsort(space.events.start_ps[marker], kind="stable")
     number, marker = number[in_order], marker[in_order]
     start = space.events.start_ps[marker]
     host = StepSpans(start, start + space.events.duration_ps[marker])
     nothing = np.full(len(space.events), -1, np.int32)
-    device = device_spans(space, _assign_groups(nothing, groups, _step_of_group(groups, marker))[0], len(marker))
-    return _assign_events(space, groups, source, number, marker, choose_spans(host, device), host, device)
+    step_of_event = _assign_groups(nothing, groups, _step_of_group(groups, marker))[0]
+    if device_kind(space) == "CPU":
+        device, why_untimed = execution_spans(space, groups.executions, step_of_event, host)
+        if why_untimed:
+            return replace(_whole_profile(space), why_untimed=why_untimed)
+    else:
+        device = device_spans(space, step_of_event, len(marker))
+    steps = _assign_events(space, groups, source, number, marker, choose_spans(host, device), host, device)
+    if device_kind(space) == "CPU" and device.exist.any():
+        steps.of_event[groups.executions.rows[groups.executions.launch < 0]] = -1  # they run whenever there is a thread
+    return steps
 
 
 def _assign_events(

@@ -1,5 +1,8 @@
 """The host span and the device span of a step, and which of the two is the step.
 
+Without devices, executions of XLA programs on the host's own threads take the place of device events
+(`execution_spans`).
+
 The rule is that of xprof's `StepDetails::StepTime` (xprof/utils/event_span.cc): if the host span includes the device
 span, the program waits for the device within the step, and the host span is the step. Otherwise the host only launches
 work, and the device span is the step.
@@ -75,7 +78,7 @@ def device_spans(space: XSpace, step_of_event: Int32, count: int) -> StepSpans:
         end = start + space.events.duration_ps[rows]
         input_here = np.zeros(len(rows), np.bool_) if is_input is None else is_input[rows]
         counts = ~_is_prefetch(step, start, end, input_here, count)
-        span = _spans(step[counts], start[counts], end[counts], count)
+        span = spans_of_steps(step[counts], start[counts], end[counts], count)
         is_longer = span.end_ps - span.start_ps > longest.end_ps - longest.start_ps
         longest = StepSpans(
             np.where(is_longer, span.start_ps, longest.start_ps), np.where(is_longer, span.end_ps, longest.end_ps)
@@ -106,7 +109,7 @@ def choose_spans(host: StepSpans, device: StepSpans) -> StepSpans:
     )
 
 
-def _spans(step: Int32, start: Int64, end: Int64, count: int) -> StepSpans:
+def spans_of_steps(step: Int32, start: Int64, end: Int64, count: int) -> StepSpans:
     """From the first start to the last end of each step's events."""
     limit = np.iinfo(np.int64)
     first, last = np.full(count, limit.max), np.full(count, limit.min)

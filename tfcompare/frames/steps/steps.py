@@ -28,8 +28,9 @@ class Steps:
 
     `of_event` is the position of each event's step, −1 for none; `is_linked` says whether it follows from the event's
     links rather than its start time (never for markers). `host` is the span of the step's marker, `device` reaches from
-    its first to its last device event; where both exist, the step is one of the two (`step_spans`). `chosen` marks the
-    steps that count if they were chosen by range.
+    its first to its last device event, or event of an XLA program on the host; where both exist, the step is one of the
+    two (`step_spans`). `chosen` marks the steps that count if they were chosen by range. `why_untimed`: why the
+    profile's markers do not count as steps, empty if they do.
     """
 
     source: str
@@ -41,6 +42,7 @@ class Steps:
     host: StepSpans = field(default_factory=lambda: no_spans(0))
     device: StepSpans = field(default_factory=lambda: no_spans(0))
     chosen: Bools | None = None
+    why_untimed: str = ""
 
     @property
     def included(self) -> Bools:

@@ -15,7 +15,7 @@ from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.errors import NoOtherSteps, TfcompareError
 from tfcompare.frames import load_loops
-from tfcompare.run import Run, load
+from tfcompare.run import Run, Stray, load
 from tfcompare.settings import ReadLimits, Settings
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -59,10 +59,11 @@ def start_reader() -> None:
 
 def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice) -> Run:
     """The run; with all of its own steps if the chosen ones are not available."""
+    stray: Stray = "include" if steps.counts_stray else "exclude"
     try:
-        run = load(found, step_marker=steps.marker, steps=steps.range, build=build)
+        run = load(found, step_marker=steps.marker, steps=steps.range, stray=stray, build=build)
     except NoOtherSteps:
-        run = load(found, build=build)
+        run = load(found, stray=stray, build=build)
     annotated.note(run)
     return run
 

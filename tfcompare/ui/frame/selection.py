@@ -20,6 +20,9 @@ PER: tuple[Per, ...] = ("step", "run")
 Repeat = tuple[str, str]
 """The id of a compared run, and the id of another capture of the same program."""
 
+INCLUDE = "include"
+"""The value of the query parameter `stray` that counts strays."""
+
 SAMPLE_PAIR = ("filters_512_128", "filters_16_8")
 """Folders of the guide's example: the default comparison if only the sample runs are available."""
 
@@ -35,7 +38,7 @@ class Selection:
     `repeats`: pairs of a compared run and one of its replicates; if the URL refers to a run that is not compared, the
     first is the reference as written. `manual_pairs`: manual pairs of names; `are_manual_pairs_lost`: the URL refers to
     pairs that it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
-    `step_range`: the steps to include, such as `5:25`; None for all.
+    `step_range`: the steps to include, such as `5:25`; None for all. `counts_stray`: a stray step is included in figures.
     """
 
     baseline: str | None = None
@@ -48,11 +51,12 @@ class Selection:
     are_manual_pairs_lost: bool = False
     step_marker: str | None = None
     step_range: str | None = None
+    counts_stray: bool = False
 
     @property
     def steps(self) -> StepChoice:
         """Which steps of all runs to include. Raises `TfcompareError` if the range is invalid."""
-        return step_choice(self.step_marker, self.step_range)
+        return step_choice(self.step_marker, self.step_range, counts_stray=self.counts_stray)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -78,6 +82,7 @@ class Selection:
             "host": [self.host] if self.host else [],
             "step_marker": [self.step_marker] if self.step_marker else [],
             "steps": [self.step_range] if self.step_range else [],
+            "stray": [INCLUDE] if self.counts_stray else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
             "by_hand": to_address(self.manual_pairs),
         }
@@ -163,6 +168,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
         host=_last(named["host"]) or remembered.host,
         step_marker=_last(named["step_marker"]) or remembered.step_marker,
         step_range=_last(named["steps"]) or remembered.step_range,
+        counts_stray=_last(named["stray"]) == INCLUDE or (not named["stray"] and remembered.counts_stray),
         places=named["dir"] or remembered.places,
     )
 

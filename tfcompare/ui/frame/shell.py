@@ -244,6 +244,7 @@ def choose_steps(view: View, runs: Sequence[Run]) -> None:
     if view.marker_slot is not None:
         sidebar.step_marker_choice(view.marker_slot, view.selection, runs)
         sidebar.step_range_choice(view.marker_slot, view.selection, runs)
+        sidebar.stray_choice(view.marker_slot, view.selection, runs)
     steps = view.selection.steps
     lacking = [as_code(run.name) for run in runs if run.choice != steps]
     if not steps.is_default and lacking:
@@ -263,9 +264,8 @@ def chosen_steps(runs: Iterable[Run]) -> str:
 def _steps_text(steps: StepChoice) -> str:
     """`steps 5:25 that begin with …`."""
     numbers = f" {steps.range}" if steps.range else ""
-    if steps.marker is None:
-        return f"steps{numbers}"
-    return f"steps{numbers} that begin with {_marker_text(steps.marker)}"
+    begin = "" if steps.marker is None else f" that begin with {_marker_text(steps.marker)}"
+    return f"steps{numbers}{begin}{', strays counted' if steps.counts_stray else ''}"
 
 
 def _why_lacking(steps: StepChoice) -> str:

@@ -57,6 +57,7 @@ _HOST = "tfcompare.host"
 _EVERY_HOST = ""
 _STEP_MARKER = "tfcompare.step_marker"
 _STEPS = "tfcompare.steps"
+_STRAY = "tfcompare.stray"
 
 
 def page_files() -> list[Path]:
@@ -225,6 +226,18 @@ def step_range_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence
     )  # fmt: skip
 
 
+def stray_choice(slot: DeltaGenerator, selection: Selection, runs: Sequence[Run]) -> None:
+    """The switch that counts strays, shown if any run has one."""
+    if not selection.counts_stray and not any(run.steps["stray"].any() for run in runs):
+        return
+    slot.toggle(
+        "Count stray steps",
+        help="A stray is the one step of a run that is far longer than all others. It is excluded from all figures per "
+        "step unless it is counted here.",
+        **showing(_STRAY, selection.counts_stray, _choose_stray),
+    )  # fmt: skip
+
+
 def step_markers(chosen: str | None, runs: Sequence[Run]) -> list[str]:
     """The available step events: events that all runs without steps have come first."""
     of_each = [run.likely_markers for run in runs if run.likely_markers]
@@ -268,6 +281,10 @@ def _choose_step_marker(name: str | None) -> None:
 
 def _choose_steps(steps: str) -> None:
     state.choose(replace(state.chosen(), step_range=steps.strip() or None), by_its_widget=True)
+
+
+def _choose_stray(counts: bool) -> None:
+    state.choose(replace(state.chosen(), counts_stray=counts), by_its_widget=True)
 
 
 def _choose_host(host: str) -> None:

@@ -70,6 +70,11 @@ def _no_steps(pair: Pair) -> None:
     missing = {letter(i and pair.position): run for i, (_, run) in enumerate(pair.shown) if not has_steps(run)}
     where = "" if pair.is_single else f" in {' and '.join(missing)}"
     consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
+    untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
+    if untimed:
+        st.markdown(f"### {consequence[0].upper()}{consequence[1:]}")
+        st.caption(" ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in untimed))
+        return
     st.markdown(f"### No step markers{where}, so {consequence}")
     st.caption(
         f"Record again with each step inside `{step_marker_call(run.info for run in missing.values())}`, or choose the "

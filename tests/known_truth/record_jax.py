@@ -1,0 +1,92 @@
+"""Records the variants `jax_…` beside it: one JAX program on CPU that blocks in each step, or behind the loop.
+
+`record_jax.py` records both, `record_jax.py VARIANT` that one, into `VARIANT/plugins/profile/run/`. What they have in
+common with the other variants is in the README.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gzip
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tfcompare.sources.machine_load import load_average, write_load
+
+WARM_UP_STEPS = 3
+PROFILED_STEPS = 20
+MATRIX_SIDE = 512
+MULTIPLICATIONS = 4
+HOST = "localhost"
+BLOCKS_IN_STEP = {"jax_blocks_in_step": True, "jax_blocks_behind_loop": False}
+FILES_ONLY = r".*/"
+"""What JAX leaves out of the names of source files: their folders."""
+
+
+def profile(blocks_in_step: bool, logdir: Path) -> None:
+    """Runs the warm-up, then profiles the steps that follow."""
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", FILES_ONLY)
+    jax.config.update("jax_traceback_in_locations_limit", 1)
+
+    @jax.jit
+    def step(weights: jax.Array, state: jax.Array) -> jax.Array:
+        for _ in range(MULTIPLICATIONS):
+            state = jnp.tanh(state @ weights)
+        return state
+
+    def run_steps(state: jax.Array, steps: range) -> jax.Array:
+        for number in steps:
+            with jax.profiler.StepTraceAnnotation("train", step_num=number):
+                state = step(weights, state)
+                if blocks_in_step:
+                    state.block_until_ready()
+        return state.block_until_ready()
+
+    weights = jnp.full((MATRIX_SIDE, MATRIX_SIDE), 1 / MATRIX_SIDE)
+    state = run_steps(jnp.ones((MATRIX_SIDE, MATRIX_SIDE)), range(WARM_UP_STEPS))
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    jax.profiler.start_trace(str(logdir), profiler_options=options)
+    run_steps(state, range(WARM_UP_STEPS, WARM_UP_STEPS + PROFILED_STEPS))
+    jax.profiler.stop_trace()
+
+
+def record(variant: str, out: Path) -> None:
+    """Records one variant in this process, in a temporary folder by relative paths, so that no path is recorded."""
+    runs = out / variant / "plugins" / "profile" / "run"
+    shutil.rmtree(runs, ignore_errors=True)
+    load_before = load_average()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        profile(BLOCKS_IN_STEP[variant], Path("logs"))
+        (source,) = Path("logs").glob("plugins/profile/*/*.xplane.pb")
+        recorded = source.read_bytes()
+    kept = runs / f"{HOST}.xplane.pb.gz"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(gzip.compress(recorded, 9, mtime=0))
+    write_load(kept.parent, load_before)
+    sys.stdout.write(f"{kept}: {kept.stat().st_size:,} bytes\n")
+
+
+def main() -> None:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("variant", nargs="?", choices=BLOCKS_IN_STEP, help="the one to record (default: both)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="where the runs go (default: here)")
+    arguments = parser.parse_args()
+    out: Path = arguments.out.resolve()
+    if arguments.variant:
+        record(arguments.variant, out)
+        return
+    for variant in BLOCKS_IN_STEP:
+        subprocess.run([sys.executable, __file__, variant, "--out", str(out)], check=True)
+
+
+if __name__ == "__main__":
+    main()
