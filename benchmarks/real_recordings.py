@@ -55,9 +55,9 @@ def recordings(folder: Path) -> list[tfc.Run]:
     return [tfc.load(place) for place in sorted(folder.iterdir())]
 
 
-def typical_ms(run: tfc.Run) -> float:
-    """The run's median step."""
-    return float(run.steps.loc[run.steps["included"], "duration_us"].median()) / 1000
+def step_ms(run: tfc.Run) -> float:
+    """The run's step time."""
+    return run.info.step_time_ms_mean
 
 
 def claims_between(comparisons: Sequence[tfc.Comparison]) -> Claims:
@@ -94,13 +94,13 @@ def claims_of_repeats(runs: Sequence[tfc.Run], trials: int, seed: int) -> Claims
 def report(folders: Sequence[Path], trials: int, seed: int, machine: Sequence[str]) -> str:
     """A row for each folder of recordings, as Markdown."""
     head = [
-        "model", "recordings", "median step", "spread (sd)", "pairs", "step time claimed", "any op claimed",
+        "model", "recordings", "step time", "spread (sd)", "pairs", "step time claimed", "any op claimed",
         "ops claimed", f"{REPEATS} against {REPEATS}", "step time claimed", "any op claimed",
     ]  # fmt: skip
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for folder in folders:
         runs = recordings(folder)
-        steps_ms = np.array([typical_ms(run) for run in runs])
+        steps_ms = np.array([step_ms(run) for run in runs])
         pairs, halves = claims_of_pairs(runs), claims_of_repeats(runs, trials, seed)
         lines.append([
             f"`{folder.name}`", str(len(runs)), f"{np.median(steps_ms):.1f} ms",

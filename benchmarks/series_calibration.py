@@ -22,6 +22,7 @@ from tfcompare.compare.stats.change_points import (
     change_points_of_family,
 )
 from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import declared_spread
 
 CHECKED_AGAINST, CHECKED_STEPS, STEP_NOISE = 10, 20, 0.03
@@ -102,7 +103,7 @@ def checks(rng: np.random.Generator, series: int, correlation: float, kind: str)
     lows = []
     for _ in range(series):
         values = simulated(rng, RUNS, correlation, kind)
-        runs = [value * np.exp(STEP_NOISE * rng.standard_normal(CHECKED_STEPS)) for value in values]
+        runs = [Times.of(value * np.exp(STEP_NOISE * rng.standard_normal(CHECKED_STEPS))) for value in values]
         for i in range(CHECKED_AGAINST, RUNS):
             before, test = runs[i - CHECKED_AGAINST : i], ChangeTest(declared_spread("CPU"))
             verdict = replace(test, spread=test.measured_spread(before) or test.spread)(before, [runs[i]])

@@ -12,6 +12,7 @@ with ui.page("Op stats", needs="pair") as view:
     comparison = comparison_of(view)
     pair = choose_pair(comparison)
     op_stats.headline(pair)
+    op_stats.outside_of_steps(pair, "op_stats")
     choice = op_stats.controls(pair)
     rows = op_stats.TABLE.show_rows(pair, choice)
     manual.choices(pair)

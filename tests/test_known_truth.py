@@ -12,6 +12,7 @@ import pytest
 import tfcompare as tfc
 from tests.profiles import ALL_RUNS, SAMPLES, loaded_run, run_path
 from tfcompare.compare import Comparison
+from tfcompare.compare.attribution import OTHER_HOSTS
 from tfcompare.compare.between_steps import window_of
 from tfcompare.compare.conditions import check, parse_condition
 from tfcompare.compare.straggler import own_time_us, straggler
@@ -182,9 +183,13 @@ def test_the_stragglers_steps_are_compared_with_those_of_the_same_host() -> None
     )
     assert "spent in `slow_work` (host compute); the others wait for it in `CollectiveReduceV2`" in found.host_sentence
     assert found.moved_most == "host_compute_us"
-    means = found.parts["mean_us_candidate"].sum()
-    own = recorded("workers_uneven").table("steps", host="worker1").query("included")["duration_us"].mean()
-    assert means == pytest.approx(own), "the mean of a host, not one over hosts"
+    parts = found.parts.set_index("part")["mean_us_candidate"]
+    run = recorded("workers_uneven")
+    own = run.table("steps", host="worker1").query("included")["duration_us"].mean()
+    assert parts.drop(OTHER_HOSTS).sum() == pytest.approx(own), "the mean of a host, not one over hosts"
+    assert parts.sum() == pytest.approx(run.info.step_time_ms_mean * 1000), (
+        "what others take longer is a line of its own"
+    )
     assert "`slow_work` was added and takes 8.73 ms per step" in inside.sentence
 
 

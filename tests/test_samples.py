@@ -132,4 +132,4 @@ def test_workers_are_named_and_no_path_was_recorded(name: str) -> None:
         assert file.stat().st_size < 100_000
         assert not any(text in file.read_bytes() for text in (b"/tmp", b"/home", b"/root", b"localhost"))
     steps = load(WORKER_RUNS[name]).table("steps").query("included").groupby("host").size()
-    assert steps.min() >= 20
+    assert steps.min() >= 19

@@ -10,6 +10,7 @@ import pytest
 from benchmarks import series_calibration as calibration
 from tfcompare.compare.stats.change_points import change_points
 from tfcompare.compare.stats.change_test import ChangeTest
+from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import declared_spread
 
 TRIALS = 200
@@ -59,8 +60,8 @@ def claims_of_one_run(rng: np.random.Generator, trials: int, spread: float, chan
     """How often a run that takes `change` longer is called slower or faster than the ten runs before it."""
     claims = 0
     for _ in range(trials):
-        runs = [np.exp(spread * rng.standard_normal() + 0.03 * rng.standard_normal(20)) for _ in range(11)]
-        runs[10] *= 1 + change
+        logs = [spread * rng.standard_normal() + 0.03 * rng.standard_normal(20) for _ in range(11)]
+        runs = [Times.of(np.exp(log + (np.log1p(change) if i == 10 else 0))) for i, log in enumerate(logs)]
         test = ChangeTest(declared_spread("CPU"))
         test = replace(test, spread=test.measured_spread(runs[:10]) or test.spread)
         claims += test(runs[:10], runs[10:]).is_claim

@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -42,7 +43,7 @@ def test_runs_lists_the_samples(tfcompare) -> None:
     status, out, err = tfcompare("runs", AUTOENCODER)
     lines = out.splitlines()
     assert (status, err) == (0, "")
-    assert " ".join(lines[0].split()) == "run recorded hosts device steps median step (ms) size (MB) path"
+    assert " ".join(lines[0].split()) == "run recorded hosts device steps step time (ms) size (MB) path"
     assert len(lines) == 1 + len(SAMPLE_RUNS)
     assert len({line.rfind("CPU") for line in lines[1:]}) == 1, "columns are aligned"
 
@@ -202,10 +203,11 @@ def test_diff_of_one_table_has_the_verdict_and_coverage_above_it(tfcompare) -> N
     lines = out.splitlines()
     assert (status, err) == (0, "")
     assert lines[0].startswith("filters_16_8 is likely 20× faster than filters_512_128: ")
-    assert "95 % confidence interval 0.0393×–0.0646×" in lines[1]
+    assert "95 % confidence interval 0.0394×–0.0667×" in lines[1]
     assert lines[3] == "Matched self time: 100 % (100 % exactly). Figures are per step."
-    assert "self time (ms/step)" in lines[5]
-    assert lines[6].split()[:2] == ["op_type", "op_name"]
+    assert re.fullmatch(r"Outside of the included steps: \d.* ms of self time in all, baseline \d.* ms\.", lines[4])
+    assert "self time (ms/step)" in lines[6]
+    assert lines[7].split()[:2] == ["op_type", "op_name"]
 
 
 def test_diff_as_csv_is_nothing_but_data(tfcompare) -> None:

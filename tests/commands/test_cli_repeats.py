@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+import statistics
 from pathlib import Path
 
 import pytest
@@ -68,14 +69,14 @@ def test_a_folder_of_captures_of_one_program_is_one_side(tfcompare, tmp_path: Pa
 
 
 def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None:
-    _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+6%")
-    assert " 1 capture per side; smallest detectable change: 53 %. " in out
+    _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%")
+    assert " 1 capture per side; smallest detectable change: 54 %. " in out
     assert (
-        " Detecting a change of 6 % takes about 52 captures of 20 steps per side (80 % power, assumed variation)\n"
+        " Detecting a change of 5 % takes about 74 captures of 20 steps per side (80 % power, assumed variation)\n"
         in out
     )
-    _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+6%", "--format", "json")
-    found = findings(out)["step_time>+6%"]
+    _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%", "--format", "json")
+    found = findings(out)["step_time>+5%"]
     assert (found["outcome"], found["evidence"]) == ("unclear", "single")
     assert found["smallest_detectable_change"] == pytest.approx(0.53, abs=0.01)
     assert found["captures_needed"] == {"change": 0.06, "captures_per_side": 52, "steps_per_capture": 20}
@@ -96,10 +97,10 @@ def test_diff_takes_a_spread(tfcompare) -> None:
     _, wide, _ = tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", "30%")
     _, narrow, _ = tfcompare("diff", SMALL, AGAIN, "--format", "csv", "--spread", "1%")
     low = [
-        min(float(row["interval_low"]) for row in csv.DictReader(io.StringIO(out)) if row["interval_low"])
+        [float(row["interval_low"]) for row in csv.DictReader(io.StringIO(out)) if row["interval_low"]]
         for out in (wide, narrow)
     ]
-    assert low[0] < low[1]
+    assert statistics.median(low[0]) < statistics.median(low[1])
 
 
 def test_what_is_no_repeat_is_told_and_left_out(tfcompare, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def tonight(folder: Path, matmul: float, name: str = f"night_{NIGHTS}") -> str:
 def test_the_change_is_one_sentence_with_what_explains_it(place: Path, tfcompare) -> None:
     status, out, err = tfcompare("series", "--store", str(place / "store"))
     assert (status, err) == (0, "")
-    assert out.startswith(f"Step time rose by 17.7 % (16.4–19.0 %) at c0ffee{BEFORE} on 2026-03-{BEFORE + 1}, from ")
+    assert out.startswith(f"Step time rose by 17.7 % (16.4–19.1 %) at c0ffee{BEFORE} on 2026-03-{BEFORE + 1}, from ")
     assert "explained by model/matmul +29" in out
     assert "  compare logs/night_11/plugins/profile/" in out
     assert tfcompare("series", str(place / "logs"))[1] == out, "profiles give what the store gives"

@@ -19,9 +19,9 @@ def test_diff_is_verdict_then_step_then_advice_then_changes(tfcompare) -> None:
     status, out, _ = tfcompare("diff", BASELINE, CANDIDATE)
     verdict, step, advice, changes, table = sections(out)
     assert status == 0
-    assert verdict[0] == "filters_16_8 is likely 20× faster than filters_512_128: 10.7 ms vs 213 ms per step."
+    assert verdict[0] == "filters_16_8 is likely 20× faster than filters_512_128: 10.9 ms vs 213 ms per step."
     assert verdict[1].startswith(
-        "Ratio (candidate ÷ baseline): 0.0504×; 95 % confidence interval 0.0393×–0.0646×, from 20 steps per run."
+        "Ratio (candidate ÷ baseline): 0.0513×; 95 % confidence interval 0.0394×–0.0667×, from 20 steps per run."
     )
     assert [" ".join(line.split()) for line in step] == [
         "average step (ms) baseline candidate change ratio",
@@ -76,12 +76,12 @@ def test_show_without_a_table_is_a_summary(tfcompare) -> None:
     assert (status, err) == (0, "")
     assert about[0] == "filters_16_8"
     facts = dict(line.split("  ", 1) for line in about[1:])
-    named = {name: facts[name].strip() for name in ("Device type", "Hosts", "Steps", "Typical step", "Peak memory")}
+    named = {name: facts[name].strip() for name in ("Device type", "Hosts", "Steps", "Step time", "Peak memory")}
     assert named == {
         "Device type": "CPU",
         "Hosts": "1",
         "Steps": "22",
-        "Typical step": "10.7 ms",
+        "Step time": "10.9 ms",
         "Peak memory": "69.0 MB in bfc_cpu_allocator_for_gpu",
     }
     assert [line.split()[-3:-1] for line in step[1:]] == [
@@ -104,11 +104,11 @@ def test_the_summary_of_a_run_on_a_device_ranks_the_ops_of_the_device(tfcompare)
 
 def test_the_summary_says_what_a_profile_lacks(tfcompare) -> None:
     without_steps = tfcompare("show", str(run_path("jax_conv_08")))[1]
-    assert "Typical step" not in without_steps
+    assert "Step time" not in without_steps
     assert "average step" not in without_steps
     without_memory = tfcompare("show", str(run_path("tf_cpu_sleepy")))[1]
     assert "unknown (the profile has no allocations)" in without_memory
-    assert "Typical step" in without_memory
+    assert "Step time" in without_memory
 
 
 @pytest.mark.parametrize("format", ["csv", "json"])

@@ -53,10 +53,10 @@ def test_an_option_that_is_no_tag_is_bad_input(tmp_path: Path, tfcompare) -> Non
     )  # fmt: skip
 
 
-def test_the_index_has_the_typical_step_with_its_interval(tmp_path: Path) -> None:
+def test_the_index_has_the_step_time_with_its_interval(tmp_path: Path) -> None:
     copied("filters_16_8", tmp_path / "logs")
     put([tmp_path / "logs"], tmp_path / "store")
     (run,) = runs_in(Store(str(tmp_path / "store")))[0]
     summary = run.summary
     assert summary is not None and summary.step_time_ms_low is not None and summary.step_time_ms_high is not None
-    assert summary.step_time_ms_low < summary.step_time_ms_typical < summary.step_time_ms_high
+    assert summary.step_time_ms_low < summary.step_time_ms_mean < summary.step_time_ms_high

@@ -69,7 +69,7 @@ def recorded(folder: Path, name: str, data: bytes) -> Run:
 def test_a_run_shows_its_step_time_and_its_longest_ops() -> None:
     assert lines(loaded_run("filters_16_8")) == [
         "filters_16_8",
-        "10.6 ms per step (median of 20 of 22 steps) · CPU · TensorFlow",
+        "10.9 ms per step (mean of 20 of 22 steps) · CPU · TensorFlow",
         "Top ops on the host by self time per step",
         "Op | Type | Self time | Share",
         "Iterator::Root::BatchV2::Map | Dataset | 6.60 ms | 36.6 %",
@@ -82,20 +82,20 @@ def test_a_run_shows_its_step_time_and_its_longest_ops() -> None:
 
 def test_a_comparison_shows_the_answer_first() -> None:
     shown = lines(compared_runs("filters_512_128", "filters_16_8"))
-    assert shown[0] == "filters_16_8 is likely 20× faster than filters_512_128: 10.7 ms vs 213 ms per step."
-    assert shown[1].startswith("Ratio (candidate ÷ baseline): 0.0504×; 95 % confidence interval 0.0393×–0.0646×, ")
+    assert shown[0] == "filters_16_8 is likely 20× faster than filters_512_128: 10.9 ms vs 213 ms per step."
+    assert shown[1].startswith("Ratio (candidate ÷ baseline): 0.0513×; 95 % confidence interval 0.0394×–0.0667×, ")
     assert shown[2:] == [
         "Host compute fell by 201 ms and explains the whole change of −202 ms in the average step.",
         "Key figures",
         "Baseline | Candidate | Change | Ratio",
-        "Step time | 213 ms | 10.7 ms | −202 ms | 0.0504×",
+        "Step time | 213 ms | 10.9 ms | −202 ms | 0.0513×",
         "Throughput | 4.70 steps/s | 91.8 steps/s | +87.1 steps/s | 19.5×",
         "Host compute | 204 ms | 3.74 ms | −201 ms | 0.0183×",
         "Input wait | 7.76 ms | 6.79 ms | −967 µs | 0.875×",
         "Peak memory | 169 MB | 69.0 MB | −99.8 MB | 0.409×",
         "Largest changes of self time per step",
         "Op | Verdict | Baseline | Candidate | Change | Ratio",
-        "gradient_tape/au…/convolution/Conv2DBackpropFilter | ▼ likely faster | 131 ms | 1.28 ms | −130 ms | 0.00975×",
+        "gradient_tape/au…/convolution/Conv2DBackpropFilter | ▼ likely faster | 131 ms | 1.28 ms | −130 ms | 0.00977×",
         "gradient_tape/au…nv_transpose/Conv2DBackpropFilter | ▼ likely faster | 47.2 ms | 505 µs | −46.7 ms | 0.0107×",
         "autoencoder_1/image_1/convolution | ▼ likely faster | 30.2 ms | 719 µs | −29.5 ms | 0.0238×",
         "autoencoder_1/decoder_outer_1/conv_transpose | ▼ likely faster | 29.3 ms | 229 µs | −29.1 ms | 0.00782×",
@@ -144,7 +144,7 @@ def test_a_capture_compared_with_a_copy_of_it_has_no_changes() -> None:
     run = loaded_run("filters_16_8")
     shown = lines(compare(run, replace(run, id="copy", name="copy")))
     assert shown[0] == "copy is the same capture as filters_16_8, byte for byte."
-    assert "Step time | 10.7 ms | 10.7 ms | 0 µs | 1.00×" in shown
+    assert "Step time | 10.9 ms | 10.9 ms | 0 µs | 1.00×" in shown
     assert shown[-1] == "No op changed its self time."
 
 
@@ -210,7 +210,7 @@ def test_as_text_a_run_and_a_comparison_are_one_line() -> None:
     baseline, again, better, large = map(
         loaded_run, ("filters_16_8", "filters_16_8_again", "filters_16_8_better_input", "filters_512_128")
     )
-    assert repr(baseline) == "<Run 'filters_16_8': 10.6 ms per step, 22 steps, CPU>"
+    assert repr(baseline) == "<Run 'filters_16_8': 10.9 ms per step, 22 steps, CPU>"
     assert repr(replace(baseline, name="a\n\u202eb")).startswith(r"<Run 'a\n\u202eb': ")
     assert repr(compare(large, baseline)) == "<Comparison with 'filters_512_128': 'filters_16_8' likely faster>"
     assert repr(compare(baseline, baseline)) == "<Comparison of 'filters_16_8' with itself>"

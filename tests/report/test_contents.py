@@ -39,7 +39,7 @@ def test_the_answer_comes_first() -> None:
     assert first.title == "" and first.is_open
     verdict = first.blocks[0]
     assert isinstance(verdict, Verdict)
-    assert verdict.headline == "`B` is likely 20× faster than `A`: 10.7 ms vs 213 ms per step."
+    assert verdict.headline == "`B` is likely 20× faster than `A`: 10.9 ms vs 213 ms per step."
     assert verdict.tone == "likely-better"
     assert [block.name for block in first.blocks if isinstance(block, Chart)] == ["waterfall"]
     changes = first.blocks[-1]
@@ -99,7 +99,7 @@ def test_a_run_alone_has_no_second_side() -> None:
     report = contents(comparison)
     assert report.title == title_of(comparison) == "filters_16_8"
     verdict, cards = report.sections[0].blocks[:2]
-    assert isinstance(verdict, Verdict) and verdict.headline == "10.7 ms per step"
+    assert isinstance(verdict, Verdict) and verdict.headline == "10.9 ms per step"
     assert isinstance(cards, Cards) and not any(figure.has_baseline for figure in cards.figures)
     tables = blocks_of(report, Table)
     assert tables

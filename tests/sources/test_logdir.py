@@ -647,6 +647,7 @@ def test_the_corpus():
         "jax_mi300/jax08_elementwise": (1, "jax08_elementwise"),
         "jax_mi300/jax_conv_minimal_08": (1, "jax_conv_minimal_08"),
         "jax_mi300/jax_conv_minimal_legacy": (1, "jax_conv_minimal_legacy"),
+        "jax_te_mi355/te_fused_attn": (1, "te_fused_attn"),
         "jax_tpu_v6e/tpu_inference_2": (1, "tpu_inference_2"),
         "tf_cpu/base/2026_11_20_10_17_24": (1, "base"),
         "tf_cpu/sleepy/2026_11_20_10_17_20": (1, "sleepy"),

@@ -306,7 +306,7 @@ def test_what_is_no_json_is_damage(data: bytes) -> None:
         lambda r: r["summary"].update(steps=None),
         lambda r: r["summary"].update(step_times_ms=[-1.0]),
         lambda r: r["summary"].update(step_times_ms=[float("nan")]),
-        lambda r: r["summary"].update(step_time_ms_typical=None),
+        lambda r: r["summary"].update(step_time_ms_mean=None),
         lambda r: r["summary"].update(step_time_ms_low=None),
         lambda r: r["summary"].update(step_time_ms_low=1e9),
         lambda r: r["summary"].update(steps_per_s=-1.0),

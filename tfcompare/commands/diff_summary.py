@@ -116,7 +116,8 @@ def _advice(comparison: Comparison, candidate: Run) -> str:
 
 
 def coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) -> str:
-    """The matched share of a table's headline metric, and what figures are per; empty for metrics such as means."""
+    """The matched share of a table's headline metric, what figures are per, and what ran outside of steps; empty for
+    metrics such as means."""
     table = schema.table(name)
     if table.headline is None or table.column(table.headline).kind not in ("sum", "level"):
         return ""
@@ -129,4 +130,8 @@ def coverage_text(comparison: Comparison, candidate: Run, name: str, per: str) -
     figures = f" Figures are per {per or comparison.per}." if headline.kind == "sum" else ""
     what = "memory" if headline.unit == "bytes" else headline.label.lower()
     shares = f"Matched {what}: {format_percent(matched)} ({format_percent(exact)} exactly)."
-    return shares + figures
+    if name not in schema.STEP_TABLES or per:
+        return shares + figures
+    from tfcompare.tools.op_figures import outside_of_steps
+
+    return "\n".join(filter(None, [shares + figures, outside_of_steps(comparison, candidate, name)]))

@@ -52,6 +52,7 @@ READY = (
     _ready(
         "Time per step of each layer (the first two parts of an op's name)",
         f"""
+        -- the whole profile divided by all its steps, excluded ones too
         SELECT host_or_device AS side, array_to_string(string_split(op_name, '/')[:2], '/') AS scope,
                sum(self_time_us / step_count) FILTER (role = 'baseline') / 1000 AS baseline_ms_per_step,
                sum(self_time_us / step_count) FILTER (position = 1) / 1000 AS candidate_ms_per_step,

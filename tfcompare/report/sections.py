@@ -21,6 +21,7 @@ from tfcompare.tools.host_words import verdict_sentence
 from tfcompare.tools.hosts import groupings, slowest_host
 from tfcompare.tools.kernel_stats import TIME, kernel_sentence, sentence_alone
 from tfcompare.tools.memory import NO_OP
+from tfcompare.tools.op_figures import outside_of_steps
 from tfcompare.tools.timeline import words
 from tfcompare.tools.timeline.aligned import align
 from tfcompare.tools.timeline.drawing import Look
@@ -72,6 +73,9 @@ def _sentences(pair: Pair, title: str) -> Iterator[Block]:
     """What the section's page says first."""
     if title == "Kernels" and len(diff := pair.diff("kernel_stats")):
         yield Text(sentence_alone(diff) if pair.is_single else kernel_sentence(diff))
+        yield from map(Text, filter(None, [outside_of_steps(pair.comparison, pair.candidate, "kernel_stats")]))
+    elif title == "Ops":
+        yield from map(Text, filter(None, [outside_of_steps(pair.comparison, pair.candidate)]))
     elif title == "Input":
         ours, theirs = (input_bound.wait_of(run, pair.host_of(run)) for run in pair.runs)
         if pair.is_single:

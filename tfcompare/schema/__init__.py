@@ -34,6 +34,7 @@ __all__ = [
     "MEMORY_PEAK",
     "MEMORY_SUMMARY",
     "MEMORY_TIMELINE",
+    "NOT_BY_STEP",
     "OP_PROFILE",
     "OP_STATS",
     "OP_STEPS",
@@ -84,6 +85,10 @@ TABLES: dict[str, Table] = {
 
 STEP_TABLES = (OP_STATS.name, KERNEL_STATS.name)
 """Tables with values for each step, so that differences can be tested."""
+
+
+NOT_BY_STEP = ("flops", "bytes_accessed")
+"""Sums in `STEP_TABLES` that are known for the whole profile only."""
 
 
 def table(name: str) -> Table:

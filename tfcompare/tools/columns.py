@@ -190,7 +190,15 @@ def shown(name: str, table: schema.Table) -> Shown:
         return Shown(name, "", name_and_unit, column.meaning, _format(column, role), column.unit)
     is_judged = base == table.headline
     format_ = _format(column, role)
-    return Shown(name, name_and_unit, ROLES[role], column.meaning, format_, column.unit, is_judged, is_figure=True)
+    meaning = f"{column.meaning} {_per_step(base, table)}" if per == "step" else column.meaning
+    return Shown(name, name_and_unit, ROLES[role], meaning, format_, column.unit, is_judged, is_figure=True)
+
+
+def _per_step(metric: str, table: schema.Table) -> str:
+    """Which steps a sum per step is about."""
+    if table.name in schema.STEP_TABLES and metric not in schema.NOT_BY_STEP:
+        return "Mean over the included steps."
+    return "Total of the profile ÷ all its steps, with what ran between steps and in excluded ones."
 
 
 INNERMOST_FIRST = "Names begin with their last part; a double click on a cell shows the name as it is in the profile."

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.aggregate import largest_changes, metric_in, of_side
+from tfcompare import schema
+from tfcompare.compare.aggregate import largest_changes, metric_in, of_side, without_idle
+from tfcompare.compare.attribution import NEGLIGIBLE_US
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.op_stats import ROLES
@@ -21,6 +23,9 @@ from tfcompare.units import (
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tfcompare.compare import Comparison
+    from tfcompare.run import Run
 
 NAME_LENGTH = 60
 NO_OPS = "No ops were recorded."
@@ -59,6 +64,28 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
     return (
         f"Self time on the {place.lower()} per {per}: {format_time_us(total)}. Longest op: {_name(longest)} ({share})."
     )
+
+
+def outside_of_steps(comparison: Comparison, candidate: Run, name: str = "op_stats") -> str:
+    """`Outside of the included steps: 3.10 ms of self time in all, baseline 2.00 ms.`; empty if nothing ran there.
+
+    `name` is one of `schema.STEP_TABLES`. Per run, figures include that time, so there is nothing to say.
+    """
+    if comparison.per != "step":
+        return ""
+    runs = (comparison.baseline, candidate)
+    ours, theirs = (_outside_us(run, comparison.host_of(run), name) for run in runs)
+    if max(ours, theirs) < NEGLIGIBLE_US:
+        return ""
+    what = "self time" if name == "op_stats" else "kernel time"
+    text = f"Outside of the included steps: {format_time_us(theirs)} of {what} in all"
+    return f"{text}." if comparison.is_single else f"{text}, baseline {format_time_us(ours)}."
+
+
+def _outside_us(run: Run, host: str | None, name: str) -> float:
+    metric = schema.table(name).headline
+    whole, inside = (float(without_idle(of(name, host=host))[metric].sum()) for of in (run.table, run.in_steps))
+    return max(whole - inside, 0.0)
 
 
 def moved(values: tuple[float, float], texts: Sequence[str]) -> str:

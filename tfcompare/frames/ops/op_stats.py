@@ -62,7 +62,7 @@ def op_stats_in_steps(whole: pd.DataFrame, parts: OpParts, included: pd.Series, 
             occurrences=np.where(is_idle, 0, known["occurrences"]),
             **{name: np.where(is_idle, whole[name] * share, time_us) for name, time_us in times.items()},
             wall_time_us=np.where(is_idle, np.nan, wall_us),
-            **{name: whole[name] * share for name in ("flops", "bytes_accessed")},
+            **{name: whole[name] * share for name in schema.NOT_BY_STEP},
         )
     )
 

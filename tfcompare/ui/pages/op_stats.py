@@ -101,6 +101,13 @@ def headline(pair: Pair) -> None:
     cards(figures, len(figures), CARD_PIXELS)
 
 
+def outside_of_steps(pair: Pair, name: str) -> None:
+    """What ran outside of the included steps, which figures per step leave out."""
+    make = partial(op_figures.outside_of_steps, pair.comparison, pair.candidate, name)
+    if sentence := cached(pair, ("outside_of_steps", name), make):
+        st.caption(sentence)
+
+
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
     """The rows of the table: ops or groups of them, on the chosen side, that contain the words of the filter."""
     if choice.by == "op_name":
