@@ -72,7 +72,7 @@ def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%")
     assert " 1 capture per side; smallest detectable change: 54 %. " in out
     assert (
-        " Detecting a change of 5 % takes about 74 captures of 20 steps per side (80 % power, assumed variation)\n"
+        " Detecting a change of 5 % takes about 75 captures of 20 steps per side (80 % power, assumed variation)\n"
         in out
     )
     _, out, _ = tfcompare("check", SMALL, AGAIN, "--fail-if", "step_time>+5%", "--format", "json")

@@ -72,8 +72,8 @@ def test_a_run_shows_its_step_time_and_its_longest_ops() -> None:
         "10.9 ms per step (mean of 20 of 22 steps) · CPU · TensorFlow",
         "Top ops on the host by self time per step",
         "Op | Type | Self time | Share",
-        "Iterator::Root::BatchV2::Map | Dataset | 6.60 ms | 36.6 %",
-        "DecodePng | DecodePng | 5.46 ms | 30.3 %",
+        "Iterator::Root::BatchV2::Map | Dataset | 6.59 ms | 36.6 %",
+        "DecodePng | DecodePng | 5.47 ms | 30.3 %",
         "gradient_tape/au…/convolution/Conv2DBackpropFilter | Conv2DBackpropFilter | 1.28 ms | 7.12 %",
         "gradient_tape/au…1/convolution/Conv2DBackpropInput | Conv2DBackpropInput | 748 µs | 4.15 %",
         "autoencoder_1/image_1/convolution | Conv2D | 719 µs | 3.99 %",
@@ -96,10 +96,10 @@ def test_a_comparison_shows_the_answer_first() -> None:
         "Largest changes of self time per step",
         "Op | Verdict | Baseline | Candidate | Change | Ratio",
         "gradient_tape/au…/convolution/Conv2DBackpropFilter | ▼ likely faster | 131 ms | 1.28 ms | −130 ms | 0.00977×",
-        "gradient_tape/au…nv_transpose/Conv2DBackpropFilter | ▼ likely faster | 47.2 ms | 505 µs | −46.7 ms | 0.0107×",
-        "autoencoder_1/image_1/convolution | ▼ likely faster | 30.2 ms | 719 µs | −29.5 ms | 0.0238×",
-        "autoencoder_1/decoder_outer_1/conv_transpose | ▼ likely faster | 29.3 ms | 229 µs | −29.1 ms | 0.00782×",
-        "gradient_tape/au…der_outer_1/conv_transpose/Conv2D | ▼ likely faster | 25.8 ms | 190 µs | −25.6 ms | 0.00736×",
+        "gradient_tape/au…nv_transpose/Conv2DBackpropFilter | ▼ likely faster | 46.8 ms | 525 µs | −46.3 ms | 0.0112×",
+        "autoencoder_1/image_1/convolution | ▼ likely faster | 30.3 ms | 719 µs | −29.6 ms | 0.0237×",
+        "autoencoder_1/decoder_outer_1/conv_transpose | ▼ likely faster | 29.4 ms | 230 µs | −29.1 ms | 0.00783×",
+        "gradient_tape/au…der_outer_1/conv_transpose/Conv2D | ▼ likely faster | 25.8 ms | 190 µs | −25.6 ms | 0.00737×",
     ]
 
 

@@ -47,6 +47,9 @@ STEP_TIME = "Step time: the mean of the included steps. The verdict and its inte
 _CAUTION = (0.45, 2.2)
 """How many standard errors are added to the correlation: the first value plus the second ÷ the number of steps."""
 _MOST_CORRELATION = 0.85
+_LEAST_FREEDOM = 2.0
+"""For one degree, an interval is so wide that two slow steps hide any change; two keep false claims below 5 % as well
+(`docs/verdicts.md`), three do not."""
 _FEWEST_EFFECTIVE = 1.5
 _ROUNDING = 1e-12
 _LEAST_OF_THE_REST = 1e-6
@@ -259,13 +262,13 @@ def _log_with_strays(side: Sequence[Sides]) -> Floats:
 
 
 def _most_freedom(ours: Floats, theirs: Floats) -> Floats:
-    """The degrees of freedom that these numbers of slow steps allow: those of the smaller number that is not 0.
+    """The degrees of freedom that these numbers of slow steps allow: the smaller number that is not 0, less one.
 
     One slow step on either side sets no limit: the jackknife already makes its interval wide.
     """
     smaller, larger = np.minimum(ours, theirs), np.maximum(ours, theirs)
     fewest = np.where(smaller > 0, smaller, larger)
-    allowed: Floats = np.where(larger >= 2, np.maximum(fewest - 1, 1.0), np.inf)
+    allowed: Floats = np.where(larger >= 2, np.maximum(fewest - 1, _LEAST_FREEDOM), np.inf)
     return allowed
 
 
