@@ -79,7 +79,7 @@ def test_check_states_its_captures_and_what_they_could_detect(tfcompare) -> None
     found = findings(out)["step_time>+5%"]
     assert (found["outcome"], found["evidence"]) == ("unclear", "single")
     assert found["smallest_detectable_change"] == pytest.approx(0.53, abs=0.01)
-    assert found["captures_needed"] == {"change": 0.06, "captures_per_side": 52, "steps_per_capture": 20}
+    assert found["captures_needed"] == {"change": 0.05, "captures_per_side": 75, "steps_per_capture": 20}
 
 
 def test_diff_judges_ops_by_all_recordings_and_says_so(tfcompare) -> None:
