@@ -26,6 +26,8 @@ CUT_ABOVE_RATIO = 2.5
 BEYOND_NOTE = "▲ beyond the axis (double-click: all of it)"
 
 _ROOM = 1.3
+_RARE = 0.1
+"""The share of steps up to which slow ones do not decide how far the axis reaches."""
 _MAX_LABELS = 6
 _LABEL_LEVELS = 3
 _COLOUR = "#7A8798"
@@ -41,14 +43,19 @@ def is_slow(frame: pd.DataFrame, column: str = "duration_us") -> NDArray[np.bool
 
 
 def axis_end(frames: Sequence[pd.DataFrame], column: str) -> float | None:
-    """Where to cut an axis that begins at 0, in the column's unit; None if all steps fit."""
-    usual = [
-        float(frame.loc[frame["included"].to_numpy(np.bool_) & ~is_slow(frame, column), column].max())
-        for frame in frames
-    ]
+    """Where to cut an axis that begins at 0, in the column's unit; None if all steps fit.
+
+    Slow steps are beyond the axis if they are rare; if they are many, they are what the chart is about.
+    """
+    usual = [float(frame.loc[_within_axis(frame, column), column].max()) for frame in frames]
     longest = max((float(frame[column].max()) for frame in frames), default=0.0)
     longest_usual = max((value for value in usual if value > 0), default=0.0)
     return _ROOM * longest_usual if longest_usual > 0 and longest > CUT_ABOVE_RATIO * longest_usual else None
+
+
+def _within_axis(frame: pd.DataFrame, column: str) -> NDArray[np.bool_]:
+    included, slow = frame["included"].to_numpy(np.bool_), is_slow(frame, column)
+    return included & ~slow if slow.sum() <= _RARE * included.sum() else included
 
 
 def beyond_line_marks(frame: pd.DataFrame, column: str, end: float, scale: Scale, colour: str) -> go.Scatter | None:

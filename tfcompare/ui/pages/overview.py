@@ -145,7 +145,7 @@ def why(pair: Pair) -> None:
         st.subheader("Where the time goes", anchor=False)
         draw(pair, "average_step", lambda: step_breakdown(found.parts, pair.sides[0]))
         return
-    st.subheader("Why", anchor=False, help=" ".join(filter(None, [found.host_sentence, _MEAN])))
+    st.subheader("Why", anchor=False, help=" ".join(filter(None, [found.host_sentence, _MEAN, _of_one_capture(pair)])))
     st.markdown(found.sentence)
     if found.waterfall is not None and not found.waterfall.is_empty:
         colours = colours_of_change(pair.comparison.verdict[pair.candidate.id])
@@ -153,6 +153,11 @@ def why(pair: Pair) -> None:
         draw(
             pair, "step_waterfall", partial(step_waterfall, found.waterfall, pair.sides, colours, narrow=narrow), narrow
         )
+
+
+def _of_one_capture(pair: Pair) -> str:
+    has_replicates = any(pair.comparison.repeats_of(run) for run in pair.runs)
+    return "Of the runs themselves, without their replicates." if has_replicates else ""
 
 
 _SELF_TIME = "Self time, summed over all threads and devices: it can be longer than the step"
