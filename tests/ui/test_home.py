@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import SAMPLE_RUNS, SAMPLES, run_path
+from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
 from tests.ui.found_runs import found
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tests.ui.sidebar_widgets import named
@@ -29,6 +29,7 @@ from tfcompare.ui.frame.selection import Selection
 from tfcompare.ui.pages import home_filters, home_runs, home_uploads
 from tfcompare.ui.pages.home_runs import BASELINE_OFF, BASELINE_ON, CANDIDATE_OFF, CANDIDATE_ON
 from tfcompare.ui.widgets.table_layout import NARROW_PAGE_PIXELS
+from tfcompare.units import format_ms
 
 
 @pytest.fixture
@@ -125,7 +126,8 @@ def test_one_run_alone_is_selected_and_can_be_opened(home: AppTest) -> None:
         home.run()
     assert not home.exception
     assert home.selectbox[0].value == find_runs(SAMPLE_RUNS["filters_16_8"])[0].id
-    assert "`filters_16_8`: 10.6 ms per step (median of 20), CPU." in texts(home)
+    time = format_ms(loaded_run("filters_16_8").info.step_time_ms_mean)
+    assert f"`filters_16_8`: {time} per step (mean of 20), CPU." in texts(home)
     assert [button.label for button in home.button if button.label in ("Open", "See what changed")] == ["Open"]
 
 
@@ -139,14 +141,14 @@ def test_a_link_may_name_runs_as_they_are_shown(home: AppTest) -> None:
     assert "name one of these: `filters_512_128`, `filters_16_8`, " in error.value
 
 
-def test_changes_are_those_of_the_median_step_to_the_baseline(home: AppTest) -> None:
+def test_changes_are_those_of_the_step_time_to_the_baseline(home: AppTest) -> None:
     home.run()
     changes = dict(zip(table(home)["name"], table(home)["change"], strict=True))
     assert changes == {
         "filters_512_128": "baseline",
         "filters_16_8": "20× faster",
-        "filters_16_8_again": "19× faster",
-        "filters_16_8_better_input": "31× faster",
+        "filters_16_8_again": "18× faster",
+        "filters_16_8_better_input": "30× faster",
     }
     next(button for button in home.button if button.label == "Swap").click().run()
     assert dict(zip(table(home)["name"], table(home)["change"], strict=True))["filters_512_128"] == "20× slower"
@@ -284,8 +286,8 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
     runs = tuple(found(f"run-{number:04}") for number in range(1000))
     asked: list[str] = []
 
-    def refuse(run: FoundRun, *, step_marker: str | None, steps: str | None, build: object) -> None:
-        assert (step_marker, steps) == (None, None)
+    def refuse(run: FoundRun, *, step_marker: str | None, steps: str | None, stray: str, build: object) -> None:
+        assert (step_marker, steps, stray) == (None, None, "exclude")
         assert callable(build)
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
@@ -331,7 +333,7 @@ def test_a_narrow_page_shows_the_step_times_beside_the_names(home: AppTest) -> N
     home.run()
     assert not home.exception
     table = home.dataframe[0].proto
-    assert list(table.column_order)[:4] == ["baseline", "candidate", "name", "step_time_ms_median"]
+    assert list(table.column_order)[:4] == ["baseline", "candidate", "name", "step_time_ms_mean"]
     config = json.loads(table.columns)
     assert sum(config[name]["width"] for name in list(table.column_order)[:4]) <= NARROW_PAGE_PIXELS
     assert max(map(len, home.dataframe[0].value["name"])) <= 22

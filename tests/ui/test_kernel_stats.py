@@ -15,6 +15,7 @@ from tfcompare import compare, settings
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tools.op_figures import outside_of_steps
 from tfcompare.ui.frame.pair import choose_pair
 from tfcompare.ui.pages.kernel_stats import Choice, launches_of
 from tfcompare.ui.pages.kernel_stats_table import TABLE, row_key
@@ -72,11 +73,21 @@ def texts(page: AppTest) -> str:
 
 def test_the_top_says_what_became_of_the_kernels_and_that_they_were_simulated(page):
     shown(page)
-    assert "Kernel time per step fell from 8.15 ms to 1.09 ms" in texts(page)
-    assert cards(page)["Kernel time per step"] == "1.09 ms"
+    assert "Kernel time per step fell from 8.10 ms to 1.08 ms" in texts(page)
+    assert cards(page)["Kernel time per step"] == "1.08 ms"
     assert cards(page)["Launches per step"] == "282"
     remarks = [text.value for text in page.markdown if all(f"`{name}`" in text.value for name in SIMULATED_RUNS)]
     assert sum("simulate\\.py" in remark for remark in remarks) == 1, "one remark on both"
+
+
+@pytest.mark.parametrize("per", ["step", "run"])
+def test_kernels_outside_of_the_included_steps_are_told_where_figures_leave_them_out(page, per):
+    page.query_params["per"] = per
+    comparison = compare(*(loaded_run(name) for name in SIMULATED), per=per)
+    sentence = outside_of_steps(comparison, comparison.candidates[0], "kernel_stats")
+    told = [caption.value for caption in shown(page).caption if "of the included steps" in caption.value]
+    assert told == ([sentence] if per == "step" else [])
+    assert bool(sentence) == (per == "step")
 
 
 def test_the_table_adds_kernels_up_and_keeps_their_whole_names(page, diff):
@@ -157,7 +168,7 @@ def test_the_op_of_a_chosen_kernel_is_shown_with_its_times(page, diff):
 def test_a_run_alone_has_no_baseline_and_no_changes(page):
     del page.query_params["candidate"]
     shown(page)
-    assert "Kernels take 8.15 ms per step, in 282 launches." in texts(page)
+    assert "Kernels take 8.10 ms per step, in 282 launches." in texts(page)
     assert "Matched time" not in cards(page)
     assert not {"verdict", f"{TIME}_candidate"} & set(table(page))
     assert not any("largest changes" in chart.proto.spec for chart in page.get("plotly_chart"))

@@ -20,6 +20,7 @@ from tfcompare.compare.aggregate import group_diff, metric_in
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
 from tfcompare.tools.columns import innermost_first
+from tfcompare.tools.op_figures import outside_of_steps
 from tfcompare.tools.op_stats import op_table
 from tfcompare.ui.frame import narrow
 from tfcompare.ui.frame.pair import choose_pair
@@ -117,6 +118,13 @@ def test_the_order_in_the_address_is_that_of_the_table(page, diff, sort, falling
     assert rows["self_time_us_per_step_candidate"].tolist() == expected
 
 
+def test_ops_outside_of_the_included_steps_are_told(page):
+    comparison = compare(loaded_run("filters_512_128"), loaded_run("filters_16_8"))
+    sentence = outside_of_steps(comparison, comparison.candidates[0])
+    assert sentence.startswith("Outside of the included steps: ")
+    assert sentence in [caption.value for caption in shown(page).caption]
+
+
 def test_a_chosen_op_is_shown_with_its_numbers_and_steps(page, diff):
     page.query_params["row"] = CONVOLUTION
     shown(page)
@@ -128,7 +136,7 @@ def test_a_chosen_op_is_shown_with_its_numbers_and_steps(page, diff):
     assert f"{low} to {high}" in verdict
     numbers = page.table[-1].value
     assert numbers.loc["Self time per step", "Candidate"] == format_time_us(row["self_time_us_per_step_candidate"])
-    share = op_table(loaded_run("filters_512_128").table("op_stats"), idle=False).set_index("op_name")[
+    share = op_table(loaded_run("filters_512_128").in_steps("op_stats"), idle=False).set_index("op_name")[
         "host_self_share"
     ]
     assert numbers.loc["Share of self time", "Baseline"] == format_percent(share[row["op_name"]])

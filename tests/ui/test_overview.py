@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from tfcompare.tools.outliers import in_words, outlying
 
 from tests.frames.async_cpu import AsyncCpuProgram
 from tests.profiles import CORPUS, ROOT, SAMPLES, run_path
 from tfcompare import compare, load, settings
 from tfcompare.charts.verdicts import word_of
+from tfcompare.compare.slow_step_words import sentences
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.ui.pages.overview_steps import SLOW
 from tfcompare.units import format_bytes, format_ratio, format_time_us
 
 RUNS = {run.path.parents[2].name: run for run in find_runs(SAMPLES)}
@@ -68,13 +69,21 @@ def test_the_verdict_and_the_figures_are_those_of_the_frames(page):
     assert found["Peak memory"][0] == format_bytes(peak)
 
 
-def test_outliers_are_counted(page):
+@pytest.mark.parametrize(
+    ("names", "letters"),
+    [
+        (("filters_512_128", "filters_16_8"), ""),
+        (("jax_filters_128_32", "tensorflow_filters_16_8"), "AB"),
+        (("balanced", "slow_input"), "B"),
+    ],
+)
+def test_slow_steps_and_strays_are_told_of_the_runs_that_have_them(page, names, letters):
+    page.query_params |= dict(zip(("baseline", "candidate"), (IDS[name] for name in names), strict=True))
     shown(page)
-    captions = [caption.value for caption in page.caption]
-    for name, letter in (("filters_512_128", "A"), ("filters_16_8", "B")):
-        sentence = in_words(outlying(load(RUNS[name])), letter)
-        assert sentence == "" or sentence in captions
-    assert any("steps of B" in caption for caption in captions)
+    told = [caption.value for caption in page.caption if caption.proto.help == SLOW]
+    found = {letter: sentences(load(RUNS[name]), None, letter) for name, letter in zip(names, "AB", strict=True)}
+    assert told == [" ".join(found[letter]) for letter in letters]
+    assert all(told)
 
 
 def test_the_first_screen_answers_and_each_thing_is_said_once(page):

@@ -11,7 +11,9 @@ from streamlit.testing.v1 import AppTest
 from tests.ui.found_runs import found
 from tfcompare.ui.frame.selection import Selection, default_runs, from_query, settle
 
-CHOSEN = Selection("a", ("b", "c"), "run", "host-1", ("/logs",), step_marker="train_step", step_range="5:25")
+CHOSEN = Selection(
+    "a", ("b", "c"), "run", "host-1", ("/logs",), step_marker="train_step", step_range="5:25", counts_stray=True
+)
 
 
 def no_default() -> tuple[str, ...]:
@@ -38,6 +40,7 @@ def test_a_link_to_a_comparison_says_everything() -> None:
 def test_an_address_without_runs_changes_only_what_it_names() -> None:
     assert from_query({"per": ["step"]}, CHOSEN) == replace(CHOSEN, per="step")
     assert from_query({"dir": ["/other"]}, CHOSEN) == replace(CHOSEN, places=("/other",))
+    assert from_query({"stray": ["exclude"]}, CHOSEN) == replace(CHOSEN, counts_stray=False)
 
 
 def test_nonsense_in_an_address_is_not_taken_over() -> None:

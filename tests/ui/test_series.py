@@ -48,7 +48,7 @@ def opened(page: AppTest, **query: str) -> AppTest:
 
 def test_the_answer_the_changes_and_what_explains_them(page: AppTest) -> None:
     opened(page)
-    assert f"### Step time rose by 17.7 % (16.4–19.0 %) at `c0ffee{BEFORE}` on 2026-03-13" in texts(page)
+    assert f"### Step time rose by 17.7 % (16.4–19.1 %) at `c0ffee{BEFORE}` on 2026-03-13" in texts(page)
     assert "explained by `model/matmul` +296 µs of +293 µs per step" in texts(page)
     changes, moves = (page.dataframe[i].value for i in (0, 1))
     assert changes["First run after"].tolist() == [f"c0ffee{BEFORE}"]

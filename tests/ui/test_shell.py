@@ -16,7 +16,7 @@ from tests.store.runs_in_stores import copied, put
 from tests.ui.found_runs import found
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
-from tfcompare.run import Run, load
+from tfcompare.run import Run, Stray, load
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import FoundRun, find_runs
 from tfcompare.store.building import FrameBuilder
@@ -271,9 +271,11 @@ def test_a_bad_setting_is_told(page: AppTest, monkeypatch: pytest.MonkeyPatch) -
 def test_slow_reading_shows_progress_and_ends_with_the_page(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     said_meanwhile: list[str] = []
 
-    def slowly(found: FoundRun, *, step_marker: str | None, steps: str | None, build: FrameBuilder) -> Run:
+    def slowly(
+        found: FoundRun, *, step_marker: str | None, steps: str | None, stray: Stray, build: FrameBuilder
+    ) -> Run:
         time.sleep(1)
-        return load(found, step_marker=step_marker, steps=steps, build=build)
+        return load(found, step_marker=step_marker, steps=steps, stray=stray, build=build)
 
     def record(_: object, value: float, text: str) -> None:
         said_meanwhile.append(f"{value:.2f} {text}")

@@ -77,12 +77,12 @@ def columns(page: AppTest) -> set[str]:
 
 def test_the_typical_steps_are_compared_and_where_time_is_gained_is_said(page: AppTest) -> None:
     shown(page)
-    assert "Step 12 of B takes **10.6 ms**, step 10 of A **213 ms** (−202 ms). B gains most in " in texts(page)
+    assert "Step 8 of B takes **10.9 ms**, step 10 of A **213 ms** (−202 ms). B gains most in " in texts(page)
     assert "Conv2DBackpropFilter` (−130 ms)" in texts(page)
     assert "Click a span to see its times" in texts(page)
     drawing = sent(page)["drawing"]
     assert drawing["sides"] == list(CPU_PAIR)
-    assert (drawing["letters"], drawing["compared"]) == (["A", "B"], [10, 12])
+    assert (drawing["letters"], drawing["compared"]) == (["A", "B"], [10, 8])
     assert drawing["selected"] == []
     assert sent(page)["state"]["view"] is None
 
@@ -109,7 +109,7 @@ def test_a_run_alone_has_one_side_and_no_comparison() -> None:
         page.query_params["range"] = "0:5000"
         shown(page)
     drawing = sent(page)["drawing"]
-    assert (drawing["letters"], drawing["compared"], len(drawing["colours"])) == (["A"], [12], 1)
+    assert (drawing["letters"], drawing["compared"], len(drawing["colours"])) == (["A"], [8], 1)
     assert [box.label for box in page.selectbox if box.key == "step_a"] == ["Step"]
     assert not [toggle for toggle in page.toggle if toggle.key == "stretch"]
     assert "wall_time_us_baseline" in columns(page)
@@ -201,7 +201,7 @@ def test_a_selected_span_is_shown_with_its_partner_its_op_and_its_launch() -> No
     assert {"Start after time 0", "Duration", "Self time", "Launched by", "Starts after its launch", "Step"} <= set(
         cells.index
     )
-    assert cells.loc["Step", ["A", "B"]].tolist() == ["102", "107"]
+    assert cells.loc["Step", ["A", "B"]].tolist() == [str(step) for step in aligned_pair(*GPU_PAIR).steps]
     assert cells.loc["Lane", "A"].replace("\\", "") in lanes
     assert "over all steps" in texts(page)
     assert "here B takes " in texts(page)
@@ -212,17 +212,17 @@ def kernel_of_the_typical_step() -> int:
     aligned = aligned_pair(*GPU_PAIR)
     spans, pairs = aligned.timelines.sides[0].timeline.spans, aligned.pairs
     assert pairs is not None
-    is_it = (spans["step"] == 102) & (spans["launch"] >= 0) & (pairs.partner[0] >= 0)
+    is_it = (spans["step"] == aligned.steps[0]) & (spans["launch"] >= 0) & (pairs.partner[0] >= 0)
     return int(spans["duration_ps"][is_it].idxmax())
 
 
 def test_the_next_the_previous_and_the_longest_steps_are_chosen_with_buttons(page: AppTest) -> None:
     shown(page)
     press(page, "Next step")
-    assert sent(page)["drawing"]["compared"] == [11, 13]
-    assert (page.query_params["step_a"], page.query_params["step_b"]) == ("11", "13")
+    assert sent(page)["drawing"]["compared"] == [11, 9]
+    assert (page.query_params["step_a"], page.query_params["step_b"]) == ("11", "9")
     press(page, "Previous step")
-    assert sent(page)["drawing"]["compared"] == [10, 12]
+    assert sent(page)["drawing"]["compared"] == [10, 8]
     press(page, "The longest step of each run")
     lengths = [box.options for box in page.selectbox if box.key in ("step_a", "step_b")]
     for options, number in zip(lengths, sent(page)["drawing"]["compared"], strict=True):
@@ -262,7 +262,7 @@ def test_the_sentence_is_of_the_whole_step_wherever_time_0_is() -> None:
     with settings.override(Settings()):
         page = shown(chosen(*GPU_PAIR))
         sentence = next(one.value for one in page.markdown if "gains most" in one.value)
-        assert "takes **4.47 ms**, step 102 of A **9.55 ms** (−5.08 ms)" in sentence
+        assert "Step 110 of B takes **4.48 ms**, step 103 of A **9.48 ms** (−5.00 ms)" in sentence
         for op in page.selectbox(key="align").options[1:20:6]:
             page.selectbox(key="align").select(op)
             shown(page)
@@ -277,7 +277,8 @@ def test_places_that_are_more_than_the_change_of_the_step_are_called_so() -> Non
 
 
 def test_of_an_op_on_device_and_host_time_0_is_that_on_the_device() -> None:
-    timelines = aligned_pair(*GPU_PAIR).timelines
+    aligned = aligned_pair(*GPU_PAIR)
+    timelines = aligned.timelines
     row = timelines.ops_by_time.iloc[0]
     assert row["host_or_device"] == "Device"
     assert (timelines.op_stats["op_name"] == row["op_name"]).sum() > 1
@@ -285,9 +286,9 @@ def test_of_an_op_on_device_and_host_time_0_is_that_on_the_device() -> None:
         page = chosen(*GPU_PAIR)
         page.query_params["align"] = row["op_name"]
         shown(page)
-    expected = align(timelines, (102, 107), int(row.name))
-    start = {step[0]: step[1] for step in sent(page)["drawing"]["steps"][0]}[102]
-    begin = timelines.sides[0].steps.set_index("step")["start_ps"][102]
+    expected = align(timelines, aligned.steps, int(row.name))
+    start = {step[0]: step[1] for step in sent(page)["drawing"]["steps"][0]}[aligned.steps[0]]
+    begin = timelines.sides[0].steps.set_index("step")["start_ps"][aligned.steps[0]]
     assert start == pytest.approx((begin - expected.zero_ps[0]) / 1e6)
 
 
@@ -362,17 +363,17 @@ def test_the_view_of_other_runs_is_forgotten_but_not_that_of_a_link(page: AppTes
     given = sent(shown(page))
     assert not view.keys() & page.query_params.keys()
     assert (given["state"]["view"], given["state"]["range"], given["drawing"]["selected"]) == (None, None, [])
-    assert given["drawing"]["compared"] == [aligned_pair("filters_16_8_again", CPU_PAIR[1]).steps[0], 12]
+    assert given["drawing"]["compared"] == [aligned_pair("filters_16_8_again", CPU_PAIR[1]).steps[0], 8]
     page.query_params |= {"baseline": IDS[CPU_PAIR[0]], "window": "100:901", "step_a": "15"}
     given = sent(shown(page))
-    assert (given["state"]["view"], given["drawing"]["compared"]) == ([100, 901], [15, 12])
+    assert (given["state"]["view"], given["drawing"]["compared"]) == ([100, 901], [15, 8])
 
 
 def test_one_typical_step_beside_another_is_called_so(page: AppTest) -> None:
     page.query_params["at"] = "1:60886.291:436.371"
     compared = sent(shown(page))["drawing"]["compared"]
     assert compared[0] == 10
-    assert compared[1] != 12
+    assert compared[1] != 8
     assert f"Step {compared[1]} of B takes **" in texts(page)
     assert "**, the typical step of A (10) **213 ms** (" in texts(page)
 
