@@ -130,7 +130,7 @@ def test_without_scripts_the_answer_can_be_read(browser: Browser, tmp_path: Path
     file = tmp_path / "report.html"
     file.write_text(report(compared_runs(*PAIRS["cpu"])), encoding="utf-8")
     page.goto(file.as_uri())
-    expect(page.locator(".verdict")).to_contain_text("B is likely 20× faster than A: 10.7 ms vs 213 ms per step.")
+    expect(page.locator(".verdict")).to_contain_text("B is likely 20× faster than A: 10.9 ms vs 213 ms per step.")
     expect(page.locator(".facts").first).to_contain_text("Conv2DBackpropFilter")
     context.close()
 

@@ -31,7 +31,7 @@ def chosen(page: Page, label: str, option: str) -> None:
 
 def test_a_series_is_shown_linked_and_downloaded(page: Page, browser: Browser, serve: Serve, store: Path) -> None:
     opened(page, f"{serve('--store', store)}/Series")
-    expect(page.locator(ANSWER).first).to_contain_text(f"Step time rose by 17.7 % (16.4–19.0 %) at c0ffee{BEFORE}")
+    expect(page.locator(ANSWER).first).to_contain_text(f"Step time rose by 17.7 % (16.4–19.1 %) at c0ffee{BEFORE}")
     expect(page.locator(POINTS)).to_have_count(20)
     expect(page.get_by_text("8 runs of other programs or devices not shown")).to_be_visible()
     assert len(downloaded(page, ROWS_SHOWN)) == 20

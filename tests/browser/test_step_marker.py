@@ -20,7 +20,7 @@ def test_steps_are_had_by_choosing_an_event_and_the_link_keeps_it(page: Page, sh
     expect(page.get_by_text("; steps that begin with").first).to_be_visible()
     settled(page)
     assert query(page)["step_marker"] == [MARKER]
-    expect(page.get_by_text("34.1 ms vs 3.32 ms per step").first).to_be_visible()
+    expect(page.get_by_text("34.1 ms vs 3.39 ms per step").first).to_be_visible()
 
     page.get_by_role("link", name="Op stats").click()
     expect(page.locator("[data-testid=stMain] h1")).to_have_text("Op stats")

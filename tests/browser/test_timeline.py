@@ -221,7 +221,7 @@ def test_a_range_dragged_on_the_ruler_has_a_table_of_its_ops(page: Page, samples
 def test_spans_are_found_by_words_and_the_next_step_is_chosen(page: Page, samples_url: str) -> None:
     opened(page, address(samples_url))
     root = timeline(page)
-    expect(page.get_by_text("Step 107 of B takes")).to_be_visible()
+    expect(page.get_by_text("Step 110 of B takes")).to_be_visible()
     box = page.get_by_role("textbox", name="Find")
     box.fill("conv2d")
     box.press("Enter")
@@ -230,9 +230,9 @@ def test_spans_are_found_by_words_and_the_next_step_is_chosen(page: Page, sample
     settled(page)
     drawn = int(root.get_attribute("data-drawn") or 0)
     page.get_by_role("button", name="chevron_right").click()
-    expect(page.get_by_text("Step 108 of B takes")).to_be_visible()
+    expect(page.get_by_text("Step 111 of B takes")).to_be_visible()
     settled(page)
-    assert (query(page)["step_a"], query(page)["step_b"]) == (["103"], ["108"])
+    assert (query(page)["step_a"], query(page)["step_b"]) == (["104"], ["111"])
     becomes(page, lambda: int(root.get_attribute("data-drawn") or 0) > drawn, True)
 
 
