@@ -158,7 +158,7 @@ def test_what_failed_outweighs_what_was_not_judged_and_that_what_is_unclear(outc
 
 def test_an_unclear_result_states_the_smallest_detectable_change():
     unclear = findings_of("passed", "unclear")
-    shows = "these captures can show only changes above 54 %; record 3 captures or more per side"
+    shows = "these captures can show only changes above 53 %; record 3 captures or more per side"
     varied = "whose variation is then measured"
     assert unclear.judge(strict=False).reasons == (f"step_time>+2%: {shows}, {varied}",)
     assert unclear.judge(strict=True).reasons == (f"step_time>+2%: unclear, since {shows}, {varied}",)

@@ -30,6 +30,7 @@ from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
+from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
 from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
 from tfcompare.compare.slow_step_words import clause, row_of
@@ -410,9 +411,11 @@ class Comparison:
         return self._judged(diff, table.name, candidate) if table.name in schema.STEP_TABLES else diff
 
     def _judged(self, diff: pd.DataFrame, name: str, candidate: Run) -> pd.DataFrame:
-        """The diff with verdicts from per-step data; each row is tested as a separate group."""
+        """The diff with verdicts from per-step data; each sure pair is tested as a separate group."""
         metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
         rows = diff[diff["status"] == MATCHED]
+        ours, theirs = self.baseline.op_evidence(host=self.host), candidate.op_evidence(host=self._hosts[candidate.id])
+        rows = rows[are_sure(rows, (ours.names, theirs.names), (ours.shapes, theirs.shapes))]
         number = pd.Series(np.arange(len(rows)), rows.index)
         ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
         groups = Groups(name, candidate.id, rows, dict.fromkeys(SIDES, number), ratios)

@@ -36,8 +36,10 @@ def sentences(run: Run, host: str | None, name: str) -> list[str]:
     row = row_of(run, host)
     if row is None:
         return []
-    found = _slow_sentence(row, name), _stray_sentence(row, name, is_counted=run.choice.counts_stray)
-    return [sentence for sentence in found if sentence]
+    is_counted = run.choice.counts_stray
+    is_told_as_stray = is_counted and row["slow_steps"] == 1 and pd.notna(row["stray_step"])
+    slow = "" if is_told_as_stray else _slow_sentence(row, name)
+    return [sentence for sentence in (slow, _stray_sentence(row, name, is_counted=is_counted)) if sentence]
 
 
 def _slow_sentence(row: pd.Series, name: str) -> str:
@@ -45,7 +47,7 @@ def _slow_sentence(row: pd.Series, name: str) -> str:
     if not row["slow_steps"]:
         return ""
     share = format_percent(row["slow_share"])
-    extra = _cause("the extra", row["part"], row["part_share"], row["op_name"])
+    extra = _cause(row, "")
     regular = f", {_every(row)}," if pd.notna(row["every"]) else ""
     times = f"{format_time_us(row['slow_step_us'])} instead of {format_time_us(row['usual_step_us'])}"
     are = "is" if row["slow_steps"] == 1 else "are"
@@ -57,7 +59,7 @@ def _stray_sentence(row: pd.Series, name: str, *, is_counted: bool) -> str:
     if pd.isna(row["stray_step"]):
         return ""
     others = format_time_us(row["usual_step_us"])
-    cause = _cause("the extra", row["stray_part"], None, row["stray_op_name"])
+    cause = _cause(row, "stray_")
     what = "is far longer than all others" if is_counted else "is excluded as a stray"
     return f"Step {row['stray_step']} of {name} {what}: {format_time_us(row['stray_us'])} instead of {others}{cause}."
 
@@ -85,13 +87,17 @@ def _ordinal(number: int) -> str:
     return f"{number:,}{ending}"
 
 
-def _cause(what: str, part: str, share: float | None, op_name: str) -> str:
-    """`; 97 % of the extra is input, most of it in …`, empty if no part has much of it."""
-    if not part:
+def _cause(row: pd.Series, of: str) -> str:
+    """`; 97 % of the extra is input, 95 % in …`, empty if no part has much of it. `of` is the prefix of the columns."""
+    if not (part := row[f"{of}part"]):
         return ""
-    amount = "most" if share is None else "all" if share >= 0.995 else format_percent(share)
-    op = f", most of it in `{middle_ellipsis(op_name.replace('`', chr(39)), NAME_LENGTH)}`" if op_name else ""
-    return f"; {amount} of {what} is {PART_WORDS[part]}{op}"
+    op_name = str(row[f"{of}op_name"]).replace("`", "'")
+    op = f", {_amount(row[f'{of}op_share'])} in `{middle_ellipsis(op_name, NAME_LENGTH)}`" if op_name else ""
+    return f"; {_amount(row[f'{of}part_share'])} of the extra is {PART_WORDS[part]}{op}"
+
+
+def _amount(share: float) -> str:
+    return "all" if share >= 0.995 else format_percent(share)
 
 
 def _adds(row: pd.Series) -> float:

@@ -141,7 +141,9 @@ SLOW_STEPS = Table(
         level("stray_step", "", "Stray", "Number of the one step far beyond all others; missing without any.", "Int64"),
         level("stray_us", "µs", "Stray step time", "Length of that step."),
         text("stray_part", "Part of the stray", "As `part`, of the stray."),
+        level("stray_part_share", "", "Share of the part", "As `part_share`, of the stray."),
         text("stray_op_name", "Op of the stray", "As `op_name`, of the stray."),
+        level("stray_op_share", "", "Share of the op", "As `op_share`, of the stray."),
     ),
 )  # fmt: skip
 

@@ -57,7 +57,8 @@ OF_A_DIFF = {
             "text",
             "",
             "Verdict",
-            "Whether the change is significant; `added` and `removed`: only one run has the row.",
+            "Whether the change is significant; `added` and `removed`: only one run has the row. Not tested: too few "
+            "steps, too little time, or a pair that is not sure to be one op.",
         ),
         Column(
             "evidence",

@@ -60,7 +60,7 @@ def clocks(run: Run) -> Clocks | None:
     ]
     if len(found) < 2 or any(rows.empty for rows in found):
         return None
-    steps = run.table("steps").query("included").assign(place=lambda table: common_step_ids(table))
+    steps = run.table("steps").query("included or stray").assign(place=lambda table: common_step_ids(table))
     every = pd.concat(found).merge(steps[["host", "step", "place"]], on=["host", "step"])
     same = every.groupby("place")["name"].agg(["nunique", "size"])
     places = same.index[(same["nunique"] == 1) & (same["size"] == len(found))]

@@ -82,7 +82,9 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
         "stray_step": int(steps["step"][stray].iloc[0]) if stray.any() else None,
         "stray_us": times[stray].sum() if stray.any() else math.nan,
         "stray_part": of_stray.part,
+        "stray_part_share": of_stray.part_share,
         "stray_op_name": of_stray.op_name,
+        "stray_op_share": of_stray.op_share,
     }
     return schema.SLOW_STEPS.conform(pd.DataFrame([row]))
 

@@ -265,7 +265,8 @@ def _steps_text(steps: StepChoice) -> str:
     """`steps 5:25 that begin with …`."""
     numbers = f" {steps.range}" if steps.range else ""
     begin = "" if steps.marker is None else f" that begin with {_marker_text(steps.marker)}"
-    return f"steps{numbers}{begin}{', strays counted' if steps.counts_stray else ''}"
+    chosen = f"steps{numbers}{begin}" if numbers or begin else ""
+    return ", ".join(filter(None, [chosen, "strays counted" if steps.counts_stray else ""]))
 
 
 def _why_lacking(steps: StepChoice) -> str:

@@ -207,7 +207,8 @@ def _columns(clicked: Callable[[str], None], zone: tzinfo, *, narrow: bool) -> d
         ),
         "change": kind.TextColumn(
             "Change", width=86, alignment="right",
-            help="Step time compared with the baseline's. It is not tested for significance; the headline above is.",
+            help="Step time compared with the baseline's. It is not tested for significance. The headline above is, "
+            "with the steps that are chosen in the sidebar.",
         ),
         "step_times_ms": kind.BarChartColumn("Step times", y_min=0, width=80, help="One bar per step, from 0"),
         "hosts": kind.NumberColumn("Hosts", width=55),

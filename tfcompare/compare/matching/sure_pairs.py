@@ -1,0 +1,99 @@
+"""Which matched ops are surely one op of the program, so that a verdict on their times makes sense."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.compare.matching.name_tree import MAX_DEPTH, family
+from tfcompare.compare.matching.plain_names import plain_name, plain_type
+from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
+from tfcompare.frames.ops.op_names import UNKNOWN
+
+_VARIANTS = ("_MklNative", "_Mkl", "_Eager", "_")
+"""Prefixes of op types that name another implementation of the same op."""
+
+Shapes = Mapping[str, str]
+"""The shapes of the ops of one side by op name."""
+
+
+def are_sure(
+    rows: pd.DataFrame, names: tuple[Iterable[str], Iterable[str]], shapes: tuple[Shapes, Shapes]
+) -> npt.NDArray[np.bool_]:
+    """Whether each matched row of a diff of ops or kernels is surely a pair.
+
+    It is not if the match is `probable`, if the op types differ by more than the implementation, or if the name has a
+    numbered part (`dense_2`) whose siblings are not as many on both sides and the ops' shapes do not tell them apart:
+    the number may then belong to another layer. Manual pairs always are. `names` are all op names of either side.
+    """
+    changed = _Renumbered(names, shapes)
+    by_name = [changed.is_sure(*pair) for pair in zip(rows["op_name"], rows["op_name_candidate"], strict=True)]
+    sure = np.array(by_name, np.bool_) & (rows["match"] != PROBABLE).to_numpy(np.bool_)
+    if "op_type" in rows:
+        pairs = zip(rows["op_type"], rows["op_type_candidate"], strict=True)
+        sure &= np.array([_is_one_type(*pair) for pair in pairs], np.bool_)
+    manual: npt.NDArray[np.bool_] = (rows["match"] == MANUAL).to_numpy(np.bool_)
+    return sure | manual
+
+
+def _is_one_type(baseline: str, candidate: str) -> bool:
+    return UNKNOWN in (baseline, candidate) or _implemented(baseline) == _implemented(candidate)
+
+
+@lru_cache(maxsize=10_000)
+def _implemented(op_type: str) -> str:
+    """The op type without what names an implementation: `MatMul` for `_MklMatMul`."""
+    plain = plain_type(op_type)
+    return next((plain.removeprefix(prefix) for prefix in _VARIANTS if plain.startswith(prefix)), plain)
+
+
+class _Renumbered:
+    """The families of numbered siblings that have other numbers of members on the two sides."""
+
+    def __init__(self, names: tuple[Iterable[str], Iterable[str]], shapes: tuple[Shapes, Shapes]) -> None:
+        members = [_members(side) for side in names]
+        self._shapes = shapes
+        self._changed = {
+            key for key in members[0].keys() & members[1].keys() if len(members[0][key]) != len(members[1][key])
+        }
+        self._alike = [
+            Counter((key, rest, of_side[name]) for name in of_side for key, _, rest in _parts(name))
+            for of_side in shapes
+        ]
+
+    def is_sure(self, baseline: str, candidate: str) -> bool:
+        """Whether the names, or the shapes of the ops, tell which member of each family they belong to."""
+        changed = [(key, rest) for key, _, rest in _parts(baseline) if key in self._changed]
+        return all(self._has_own_shape(baseline, candidate, key, rest) for key, rest in changed)
+
+    def _has_own_shape(self, baseline: str, candidate: str, key: str, rest: str) -> bool:
+        ours, theirs = (of_side.get(name) for of_side, name in zip(self._shapes, (baseline, candidate), strict=True))
+        return ours is not None and ours == theirs and all(alike[key, rest, ours] == 1 for alike in self._alike)
+
+
+def _members(names: Iterable[str]) -> dict[str, set[str]]:
+    """The labels of the members of each family of siblings."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for name in names:
+        for key, label, _ in _parts(name):
+            found[key].add(label)
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _parts(name: str) -> Sequence[tuple[str, str, str]]:
+    """(family, label, what follows without numbers) of each component of an op's name.
+
+    A family is the path above, and the label without its number.
+    """
+    labels = plain_name(name).split("/", MAX_DEPTH)
+    stems = [family(label)[0] for label in labels]
+    return [
+        ("/".join([*labels[:place], stem]), label, "/".join(stems[place + 1 :]))
+        for place, (label, stem) in enumerate(zip(labels, stems, strict=True))
+    ]
