@@ -9,7 +9,7 @@ import pytest
 
 from tests.profiles import SAMPLES
 from tfcompare.sources.logdir import FoundRun, HostFile, find_runs
-from tfcompare.sources.replicates import is_copy, program_names, suggest
+from tfcompare.sources.replicates import is_copy, is_one_program, program_names, replicate_names, suggest
 
 STAMPS = ("2026_11_20_10_17_24", "2026_11_20_10_19_00", "2026_11_21_08_00_01")
 
@@ -93,10 +93,20 @@ def test_recordings_are_suggested_for_the_runs_that_are_compared() -> None:
     assert suggest(runs, None, ["after"]) == {"after": ("after_again",)}
 
 
-def test_runs_of_one_logdir_are_suggested_and_programs_of_one_are_not() -> None:
+def test_a_capture_time_alone_is_no_repetition() -> None:
     runs = [found(f"{logdir}/plugins/profile/{stamp}") for logdir in ("a", "b") for stamp in STAMPS[:2]]
     ids = [run.id for run in runs]
-    assert suggest(runs, ids[0], [ids[2]]) == {ids[0]: (ids[1],), ids[2]: (ids[3],)}
+    assert suggest(runs, ids[0], [ids[2]]) == {}
+    fits = [found(f"fit/{stamp}/train/plugins/profile/{stamp}") for stamp in STAMPS]
+    assert suggest(fits, fits[0].id, [fits[1].id]) == {}
+    assert not is_one_program(fits) and not is_one_program(runs[:2])
+    repeated = [found(f"a/run-{i}/plugins/profile/{stamp}") for i, stamp in enumerate(STAMPS, start=1)]
+    assert is_one_program(repeated), "the time of each is no reason against it"
+    assert is_one_program([found(f"a_{STAMPS[0]}"), found(f"a_{STAMPS[1]}_again")])
+    twice = found(f"a/run-1/plugins/profile/{STAMPS[2]}")
+    paths = {run.id: tuple(run.id.split("/")) for run in (*repeated, twice)}
+    names = replicate_names(paths)
+    assert len(set(names.values())) == 3, "which of the two is run-1 is not known"
     named = [found(f"a/plugins/profile/{name}") for name in ("wide", "narrow", "deep")]
     assert suggest(named, named[0].id, [named[1].id]) == {}
 

@@ -3,12 +3,15 @@
 Two runs have the same program name if their paths, up to `plugins/profile`, differ only in the capture time, in a word
 for a repetition (`again`, `repeat_2`, `run3`), or in a counter at the end of one folder's name. A number counts as a
 counter only if it can hardly be anything else (`_counts`). Ambiguous names are left for manual grouping.
+
+Replicates also need names that say repetition. A capture time alone does not: folders such as
+`logs/fit/20221104-212610` are experiments, one after the other.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -43,7 +46,7 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
     """
     runs = {run.id: run for run in found if run.is_readable}
     compared = [run_id for run_id in dict.fromkeys((baseline, *candidates)) if run_id in runs]
-    names = program_names({run_id: _path(run) for run_id, run in runs.items()})
+    names = replicate_names({run_id: _path(run) for run_id, run in runs.items()})
     first: dict[Parts, str] = {}
     for run_id in compared:
         first.setdefault(names[run_id], run_id)
@@ -61,8 +64,8 @@ def suggest(found: Sequence[FoundRun], baseline: str | None, candidates: Sequenc
 
 
 def is_one_program(found: Sequence[FoundRun]) -> bool:
-    """Whether all these runs have the same program name."""
-    return len(set(program_names({run.id: _path(run) for run in found}).values())) == 1
+    """Whether all these runs are captures of one program, by their names."""
+    return len(set(replicate_names({run.id: _path(run) for run in found}).values())) == 1
 
 
 def folders(run: FoundRun) -> Parts:
@@ -83,6 +86,15 @@ def program_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
             siblings[parts[:i], parts[i + 1 :]].add(part)
     counted = {place: found for place, names in siblings.items() if len(names) > 1 and (found := _counted(names))}
     return {run_id: _without_counter(parts, counted) for run_id, parts in plain.items()}
+
+
+def replicate_names(paths: Mapping[str, Parts]) -> dict[str, Parts]:
+    """As `program_names`, but runs whose paths differ in nothing but capture times have names of their own."""
+    untimed = {run_id: tuple(map(without_stamp, parts)) for run_id, parts in paths.items()}
+    count = Counter(untimed.values())
+    return {
+        run_id: name if count[untimed[run_id]] == 1 else paths[run_id] for run_id, name in program_names(paths).items()
+    }
 
 
 def is_copy(run: FoundRun, other: FoundRun) -> bool:
