@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SUMMARY = "query the tables of runs in SQL"
 EXAMPLES = """examples:
   tfcompare query 'SHOW TABLES' logs/before
-  tfcompare query 'SELECT run, median(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
+  tfcompare query 'SELECT run, avg(duration_us) / 1000 AS step_ms FROM steps WHERE included GROUP BY run' \\
     logs/before logs/after
   tfcompare query 'SELECT run, step_time_ms_mean FROM run_info' logs/
   tfcompare query 'FROM op_stats ORDER BY self_time_us DESC' logs/before --limit 20 --format csv"""

@@ -116,8 +116,8 @@ READY = (
     _ready(
         "How much of the step time is waiting for input",
         """
-        SELECT run, host, count(*) AS steps_counted, median(duration_us) / 1000 AS median_step_ms,
-               median(input_us) / 1000 AS median_input_ms, 100 * sum(input_us) / sum(duration_us) AS input_percent,
+        SELECT run, host, count(*) AS steps_counted, avg(duration_us) / 1000 AS mean_step_ms,
+               avg(input_us) / 1000 AS mean_input_ms, 100 * sum(input_us) / sum(duration_us) AS input_percent,
                count(*) FILTER (input_us > duration_us / 2) AS steps_mostly_waiting
         FROM steps JOIN runs USING (run)
         WHERE included
