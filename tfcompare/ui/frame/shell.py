@@ -234,9 +234,18 @@ def _load(view: View) -> tuple[Run, list[Run], dict[str, tuple[Run, ...]]]:
         stop("Without this run there is nothing to show.", "Choose another in the sidebar.", selection)
     baseline = loaded[selection.baseline]
     repeats = usable_repeats(selection, [baseline, *candidates], loaded)
-    for sentence in repeats.refused:
-        st.warning(as_markdown(sentence), icon=":material/warning:")
+    _tell_refused(repeats.refused)
     return baseline, candidates, repeats.repeats
+
+
+def _tell_refused(sentences: Sequence[str]) -> None:
+    """Why runs are not counted as replicates: a box for one, a line that unfolds for several."""
+    listed = [as_markdown(sentence) for sentence in sentences]
+    if len(listed) == 1:
+        st.warning(listed[0], icon=":material/warning:")
+    elif listed:
+        with st.expander(f"{len(listed)} captures are not counted as replicates", icon=":material/warning:"):
+            st.markdown("\n".join(f"- {sentence}" for sentence in listed))
 
 
 def choose_steps(view: View, runs: Sequence[Run]) -> None:
