@@ -187,6 +187,15 @@ def test_derived_lines_are_left_out_by_their_id() -> None:
     """)
 
 
+def test_samples_of_counters_are_no_ops_and_no_kernels() -> None:
+    samples = line("_counters_", *(event("sm__cycles", 100 * i, 50, value=i) for i in range(5)), id=99)
+    run = run_of(space(plane("/device:GPU:0", line("Stream #1", event("k", 0, 10, tf_op="op:A"), id=1), samples)))
+    assert device_ops(run) == lines("""
+        A     op    1  10  10
+        IDLE  IDLE  0  0   0
+    """)
+
+
 def test_device_before_host_and_devices_without_events_are_none() -> None:
     run = run_of(
         space(
