@@ -27,6 +27,8 @@ CORPUS_RUNS = {
     "jax_tpu": "jax_tpu_v6e/plugins/profile/tpu_inference_2",
 }
 
+MORE_CORPUS_RUNS = {"jax_te": "jax_te_mi355/plugins/profile/te_fused_attn"}
+
 SAMPLE_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder").glob("filters_*"))}
 SIMULATED_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_gpu_simulated").glob("filters_*"))}
 XLA_RUNS = {run.name: run for run in sorted((SAMPLES / "autoencoder_xla").glob("*_filters_*"))}
@@ -42,7 +44,7 @@ def run_path(name: str) -> Path:
         return shipped[name]
     if not CORPUS.is_dir():
         pytest.skip(f"no corpus of real profiles at {CORPUS} (set TFCOMPARE_CORPUS)")
-    return CORPUS / CORPUS_RUNS[name]
+    return CORPUS / (CORPUS_RUNS | MORE_CORPUS_RUNS)[name]
 
 
 @cache

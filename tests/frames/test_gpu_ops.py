@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from tests.frames.tables import device_ops, host_ops, lines, ops, run_of
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import Event, Plane, Ref, event, line, meta, plane, space
+from tfcompare.run import Run
 
 
 def gpu(*events: Event, number: int = 0, at_us: float = 0) -> Plane:
@@ -114,8 +119,62 @@ def test_instructions_of_programs_that_the_profile_holds() -> None:
         Unknown      odd.3               1  16  16
         dot_general  jit(f)/dot_general  1  8   8
         Unknown      copy.2              1  4   4
-        MatMul       model/dense/MatMul  2  3   3
+        MatMul       model/dense/MatMul  1  3   3
     """)
+
+
+def compiled(*programs: int) -> Plane:
+    """Programs of these ids, each of which has two instructions of one op."""
+    proto = hlo_proto(("dot.1", "", "jit(f)/dot_general"), ("dot.2", "", "jit(f)/dot_general"))
+    names = {f"jit_f({number})": number for number in programs}
+    return plane(
+        "/host:metadata", line("", *(event(meta(name, "", hlo_proto=proto), 0, 0) for name in names)), ids=names
+    )
+
+
+def executed(program: int, at: float) -> list[Event]:
+    """One execution of such a program: a kernel that runs twice, another one, and the second instruction."""
+    kernels = ("clear", "dot.1"), ("clear", "dot.1"), ("gemm", "dot.1"), ("gemm", "dot.2")
+    return [event(k, at + 10 * i, 10, hlo_op=op, program_id=program) for i, (k, op) in enumerate(kernels)]
+
+
+def occurrences_of_dot(run: Run) -> int:
+    return int(run.table("op_stats").set_index("op_name").loc["jit(f)/dot_general", "occurrences"])
+
+
+@pytest.mark.parametrize(
+    "ran, count", [([7], 1), ([7] * 5, 5), ([*range(7, 37)], 30), ([7, 8] * 30, 60)],
+    ids=["once", "one program", "compiled anew each time", "two programs"],
+)  # fmt: skip
+def test_an_op_ran_as_often_as_its_programs_together(ran: list[int], count: int) -> None:
+    events = [one for i, number in enumerate(ran) for one in executed(number, 100 * i)]
+    assert occurrences_of_dot(run_of(space(gpu(*events), compiled(*sorted({*ran}))))) == count
+
+
+def test_occurrences_of_devices_and_hosts_add_up() -> None:
+    one = space(gpu(*executed(7, 0)), gpu(*executed(7, 0), *executed(7, 100), number=1), compiled(7))
+    assert occurrences_of_dot(run_of(one)) == 3
+    assert occurrences_of_dot(run_of(one, one)) == 6
+
+
+def test_occurrences_of_steps_and_outside_of_them_add_up_to_those_of_the_op() -> None:
+    """Eight steps of one to eight executions, of which the fifth step's are of another program; two before them."""
+    host, kernels = [], [*executed(7, 100), *executed(7, 200)]
+    for step in range(8):
+        at = 1000 * (step + 1)
+        host += [event("train", at, 900, _r=1, step_num=step), event("launch", at + 5, 5, correlation_id=step)]
+        for i in range(step + 1):
+            kernels += [
+                replace(one, stats=(*one.stats, ("correlation_id", step)))
+                for one in executed(8 if step == 4 else 7, at + 50 + 100 * i)
+            ]
+    run = run_of(space(plane("/host:CPU", line("t", *host)), gpu(*kernels), compiled(7, 8)))
+    of_steps = run.table("op_steps").set_index("step")["occurrences"]
+    assert of_steps.to_dict() == {step: step + 1 for step in range(8)}
+    assert occurrences_of_dot(run) == of_steps.sum() + 2
+    included = run.steps.loc[run.steps["included"].astype(bool), "step"]
+    inside = run.in_steps("op_stats").set_index("op_name").loc["jit(f)/dot_general", "occurrences"]
+    assert inside == of_steps[included].sum() == sum(range(2, 8))
 
 
 def test_derived_lines_are_left_out_by_their_id() -> None:
@@ -123,6 +182,15 @@ def test_derived_lines_are_left_out_by_their_id() -> None:
     derived = [line("TensorFlow Ops", event("op:A", 0, 10), id=-559038737 + i) for i in range(3)]
     named_so = line("TensorFlow Ops", kernel, id=14)
     assert device_ops(run_of(space(plane("/device:GPU:0", *derived, named_so)))) == lines("""
+        A     op    1  10  10
+        IDLE  IDLE  0  0   0
+    """)
+
+
+def test_samples_of_counters_are_no_ops_and_no_kernels() -> None:
+    samples = line("_counters_", *(event("sm__cycles", 100 * i, 50, value=i) for i in range(5)), id=99)
+    run = run_of(space(plane("/device:GPU:0", line("Stream #1", event("k", 0, 10, tf_op="op:A"), id=1), samples)))
+    assert device_ops(run) == lines("""
         A     op    1  10  10
         IDLE  IDLE  0  0   0
     """)

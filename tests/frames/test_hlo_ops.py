@@ -7,27 +7,26 @@ import pytest
 
 from tests.frames.tables import run_of
 from tests.hlo.builder import BF16, computation, instruction, parameter, program
-from tests.xspace_builder import U64, Event, Plane, chunk, event, line, meta, plane, space
+from tests.xspace_builder import U64, Event, Plane, chunk, event, integer, line, meta, plane, space
 
 DOT = chunk(30, chunk(1, b"\1") + chunk(2, b"\0"))
 METADATA = chunk(2, "jit(f)/dot") + chunk(3, "model.py") + b"\x20\x07"
-PROGRAM = program(
-    computation(
-        1,
-        parameter("p", BF16[1024, 2048]),
-        parameter("q", BF16[2048, 4096], 1),
-        instruction("dot.1", "dot", BF16[1024, 4096], "p", "q", others=DOT + chunk(7, METADATA)),
-        instruction("negate.remat", "negate", BF16[1024, 4096], "dot.1"),
-    ),
-    name="jit_f",
+BODY = computation(
+    1,
+    parameter("p", BF16[1024, 2048]),
+    parameter("q", BF16[2048, 4096], 1),
+    instruction("dot.1", "dot", BF16[1024, 4096], "p", "q", others=DOT + chunk(7, METADATA)),
+    instruction("negate.remat", "negate", BF16[1024, 4096], "dot.1"),
 )
+PROGRAM = program(BODY, name="jit_f", others=integer(6, 1))
+LOOP = program(BODY, computation(2, instruction("while", "while", BF16[8])), name="jit_f", others=integer(6, 2))
 FLOPS = 2 * 1024 * 2048 * 4096
 BYTES = 2 * (1024 * 2048 + 2048 * 4096 + 1024 * 4096)
 
 
-def metadata(**programs: int) -> Plane:
-    """The plane with `PROGRAM` under each of these names and ids."""
-    entries = [event(meta(f"{name}({number})", "", {"Hlo Proto": PROGRAM}), 0, 0) for name, number in programs.items()]
+def metadata(proto: bytes = PROGRAM, **programs: int) -> Plane:
+    """The plane with the program under each of these names and ids."""
+    entries = [event(meta(f"{name}({number})", "", {"Hlo Proto": proto}), 0, 0) for name, number in programs.items()]
     return plane("/host:metadata", line("m", *entries))
 
 
@@ -60,11 +59,67 @@ def test_an_instruction_with_its_costs_and_roofs() -> None:
     assert (row["bound_by"], row["is_rematerialized"]) == ("compute", False)
 
 
-def test_an_instruction_of_two_kernels_ran_as_often_as_the_one_that_ran_most() -> None:
-    first = [kernel("Im2Col", 0, 10, "dot.1"), kernel("Cijk", 10, 40, "dot.1"), kernel("Cijk", 60, 40, "dot.1")]
-    second = [kernel("Im2Col", 0, 10, "main::dot.1"), kernel("Cijk", 10, 40, "dot.1")]
+def in_order(*kernels: str) -> list[Event]:
+    """Kernels of 10 µs one after the other, each written as `kernel instruction`."""
+    return [kernel(name, 20 * i, 10, op) for i, (name, op) in enumerate(map(str.split, kernels))]
+
+
+EXECUTIONS = {
+    "one kernel": (["k dot.1", "k dot.1", "k dot.1"], 3),
+    "two kernels": (["pad dot.1", "gemm dot.1"] * 3, 3),
+    "one of them twice": (["clear dot.1", "clear dot.1", "gemm dot.1"] * 3, 3),
+    "alone on its stream, every one of them twice": (["clear dot.1", "gemm dot.1"] * 6, 6),
+    "every one of them twice": (["clear dot.1", "gemm dot.1", "clear dot.1", "gemm dot.1", "k negate.remat"] * 3, 3),
+    "the same kernel twice": (["k dot.1", "k dot.1", "k negate.remat"] * 3, 3),
+    "one of them the first time only": (["pad dot.1", *["gemm dot.1", "k negate.remat"] * 3], 3),
+    "cut off at the start": (["gemm dot.1", "k negate.remat", *["pad dot.1", "gemm dot.1", "k negate.remat"] * 2], 3),
+}
+
+
+@pytest.mark.parametrize("kernels, count", EXECUTIONS.values(), ids=EXECUTIONS)
+def test_an_instruction_ran_as_often_as_its_program_however_often_its_kernels(kernels: list[str], count: int) -> None:
+    row = rows_of(gpu(*in_order(*kernels)), metadata(jit_f=7)).loc["dot.1"]
+    ran = sum(name.endswith("dot.1") for name in kernels)
+    assert (row["occurrences"], row["executions"]) == (ran, count)
+    assert (row["flops"], row["bytes_accessed"]) == (count * FLOPS, count * BYTES)
+    assert row["bandwidth_bytes_per_s"] == pytest.approx(count * BYTES / (ran * 10e-6))
+
+
+IN_A_LOOP = {
+    "alone in it": (["k negate.remat", *["k dot.1"] * 4] * 3, 12),
+    "a kernel twice per iteration": (["clear dot.1", "clear dot.1", "gemm dot.1", "k negate.remat"] * 6, 6),
+    "alone, a kernel twice per iteration": (["k negate.remat", *["clear dot.1", "clear dot.1", "gemm dot.1"] * 4], 4),
+}
+
+
+@pytest.mark.parametrize("kernels, count", IN_A_LOOP.values(), ids=IN_A_LOOP)
+def test_an_instruction_in_a_loop_ran_once_per_iteration(kernels: list[str], count: int) -> None:
+    row = rows_of(gpu(*in_order(*kernels)), metadata(LOOP, jit_f=7)).loc["dot.1"]
+    assert (row["executions"], row["flops"]) == (count, count * FLOPS)
+
+
+def test_kernels_on_several_streams_are_of_the_same_executions() -> None:
+    streams = [
+        line(
+            "Stream #1", *in_order("clear dot.1", "clear dot.1", "k negate.remat", "clear dot.1", "clear dot.1"), id=1
+        ),
+        line("Stream #2", *in_order("gemm dot.1", "gemm dot.1"), id=2),
+    ]
+    row = rows_of(plane("/device:GPU:0", *streams), metadata(jit_f=7)).loc["dot.1"]
+    assert (row["occurrences"], row["executions"]) == (6, 2)
+
+
+def test_a_copy_between_kernels_interrupts_no_execution() -> None:
+    events = [kernel("k", 0, 10, "dot.1"), event("MemcpyD2D", 12, 5), kernel("k", 20, 10, "dot.1")]
+    row = rows_of(gpu(*events, kernel("k", 40, 10, "negate.remat")), metadata(jit_f=7)).loc["dot.1"]
+    assert (row["occurrences"], row["executions"]) == (2, 1)
+
+
+def test_executions_of_several_devices_add_up() -> None:
+    first = in_order("pad dot.1", "gemm dot.1", "k negate.remat", "pad dot.1", "gemm dot.1")
+    second = [kernel("pad", 0, 10, "main::dot.1"), kernel("gemm", 10, 40, "dot.1")]
     rows = rows_of(gpu(*first), gpu(*second, number=1), metadata(jit_f=7))
-    assert (rows.loc["dot.1", "occurrences"], rows.loc["dot.1", "executions"]) == (5, 3)
+    assert (rows.loc["dot.1", "occurrences"], rows.loc["dot.1", "executions"]) == (6, 3)
     assert rows.loc["dot.1", "flops"] == 3 * FLOPS
 
 

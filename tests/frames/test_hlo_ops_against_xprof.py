@@ -57,6 +57,14 @@ def test_costs_are_not_multiplied_by_the_number_of_kernels() -> None:
     assert other["flops_each"] * 10 == pytest.approx(2 * own["flops"])
 
 
+def test_an_instruction_that_runs_a_kernel_twice_ran_once() -> None:
+    """The backward pass of an attention clears memory with the same kernel twice."""
+    own = ours("jax_te")
+    assert set(own["executions"]) == {5}
+    calls = own[own.index.get_level_values("hlo_op").str.startswith("te_fused_attn_")]
+    assert calls["occurrences"].to_list() == [25, 25, 10, 10]
+
+
 @pytest.mark.parametrize("name", ["jax_conv_08", "jax_conv_legacy"])
 def test_costs_of_copies_and_convolutions_are_theirs(name: str) -> None:
     """Of one execution; xprof multiplies them by the number of kernels, of which a convolution here has two."""

@@ -13,7 +13,7 @@ from tfcompare.frames.ops.op_evidence import op_evidence
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.xspace import parse
 
-_PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": ""}, dtype="str")
+_PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": "", "program": ""}, dtype="str")
 
 
 def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, tuple[int, int]]:
@@ -28,6 +28,7 @@ def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, t
         step=np.array(step, np.int32),
         start_ps=np.array(start_ps, np.int64),
         occurrences=ones,
+        executions=ones,
         total_ps=ones,
         self_ps=ones,
         is_eager=ones > 1,

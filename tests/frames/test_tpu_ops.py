@@ -40,6 +40,24 @@ def test_ops_nest_on_the_devices_own_clock() -> None:
     """)
 
 
+def test_lines_of_units_overlays_marks_and_counters_hold_no_ops() -> None:
+    """Whatever their events have in common with ops; nor do they lengthen the time in which the device was idle."""
+    ops = [event(op("%a.1", "a:A"), 0, 10), event(op("%b.2", "b:B", symbol=8), 20, 10)]
+    others = [event(op("%a.1", "a:A"), 0, 10), event(op("%c.3", "c:C", symbol=7), 40, 10)]
+    names = ("Tensor Core", "TC Overlay", "XLA TraceMe", "_counters_")
+    more = [line(name, *others, id=10 + i) for i, name in enumerate(names)]
+    with_others, alone = (
+        run_of(space(plane("/device:TPU:0", line("XLA Ops", *ops, id=3), *further))) for further in (more, [])
+    )
+    assert device_ops(alone) == lines("""
+        IDLE  IDLE  0  10  10
+        A     a     1  10  10
+        B     b     1  10  10
+    """)
+    assert device_ops(with_others) == device_ops(alone)
+    assert with_others.table("hlo_ops").equals(alone.table("hlo_ops"))
+
+
 def test_without_a_clock_of_its_own_the_files_counts() -> None:
     half = event(op("%a.1", "a:A"), 0, 10, device_offset_ps=500_000_000)
     run = run_of(space(plane("/device:TPU:0", line("Framework Ops", half, event(op("%b.2", "b:B"), 15, 5)))))

@@ -346,6 +346,25 @@ def test_old_tool_files(tmp_path):
         find_runs(put(tmp_path / "torch/worker.pt.trace.json").parent)
 
 
+@pytest.mark.parametrize("trace", ["vm.trace.json.gz", "perfetto_trace.json.gz"])
+def test_an_empty_profile_beside_its_trace_was_too_large(tmp_path, trace):
+    folder = add_run(tmp_path, data=b"")
+    assert "is empty (0 bytes) where a profile was expected" in only_problem(tmp_path)
+    put(folder / trace, b"")
+    assert "is empty (0 bytes) where a profile was expected" in only_problem(tmp_path)
+    put(folder / trace, b"\x1f\x8b")
+    assert only_problem(tmp_path) == (
+        f"{folder / 'vm.xplane.pb'}: is empty (0 bytes), but the trace.json.gz beside it is not: a profile of more "
+        "than 2 GB cannot be saved; record the run again with fewer steps"
+    )
+    assert check_file(folder / "vm.xplane.pb") == only_problem(tmp_path)
+
+
+def test_the_trace_of_another_host_says_nothing_about_an_empty_profile(tmp_path):
+    put(add_run(tmp_path, data=b"") / "other.trace.json.gz", b"\x1f\x8b")
+    assert "is empty (0 bytes) where a profile was expected" in only_problem(tmp_path)
+
+
 def test_a_run_folder_without_a_profile(tmp_path):
     profile = tmp_path / "logs/plugins/profile"
     (profile / "nothing").mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfcompare.frames.lost_launches import lost_launches
 from tfcompare.frames.planes import ENVIRONMENT_PLANE, device_kind, device_planes, host_plane, profile_span_ps
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import PS_PER_US
@@ -91,6 +92,8 @@ def _remarks(space: XSpace) -> list[str]:
         out.append(f"events without a name in the file: {unnamed:,}")
     if space.events.odd_times:
         out.append(f"events with times that cannot be: {space.events.odd_times:,}; do not trust their place and length")
+    if lost := lost_launches(space):
+        out.append(lost)
     if not device_planes(space) or device_kind(space) != "CPU":
         return out
     out.append(f"devices without any events: {len(device_planes(space))}; the times are those of the host only")

@@ -18,6 +18,7 @@ _TPU, _GPU = "/device:TPU:", "/device:GPU:"
 _FIRST_DERIVED_LINE = -559038737  # 0xdeadbeef as a signed 32-bit number
 _LAST_DERIVED_LINE = _FIRST_DERIVED_LINE + 405
 STEPS_LINE = _FIRST_DERIVED_LINE
+_COUNTERS_LINE = "_counters_"  # samples of hardware counters: nothing ran there
 
 
 def host_plane(space: XSpace) -> Plane | None:
@@ -45,9 +46,11 @@ def short_id(line_id: int) -> int:
 
 
 def recorded_lines(space: XSpace) -> npt.NDArray[np.bool_]:
-    """Whether each line was recorded; others (`Steps`, `TensorFlow Ops`, …) were derived from recorded lines."""
+    """Whether each line has recorded events; others were derived from these (`Steps`, `TensorFlow Ops`, …), or hold
+    samples of counters."""
     short = space.lines.id.astype(np.int32)
-    return (short < _FIRST_DERIVED_LINE) | (short > _LAST_DERIVED_LINE)
+    is_derived = (short >= _FIRST_DERIVED_LINE) & (short <= _LAST_DERIVED_LINE)
+    return ~is_derived & np.array([name != _COUNTERS_LINE for name in space.lines.name], np.bool_)
 
 
 def recorded_on(space: XSpace, plane: Plane) -> npt.NDArray[np.bool_]:

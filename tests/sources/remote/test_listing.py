@@ -91,6 +91,16 @@ def test_problems_are_told_as_of_local_runs(memory: Any) -> None:
     assert told["b/fine"] == ""
 
 
+def test_an_empty_profile_beside_its_trace_was_too_large(memory: Any) -> None:
+    put(memory, "b/run/vm.xplane.pb", data=b"")
+    put(memory, "b/run/vm.trace.json.gz", data=b"\x1f\x8b")
+    (run,) = find_runs("memory://b")
+    assert run.problems == (
+        "memory://b/run/vm.xplane.pb: is empty (0 bytes), but the trace.json.gz beside it is not: a profile of more "
+        "than 2 GB cannot be saved; record the run again with fewer steps",
+    )
+
+
 def test_a_place_without_runs_says_what_it_holds_instead(memory: Any) -> None:
     put(memory, "b/logs/train/events.out.tfevents.1.vm", "b/logs/notes.txt")
     with pytest.raises(NoRuns) as caught:

@@ -40,15 +40,16 @@ _REMATERIALIZED = (".remat", "rematted_computation")  # in XLA's name of an inst
 
 @dataclass(frozen=True, eq=False)
 class _Ran:
-    """The events of instructions: their rows, and the times and number of occurrences of each.
+    """The events of instructions: their rows, and the times and number of occurrences and executions of each.
 
-    `late_ps`: how long after the event its work may have gone on elsewhere.
+    `executions` is that of `OpEvents`; `late_ps`: how long after the event its work may have gone on elsewhere.
     """
 
     rows: Int32
     total_ps: Int64
     self_ps: Int64
     occurrences: Int64
+    executions: Int64
     late_ps: Int64
 
 
@@ -84,26 +85,8 @@ def hlo_ops(space: XSpace, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[int(plane[0])].stats)
     read = _of_metadata if kind == "TPU" else _of_events
     facts, instruction = _distinct(*read(space, programs, ran.rows, peaks))
-    kernel = space.events.metadata[ran.rows] if kind == "GPU" else np.zeros(len(ran.rows), np.int32)
-    firsts, group = combinations(instruction, plane, kernel)
-    kernels = pd.DataFrame(
-        {
-            "instruction": instruction[firsts],
-            "plane": plane[firsts],
-            "occurrences": sums(group, ran.occurrences, len(firsts)),
-            "total_ps": sums(group, ran.total_ps, len(firsts)),
-            "self_ps": sums(group, ran.self_ps, len(firsts)),
-            "late_ps": sums(group, ran.late_ps, len(firsts)),
-        }
-    )
-    on_planes = kernels.groupby(["instruction", "plane"], as_index=False).agg(
-        occurrences=("occurrences", "sum"),
-        executions=("occurrences", "max"),
-        total_ps=("total_ps", "sum"),
-        self_ps=("self_ps", "sum"),
-        late_ps=("late_ps", "sum"),
-    )
-    rows = on_planes.groupby("instruction").sum().join(pd.DataFrame(facts))
+    figures = ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
+    rows = pd.DataFrame(facts).assign(**{name: sums(instruction, getattr(ran, name), len(facts)) for name in figures})
     return _table(rows.assign(host=host, peak_bytes_per_s=peaks.bandwidth))
 
 
@@ -149,11 +132,11 @@ def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> _Ran:
     on_devices = [part for part in ops if part.host_or_device == schema.DEVICE]
     rows = np.concatenate([part.rows for part in on_devices])
     named = space.strings(HLO_OP).spread(len(space.events))[rows] >= 0 if kind == "GPU" else np.ones(len(rows), bool)
-    total, own, occurrences = (
-        np.concatenate(columns)[named]
-        for columns in zip(*((part.total_ps, part.self_ps, part.occurrences) for part in on_devices), strict=True)
+    total, own, occurrences, executions = (
+        np.concatenate([getattr(part, name) for part in on_devices])[named]
+        for name in ("total_ps", "self_ps", "occurrences", "executions")
     )
-    return _Ran(rows[named], total, own, occurrences, np.zeros(len(total), np.int64))
+    return _Ran(rows[named], total, own, occurrences, executions, np.zeros(len(total), np.int64))
 
 
 def _on_host(space: XSpace) -> _Ran:
@@ -161,7 +144,8 @@ def _on_host(space: XSpace) -> _Ran:
     events, rows = space.events, host_instructions(space)
     order_by_start(events.line, events.start_ps, events.duration_ps, rows)
     own = self_times(events.line, events.start_ps, events.duration_ps, rows)
-    return _Ran(rows, events.duration_ps[rows], own, np.ones(len(rows), np.int64), late_ps(space, rows))
+    ones = np.ones(len(rows), np.int64)
+    return _Ran(rows, events.duration_ps[rows], own, ones, ones, late_ps(space, rows))
 
 
 def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[list[_Facts], Int64]:

@@ -9,6 +9,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.launches import launches, stream_events
+from tfcompare.frames.ops.op_counts import executions_on_streams
 from tfcompare.frames.ops.op_names import UNKNOWN, Op
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.xspace import Plane, XSpace
@@ -39,6 +40,12 @@ def _ops_on_plane(
     if len(every):
         span = int((events.start_ps[every] + events.duration_ps[every]).max() - events.start_ps[every].min())
     busy = int(duration.sum())
+    is_instruction = parts["program"] != ""
+    instruction, program = (
+        pd.factorize(parts[name].where(is_instruction))[0][part[rows]] for name in ("part", "program")
+    )
+    runs_once = parts["runs_once"].to_numpy(np.bool_)[part[rows]]
+    executions = executions_on_streams(instruction, program, runs_once, events.metadata[rows], events.line[rows])
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
@@ -48,6 +55,7 @@ def _ops_on_plane(
         step=step[rows],
         start_ps=events.start_ps[rows],
         occurrences=np.ones(len(rows), np.int64),
+        executions=np.where(instruction < 0, 1, executions),
         total_ps=duration,
         self_ps=duration,
         is_eager=is_eager[rows],
@@ -68,7 +76,8 @@ def _parts(space: XSpace, planes: list[Plane]) -> tuple[Int64, pd.DataFrame]:
             "op_type": [op.type for op in ops],
             "op_name": [op.name for op in ops],
             "part": [it.part for it in launched],
+            "program": [it.program for it in launched],
         },
         dtype="str",
-    )
+    ).assign(runs_once=[it.runs_once for it in launched])
     return out, parts

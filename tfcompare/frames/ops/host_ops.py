@@ -9,7 +9,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
-from tfcompare.frames.ops.launches import launches
+from tfcompare.frames.ops.launches import Launch, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, parse_op
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import host_plane, recorded_on
@@ -35,23 +35,28 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     lookup.replace(part, part_of_metadata)
     _add_stages(space, part, ops)
     instructions = host_instructions(space)
-    parts = [""] * len(ops) + _add_instructions(space, instructions, part, ops)
+    of_names = [""] * len(ops)
+    launched = _add_instructions(space, instructions, part, ops)
+    parts, programs = of_names + [it.part for it in launched], of_names + [it.program for it in launched]
     is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_is_execution(space))
     rows = np.flatnonzero(is_op).astype(np.int32)
     order_by_start(line, start, duration, rows)
     self_ps = self_times(line, start, duration, rows)
+    ones = np.broadcast_to(np.int64(1), len(rows))
     idle_ps = int(idle_by_line(line, start, duration, rows, self_ps))
     return OpEvents(
         device=host.name,
         host_or_device=schema.HOST,
         rows=rows,
         parts=pd.DataFrame(
-            {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": parts}, dtype="str"
+            {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": parts, "program": programs},
+            dtype="str",
         ),
         part=part.take(rows),
         step=step.take(rows),
         start_ps=start.take(rows),
-        occurrences=np.broadcast_to(np.int64(1), len(rows)),
+        occurrences=ones,
+        executions=ones,
         total_ps=duration.take(rows),
         self_ps=self_ps,
         is_eager=is_eager.take(rows) & _can_be_eager(ops).take(part.take(rows)),
@@ -107,11 +112,11 @@ def _add_stages(space: XSpace, part: Int32, ops: list[Op]) -> None:
         part[row] = stages[key]
 
 
-def _add_instructions(space: XSpace, rows: Int32, part: Int32, ops: list[Op]) -> list[str]:
-    """Add the instructions of XLA programs, each by the framework's op that it came from; returns their parts."""
+def _add_instructions(space: XSpace, rows: Int32, part: Int32, ops: list[Op]) -> list[Launch]:
+    """Add the instructions of XLA programs, each by the framework's op that it came from; returns their launches."""
     if not len(rows):
         return []
     launch, launched = launches(space, rows)
     part[rows] = len(ops) + launch
     ops += [it.op or Op(it.own_name, UNKNOWN) for it in launched]
-    return [it.part for it in launched]
+    return launched

@@ -26,6 +26,8 @@ class Launch(NamedTuple):
     `op` is None if unknown. `own_name` is the HLO instruction's name, or else the event's. `part` identifies the
     smallest part of an op's time (`op_parts`). `xla_name` is the annotation that XLA wrote, often an op that the
     instruction itself lacks. `in_file` is False for an instruction of a program that the file does not contain.
+    `program` is the id of the instruction's program, empty without one; with `runs_once`, each execution of the program
+    runs the instruction once.
     """
 
     op: Op | None
@@ -33,6 +35,8 @@ class Launch(NamedTuple):
     part: str
     xla_name: str = ""
     in_file: bool = True
+    program: str = ""
+    runs_once: bool = False
 
 
 def stream_events(space: XSpace, plane: Plane) -> Int32:
@@ -65,7 +69,14 @@ def _launch(event: str, text: dict[str, str], programs: Programs, program: int) 
         compiled, instruction = found
         tf_op = compiled.origin(instruction).tf_op
         op = parse_op(tf_op) if tf_op else None
-        return Launch(op, instruction.name, f"{program}/{instruction.name}", text["name"])
+        return Launch(
+            op,
+            instruction.name,
+            f"{program}/{instruction.name}",
+            text["name"],
+            program=str(program),
+            runs_once=instruction.computation == compiled.entry,
+        )
     if text["tf_op"]:
         op = parse_op(text["tf_op"]) or Op(text["tf_op"], UNKNOWN)
         return Launch(op, event, f"{op.name}/{event}")

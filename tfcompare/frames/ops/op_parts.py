@@ -1,8 +1,7 @@
 """Op time in its smallest parts, by device, op, kernel and step. `op_stats` and `op_steps` are sums of these.
 
-A part is one op as run by one kernel (or HLO instruction of one program). Like xprof, sum each part over devices and
-hosts first, then group parts by op: times add up, while occurrences are those of the part that ran most often, since an
-op of three kernels that ran five times each ran five times.
+A part is one op as run by one kernel (or HLO instruction of one program). All its numbers add up: over steps, devices
+and hosts, and over the parts of an op. Of parts that are one occurrence together, one has it (`op_counts`).
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.combinations import combinations
+from tfcompare.frames.ops.op_counts import op_occurrences
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -84,8 +84,9 @@ def frame_bytes(frame: pd.DataFrame) -> int:
 class OpEvents:
     """The op events of one plane, sorted as by `nesting.order_by_start`.
 
-    `rows` are their rows in the XSpace, `part` is a row of `parts` (columns op_type, op_name, part), `step` the
-    position of the step, −1 outside all steps.
+    `rows` are their rows in the XSpace, `part` is a row of `parts` (columns op_type, op_name, part, program; the last
+    is empty outside of XLA programs), `step` the position of the step, −1 outside all steps. `occurrences` is how many
+    events each stands for, `executions` how many executions of its instruction or kernel begin with it.
     """
 
     device: str
@@ -96,6 +97,7 @@ class OpEvents:
     step: Int32
     start_ps: Int64
     occurrences: Int64
+    executions: Int64
     total_ps: Int64
     self_ps: Int64
     is_eager: Bools
@@ -117,13 +119,14 @@ class OpEvents:
         parts = self.parts.iloc[used].assign(device=self.device, host_or_device=self.host_or_device)
         parts = parts[_TEXTS].astype("str").reset_index(drop=True)
         begin = -largest(code, -self.start_ps, len(cells))
+        occurrences = op_occurrences(self.parts, self.part, self.executions)
         return OpParts(
             parts.assign(**_order_in_step(part, cells % width, begin, len(parts))),
             pd.DataFrame(
                 {
                     "part": part,
                     "step": np.append(NO_STEP, step_numbers)[cells % width],
-                    "occurrences": sums(code, self.occurrences, len(cells)),
+                    "occurrences": sums(code, occurrences, len(cells)),
                     "total_time_ps": sums(code, self.total_ps, len(cells)),
                     "self_time_ps": sums(code, self.self_ps, len(cells)),
                     "is_eager": any_of(code, self.is_eager, len(cells)),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.hlo.op_costs import with_costs
-from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED, OpParts, any_of, distinct, largest, sums
+from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED, OpParts, any_of, distinct, sums
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
@@ -127,31 +127,23 @@ def op_cells(parts: OpParts, host: str) -> StepCells:
 def _by_op(parts: OpParts, step: Int64, steps: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """(the ops by side, type and name; one row per `op` (a position in those) and step).
 
-    `step` is the position of each cell's step, of `steps` in all. Parts of the same name are summed first; over these,
-    times add up and occurrences are the largest.
+    `step` is the position of each cell's step, of `steps` in all.
     """
-    named = parts.parts.assign(rank=parts.parts.groupby([*_OP, "part"]).ngroup())
+    names = parts.parts[_OP].assign(rank=parts.parts.groupby(_OP).ngroup())
     steps = max(steps, 1)
-    part_of_cell = named["rank"].to_numpy()[parts.cells["part"]]
-    of_part, code = distinct(part_of_cell * steps + step, len(named) * steps)
-    occurrences, total, own = (sums(code, parts.cells[name].to_numpy(), len(of_part)) for name in SUMMED)
-    is_eager = any_of(code, parts.cells["is_eager"].to_numpy(), len(of_part))
-
-    named = named.drop_duplicates("rank").sort_values("rank")
-    op_of_part = named.groupby(_OP).ngroup().to_numpy()
-    of_op, code = distinct(op_of_part[of_part // steps] * steps + of_part % steps, len(named) * steps)
-    present, op = distinct(of_op // steps, len(named))
+    op_of_cell = names["rank"].to_numpy()[parts.cells["part"]]
+    of_op, code = distinct(op_of_cell * steps + step, len(names) * steps)
+    present, op = distinct(of_op // steps, len(names))
     found = pd.DataFrame(
         {
             "op": op,
             "step": of_op % steps,
-            "occurrences": largest(code, occurrences, len(of_op)),
-            "total_time_ps": sums(code, total, len(of_op)),
-            "self_time_ps": sums(code, own, len(of_op)),
-            "is_eager": any_of(code, is_eager, len(of_op)),
+            **{name: sums(code, parts.cells[name].to_numpy(), len(of_op)) for name in SUMMED},
+            "is_eager": any_of(code, parts.cells["is_eager"].to_numpy(), len(of_op)),
         }
     )
-    return named[_OP].drop_duplicates().iloc[present].reset_index(drop=True), found
+    ops = names.drop_duplicates("rank").sort_values("rank")[_OP]
+    return ops.iloc[present].reset_index(drop=True), found
 
 
 def _idle_rows(idle: pd.DataFrame) -> pd.DataFrame:

@@ -46,6 +46,7 @@ def _ops_on_plane(
     spanned = np.concatenate([rows, _on_lines(space, plane, (_STEPS_LINE,))])
     span = int((start[spanned] + duration[spanned]).max() - start[spanned].min()) if len(spanned) else 0
     busy = int(self_ps.sum())
+    occurrences = np.maximum(1, events.occurrences.take(rows))
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
@@ -54,7 +55,8 @@ def _ops_on_plane(
         part=part.take(events.metadata.take(rows)),
         step=step.take(rows),
         start_ps=start.take(rows),
-        occurrences=np.maximum(1, events.occurrences.take(rows)),
+        occurrences=occurrences,
+        executions=occurrences,
         total_ps=duration.take(rows),
         self_ps=self_ps,
         is_eager=is_eager.take(rows),
@@ -95,12 +97,12 @@ def _parts(space: XSpace) -> tuple[Int64, pd.DataFrame]:
     symbol[symbols[0]], known[1, symbols[0]] = symbols[1], symbols[1] != 0
     tf_op = space.metadata_strings("tf_op")
     code = tf_op.spread(size)
-    codes: dict[tuple[str, str, str], int] = {}
+    codes: dict[tuple[str, str, str, str], int] = {}
     out = np.full(size, -1, np.int64)
     for row in np.flatnonzero(known.all(axis=0)).tolist():
         name = str(space.metadata_display_names[row] or space.metadata_names[row])
         full_name = tf_op.labels[code[row]] if code[row] >= 0 else ""
         op = (parse_op(full_name) if full_name else None) or Op(name, UNKNOWN)
-        key = (op.type, op.name, f"{program[row]}/{symbol[row]}")
+        key = (op.type, op.name, f"{program[row]}/{symbol[row]}", str(program[row]))
         out[row] = codes.setdefault(key, len(codes))
-    return out, pd.DataFrame(list(codes), columns=["op_type", "op_name", "part"], dtype="str")
+    return out, pd.DataFrame(list(codes), columns=["op_type", "op_name", "part", "program"], dtype="str")

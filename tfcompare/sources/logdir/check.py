@@ -39,8 +39,17 @@ def check_status(path: Path, status: os.stat_result) -> str | None:
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe, socket or device"
         return f"{text_of(str(path))}: is {kind} where a profile file was expected; copy the profile into a plain file"
     if status.st_size == 0:
-        return explain.empty(path)
+        return explain.empty(
+            path, has_trace=any(_has_content(path.with_name(name)) for name in explain.traces_beside(path.name))
+        )
     return None
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def check_outline(path: Path) -> str | None:

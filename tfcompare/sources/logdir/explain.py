@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from tfcompare.sources.logdir.files import is_derived_file, is_event_file, is_tool_file, is_trace_file, text_of
+from tfcompare.sources.logdir.files import (
+    host_of,
+    is_derived_file,
+    is_event_file,
+    is_tool_file,
+    is_trace_file,
+    text_of,
+)
 from tfcompare.sources.logdir.found import Folder
 
 _MOST_NAMED = 3
@@ -55,8 +62,18 @@ def event_file(path: PurePath) -> str:
     return f"{text_of(str(path))}: is a TensorBoard event file, which holds no profile; {_HOW_TO_RECORD}"
 
 
-def empty(path: PurePath) -> str:
-    """The message about an empty file."""
+def traces_beside(name: str) -> tuple[str, ...]:
+    """The names under which profilers write a trace of what the profile in the file of that name holds."""
+    return (f"{host_of(name)}.trace.json.gz", "trace.json.gz", "perfetto_trace.json.gz")
+
+
+def empty(path: PurePath, *, has_trace: bool) -> str:
+    """The message about an empty file; `has_trace`: whether one of `traces_beside` is in its folder, not empty."""
+    if has_trace:
+        return (
+            f"{text_of(str(path))}: is empty (0 bytes), but the trace.json.gz beside it is not: a profile of more than "
+            "2 GB cannot be saved; record the run again with fewer steps"
+        )
     return (
         f"{text_of(str(path))}: is empty (0 bytes) where a profile was expected; "
         "record the profile again or copy the file anew"

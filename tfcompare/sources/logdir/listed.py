@@ -33,7 +33,8 @@ class ListedFolder(Folder):
         """See `Folder`."""
         file = self.listed[name]
         if file.size_bytes == 0:
-            return explain.empty(file.path)
+            beside = (self.listed.get(trace) for trace in explain.traces_beside(name))
+            return explain.empty(file.path, has_trace=any(trace is not None and trace.size_bytes for trace in beside))
         return HostFile(host, remote_cache().path_of(file), file.size_bytes or 0, file.modified_ns, file)
 
     def newest_ns(self, names: Iterable[str]) -> int:

@@ -1,0 +1,97 @@
+"""How often instructions and ops ran, from their events on one plane.
+
+Counts are kept as one number per event, so that they add up over steps, devices and hosts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfcompare.frames.combinations import combinations
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, kernel: Int32, line: Int32) -> Int64:
+    """For each event of a GPU, how many executions of its instruction begin with it: 1 or 0.
+
+    GPUs record kernels, no executions, and an instruction may run one kernel several times. A stream runs one
+    instruction after the other, so an execution is a series of events that no other instruction interrupts, on the
+    stream with the most of them. An instruction may follow itself, though, where it is alone on its stream or in a
+    loop: it ran at least as often as its kernel that ran least often. With `runs_once` (an instruction of the entry
+    computation) it ran at most as often as its program, which is counted by those of these instructions that share a
+    stream: they cannot follow themselves. And it ran at most as often as its kernel that ran most often.
+
+    `instruction` and `program` are numbers from 0 up, −1 for events of none, which begin none; events are sorted by
+    line and start.
+    """
+    begins = np.zeros(len(instruction), np.int64)
+    rows = np.flatnonzero(instruction >= 0)
+    if not len(rows):
+        return begins
+    ran, on, run_by = instruction[rows], line[rows], kernel[rows]
+    is_first = np.append(True, (ran[1:] != ran[:-1]) | (on[1:] != on[:-1]))
+    stream, runs = _most_frequent(ran, on, is_first.astype(np.int64))
+    each = np.ones(len(rows), np.int64)
+    most_kernel, most = _most_frequent(ran, run_by, each)
+    least_kernel, negative = _most_frequent(ran, run_by, -each)
+    limit = np.minimum(most, _program_executions(ran, program[rows], runs_once[rows], on, runs))
+    is_too_few, is_too_many = (runs < np.minimum(-negative, limit))[ran], (runs > most)[ran]
+    begins[rows] = np.select(
+        [is_too_few, is_too_many],
+        [run_by == least_kernel[ran], run_by == most_kernel[ran]],
+        is_first & (on == stream[ran]),
+    )
+    return begins
+
+
+def _program_executions(ran: Int64, program: Int64, runs_once: Bools, line: Int32, runs: Int64) -> Int64:
+    """For each instruction, how often its program ran; no limit if it may run more than once per execution, or if no
+    stream has two that cannot."""
+    out = np.full(len(runs), np.iinfo(np.int64).max)
+    once = np.flatnonzero(runs_once)
+    firsts, _ = combinations(program[once], line[once], ran[once])
+    found = pd.DataFrame({"program": program[once], "line": line[once], "ran": ran[once]}).iloc[firsts]
+    is_shared = found.groupby(["program", "line"])["ran"].transform("size") > 1
+    of_program = found.assign(runs=runs[found["ran"]])[is_shared].groupby("program")["runs"].max()
+    limit = found["program"].map(of_program)
+    out[found["ran"][limit.notna()]] = limit.dropna().astype("int64")
+    return out
+
+
+def op_occurrences(parts: pd.DataFrame, part: Int32 | Int64, executions: Int64) -> Int64:
+    """For each event of a plane, how many occurrences of its op begin with it.
+
+    An op may be several instructions of one program, or several kernels outside of programs: it ran as often as the one
+    of them that ran most often, whose executions are its occurrences. Over different programs they add up: a function
+    that was compiled anew is another program. `parts` is that of `OpEvents`; `part` a row of it for each event.
+    """
+    texts = ["op_type", "op_name", "program"]
+    op_of_part, text_of_part = (
+        parts.groupby(names, sort=False).ngroup().to_numpy().astype(np.int64) for names in (texts, [*texts, "part"])
+    )
+    if text_of_part.max(initial=-1) == op_of_part.max(initial=-1):  # one part per op and program
+        return executions
+    op, text = op_of_part[part], text_of_part[part]
+    chosen, _ = _most_frequent(op, text, executions)
+    return np.where(text == chosen[op], executions, 0)
+
+
+def _most_frequent(group: Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:
+    """(the member with the largest sum of counts in each group, that sum); of equal ones that which comes first.
+
+    Groups are numbers from 0 up; those without events have the member −1 and the sum 0.
+    """
+    firsts, pair = combinations(group, member)
+    total = np.zeros(len(firsts), np.int64)
+    np.add.at(total, pair, counts)
+    order = np.lexsort((firsts, -total, group[firsts]))
+    groups, at = np.unique(group[firsts][order], return_index=True)
+    size = int(groups[-1]) + 1 if len(groups) else 0
+    members, most = np.full(size, -1, np.int64), np.zeros(size, np.int64)
+    members[groups], most[groups] = member[firsts][order][at], total[order][at]
+    return members, most
