@@ -57,6 +57,16 @@ def test_of_equal_names_the_one_with_the_same_id_is_the_counterpart() -> None:
     assert paired(ours, theirs) == [("pool 1", "pool/2", "pool/3"), ("pool 2", "pool/1", "pool/1")]
 
 
+def test_a_stream_is_one_lane_whatever_ran_on_it_first() -> None:
+    ours = bare_timeline([(GPU, "Stream #13(Compute,MemcpyD2D)", 5), (GPU, "Stream #14(Compute)", 9)])
+    theirs = bare_timeline([(GPU, "Stream #13(MemcpyD2D,Compute)", 7), (GPU, "Stream #15(MemcpyD2D)", 6)])
+    assert paired(ours, theirs) == [
+        ("GPU:0 Stream #13(Compute,MemcpyD2D)", "Stream #13(Compute,MemcpyD2D)", "Stream #13(MemcpyD2D,Compute)"),
+        ("GPU:0 Stream #14(Compute)", "Stream #14(Compute)", None),
+        ("GPU:0 Stream #15(MemcpyD2D)", None, "Stream #15(MemcpyD2D)"),
+    ]
+
+
 def test_devices_come_first_by_their_numbers_and_what_both_runs_have_before_the_rest() -> None:
     lanes = [(HOST, "main/1", 99), ("/device:GPU:10", "Stream #1", 50), ("/device:GPU:2", "Stream #1", 5)]
     ours, theirs = bare_timeline([*lanes, ("/device:GPU:2", "Stream #2", 8)]), bare_timeline(lanes)

@@ -209,6 +209,18 @@ def test_only_kernels_are_renamed_even_if_other_events_have_their_names(tmp_path
     assert found[("fusion", 10)] == ("fusion", 12)
 
 
+def test_a_traced_function_is_the_same_whatever_its_number(tmp_path: Path) -> None:
+    def calls(*names: str) -> list[Event]:
+        return step(1, 0, 100, *(event(name, 10 * i, 5) for i, name in enumerate(names, start=1)))
+
+    ours = host_run(tmp_path, "a", *calls("__inference_train_step_6936", "__inference_test_step_12"))
+    theirs = host_run(tmp_path, "b", *calls("__inference_test_step_8", "__inference_train_step_6950"))
+    assert partners(aligned(ours, theirs)) == [
+        (("__inference_train_step_6936", 10), ("__inference_train_step_6950", 20)),
+        (("__inference_test_step_12", 20), ("__inference_test_step_8", 10)),
+    ]
+
+
 def test_steps_are_compared_in_order_from_the_chosen_ones_on(tmp_path: Path) -> None:
     times = {1: 0, 2: 100, 3: 200}
     ours, theirs = (

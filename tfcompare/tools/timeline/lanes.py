@@ -16,6 +16,8 @@ Lanes = tuple[int | None, int | None]
 
 _ID = re.compile(r"/-?\d+$")
 _NUMBER = re.compile(r"\d+")
+_CONTENTS = re.compile(r"(?<=\()\w+(?:,\w+)+(?=\)$)")
+"""What ran on a stream, in the order in which it first ran: `Stream #13(MemcpyD2D,Compute)`."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,17 @@ def lane_pairs(timelines: Sequence[HostTimeline]) -> list[LanePair]:
 
 
 def _lanes(timeline: HostTimeline) -> pd.DataFrame:
-    """The recorded lanes with `busy_ps`, `name` (without a thread's id) and `kind` (without any number)."""
+    """The recorded lanes with `busy_ps`, `name` (see `_name`) and `kind` (without any number)."""
     busy = np.bincount(timeline.spans["lane"], timeline.spans["duration_ps"], minlength=len(timeline.lanes))
     lanes = timeline.lanes.assign(busy_ps=busy)
     lanes = lanes[lanes["is_recorded"]]
-    name = lanes["line"].map(lambda line: _ID.sub("", line))
+    name = lanes["line"].map(_name)
     return lanes.assign(name=name, kind=name.map(lambda text: _NUMBER.sub("#", text)))
+
+
+def _name(line: str) -> str:
+    """A line's name without a thread's id, and with the contents of a stream in alphabetical order."""
+    return _CONTENTS.sub(lambda found: ",".join(sorted(found[0].split(","))), _ID.sub("", line))
 
 
 def _alone(lanes: pd.DataFrame) -> Iterator[Lanes]:

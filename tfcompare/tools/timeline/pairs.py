@@ -12,6 +12,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.planes import HOST_PLANE
 from tfcompare.tools.timeline.lanes import LanePair
@@ -75,14 +76,17 @@ def _codes(op: Int64, kind: Int64, ops: int) -> Int64:
 
 
 def _names(ours: HostTimeline, theirs: HostTimeline, kernel_stats: pd.DataFrame) -> Sides:
-    """A number for each span's name; a kernel of the candidate has that of the (longest) one it is matched with."""
+    """A number for each span's name; a kernel of the candidate has that of the (longest) one it is matched with.
+
+    The number that a framework gives to a traced function does not count (`__inference_train_step_6936`).
+    """
     labels = [timeline.spans["name"].cat.categories for timeline in (ours, theirs)]
     matched = kernel_stats[kernel_stats["status"] == MATCHED]
     matched = matched.sort_values(f"{metric_in(matched, 'total_duration_us')}_baseline", kind="stable")
     partner = dict(zip(matched["kernel_name_candidate"], matched["kernel_name"], strict=True))
     known = set(kernel_stats.loc[kernel_stats["status"] != ADDED, "kernel_name"])
     renamed = [name if name in known else partner.get(name, name) for name in labels[1]]
-    codes = pd.factorize(np.array([*labels[0], *labels[1], *renamed], object))[0]
+    codes = pd.factorize(np.array([plain_type(name) for name in (*labels[0], *labels[1], *renamed)], object))[0]
     first, second, kernel = np.split(codes, np.cumsum([len(of) for of in labels]))
     name = theirs.spans["name"].cat.codes.to_numpy()
     is_on_host = (theirs.lanes["plane"] == HOST_PLANE).to_numpy()[theirs.spans["lane"]]
