@@ -26,6 +26,8 @@ def page(op_name: str, names: tuple[str, ...]) -> None:
 
 
 def opened(op_name: str, names: tuple[str, ...]) -> AppTest:
+    for name in names:
+        loaded_run(name)  # skips here where the corpus is not at hand: the page runs in another thread
     app = AppTest.from_function(page, default_timeout=60, args=(op_name, names)).run()
     assert not app.exception
     return app
