@@ -35,11 +35,7 @@ _COLOUR = "#7A8798"
 
 def is_slow(frame: pd.DataFrame, column: str = "duration_us") -> NDArray[np.bool_]:
     """Which included steps are slow by that column."""
-    included = frame["included"].to_numpy(np.bool_)
-    found = np.zeros(len(frame), np.bool_)
-    if included.any():
-        found[included] = slow_steps.is_slow(frame[column].to_numpy(np.float64)[included][np.newaxis])[0]
-    return found
+    return slow_steps.slow_included(frame[column].to_numpy(np.float64), frame["included"].to_numpy(np.bool_))
 
 
 def axis_end(frames: Sequence[pd.DataFrame], column: str) -> float | None:

@@ -1,6 +1,6 @@
 """How often instructions and ops ran, from their events on one plane.
 
-Counts are kept as one number per event, so that they add up over steps, devices and hosts.
+Each event has its own count, so the counts of steps, devices and hosts are sums.
 """
 
 from __future__ import annotations

@@ -37,6 +37,14 @@ def is_slow(values: Floats) -> Bools:
     return slow
 
 
+def slow_included(times: Floats, included: Bools) -> Bools:
+    """Which of these times of steps are slow; of the included ones alone."""
+    slow = np.zeros(len(times), np.bool_)
+    if included.any():
+        slow[included] = is_slow(times[included][np.newaxis])[0]
+    return slow
+
+
 @dataclass(frozen=True)
 class _Extra:
     """What some steps take more than the usual ones: time, and the part and op that take most of it (or empty)."""
@@ -62,8 +70,7 @@ def slow_steps_frame(every: pd.DataFrame, shares_of: Callable[[str], pd.DataFram
     if not included.any():
         return schema.SLOW_STEPS.empty()
     times = steps["duration_us"].to_numpy(np.float64)
-    slow = np.zeros(len(steps), np.bool_)
-    slow[included] = is_slow(times[included][np.newaxis])[0]
+    slow = slow_included(times, included)
     usual, stray = included & ~slow, steps["stray"].to_numpy(np.bool_)
     extra, of_stray = (_extra(every, shares_of, steps[chosen], steps[usual]) for chosen in (slow, stray))
     row = {
