@@ -24,6 +24,7 @@ from tfcompare.units import format_bytes, format_percent, format_time_us
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tfcompare.compare.captures import Captures
     from tfcompare.run import Run
     from tfcompare.tools.advice import Facts
 
@@ -63,9 +64,16 @@ def _about(run: Run, host: str | None) -> str:
 
 def _step_time_us(run: Run, host: str | None) -> float:
     """The mean step in microseconds; NaN without step markers."""
-    from tfcompare.compare.captures import Replicates, step_time_us
+    from tfcompare.compare.captures import step_time_us
 
-    return step_time_us(Replicates({}, None).captures(run, host))
+    return step_time_us(_captures(run, host))
+
+
+def _captures(run: Run, host: str | None) -> Captures:
+    """The run alone, without replicates."""
+    from tfcompare.compare.captures import Replicates
+
+    return Replicates({}, None).captures(run, host)
 
 
 def _slow_steps(run: Run, host: str | None) -> str:
@@ -105,8 +113,7 @@ def _top_ops(run: Run, host: str | None) -> str:
     ops = top_ops(stats, TOP_OPS)
     if ops.empty:
         return "The profile has no ops."
-    steps = run.info.steps_included if host is None else int(run.table("steps", host=host)["included"].sum())
-    per, divisor = ("/step", max(steps, 1)) if run.info.has_steps else ("", 1)
+    per, divisor = ("/step", _captures(run, host).step_count) if run.info.has_steps else ("", 1)
     times = ops["self_time_us"] / divisor
     shown = scale("µs", times)
     columns = [
