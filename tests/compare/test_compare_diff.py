@@ -57,7 +57,7 @@ def test_the_columns_and_their_dtypes_are_those_of_the_contract():
     per_step = compare(run("before", BEFORE), run("after", AFTER)).table("op_stats")
     assert list(per_step.columns) == [
         *["baseline", "candidate", "host", "host_or_device", "op_type", "op_name"],
-        *["op_type_candidate", "op_name_candidate"],
+        *["op_type_candidate", "op_name_candidate", "constituents_baseline", "constituents_candidate"],
         *[f"occurrences_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"total_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],
         *[f"self_time_us_per_step_{part}" for part in ("baseline", "candidate", "delta", "ratio")],

@@ -56,6 +56,7 @@ def test_shapes_of_its_own_tell_which_member_it_is() -> None:
         ("_MklNativeConv2D", "Conv2D", True),
         ("__inference_step_701", "__inference_step_95", True),
         ("MatMul", "_FusedMatMul", False),
+        ("_MklNativeConv2DWithBias", "_FusedConv2D", True),
         ("Relu", "Tanh", False),
         ("Unknown", "Relu", True),
     ],

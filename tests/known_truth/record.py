@@ -232,6 +232,37 @@ def large_tensor() -> Callable[[tf.Tensor], tf.Tensor]:
     return compute
 
 
+def layers(*, fused: bool) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Returns a function of three layers that Grappler's remapper fuses, or is kept from fusing.
+
+    `inside` has its Relu in its scope, `apart` in a scope `activation` beside it, `dense` is a MatMul with a Relu.
+    """
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"remapping": fused})
+    kernels = [tf.Variable(tf.fill((3, 3, channels, 16), 0.01)) for channels in (1, 16)]
+    weights, bias = tf.Variable(tf.fill((MATRIX_SIDE, MATRIX_SIDE), 0.01)), tf.Variable(tf.ones((16,)))
+    wide = tf.Variable(tf.ones((MATRIX_SIDE,)))
+
+    def convolution(images: tf.Tensor, kernel: tf.Variable) -> tf.Tensor:
+        return tf.nn.bias_add(tf.nn.conv2d(images, kernel, strides=1, padding="SAME"), bias)
+
+    @tf.function
+    def compute(element: tf.Tensor) -> tf.Tensor:
+        with tf.name_scope("model"):
+            with tf.name_scope("inside"):
+                images = tf.nn.relu(convolution(element[None, :64, :64, None], kernels[0]))
+            with tf.name_scope("apart"):
+                images = convolution(images, kernels[1])
+            with tf.name_scope("activation"):
+                images = tf.nn.relu(images)
+            with tf.name_scope("dense"):
+                rows = tf.nn.relu(tf.nn.bias_add(tf.matmul(tf.reshape(images, (MATRIX_SIDE, -1)), weights), wide))
+        return tf.reduce_sum(rows)
+
+    return compute
+
+
 def all_reduced(strategy: tf.distribute.Strategy, extra_seconds: float) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns a training step of one layer, whose gradient is summed over the workers, after extra work if any."""
     import tensorflow as tf
@@ -291,6 +322,8 @@ VARIANTS: dict[str, Callable[[], Program]] = {
     "map_quick": lambda: Program(quick_map(), small_matmul()),
     "matmuls_10": lambda: Program(matrices(), matmul_chain(10)),
     "matmuls_20": lambda: Program(matrices(), matmul_chain(20)),
+    "layers_unfused": lambda: Program(matrices(), layers(fused=False)),
+    "layers_fused": lambda: Program(matrices(), layers(fused=True)),
     "tensor_64mib": lambda: Program(matrices(), large_tensor()),
 }
 # The seconds for which each worker works beside the training in each step.

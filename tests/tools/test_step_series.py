@@ -12,7 +12,7 @@ from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.step_times import on_slowest_host, run_steps
 from tfcompare.tools.step_series import op_by_step, sixteen_bit_share, with_host
 
-OP = {"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}
+OP = pd.DataFrame([{"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}])
 
 
 def op_cells(*rows: tuple[str, int, float]) -> StepCells:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, INTERVAL, MATCHED, REMOVED, VERDICT, change, largest_change_first, ratio
+from tfcompare.compare.fused_rows import fused_types
 from tfcompare.compare.matching.scopes import in_baseline_scopes
-from tfcompare.compare.matching.tiers import CANONICAL, EXACT, MANUAL, PROBABLE, STRUCTURAL
+from tfcompare.compare.matching.tiers import CANONICAL, EXACT, FUSED, MANUAL, PROBABLE, STRUCTURAL
 from tfcompare.compare.stats.verdict import SAME, UNTESTED
 from tfcompare.errors import Unknown
 from tfcompare.schema import IDLE, OP_STATS
@@ -187,7 +188,8 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
 
     Each side is summed first, then the sums are compared. Host and device are separate groups, since their times
     overlap. An op matched under two names counts under the baseline's; an op whose type changed counts on each side
-    under its type there; an op that only the candidate has counts in the baseline's scope (`in_baseline_scopes`).
+    under its type there, except that a fused op and what it was made of count under the fused type; an op that only the
+    candidate has counts in the baseline's scope (`in_baseline_scopes`).
 
     Columns: `candidate`, `host_or_device`, `<by>`; for each metric in `ADDITIVE` (per step as in the diff) `_baseline`,
     `_candidate`, `_delta`, `_ratio`; `status` (whether the group is on both sides), `match` (`canonical` if any row of
@@ -200,7 +202,7 @@ def group_diff(diff: pd.DataFrame, by: Grouping, judge: GroupJudge | None = None
         raise Unknown("grouping", by, ["op_name", "op_type", "scope"])
     keys = {side: _group_keys(diff, by, side) for side in SIDES}
     metrics = [metric_in(diff, metric) for metric in ADDITIVE]
-    is_renamed = diff["match"].isin([MANUAL, CANONICAL, STRUCTURAL, PROBABLE]) & (by != "op_type")
+    is_renamed = diff["match"].isin([MANUAL, CANONICAL, STRUCTURAL, FUSED, PROBABLE]) & (by != "op_type")
     judged = None if judge is None else Judged(OP_STATS.name, metrics[-1], judge)
     groups = aggregate(diff, keys, dict.fromkeys(metrics, "sum"), is_renamed, judged)
     return in_order(groups, diff, metrics[-1], ["host_or_device", by])
@@ -245,6 +247,8 @@ def _group_keys(diff: pd.DataFrame, by: Grouping, side: str) -> pd.DataFrame:
         names = scope_of(in_baseline_scopes(diff))
     else:
         names = diff["op_type_candidate" if by == "op_type" and side == "candidate" else by]
+        if by == "op_type":
+            names = fused_types(diff).fillna(names)
     return pd.DataFrame({"host_or_device": diff["host_or_device"], by: names})
 
 

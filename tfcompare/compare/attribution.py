@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED, change, ratio
+from tfcompare.compare.fused_rows import single_ops
 from tfcompare.schema import STEP_PARTS, STEPS
 from tfcompare.units import format_count, format_time_us
 
@@ -143,8 +144,8 @@ def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFram
     sides have the columns `OP` and `time_us` for the relevant ops; pairs without a relevant op are left out. In a
     matched pair, a side without the op counts as 0; in other pairs, the absent side is missing.
     """
-    ours = _times(baseline, pairs, "").where(pairs["status"] != ADDED)
-    theirs = _times(candidate, pairs, "_candidate").where(pairs["status"] != REMOVED)
+    ours = _times(baseline, pairs, SIDES[0]).where(pairs["status"] != ADDED)
+    theirs = _times(candidate, pairs, SIDES[1]).where(pairs["status"] != REMOVED)
     counts = ours.notna() | theirs.notna()
     matched = pairs["status"] == MATCHED
     moves = pd.DataFrame(
@@ -163,10 +164,11 @@ def op_moves(pairs: pd.DataFrame, baseline: pd.DataFrame, candidate: pd.DataFram
     return moves.loc[ranks.sort_values(["size", "names"], kind="stable").index, MOVE_COLUMNS].reset_index(drop=True)
 
 
-def _times(side: pd.DataFrame, pairs: pd.DataFrame, suffix: str) -> pd.Series:
-    by_op = side.set_index(list(OP))["time_us"]
-    columns = [pairs[OP[0]], *(pairs[f"{key}{suffix}"] for key in OP[1:])]
-    return pd.Series(by_op.reindex(pd.MultiIndex.from_arrays(columns)).to_numpy(np.float64), index=pairs.index)
+def _times(of_side: pd.DataFrame, pairs: pd.DataFrame, side: str) -> pd.Series:
+    """The time of each pair's ops on a side; missing if it has none of them."""
+    ops = single_ops(pairs, side)[list(OP)]
+    times = of_side.set_index(list(OP))["time_us"].reindex(pd.MultiIndex.from_frame(ops))
+    return pd.Series(times.to_numpy(np.float64), ops.index).groupby(level=0).sum(min_count=1).reindex(pairs.index)
 
 
 def part_waterfall(part: pd.Series, moves: pd.DataFrame, shown: int = SHOWN_OPS) -> Waterfall:

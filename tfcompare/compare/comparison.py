@@ -202,7 +202,11 @@ class Comparison:
         - `<metric>_baseline` and `<metric>_candidate` for each metric; for numbers also `<metric>_delta` (candidate −
           baseline) and `<metric>_ratio` (candidate ÷ baseline; 1 if both are 0, infinite if only the baseline is);
         - `status`: `matched`, `added`, `removed`;
-        - `match`: `by hand`, `exact`, `canonical`, `structural`, `probable`, `position`; empty for unmatched rows;
+        - `match`: `by hand`, `exact`, `canonical`, `structural`, `fused`, `probable`, `position`; empty for unmatched
+          rows;
+        - in `op_stats`, `constituents_baseline` and `constituents_candidate`: in rows matched as `fused`, the ops that
+          the row stands for on each side, as tuples of `name:type` in the order in which they start; such a row has
+          sums, and `op_type` is `MatMul + BiasAdd + Relu → _FusedMatMul`;
         - in `op_stats` and `kernel_stats`, `interval_low` and `interval_high`: the confidence interval of the headline
           metric's ratio, missing if it was not tested;
         - `verdict`: `faster`, `slower`, `same`, `unclear`, `untested`, or `less` and `more` for bytes; empty for

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.compare.fused_rows import CONSTITUENTS, with_fused_rows
 from tfcompare.compare.matching.manual import Choice
 from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_of
-from tfcompare.compare.matching.tiers import HLO_TWO_SIDED, NAMINGS
+from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
 from tfcompare.frames.ops.op_evidence import OpEvidence
-from tfcompare.schema import STEP_TABLES, Column, Table
+from tfcompare.schema import OP_STATS, STEP_TABLES, Column, Table
 
 MATCHED = "matched"
 ADDED = "added"
@@ -57,6 +58,8 @@ def metric_name(column: Column, per: str) -> str:
 def diff_columns(table: Table, per: str) -> list[str]:
     """The columns of a table's diff, in order."""
     columns = ["candidate", *table.keys, *(f"{key}_candidate" for key in _TWO_SIDED_KEYS.get(table.name, ()))]
+    if table.name == OP_STATS.name:
+        columns += [f"{CONSTITUENTS}_baseline", f"{CONSTITUENTS}_candidate"]
     for metric in table.metrics:
         name = metric_name(metric, per)
         columns += [f"{name}_baseline", f"{name}_candidate"]
@@ -82,8 +85,15 @@ def diff_table(
     aligned = with_hosts_of(baseline.frame, candidate.frame) if "host" in table.keys else candidate.frame
     if "pipeline" in table.keys:
         aligned = with_pipelines_of(baseline.frame, aligned, candidate.pipelines)
-    pairing = pair_rows(table, baseline.frame, aligned, manual_pairs, (baseline.evidence, candidate.evidence))
+    evidence = baseline.evidence, candidate.evidence
+    pairing = pair_rows(table, baseline.frame, aligned, manual_pairs, evidence)
     cells: dict[str, pd.Series] = {}
+    if table.name == OP_STATS.name:
+        pairing, frames = with_fused_rows(pairing, (baseline.frame, candidate.frame), aligned, evidence)
+        baseline, candidate = replace(baseline, frame=frames[0]), replace(candidate, frame=frames[1])
+        aligned = with_hosts_of(baseline.frame, candidate.frame)
+        cells[f"{CONSTITUENTS}_baseline"] = _take(frames[0][CONSTITUENTS], pairing.baseline)
+        cells[f"{CONSTITUENTS}_candidate"] = _take(frames[1][CONSTITUENTS], pairing.candidate)
     for key in table.keys:
         ours = _take(baseline.frame[key], pairing.baseline)
         theirs = _take(aligned[key], pairing.candidate)
@@ -92,6 +102,10 @@ def diff_table(
     for metric in table.metrics:
         cells |= _metric_cells(metric, baseline, candidate, pairing, per)
     cells |= _labels(pairing)
+    if CONSTITUENTS in baseline.frame:
+        is_fused = cells["match"] == FUSED
+        both = cells["op_type"] + " → " + cells["op_type_candidate"]
+        cells["op_type"] = cells["op_type"].where(~is_fused, both)
     cells |= {name: pd.Series(np.nan, index=cells["status"].index) for name in INTERVAL}
     cells["verdict"] = _verdicts(table, cells, per, identical).where(cells["status"] == MATCHED)
     cells["evidence"] = pd.Series(None, index=cells["status"].index, dtype="str")

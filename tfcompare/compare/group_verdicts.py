@@ -8,15 +8,13 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.aggregate import SIDES, Groups
 from tfcompare.compare.captures import Captures, Replicates
+from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, untested_rows
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.frames.steps.step_cells import StepCells
-
-_KEYS = {"op_stats": ["host_or_device", "op_type", "op_name"], "kernel_stats": list(schema.KERNEL_STATS.keys)}
-"""The tables with per-step data, with the keys that identify their rows."""
 
 
 def group_verdicts(
@@ -63,17 +61,21 @@ def _times(groups: Groups, name: str, captures: Captures, replicates: Replicates
     """The time of each group in each step, for each capture of the side."""
     number = groups.number_of[name]
     rows = groups.rows.loc[number.index]
-    keys = _KEYS[groups.table]
-    own = [f"{key}_candidate" if name == "candidate" and f"{key}_candidate" in rows else key for key in keys]
-    named = rows[own].set_axis(keys, axis=1)
+    if groups.table == schema.OP_STATS.name:
+        named = single_ops(rows, name)
+    else:
+        keys = list(schema.table(groups.table).keys)
+        own = [f"{key}_candidate" if name == "candidate" and f"{key}_candidate" in rows else key for key in keys]
+        named = rows[own].set_axis(keys, axis=1)
+    number_of_op = number.loc[named.index].to_numpy(np.int64)
     sums = []
     for position in captures.positions:
         cells = replicates.cells(captures, position, groups.table)
-        if "host" in keys:
+        if "host" in named:
             cells = StepCells(with_hosts_of(rows, cells.keys), cells.cells)
         steps = captures.steps(position)
         series = step_series(named, cells, steps.numbers)
         total = np.zeros((len(groups.ratios), series.shape[1]))
-        np.add.at(total, number.to_numpy(np.int64), series)
+        np.add.at(total, number_of_op, series)
         sums.append(steps.split(total))
     return sums

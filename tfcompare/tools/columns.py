@@ -33,7 +33,7 @@ OF_A_DIFF = {
             "",
             "Match",
             "How the row was paired: manually, by the same name, renamed (another number or spelling), by the same "
-            "place in the program, or by a guess.",
+            "place in the program, as a fused op with what it was made of, or by a guess.",
         ),
         Column(
             "interval_low",
@@ -257,6 +257,7 @@ MATCH_WORDS = {
     "exact": "same name",
     "canonical": "renamed",
     "structural": "same place",
+    "fused": "fused",
     "probable": "guess",
     "position": "same position",
 }
@@ -267,6 +268,7 @@ MATCH_MEANINGS = {
     "exact": "the same name in both runs",
     "canonical": "the same name except for what a framework adds, such as a number",
     "structural": "another name, but the same contents at the same place in the program",
+    "fused": "one side has fused these ops into one, so they are compared together",
     "probable": "the most likely counterpart by name, type and time",
     "position": "by its position in the order",
 }

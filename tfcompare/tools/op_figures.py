@@ -10,6 +10,7 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.aggregate import largest_changes, metric_in, of_side, without_idle
 from tfcompare.compare.attribution import NEGLIGIBLE_US
+from tfcompare.compare.fused_rows import single_ops
 from tfcompare.schema import DEVICE, HOST
 from tfcompare.tools.key_figures import KeyFigure
 from tfcompare.tools.op_stats import ROLES
@@ -104,7 +105,7 @@ def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
                   "Time of all ops without the ops that they call, over all threads or streams; without IDLE.")
         for place in (DEVICE, HOST)
     ]  # fmt: skip
-    counts = [float(len(of_side(ops, role))) for role in ROLES]
+    counts = [float(len(single_ops(of_side(ops, role), role))) for role in ROLES]
     figures.append(KeyFigure("Ops", "", counts[0], counts[1], "neither", "Ops with different names, types or places."))
     return [f for f in figures if not (math.isnan(f.baseline) and math.isnan(f.candidate))]
 

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-import numpy as np
+import pandas as pd
 
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.schema import STEP_PRECISIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pandas as pd
 
 LEAST_TOLD = 0.5
 """The minimum share of device computing with known precision for which a 16-bit share is given."""
@@ -38,12 +32,15 @@ def sixteen_bit_share(steps: pd.DataFrame) -> float:
     return sixteen / told if told > 0 and told >= LEAST_TOLD * steps["device_compute_us"].sum() else math.nan
 
 
-def op_by_step(ops: StepCells, steps: pd.DataFrame, op: Mapping[str, str]) -> pd.DataFrame:
-    """The self time of one op in each step of `steps` (one row a step): its columns, `self_time_us` and `occurrences`.
+def op_by_step(ops: StepCells, steps: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """The self time of some ops in each step of `steps` (one row a step): its columns, `self_time_us` and
+    `occurrences`.
 
-    `op` gives the op's keys (`host_or_device`, `op_type`, `op_name`); a step in which it did not run has 0 of both.
+    `wanted` gives the keys of the ops (`host_or_device`, `op_type`, `op_name`, or some of these), which are summed; a
+    step in which none of them ran has 0 of both.
     """
-    chosen = np.logical_and.reduce([(ops.keys[key] == value).to_numpy(dtype=bool) for key, value in op.items()])
+    keys = list(wanted.columns)
+    chosen = pd.MultiIndex.from_frame(ops.keys[keys]).isin(pd.MultiIndex.from_frame(wanted))
     cells = ops.cells[chosen[ops.cells["row"]]].rename(columns={"time_us": "self_time_us"})
     totals = cells.groupby("step")[["self_time_us", "occurrences"]].sum().reindex(steps["step"], fill_value=0)
     return steps.assign(**{name: totals[name].to_numpy() for name in totals.columns})

@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from tfcompare.compare.matching.fused import fused_product, implemented_type
 from tfcompare.compare.matching.name_tree import MAX_DEPTH, family
-from tfcompare.compare.matching.plain_names import plain_name, plain_type
-from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
+from tfcompare.compare.matching.plain_names import plain_name
+from tfcompare.compare.matching.tiers import FUSED, MANUAL, PROBABLE
 from tfcompare.frames.ops.op_names import UNKNOWN
-
-_VARIANTS = ("_MklNative", "_Mkl", "_Eager", "_")
-"""Prefixes of op types that name another implementation of the same op."""
 
 Shapes = Mapping[str, str]
 """The shapes of the ops of one side by op name."""
@@ -27,7 +25,8 @@ def are_sure(
 ) -> npt.NDArray[np.bool_]:
     """Whether each matched row of a diff of ops or kernels is surely a pair.
 
-    It is not if the match is `probable`, if the op types differ by more than the implementation, or if the name has a
+    It is not if the match is `probable`, if the op types differ by more than the implementation (unless fused ops were
+    found to be the same work), or if the name has a
     numbered part (`dense_2`) whose siblings are not as many on both sides and the ops' shapes do not tell them apart:
     the number may then belong to another layer. Manual pairs always are. `names` are all op names of either side.
     """
@@ -36,20 +35,18 @@ def are_sure(
     sure = np.array(by_name, np.bool_) & (rows["match"] != PROBABLE).to_numpy(np.bool_)
     if "op_type" in rows:
         pairs = zip(rows["op_type"], rows["op_type_candidate"], strict=True)
-        sure &= np.array([_is_one_type(*pair) for pair in pairs], np.bool_)
+        sure &= np.array([_is_one_type(*pair) for pair in pairs], np.bool_) | (rows["match"] == FUSED).to_numpy(
+            np.bool_
+        )
     manual: npt.NDArray[np.bool_] = (rows["match"] == MANUAL).to_numpy(np.bool_)
     return sure | manual
 
 
 def _is_one_type(baseline: str, candidate: str) -> bool:
-    return UNKNOWN in (baseline, candidate) or _implemented(baseline) == _implemented(candidate)
-
-
-@lru_cache(maxsize=10_000)
-def _implemented(op_type: str) -> str:
-    """The op type without what names an implementation: `MatMul` for `_MklMatMul`."""
-    plain = plain_type(op_type)
-    return next((plain.removeprefix(prefix) for prefix in _VARIANTS if plain.startswith(prefix)), plain)
+    """Whether the types are one op's, perhaps in two implementations; two fused ops of one name have the same parts."""
+    if UNKNOWN in (baseline, candidate) or implemented_type(baseline) == implemented_type(candidate):
+        return True
+    return fused_product(baseline) == fused_product(candidate) != ""
 
 
 class _Renumbered:

@@ -9,6 +9,8 @@ EXACT = "exact"
 CANONICAL = "canonical"
 STRUCTURAL = "structural"
 PROBABLE = "probable"
+FUSED = "fused"
+"""The `match` of a row that compares a fused op with what it was made of."""
 POSITION = "position"
 """The `match` of rows that are matched by position instead of by a key."""
 

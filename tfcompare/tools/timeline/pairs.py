@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.aggregate import SIDES, metric_in
 from tfcompare.compare.diff import ADDED, MATCHED, REMOVED
+from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.planes import HOST_PLANE
@@ -96,10 +97,8 @@ def _names(ours: HostTimeline, theirs: HostTimeline, kernel_stats: pd.DataFrame)
 def _ops(timeline: HostTimeline, lanes: Sequence[LanePair], op_stats: pd.DataFrame, side: int) -> Int64:
     """The row of the diff that each span's op is in, `NONE` for spans of derived lanes and for those that are no op."""
     is_here = op_stats["status"] != (REMOVED if side else ADDED)
-    rows = op_stats[is_here]
-    renamed = rows["status"] == MATCHED if side else pd.Series(False, rows.index)
-    keys = [rows["host_or_device"], *(rows[f"{name}_candidate"].where(renamed, rows[name]) for name in OP[1:])]
-    row_of = dict(zip(zip(*keys, strict=True), np.flatnonzero(is_here).tolist(), strict=True))
+    ops = single_ops(op_stats[is_here], SIDES[side])[list(OP)]
+    row_of = dict(zip(ops.itertuples(index=False, name=None), op_stats.index.get_indexer(ops.index), strict=True))
     places = np.full(len(timeline.lanes), "", object)
     for pair in lanes:
         if (lane := pair.lanes[side]) is not None:

@@ -151,7 +151,7 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
         return run.table("steps").iloc[:0].assign(self_time_us=0.0)
     host = _host_in(pair, run, str(row["host"]))
     name = str(row["op_name_candidate"] if role == "candidate" else row["op_name"])
-    op = {"host_or_device": schema.HOST, "op_name": name}
+    op = pd.DataFrame([{"host_or_device": schema.HOST, "op_name": name}])
     return step_series.op_by_step(run.step_cells("op_stats", host=host), run.table("steps", host=host), op)
 
 

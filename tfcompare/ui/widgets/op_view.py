@@ -14,8 +14,10 @@ from tfcompare.charts import steps
 from tfcompare.charts.verdicts import text_of
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import MATCHED
+from tfcompare.compare.fused_rows import CONSTITUENTS, single_ops
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Name
+from tfcompare.compare.matching.tiers import FUSED
 from tfcompare.markdown import as_code
 from tfcompare.schema import DEVICE
 from tfcompare.tools import step_series
@@ -111,11 +113,19 @@ def show_row(pair: Pair, row: pd.Series, *, key: str) -> None:
         st.markdown(verdict_sentence(row, pair.interval(row)))
         if row["status"] == MATCHED and row["op_name"] != row["op_name_candidate"]:
             st.markdown(f"In the candidate: {as_code(str(row['op_name_candidate']))}")
+        if row["match"] == FUSED:
+            st.markdown(_what_was_fused(row))
     st.table(numbers(pair, row).set_index(""), width="content")
     frames = [_in_steps(pair, row, role) for role in ROLES]
     if not all(frame.empty for frame in frames):
         series = list(zip(pair.sides, frames, strict=True))[: len(pair.shown)]
         draw(pair, key, lambda: steps.op_in_steps(series, str(row["op_name"])), _identity(row))
+
+
+def _what_was_fused(row: pd.Series) -> str:
+    """Markdown with the ops that a fused row stands for on both sides."""
+    sides = [", ".join(as_code(op) for op in row[f"{CONSTITUENTS}_{role}"]) for role in ROLES]
+    return f"Compared as one, since one side has fused them: {sides[0]} → {sides[1]}"
 
 
 def _identity(row: pd.Series) -> tuple[str, ...]:
@@ -188,9 +198,8 @@ def _in_steps(pair: Pair, row: pd.Series, role: str) -> pd.DataFrame:
     steps_of_run = steps_of(pair.comparison, run)
     if row["status"] == LACKING[role] or not has_steps(run):
         return steps_of_run.iloc[:0].assign(self_time_us=0.0)
-    suffix = "_candidate" if role == "candidate" else ""
-    op = {"host_or_device": row["host_or_device"], **{k: row[f"{k}{suffix}"] for k in ("op_type", "op_name")}}
-    return step_series.op_by_step(run.step_cells("op_stats", host=pair.host_of(run)), steps_of_run, op)
+    ops = single_ops(row.to_frame().T, role)
+    return step_series.op_by_step(run.step_cells("op_stats", host=pair.host_of(run)), steps_of_run, ops)
 
 
 def show_kernels(pair: Pair, baseline: str | None, candidate: str | None) -> None:

@@ -1,0 +1,192 @@
+"""Ops that TensorFlow fused, compared with all that they were made of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.compare.compare_runs import FakeRun, op_stats, run, steps
+from tests.test_known_truth import recorded
+from tfcompare.compare import compare
+from tfcompare.compare.aggregate import group_diff
+from tfcompare.compare.matching.fused import fused_product
+from tfcompare.compare.matching.manual import Choice
+from tfcompare.frames.ops.op_evidence import OpEvidence
+from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.run import Run
+
+PLAIN, FUSED = "layers_unfused", "layers_fused"
+LAYERS = {
+    "model/inside/Relu": ["model/inside/Conv2D:Conv2D", "model/inside/BiasAdd:BiasAdd", "model/inside/Relu:Relu"],
+    "model/activation/Relu": ["model/apart/Conv2D:Conv2D", "model/apart/BiasAdd:BiasAdd", "model/activation/Relu:Relu"],
+    "model/dense/Relu": ["model/dense/MatMul:MatMul", "model/dense/BiasAdd:BiasAdd", "model/dense/Relu:Relu"],
+}
+"""What each fused op of the recorded program was made of."""
+METRIC = "self_time_us_per_step"
+N_STEPS = 20
+
+Line = tuple[str, str, float]
+"""An op's type, name and self time a step, in the order in which they run."""
+
+
+def made(name: str, *ops: Line, is_ordered: bool = True) -> FakeRun:
+    """A run of 20 steps in which these host ops run, one after another."""
+    frame = op_stats([("Host", op_type, op, N_STEPS, N_STEPS * time_us) for op_type, op, time_us in ops])
+    keys = pd.DataFrame({"host": "worker", "host_or_device": "Host", **frame[["op_type", "op_name"]]})
+    noise = 1 + 0.01 * np.random.default_rng(len(ops)).standard_normal((len(ops), N_STEPS))
+    cells = pd.DataFrame(
+        {
+            "row": np.repeat(range(len(ops)), N_STEPS),
+            "step": np.tile(range(N_STEPS), len(ops)),
+            "occurrences": 1,
+            "time_us": (noise * [[time_us] for *_, time_us in ops]).ravel(),
+        }
+    )
+    found = run(name, frame, step_count=N_STEPS, step_frame=steps([50_000.0] * N_STEPS))
+    found.cells = {"op_stats": StepCells(keys, cells)}
+    names = [op for _, op, _ in ops]
+    found.evidence = OpEvidence(
+        frozenset(names), places={op: (i, i) for i, op in enumerate(names)} if is_ordered else {}
+    )
+    return found
+
+
+def fused_rows(ours: FakeRun | Run, theirs: FakeRun | Run, *choices: Choice) -> pd.DataFrame:
+    """The rows matched as fused, by the baseline's name."""
+    diff = compare(ours, theirs, manual_pairs={theirs.id: choices}).table("op_stats")  # type: ignore[arg-type, dict-item]
+    return diff[diff["match"] == "fused"].set_index("op_name")
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(PLAIN, FUSED), (FUSED, PLAIN)])
+def test_each_recorded_layer_is_one_row_whichever_side_was_fused(ours: str, theirs: str) -> None:
+    comparison = compare(recorded(ours), recorded(theirs))
+    diff = comparison.table("op_stats")
+    found = diff[diff["match"] == "fused"].set_index("op_name")
+    plain = "baseline" if ours == PLAIN else "candidate"
+    assert {name: list(parts) for name, parts in found[f"constituents_{plain}"].items()} == LAYERS
+    assert (found["status"] == "matched").all()
+    assert set(diff["status"]) == {"matched"}, "no part has a row of its own"
+    assert (comparison.coverage()["matched_share"] > 0.99).all()
+    for side, name in (("baseline", ours), ("candidate", theirs)):
+        run = recorded(name)
+        times = run.in_steps("op_stats").set_index(["op_name", "op_type"])["self_time_us"] / run.info.steps_included
+        assert diff[f"{METRIC}_{side}"].sum() == pytest.approx(times.sum()), "the rows add up to the whole"
+        for parts, sum_us in found[[f"constituents_{side}", f"{METRIC}_{side}"]].itertuples(index=False):
+            assert sum_us == pytest.approx(sum(times[tuple(part.rsplit(":", 1))] for part in parts))
+    arrow = "Conv2D + BiasAdd + Relu → _FusedConv2D" if ours == PLAIN else "_FusedConv2D → Conv2D + BiasAdd + Relu"
+    assert found["op_type"]["model/inside/Relu"] == arrow
+
+
+def test_swapping_mirrors_the_rows_and_a_run_has_none_with_itself() -> None:
+    one, other = fused_rows(recorded(PLAIN), recorded(FUSED)), fused_rows(recorded(FUSED), recorded(PLAIN))
+    other = other.reindex(one.index)
+    assert one[f"{METRIC}_delta"].tolist() == (-other[f"{METRIC}_delta"]).tolist()
+    assert one["interval_low"].to_numpy() == pytest.approx(1 / other["interval_high"].to_numpy())
+    assert fused_rows(recorded(FUSED), recorded(FUSED)).empty
+
+
+def test_by_type_both_sides_count_under_the_fused_type() -> None:
+    comparison = compare(recorded(PLAIN), recorded(FUSED))
+    diff = comparison.table("op_stats")
+    groups = group_diff(diff, "op_type", comparison.group_verdicts).set_index("op_type")
+    assert {"_FusedConv2D", "_FusedMatMul"} <= set(groups.index)
+    assert not {"Conv2D", "MatMul", "BiasAdd", "Relu"} & set(groups.index)
+    assert groups[f"{METRIC}_baseline"].sum() == pytest.approx(diff[f"{METRIC}_baseline"].sum())
+
+
+DENSE = [("MatMul", "m/dense/MatMul", 4000.0), ("BiasAdd", "m/dense/BiasAdd", 1000.0), ("Relu", "m/dense/Relu", 1000.0)]
+ONE = ("_FusedMatMul", "m/dense/Relu", 3000.0)
+
+
+def test_the_verdict_is_on_the_sums() -> None:
+    """By name alone, the Relu would be three times as slow."""
+    row = fused_rows(made("plain", *DENSE), made("fused", ONE)).loc["m/dense/Relu"]
+    assert row["verdict"] == "faster"
+    assert row[f"{METRIC}_ratio"] == pytest.approx(0.5)
+    assert row["interval_low"] < 0.5 < row["interval_high"]
+    assert row["occurrences_per_step_baseline"] == 3
+    slower = fused_rows(made("fused", ONE), made("plain", *DENSE)).loc["m/dense/Relu"]
+    assert slower["verdict"] == "slower"
+
+
+def test_what_cannot_be_a_part_or_runs_elsewhere_keeps_its_row() -> None:
+    more = [("Cast", "m/dense/Cast", 1.0), ("Mul", "m/scale/mul", 2.0), ("Relu", "m/other/Relu", 3.0)]
+    early = ("Mul", "m/dense/mul", 5.0)
+    ours, theirs = made("plain", early, *DENSE, *more), made("fused", ONE)
+    (parts,) = fused_rows(ours, theirs)["constituents_baseline"]
+    assert [part.partition(":")[0] for part in parts] == [name for _, name, _ in DENSE]
+    diff = compare(ours, theirs).table("op_stats")  # type: ignore[arg-type]
+    assert set(diff.loc[diff["status"] == "removed", "op_name"]) == {early[1], *(name for _, name, _ in more)}
+
+
+def test_without_its_product_a_fused_op_has_no_row_of_that_kind_and_no_verdict() -> None:
+    ours, theirs = made("plain", *DENSE[1:]), made("fused", ONE)
+    assert fused_rows(ours, theirs).empty
+    diff = compare(ours, theirs).table("op_stats").set_index("op_name")  # type: ignore[arg-type]
+    assert diff["verdict"]["m/dense/Relu"] == "untested"
+
+
+TWICE = [(kind, f"{name}{number}", time) for number in ("", "_1") for kind, name, time in
+         [("MatMul", "MatMul", 40.0), ("BiasAdd", "BiasAdd", 10.0), ("Relu", "Relu", 10.0)]]  # fmt: skip
+
+
+def test_ops_without_scopes_are_told_apart_by_their_order_or_not_at_all() -> None:
+    theirs = [("_FusedMatMul", "Relu", 30.0), ("_FusedMatMul", "Relu_1", 30.0)]
+    found = fused_rows(made("plain", *TWICE), made("fused", *theirs))["constituents_baseline"]
+    assert {name: parts[0] for name, parts in found.items()} == {"Relu": "MatMul:MatMul", "Relu_1": "MatMul_1:MatMul"}
+    assert fused_rows(made("plain", *TWICE, is_ordered=False), made("fused", *theirs, is_ordered=False)).empty
+
+
+def test_a_normalization_takes_the_activation_of_another_layer_that_became_an_identity() -> None:
+    """As on GPUs: the fused op is named after the normalization, and `Identity` stays in the activation's place."""
+    before = [
+        ("FusedBatchNormV3", "m/bn/FusedBatchNormV3", 4000.0),
+        ("AddV2", "m/add/add", 1000.0),
+        ("Relu", "m/out/Relu", 1000.0),
+        ("Relu", "m/later/Relu", 1000.0),
+    ]
+    after = [
+        ("_FusedBatchNormEx", "m/bn/FusedBatchNormV3", 4000.0),
+        ("Identity", "m/out/Relu", 10.0),
+        ("Relu", "m/later/Relu", 1000.0),
+    ]
+    (row,) = fused_rows(made("plain", *before), made("fused", *after)).itertuples()
+    assert row.constituents_baseline == ("m/bn/FusedBatchNormV3:FusedBatchNormV3", "m/out/Relu:Relu")
+    assert row.constituents_candidate == ("m/bn/FusedBatchNormV3:_FusedBatchNormEx", "m/out/Relu:Identity")
+
+
+def test_the_bias_of_a_gradient_is_found_beside_it() -> None:
+    scope = "gradient_tape/m/conv"
+    before = [
+        ("Conv2DBackpropFilter", f"{scope}/convolution/Conv2DBackpropFilter", 40.0),
+        ("BiasAddGrad", f"{scope}/BiasAdd/BiasAddGrad", 10.0),
+    ]
+    after = [("_MklNativeConv2DBackpropFilterWithBias", f"{scope}/convolution/Conv2DBackpropFilter", 30.0)]
+    (parts,) = fused_rows(made("plain", *before), made("onednn", *after))["constituents_baseline"]
+    assert len(parts) == 2
+
+
+def test_manual_choices_come_first() -> None:
+    ours, theirs = made("plain", *DENSE), made("fused", ONE)
+    assert fused_rows(ours, theirs, Choice(True, ("m/dense/MatMul",), ("m/dense/Relu",))).empty
+    assert fused_rows(ours, theirs, Choice(False, ("m/dense/Relu",), ("m/dense/Relu",))).empty
+
+
+@pytest.mark.parametrize(
+    ("op_type", "product"),
+    [
+        ("_FusedMatMul", "MatMul"),
+        ("_MklNativeFusedConv2D", "Conv2D"),
+        ("_MklFusedBatchMatMulV2", "BatchMatMul"),
+        ("_FusedDepthwiseConv2dNative", "DepthwiseConv2dNative"),
+        ("_MklNativePadWithFusedConv2D", "Conv2D"),
+        ("_MklNativeConv2DBackpropFilterWithBias", "Conv2DBackpropFilter"),
+        ("_FusedBatchNormGradEx", "FusedBatchNormGrad"),
+        ("FusedBatchNormV3", ""),
+        ("_MklMatMul", ""),
+        ("Relu", ""),
+    ],
+)
+def test_the_type_names_the_product(op_type: str, product: str) -> None:
+    assert fused_product(op_type) == product
