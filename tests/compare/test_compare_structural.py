@@ -306,3 +306,24 @@ def test_a_run_beside_itself_is_exact(frame: pd.DataFrame) -> None:
 )
 def test_an_alignment_claims_what_all_the_best_agree_on(gains: list[list[int]], agreed: list[tuple[int, int]]) -> None:
     assert agreed_alignment(np.array(gains)) == agreed
+
+
+def test_iterators_below_an_inserted_transformation_are_the_same_ones_in_op_stats() -> None:
+    before = "Host Dataset Iterator::Root::Map 20 500\n Host Dataset Iterator::Root::Map::Shuffle 20 300"
+    after = before.replace("Root::", "Root::Prefetch::FiniteTake::") + (
+        "\n Host Dataset Iterator::Root::Prefetch 20 5\n Host Dataset Iterator::Root::Prefetch::FiniteTake 20 5"
+    )
+    layers = "\n Host MatMul m/dense/MatMul 20 700"
+    diff = compare(run("loop", ops(before + layers)), run("fit", ops(after + layers))).table("op_stats")
+    paired = diff[diff["status"] == "matched"].set_index("op_name")["op_name_candidate"].to_dict()
+    inserted = "Iterator::Root::Prefetch::FiniteTake::"
+    assert paired == {
+        "m/dense/MatMul": "m/dense/MatMul",
+        "Iterator::Root::Map": f"{inserted}Map",
+        "Iterator::Root::Map::Shuffle": f"{inserted}Map::Shuffle",
+    }
+    assert set(diff.loc[diff["op_type"] == "Dataset", "match"].dropna()) == {"structural"}
+    assert set(diff.loc[diff["status"] == "added", "op_name"]) == {
+        inserted.removesuffix("::"),
+        "Iterator::Root::Prefetch",
+    }

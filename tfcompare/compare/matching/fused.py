@@ -6,8 +6,8 @@ one op, which has the name of one of them (`dense/Relu` of type `_FusedMatMul` s
 
 - its type can be part of it, and it has no sure counterpart of its own;
 - it starts between the product that the fused op's type names and the op that the fused one is named after, in the
-  scope of either. The product is in the innermost scope around the namesake that has one: `Conv2D` and `ReLU` may be layers
-  of their own. If the namesake is the product, what follows it is sought in the same way.
+  scope of either. The product is in the innermost scope around the namesake that has one: `Conv2D` and `ReLU` may be
+  layers of their own. If the namesake is the product, what follows it is sought in the same way.
 
 The rules are symmetric: swapping the sides yields the same groups.
 """

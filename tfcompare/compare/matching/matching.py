@@ -31,7 +31,7 @@ import pandas as pd
 from tfcompare.compare.matching.guesses import by_likeness, by_place, likely_rows
 from tfcompare.compare.matching.kernel_names import canonical_kernel
 from tfcompare.compare.matching.manual import LEVELS, Choice, counterparts, effective, of_pairs, parted, without_parted
-from tfcompare.compare.matching.name_tree import Ops, types_of_names
+from tfcompare.compare.matching.name_tree import NameAndType, Ops, types_of_names
 from tfcompare.compare.matching.names import Names, align_ops
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.programs import with_instruction_keys
@@ -46,6 +46,7 @@ from tfcompare.compare.matching.tiers import (
     Naming,
     Tier,
 )
+from tfcompare.compare.tf_data.iterator_tree import PREFIX
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
 from tfcompare.frames.ops.op_evidence import OpEvidence
@@ -221,11 +222,19 @@ def _found_names(
     if naming.weight is None:
         aligned = align_iterators(_named(naming, baseline), _named(naming, candidate))
         return [_beside(manual_pairs, aligned) | chosen]
+    iterators = _beside(manual_pairs, align_iterators(*(_iterators(naming, side) for side in (baseline, candidate))))
     ours, theirs = _ops_of_sides(naming, (baseline, candidate), naming.weight, evidence)
     found = align_ops(ours, theirs)
     known, doubtful = _beside(manual_pairs, found.sure) | chosen, _beside(manual_pairs, found.doubtful)
     placed = by_place(ours, theirs, known | doubtful)
-    return [known, placed, doubtful | by_likeness(ours, theirs, known | doubtful | placed)]
+    guessed = doubtful | by_likeness(ours, theirs, known | doubtful | placed)
+    same = {name: counterpart for name, counterpart in iterators.items() if name == counterpart}
+    return [known | same, placed | iterators, guessed]
+
+
+def _iterators(naming: Naming, side: pd.DataFrame) -> list[NameAndType]:
+    """The names of tf.data iterators among the rows, which are matched by the pipeline that they encode."""
+    return [pair for pair in _named(naming, side) if pair[0].startswith(PREFIX)]
 
 
 def _beside(manual_pairs: Names, found: Names) -> Names:
@@ -269,8 +278,10 @@ def _ops_of_sides(
     have_shapes = all(of_side.shapes for of_side in evidence)
     ours, theirs = (
         Ops(
-            {name: {""} for name in of_side.names}
-            | types_of_names((name, plain_type(op_type)) for name, op_type in _named(naming, side)),
+            {name: {""} for name in of_side.names if not name.startswith(PREFIX)}
+            | types_of_names(
+                (name, plain_type(op_type)) for name, op_type in _named(naming, side) if not name.startswith(PREFIX)
+            ),
             dict(side.groupby(naming.name)[weight].sum().astype("float64")),
             shapes=of_side.shapes if have_shapes else of_side.launches,
             places=of_side.places,
