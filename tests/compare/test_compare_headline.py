@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from compare_runs import run, steps
 
+from tests.frames.tables import run_of
+from tests.frames.test_hlo_ops import gpu
 from tests.profiles import compared_runs, run_path
+from tests.xspace_builder import event, space
 from tfcompare.compare import compare
 from tfcompare.compare.headline import faster_or_slower, short_change
 from tfcompare.errors import Unknown
-from tfcompare.run import load
+from tfcompare.run import Run, load
 
 
 def sentence(before_ms: float, after_ms: float) -> str:
@@ -141,7 +144,37 @@ def test_what_is_no_verdict_is_told_to_follow_the_headline() -> None:
         "The runs differ in devices, which alone can change times."
     )
     assert compared_runs("filters_512_128", "filters_16_8").doubt() == ""
-    assert compared_runs("jax_conv_legacy", "jax_conv_08").doubt() == "", "the headline says that there are no steps"
+    without_steps = compare(run("a"), run("b", has_steps=False))
+    assert without_steps.doubt() == "", "the headline says that there are no steps"
+
+
+def test_without_steps_the_time_per_execution_of_a_paired_program_leads() -> None:
+    """The same convolution on one GPU and on eight: per run it would take 7.7 times as long."""
+    comparison = compared_runs("jax_conv_legacy", "jax_conv_08")
+    ours, theirs = (f"`{run.name}`" for run in (comparison.baseline, *comparison.candidates))
+    assert comparison.headline() == (
+        f"`jit_forward_3d_conv` takes 689 µs per execution in {theirs}, 717 µs in {ours} (−3.98 %), on 8 devices and 1."
+    )
+    assert comparison.doubt().startswith(f"{ours} and {theirs} have no step markers")
+    assert comparison.per == "device"
+    swapped = compared_runs("jax_conv_08", "jax_conv_legacy")
+    assert swapped.headline().endswith("(+4.14 %), on 1 device and 8.")
+    assert [m.candidate for m in comparison.mismatches(comparison.candidates[0]) if m.label == "Devices"] == ["8"]
+
+
+def gpu_run(count: int, took_us: float) -> Run:
+    """A run without steps and programs in which each of `count` GPUs runs one kernel for this long."""
+    return run_of(space(*(gpu(event("add", 0, took_us, {"tf_op": "model/add:Add"}), number=i) for i in range(count))))
+
+
+def test_without_programs_the_time_of_each_device_leads_where_their_numbers_differ() -> None:
+    comparison = compare(gpu_run(1, 30.0), gpu_run(4, 33.0))
+    said = comparison.headline(names=("A", "B"))
+    assert said == "Ops take 33.0 µs of each device in `B`, 30.0 µs in `A` (+10.0 %), on 4 devices and 1."
+    assert comparison.table("op_stats")["self_time_us_per_device_candidate"].max() == 33.0
+    per_run = compare(gpu_run(1, 30.0), gpu_run(4, 33.0), per="run")
+    assert per_run.headline(names=("A", "B")) == said
+    assert compare(gpu_run(1, 30.0), gpu_run(1, 33.0)).headline().endswith("on the command line).")
 
 
 def test_a_change_in_a_table_has_the_words_of_the_headline() -> None:

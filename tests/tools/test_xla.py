@@ -11,6 +11,7 @@ from tests.profiles import loaded_run
 from tests.xspace_builder import Event, space
 from tfcompare import compare
 from tfcompare.charts.pair import Pair
+from tfcompare.compare import executions
 from tfcompare.tools import xla
 from tfcompare.tools.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
 from tfcompare.tools.xla_memory import buffers, counts, peaks
@@ -21,7 +22,7 @@ RUNS = ("before", "after")
 DOT, NEGATE = "dot.1", "negate.remat"
 
 
-def executions(number: int, dot_us: float, negate_us: float) -> list[Event]:
+def launches(number: int, dot_us: float, negate_us: float) -> list[Event]:
     """Kernels of a program that ran that often, with its dot and its negation taking these times."""
     begin = [1000.0 * i for i in range(number)]
     dots = [kernel("Cijk", at, dot_us, DOT) for at in begin]
@@ -39,12 +40,12 @@ def by_name(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_times_are_per_execution_however_often_the_program_ran() -> None:
-    rows = rows_of(executions(2, 100, 50), executions(5, 80, 60))
+    rows = rows_of(launches(2, 100, 50), launches(5, 80, 60))
     row = by_name(rows).loc[DOT]
     assert (row["program_executions_baseline"], row["program_executions_candidate"]) == (2, 5)
     assert (row["execution_time_us_baseline"], row["execution_time_us_candidate"]) == (100, 80)
     assert (row["execution_time_us_delta"], row["execution_time_us_ratio"]) == (-20, 0.8)
-    assert xla.execution_time_us(rows) == (150, 140)
+    assert executions.execution_time_us(rows) == (150, 140)
 
 
 @pytest.mark.parametrize(
@@ -58,18 +59,18 @@ def test_times_are_per_execution_however_often_the_program_ran() -> None:
 )
 def test_a_program_ran_as_often_as_its_instructions_outside_of_loops(counts_: list[int], expected: int) -> None:
     counts = pd.DataFrame({"program_key": "jit_f", "host": "a", "count": [float(count) for count in counts_]})
-    assert xla.usual_counts(counts).tolist() == [expected]
+    assert executions.usual_counts(counts).tolist() == [expected]
 
 
 def test_what_could_be_saved_is_the_time_above_the_roof() -> None:
-    rows = rows_of(executions(2, 100, 50), executions(2, 1, 50))
+    rows = rows_of(launches(2, 100, 50), launches(2, 1, 50))
     least = 1e6 * max(FLOPS / (304 * 2048 * 2.1e9), BYTES / 5.3e12)
     assert by_name(rows).loc[DOT, "excess_us_baseline"] == pytest.approx(100 - least)
     assert by_name(rows).loc[DOT, "excess_us_candidate"] == 0, "faster than the peak: nothing to save, not less"
 
 
 def test_the_figures_are_sums_over_the_program() -> None:
-    rows = rows_of(executions(2, 100, 0), executions(4, 50, 0))
+    rows = rows_of(launches(2, 100, 0), launches(4, 50, 0))
     found = {figure.label: (figure.baseline, figure.candidate) for figure in xla.figures(rows)}
     assert found["Time per execution"] == (100, 50)
     assert found["FLOP rate"] == pytest.approx((FLOPS / 100e-6, FLOPS / 50e-6))
@@ -79,7 +80,7 @@ def test_the_figures_are_sums_over_the_program() -> None:
 
 
 def test_a_program_of_unknown_cost_has_no_rate() -> None:
-    rows = rows_of(executions(2, 100, 50), executions(2, 100, 50))
+    rows = rows_of(launches(2, 100, 50), launches(2, 100, 50))
     rows.loc[rows["hlo_op"] == NEGATE, "flops_baseline"] = None
     (rate,) = [figure for figure in xla.figures(rows) if figure.label == "FLOP rate"]
     assert rate.baseline != rate.baseline
@@ -87,12 +88,12 @@ def test_a_program_of_unknown_cost_has_no_rate() -> None:
 
 
 def test_the_sentence_names_what_changed_most_in_the_same_direction() -> None:
-    rows = rows_of(executions(2, 100, 50), executions(2, 140, 45))
+    rows = rows_of(launches(2, 100, 50), launches(2, 140, 45))
     assert xla.sentence(rows, "jit_f", RUNS) == (
         "`jit_f` takes 185 µs per execution in `after`, 150 µs in `before` (+23.3 %); "
         "largest change: `dot.1` (+40.0 µs)."
     )
-    same = rows_of(executions(2, 100, 50), executions(3, 100, 50))
+    same = rows_of(launches(2, 100, 50), launches(3, 100, 50))
     assert xla.sentence(same, "jit_f", RUNS) == "`jit_f` takes 150 µs per execution in both runs."
     assert xla.sentence_alone(rows, "jit_f") == (
         "`jit_f` takes 150 µs per execution. Longest instruction: `dot.1` (66.7 %)."
@@ -100,10 +101,10 @@ def test_the_sentence_names_what_changed_most_in_the_same_direction() -> None:
 
 
 def test_an_added_instruction_belongs_to_the_program_of_both() -> None:
-    rows = rows_of(executions(2, 100, 0), executions(2, 100, 50))
+    rows = rows_of(launches(2, 100, 0), launches(2, 100, 50))
     assert rows["program_key"].tolist() == ["jit_f(7)", "jit_f(7)"]
     assert by_name(rows).loc[NEGATE, "status"] == "added"
-    assert xla.execution_time_us(rows) == (100, 150)
+    assert executions.execution_time_us(rows) == (100, 150)
 
 
 def programs_of(before: list[Event], after: list[Event], names: tuple[str, str]) -> pd.DataFrame:
@@ -115,23 +116,23 @@ def programs_of(before: list[Event], after: list[Event], names: tuple[str, str])
 
 
 def test_programs_of_other_names_are_one_if_their_contents_are_equal() -> None:
-    rows = programs_of(executions(2, 100, 50), executions(2, 90, 50), ("jit_f", "jit_g"))
-    assert xla.programs(rows)["label"].tolist() == ["jit_f"]
+    rows = programs_of(launches(2, 100, 50), launches(2, 90, 50), ("jit_f", "jit_g"))
+    assert executions.programs(rows)["label"].tolist() == ["jit_f"]
 
 
 def test_programs_of_one_name_are_one_without_any_instruction_in_common() -> None:
-    rows = programs_of(executions(2, 100, 0), [kernel("neg", 1000.0 * i, 50, NEGATE) for i in range(2)], ("jit_f",) * 2)
+    rows = programs_of(launches(2, 100, 0), [kernel("neg", 1000.0 * i, 50, NEGATE) for i in range(2)], ("jit_f",) * 2)
     assert rows["status"].tolist() == ["removed", "added"]
-    assert xla.programs(rows)["program_key"].tolist() == ["jit_f(7)"]
+    assert executions.programs(rows)["program_key"].tolist() == ["jit_f(7)"]
 
 
 def test_a_program_of_one_run_only_says_so() -> None:
-    rows = programs_of(executions(2, 100, 50), executions(2, 90, 0), ("jit_f", "jit_g"))
-    found = xla.programs(rows)
+    rows = programs_of(launches(2, 100, 50), launches(2, 90, 0), ("jit_f", "jit_g"))
+    found = executions.programs(rows)
     assert found["program_key"].tolist() == ["jit_f(7)", "+jit_g(7)"]
     assert found["label"].tolist() == ["jit_f", "jit_g"]
     assert found["share"].tolist() == pytest.approx([300 / 480, 180 / 480])
-    only = [xla.of_program(rows, key) for key in found["program_key"]]
+    only = [executions.of_program(rows, key) for key in found["program_key"]]
     assert xla.sentence(only[0], "jit_f", RUNS) == "`jit_f` ran only in `before`: 150 µs per execution."
     assert xla.sentence(only[1], "jit_g", RUNS) == "`jit_g` ran only in `after`: 90.0 µs per execution."
 
@@ -148,7 +149,7 @@ def test_programs_on_tpus_ran_as_often_as_recorded() -> None:
 
 @pytest.mark.parametrize("by", ["category", "source", "scope"])
 def test_a_tree_sums_to_the_program(by: str) -> None:
-    rows = rows_of(executions(2, 100, 50), executions(2, 140, 0))
+    rows = rows_of(launches(2, 100, 50), launches(2, 140, 0))
     tree = time_tree(rows, "jit_f", by).set_index("node")  # type: ignore[arg-type]
     assert (tree.loc["jit_f", "width_us"], tree.loc["jit_f", "change_us"]) == (140 + 50, 40 + 50)
     for node in tree.index[~tree["is_instruction"]]:
@@ -238,7 +239,7 @@ INSTRUCTIONS = {
 
 @pytest.mark.parametrize("expression", INSTRUCTIONS)
 def test_kinds_follow_from_the_text_of_an_instruction(expression: str) -> None:
-    rows = rows_of(executions(2, 100, 0), executions(2, 50, 0))
+    rows = rows_of(launches(2, 100, 0), launches(2, 50, 0))
     name = expression.partition(" ")[0].removeprefix("%")
     rows = rows.assign(hlo_op=name, hlo_op_candidate=name, category="", category_candidate="")
     for role in ("baseline", "candidate"):

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from tfcompare.charts import ops
 from tfcompare.charts.pair import Pair
 from tfcompare.charts.style import SELF_TIME, Quantity
-from tfcompare.compare.aggregate import metric_in
+from tfcompare.compare.aggregate import metric_in, per_in
 from tfcompare.compare.diff import INTERVAL
 
 
@@ -27,7 +27,7 @@ def changes_of_pair(
     `metric` may be a sum, as in the schema, or any other metric of the diff.
     """
     name = metric_in(changes, metric)
-    per = pair.comparison.per if name != metric or quantity.unit != "bytes" else ""
-    if quantity.unit == "µs" and "interval_low" in changes:
+    per = per_in(changes, metric) if name != metric or quantity.unit != "bytes" else ""
+    if quantity.unit == "µs" and "interval_low" in changes and per != "occurrence":
         changes = changes.assign(**{end: changes[end] / pair.per_step_ratio for end in INTERVAL})
     return ops.movers(changes, name, per=per, by=by, quantity=quantity, letters=letters)

@@ -8,16 +8,15 @@ from functools import cached_property
 import pandas as pd
 
 from tfcompare.charts.style import Side, letter
-from tfcompare.compare import Comparison
+from tfcompare.compare import Comparison, executions
 from tfcompare.compare.aggregate import Grouping, group_diff
 from tfcompare.compare.kernel_groups import group_kernels
 from tfcompare.compare.matching.kernel_labels import kernel_labels
 from tfcompare.compare.matching.manual import Choice, with_distinct_names
-from tfcompare.compare.matching.matching import Evidence, with_hosts_of
-from tfcompare.compare.matching.programs import pair_programs
+from tfcompare.compare.matching.matching import Evidence
 from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.run import Run
-from tfcompare.tools import kernel_stats, step_attribution, step_series, xla
+from tfcompare.tools import kernel_stats, step_attribution, step_series
 from tfcompare.tools.op_stats import side_by_side, with_shares
 
 
@@ -77,6 +76,10 @@ class Pair:
         """
         return float(row["interval_low"]) / self.per_step_ratio, float(row["interval_high"]) / self.per_step_ratio
 
+    def per_occurrence(self, rows: pd.DataFrame, table: str) -> pd.DataFrame:
+        """Rows of a diff of a table, or groups of them, with sums divided by occurrences."""
+        return self.comparison.rows_per_occurrence(rows, table)
+
     @property
     def per_step_ratio(self) -> float:
         """The ratio per step ÷ the ratio of the sums shown."""
@@ -134,8 +137,7 @@ class Pair:
 
     def instructions(self) -> pd.DataFrame:
         """The instructions of all XLA programs on both sides, with their program and their times per execution."""
-        ours, theirs = self.tables("hlo_ops")
-        return xla.instructions(self.diff("hlo_ops"), pair_programs(ours, with_hosts_of(ours, theirs)))
+        return executions.instructions_of(self.comparison, self.candidate)
 
     @cached_property
     def program(self) -> tuple[str, pd.DataFrame] | None:
@@ -143,8 +145,8 @@ class Pair:
         rows = self.instructions()
         if rows.empty:
             return None
-        first = xla.programs(rows).iloc[0]
-        return str(first["label"]), xla.of_program(rows, str(first["program_key"]))
+        first = executions.programs(rows).iloc[0]
+        return str(first["label"]), executions.of_program(rows, str(first["program_key"]))
 
 
 def pairs_of(comparison: Comparison) -> list[Pair]:

@@ -76,7 +76,7 @@ def _hatched(marker: dict[str, object], ratios: NDArray[np.float64], status: pd.
 def roofline(rows: pd.DataFrame, sides: Sequence[Side]) -> go.Figure:
     """FLOP rate over operational intensity, log-log: a marker per instruction and side, an arrow from one to the other.
 
-    `rows` are `tools.xla.instructions` of one program; those without floating-point operations or with unknown costs
+    `rows` are `executions.instructions` of one program; those without floating-point operations or with unknown costs
     have no place. The area of a marker is the time per execution. Lines are the roofs of the devices whose peaks are
     known. At most the `MOST_MARKERS` longest instructions are shown.
     """

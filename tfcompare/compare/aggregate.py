@@ -35,6 +35,7 @@ Part = Literal["sum", "whole_sum", "min", "max", "any"]
 
 SIDES = ("baseline", "candidate")
 
+_PER = ("step", "device", "occurrence")
 _BANDWIDTH = "bandwidth_bytes_per_s"
 
 
@@ -148,19 +149,25 @@ def in_order(groups: pd.DataFrame, diff: pd.DataFrame, metric: str, keys: list[s
 
 
 def candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:
-    """The rows with candidates sorted as in the diff, otherwise in their original order."""
+    """The rows with candidates sorted as in the diff, otherwise in their original order, numbered anew."""
     place = {candidate: i for i, candidate in enumerate(diff["candidate"].unique())}
     order = rows["candidate"].map(place).sort_values(kind="stable").index
     return rows.loc[order].reset_index(drop=True)
 
 
 def metric_in(diff: pd.DataFrame, metric: str) -> str:
-    """The metric's name in a diff, with the suffix `_per_step` or `_per_device` if it has one; raises `Unknown`."""
-    for name in (metric, f"{metric}_per_step", f"{metric}_per_device"):
+    """The metric's name in a diff, with what it is per (`_per_step`) unless per run; raises `Unknown`."""
+    for name in (metric, *(f"{metric}_per_{per}" for per in _PER)):
         if f"{name}_delta" in diff.columns:
             return name
     known = [c.removesuffix("_delta") for c in diff.columns if c.endswith("_delta")]
     raise Unknown("metric of the diff", metric, known)
+
+
+def per_in(diff: pd.DataFrame, metric: str) -> str:
+    """What the sums of a metric are per in a diff: `step`, `device`, `occurrence` or `run`; raises `Unknown`."""
+    name = metric_in(diff, metric)
+    return next((per for per in _PER if name.endswith(f"_per_{per}")), "run")
 
 
 def without_idle(rows: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
 from tfcompare.schema import DEVICE, IDLE
 
@@ -70,6 +71,11 @@ def _count(number: int | None) -> str:
     return f"{number:,}" if number else ""
 
 
+def _devices(run: Run) -> str:
+    """How many devices computed, empty for a run on CPUs alone."""
+    return "" if run.info.device_type == "CPU" else _count(computing_devices(run))
+
+
 def _device_ops(run: Run) -> str:
     """Whether the device reported its ops; empty for a run without a device."""
     if run.info.device_type == "CPU":
@@ -82,7 +88,7 @@ _FACTS = (
     _Fact("Device type", lambda r: r.info.device_type, "another kind of device alone makes other times", True),
     _Fact("Framework", lambda r: r.info.framework, "the frameworks record and run programs in other ways", True),
     _Fact("Device", lambda r: r.info.device_name, "another model of device alone makes other times", True),
-    _Fact("Devices", lambda r: _count(r.info.device_count), "the work is spread over more devices on one side", True),
+    _Fact("Devices", _devices, "the work is spread over more devices on one side", True),
     _Fact("Hosts", lambda r: _count(r.info.hosts), "the work is spread over more hosts on one side", True),
     _Fact("Batch size", lambda r: _count(batch_size(r)), "a step handles more examples on one side", True),
     _Fact(

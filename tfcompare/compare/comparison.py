@@ -25,20 +25,21 @@ from tfcompare.compare.captures import (
 from tfcompare.compare.comparability import Mismatch, mismatches
 from tfcompare.compare.diff import MATCHED, VERDICT, Side, diff_table, metric_name
 from tfcompare.compare.group_verdicts import group_verdicts
-from tfcompare.compare.headline import doubt, has_steps, quoted, step_time_headline
+from tfcompare.compare.headline import doubt, has_steps, no_step_times, quoted, step_time_headline
 from tfcompare.compare.matching import coverage as coverage_of
 from tfcompare.compare.matching.manual import Choice, ManualPairs, applicable_choices
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.matching.normalised import normalised_names
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import NAMINGS
-from tfcompare.compare.per_device import computing_devices, devices_note, per_occurrence
+from tfcompare.compare.per_device import computing_devices, device_counts, devices_note, per_occurrence
 from tfcompare.compare.slow_step_words import clause, row_of
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
+from tfcompare.compare.without_steps import leading_sentence
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.ops.op_parts import frame_bytes
@@ -65,10 +66,10 @@ def compare(
     """Compares each candidate with the baseline.
 
     Sums (times and counts over the whole profile) are given per step, which requires step markers in every run. If a
-    run has none, the comparison is per run and `Comparison.notes` reports it. Per `device`, sums are divided by the
-    number of devices that computed. `host` restricts the comparison to one of the baseline's hosts and its counterpart
-    in each candidate: the host of that name, else the one at the same position if both runs have the same number of
-    hosts.
+    run has none, the comparison is per run, or per device if the runs computed on different numbers of devices, and
+    `Comparison.notes` reports it. Per `device`, sums are divided by the number of devices that computed. `host`
+    restricts the comparison to one of the baseline's hosts and its counterpart in each candidate: the host of that
+    name, else the one at the same position if both runs have the same number of hosts.
 
     `repeats` maps the id of any of these runs to further captures of the same program, which verdicts then use as well.
     `spread` is the standard deviation between captures of one program, as a share; it overrides the default of the
@@ -94,14 +95,15 @@ def compare(
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
     unmarked = [run for run in (baseline, *candidates) if not has_steps(run.info)]
+    devices = device_counts(baseline, candidates, host) if unmarked or per == "device" else {}
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))
         is_untimed = any(run.why_untimed for run in unmarked)
         why = "there are no step times of" if is_untimed else "no step markers were found in"
-        notes.append(f"Figures are per run, not per step, since {why}: {names}.")
-        per = "run"
-    if (unmarked or per == "device") and (devices := devices_note(baseline, candidates, host, per)):
-        notes.append(devices)
+        per = "device" if devices else "run"
+        notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
+    if devices:
+        notes.append(devices_note(devices, per))
     hosts, host_notes = counterparts_of_host(baseline, candidates, host)
     choices, choice_notes = applicable_choices(baseline, candidates, manual_pairs or {})
     notes += [*host_notes, *choice_notes]
@@ -189,7 +191,11 @@ class Comparison:
 
         Raises the errors of `table`, and `TfcompareError` for a table without occurrences.
         """
-        return per_occurrence(self.table(name), schema.table(name))
+        return self.rows_per_occurrence(self.table(name), name).reset_index(drop=True)
+
+    def rows_per_occurrence(self, rows: pd.DataFrame, name: str) -> pd.DataFrame:
+        """As `per_occurrence`, for some rows of the diff of a table, or groups of them."""
+        return per_occurrence(rows, schema.table(name), self._per_step_of)
 
     def table(self, name: str) -> pd.DataFrame:
         """The diff of a table, with the rows of all candidates concatenated.
@@ -294,6 +300,9 @@ class Comparison:
         divisors = self._divisor(candidate) / self._divisor(self.baseline)
         return ratios * divisors * (self._step_count(self.baseline) / self._step_count(candidate))
 
+    def _per_step_of(self, ratios: pd.Series, candidate: str) -> pd.Series:
+        return self.per_step(ratios, self._candidate(candidate))
+
     def _divisor(self, run: Run, table: str = "") -> int:
         """The number by which the sums of a run's table are divided."""
         if self.per == "step":
@@ -331,7 +340,10 @@ class Comparison:
         times = self.step_time_us(self.baseline), self.step_time_us(run)
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         infos = self.baseline.info, run.info
-        return step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps)
+        lead = ""
+        if self.verdict[run.id] != IDENTICAL and not all(map(has_steps, infos)):
+            lead = leading_sentence(self, run, (ours, theirs))
+        return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:
         """The names of baseline and candidate, or their ids if the names are equal."""
@@ -344,7 +356,12 @@ class Comparison:
         Raises `Unknown` for a run that is not a candidate.
         """
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
-        return doubt(self.verdict[run.id], has_steps=has_steps(self.baseline.info) and has_steps(run.info))
+        if has_steps(self.baseline.info) and has_steps(run.info):
+            return doubt(self.verdict[run.id])
+        names = tuple(map(quoted, self.names_of(run)))
+        leads = self.verdict[run.id] != IDENTICAL and leading_sentence(self, run, (names[0], names[1]))
+        infos = zip(names, (self.baseline.info, run.info), strict=True)
+        return no_step_times({name: info for name, info in infos if not has_steps(info)}) if leads else ""
 
     def figure(self, name: str, candidate: str | None = None) -> Any:
         """The chart `name` as a `plotly.graph_objects.Figure`, with the candidate of that id, by default the first one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.verdict import IDENTICAL, SAME, SINGLE, UNCLEAR, UNTESTED
@@ -37,7 +37,7 @@ def step_time_headline(
     timed = zip((ours, theirs), infos, times_us, strict=True)
     without = {name: info for name, info, time in timed if not (has_steps(info) and time > 0)}
     if without:
-        return _no_step_times(without)
+        return no_step_times(without)
     before, after = times_us
     times = f"{format_time_us(after)} vs {format_time_us(before)} per step"
     times += f"; {slow_steps}" if slow_steps else ""
@@ -66,10 +66,8 @@ def _how_to_tell(verdict: Verdict) -> str:
     return "" if verdict.sensitivity is None else f" {verdict.sensitivity.how_to_detect()}"
 
 
-def doubt(verdict: Verdict, *, has_steps: bool) -> str:
-    """Why the headline is not a verdict on the program; empty if it is one, or if it already explains this."""
-    if not has_steps:
-        return ""
+def doubt(verdict: Verdict) -> str:
+    """Why the headline on step times is not a verdict on the program; empty if it is one."""
     sentences = [f"Not tested: {verdict.reason}."] if verdict.word == UNTESTED else []
     if verdict.caveat:
         sentences.append(f"{verdict.caveat[0].upper()}{verdict.caveat[1:]}.")
@@ -126,7 +124,8 @@ def step_marker_call(runs: Iterable[RunInfo]) -> str:
     return _JAX_STEP if any(info.framework == "JAX" for info in runs) else _TENSORFLOW_STEP
 
 
-def _no_step_times(runs: dict[str, RunInfo]) -> str:
+def no_step_times(runs: Mapping[str, RunInfo]) -> str:
+    """A sentence on runs without steps, by their names in Markdown, and how to get step times."""
     return (
         f"{' and '.join(runs)} {'have' if len(runs) > 1 else 'has'} no step markers, so step times cannot be compared; "
         f"record again with each step inside `{step_marker_call(runs.values())}`, or name the host event "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfcompare.compare.aggregate import SIDES, compared
-from tfcompare.compare.diff import largest_change_first
+from tfcompare.compare.aggregate import SIDES, compared, metric_in
+from tfcompare.compare.diff import change
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
+from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
 from tfcompare.schema import Table
 
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
     from tfcompare.run import Run
 
 _COUNT = "occurrences"
+PerStep = Callable[[pd.Series, str], pd.Series]
 _PER_OCCURRENCE = "_per_occurrence"
+_ONE_COUNT = 0.005
+"""Occurrences per step that differ by less are equal: an execution is cut off at an end of the profile."""
 
 
 def computing_devices(run: Run, host: str | None = None) -> int:
@@ -26,11 +31,14 @@ def computing_devices(run: Run, host: str | None = None) -> int:
     return max(busy or len(run.devices), 1)
 
 
-def devices_note(baseline: Run, candidates: tuple[Run, ...], host: str | None, per: str) -> str:
-    """A sentence on the number of devices that each run computed on, empty if it is equal for all runs."""
+def device_counts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> dict[str, int]:
+    """The number of devices that each run computed on, by its name; empty if it is equal for all runs."""
     counts = {run.name: computing_devices(run, host if run is baseline else None) for run in (baseline, *candidates)}
-    if len(set(counts.values())) < 2:
-        return ""
+    return counts if len(set(counts.values())) > 1 else {}
+
+
+def devices_note(counts: Mapping[str, int], per: str) -> str:
+    """A sentence on the number of devices that each run computed on, and what figures are divided by."""
     devices = ", ".join(f"{name} on {count}" for name, count in counts.items())
     if per == "device":
         return f"Figures are divided by the number of devices that computed: {devices}."
@@ -39,24 +47,37 @@ def devices_note(baseline: Run, candidates: tuple[Run, ...], host: str | None, p
     )
 
 
-def per_occurrence(diff: pd.DataFrame, table: Table) -> pd.DataFrame:
-    """The diff with sums divided by the row's occurrences and named `<metric>_per_occurrence`.
+def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.DataFrame:
+    """The diff, or groups of its rows, with sums divided by the row's occurrences and named `<metric>_per_occurrence`.
 
-    The largest change of the headline metric comes first. Raises `TfcompareError` for a table without occurrences.
+    Verdicts are on the time per step: a row that runs more or less often per step has none here. `per_step` turns
+    ratios of sums of a candidate, given its id, into ratios per step. The largest change of the headline metric comes
+    first, for each candidate; labels of rows are kept. Raises `TfcompareError` for a table without occurrences.
     """
     if _COUNT not in table.column_names:
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
-    counts = next(name for name in (_COUNT, f"{_COUNT}_per_step", f"{_COUNT}_per_device") if f"{name}_delta" in diff)
+    counts = metric_in(diff, _COUNT)
     suffix = counts.removeprefix(_COUNT)
+    diff = _untested_where_counts_differ(diff, diff[f"{counts}_ratio"], per_step)
     for metric in table.metrics:
-        if metric.kind == "sum" and metric.name != _COUNT:
+        if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}{suffix}_baseline" in diff:
             diff = _divided(diff, f"{metric.name}{suffix}", counts, f"{metric.name}{_PER_OCCURRENCE}")
-    keys = [key for key in table.keys if key in diff]
-    in_order = [
-        largest_change_first(rows, f"{table.headline}{_PER_OCCURRENCE}", keys)
-        for _, rows in diff.groupby("candidate", sort=False)
-    ]
-    return pd.concat(in_order, ignore_index=True) if in_order else diff
+    ours, theirs = (diff[f"{table.headline}{_PER_OCCURRENCE}_{side}"] for side in SIDES)
+    size = pd.concat([ours, theirs], axis=1).max(axis=1)
+    place = pd.Series(pd.factorize(diff["candidate"])[0], diff.index)
+    ranks = pd.DataFrame({"candidate": place, "change": -change(ours, theirs).abs(), "size": -size})
+    return diff.loc[ranks.sort_values(["candidate", "change", "size"], kind="stable").index]
+
+
+def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:
+    """The diff without verdicts on rows whose occurrences per step differ."""
+    if "evidence" not in diff:
+        return diff
+    differs = pd.Series(False, diff.index)
+    for candidate, rows in diff[diff["evidence"].notna()].groupby("candidate"):
+        differs[rows.index] = (per_step(ratios[rows.index], str(candidate)) - 1).abs() > _ONE_COUNT
+    masked = {name: diff[name].mask(differs) for name in ("interval_low", "interval_high", "evidence") if name in diff}
+    return diff.assign(**masked, verdict=diff["verdict"].mask(differs, UNTESTED))
 
 
 def _divided(diff: pd.DataFrame, metric: str, counts: str, name: str) -> pd.DataFrame:

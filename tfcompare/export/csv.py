@@ -15,8 +15,8 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def csv_text(frame: pd.DataFrame, line_end: str = "\n") -> str:
-    """`frame` as CSV: its own column names, one line per row, times in UTC."""
-    return frame.to_csv(index=False, lineterminator=line_end, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
+    """`frame` as CSV: its own column names, one line per row, times in UTC, the items of lists separated by `; `."""
+    return _with_lists_as_texts(frame).to_csv(index=False, lineterminator=line_end, date_format="%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
@@ -26,11 +26,17 @@ def for_spreadsheet(frame: pd.DataFrame) -> pd.DataFrame:
     """
     from pandas.api.types import is_object_dtype, is_string_dtype
 
+    frame = _with_lists_as_texts(frame)
     texts = [name for name in frame.columns if is_string_dtype(frame[name]) or is_object_dtype(frame[name])]
     out = frame.copy(deep=False)
     for name in texts:
         out[name] = frame[name].map(defused, na_action="ignore")
     return out
+
+
+def _with_lists_as_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    lists = [name for name in frame.columns if frame[name].map(lambda cell: isinstance(cell, tuple)).any()]
+    return frame.assign(**{name: frame[name].map("; ".join, na_action="ignore") for name in lists})
 
 
 def spreadsheet_csv(frame: pd.DataFrame) -> bytes:

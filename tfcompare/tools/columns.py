@@ -36,6 +36,14 @@ OF_A_DIFF = {
             "place in the program, as a fused op with what it was made of, or by a guess.",
         ),
         Column(
+            "constituents",
+            "str",
+            "text",
+            "",
+            "Constituents",
+            "The ops that a row matched as fused stands for, as `name:type`, in the order in which they start.",
+        ),
+        Column(
             "interval_low",
             "float64",
             "level",
@@ -230,15 +238,15 @@ _OF_TWO_RUNS = ("candidate", "status", "match", "interval_low", "interval_high",
 
 
 def _parts(name: str, table: schema.Table) -> tuple[str, str, str]:
-    """(the base column's name; `step`, `device` or nothing for what it is per; `baseline`, `candidate`, `delta`,
-    `ratio` or nothing)."""
+    """(the base column's name; `step`, `device`, `occurrence` or nothing for what it is per; `baseline`, `candidate`,
+    `delta`, `ratio` or nothing)."""
     known = {*OF_A_DIFF, *table.column_names}
     if name in known:
         return name, "", ""
     base, _, role = name.rpartition("_")
     if role not in ROLES:
         base, role = name, ""
-    per = next((per for per in ("step", "device") if base.endswith(f"_per_{per}")), "")
+    per = next((per for per in ("step", "device", "occurrence") if base.endswith(f"_per_{per}")), "")
     return base.removesuffix(f"_per_{per}") if per else base, per, role
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfcompare.compare.aggregate import metric_in, of_side
+from tfcompare.compare.aggregate import metric_in, of_side, per_in
 from tfcompare.compare.diff import MATCHED
 from tfcompare.schema.kernels import MEMORY_SET
 from tfcompare.tools.key_figures import KeyFigure
@@ -34,7 +34,7 @@ def kernel_figures(diff: pd.DataFrame, copies: pd.DataFrame) -> list[KeyFigure]:
     the diffs. Figures that neither side has are left out.
     """
     time = _totals(diff, TIME)
-    per = "step" if metric_in(diff, TIME) != TIME else "run"
+    per = per_in(diff, TIME)
     matched = sum(_without_nan(_totals(diff[diff["status"] == MATCHED], TIME)))
     copied = copies[copies["kind"] != MEMORY_SET]
     figures = [
@@ -59,7 +59,7 @@ def kernel_sentence(diff: pd.DataFrame) -> str:
     time, count = _totals(diff, TIME), _totals(diff, COUNT)
     if any(math.isnan(value) for value in time):
         return ""
-    per = "step" if metric_in(diff, TIME) != TIME else "run"
+    per = per_in(diff, TIME)
     took = moved(time, [format_time_us(value) for value in time])
     launched = moved(count, [format_count(value) for value in count])
     return f"Kernel time per {per} {took}; launches per {per} {launched}."
@@ -67,7 +67,7 @@ def kernel_sentence(diff: pd.DataFrame) -> str:
 
 def sentence_alone(diff: pd.DataFrame) -> str:
     """`Kernels take 8.14 ms per step, in 285 launches.`, of the baseline of a diff of `kernel_stats`."""
-    per = "step" if metric_in(diff, TIME) != TIME else "run"
+    per = per_in(diff, TIME)
     time, count = _totals(diff, TIME)[0], _totals(diff, COUNT)[0]
     return f"Kernels take {format_time_us(time)} per {per}, in {format_count(count)} launches."
 

@@ -30,9 +30,9 @@ MEANINGS = {
 def kinds(rows: pd.DataFrame) -> pd.DataFrame:
     """How many instructions of each kind ran, and their time; an instruction may be of several kinds.
 
-    `rows` are `tools.xla.instructions` of one program. One row for each kind that either side has: those of `MEANINGS`,
-    then one for each element type of results (`bf16 results`). Columns: `kind`, and for each side `count_*` (distinct
-    instructions) and `execution_time_us_*`, 0 where there are none.
+    `rows` are `executions.instructions` of one program. One row for each kind that either side has: those of
+    `MEANINGS`, then one for each element type of results (`bf16 results`). Columns: `kind`, and for each side `count_*`
+    (distinct instructions) and `execution_time_us_*`, 0 where there are none.
     """
     found: dict[str, dict[str, float]] = {}  # by kind, then by column
     for role in ROLES:

@@ -20,7 +20,7 @@ _KEYS = ("host", "program", "memory_space", "hlo_op", "output_index", "status")
 def buffers(memory: pd.DataFrame, instructions: pd.DataFrame) -> pd.DataFrame:
     """The rows of a diff of `hlo_memory` that are live at the peak of one program on either side, grown most first.
 
-    `instructions` are `tools.xla.instructions` of the program. Adds `peak_size_bytes_baseline`, `_candidate`, `_delta`
+    `instructions` are `executions.instructions` of the program. Adds `peak_size_bytes_baseline`, `_candidate`, `_delta`
     and `_ratio`: the size of a buffer that is live at the peak, 0 of another, missing on a side without it. They add up
     to the peak of the program's memory space on each host.
     """

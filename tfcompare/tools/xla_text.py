@@ -62,7 +62,7 @@ def lines_diff(baseline: str, candidate: str) -> str:
 def neighbours_that_ran(rows: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
     """The rows of the instructions that make the inputs of the one in `row` or use its result, on either side.
 
-    `rows` are `tools.xla.instructions` of its program, of which `row` is one. In the order of the texts, each once.
+    `rows` are `executions.instructions` of its program, of which `row` is one. In the order of the texts, each once.
     """
     here = rows[(rows["host"] == row["host"]) & (rows.index != row.name)]
     is_added = here["status"] == ADDED

@@ -26,7 +26,7 @@ _INSTRUCTION = "%"
 def time_tree(rows: pd.DataFrame, program: str, by: By) -> pd.DataFrame:
     """One row for each node: the program, its categories, source files and lines, or name scopes, its instructions.
 
-    `rows` are `tools.xla.instructions` of one program of that name. Columns: `node`, `parent` (empty for the program),
+    `rows` are `executions.instructions` of one program of that name. Columns: `node`, `parent` (empty for the program),
     `label`, `depth`, `is_instruction`, `execution_time_us_baseline` and `_candidate` (µs, 0 where nothing ran; a node's
     are the sums over its children), `width_us` and `change_us` (sums over the instructions of the longer of both times,
     and of the size of the change), `status` (`added` or `removed` if all its instructions are).

@@ -16,7 +16,7 @@ from tfcompare.sources.replicates import suggest
 from tfcompare.sources.step_choice import StepChoice, step_choice
 from tfcompare.text import is_url
 
-PER: tuple[Per, ...] = ("step", "run")
+PER: tuple[Per, ...] = ("step", "run", "device")
 Repeat = tuple[str, str]
 """The id of a compared run, and the id of another capture of the same program."""
 
@@ -164,7 +164,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
     return replace(
         remembered,
         repeats=_repeats(named["repeat"], remembered) if named["repeat"] else remembered.repeats,
-        per="run" if per == "run" else "step",
+        per=next((known for known in PER if known == per), "step"),
         host=_last(named["host"]) or remembered.host,
         step_marker=_last(named["step_marker"]) or remembered.step_marker,
         step_range=_last(named["steps"]) or remembered.step_range,

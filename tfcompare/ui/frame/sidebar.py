@@ -121,8 +121,9 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
         )  # fmt: skip
         st.segmented_control(
             "Times and counts", PER, required=True, format_func=lambda per: f"per {per}", width="stretch",
-            help="Runs rarely hold the same number of steps, so sums are divided by it. Runs without step markers are "
-            "always compared per run.",
+            help="Runs rarely hold the same number of steps, so sums are divided by it; per device, by the number of "
+            "devices that computed. Runs without step markers are compared per run, or per device if they computed on "
+            "different numbers of devices. Op stats and Kernel stats also show times per occurrence.",
             **showing(_PER, selection.per, _choose_per),
         )  # fmt: skip
 

@@ -94,16 +94,16 @@ def _movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
     """The table's columns, most important first."""
-    del choice
-    suffix = "_per_step" if pair.comparison.per == "step" else ""
+    del pair, choice
+    self_time = metric_in(rows, "self_time_us")
     host = ["host"] if every or rows["host"].nunique() > 1 else []
     moved = rows["category_candidate"].notna() & (rows["category"] != rows["category_candidate"])
     category = ["category", *(["category_candidate"] if moved.any() and not every else [])]
-    names = ["op_name", *category, *host, *(f"self_time_us{suffix}_{role}" for role in CHANGE)]
+    names = ["op_name", *category, *host, *(f"{self_time}_{role}" for role in CHANGE)]
     names += [f"input_self_share_{role}" for role in BOTH]
     if every:
-        names += [f"self_time_us{suffix}_ratio"]
-        names += [f"{name}{suffix}_{role}" for name in ("occurrences", "total_time_us") for role in (*CHANGE, "ratio")]
+        others = [metric_in(rows, name) for name in ("occurrences", "total_time_us")]
+        names += [f"{self_time}_ratio", *(f"{name}_{role}" for name in others for role in (*CHANGE, "ratio"))]
         names += [f"input_total_share_{role}" for role in BOTH]
         names += ["status", "match", "verdict", "op_name_candidate", "category_candidate"]
     return names

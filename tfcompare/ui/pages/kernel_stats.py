@@ -49,6 +49,10 @@ TENSOR_CORES = (
     "convolve; in 32 bits they need TF32 or mixed precision."
 )
 
+PER_LAUNCH = (
+    "Divide the times in the table, and the changes, by the number of launches: for runs that launched their kernels "
+    "more or less often. Verdicts are on the time per step, so a kernel with other numbers of launches has none."
+)
 OP_STATS_PAGE, KERNEL_STATS_PAGE = "pages/2_Op_stats.py", "pages/3_Kernel_stats.py"
 
 HOW_TO_ALLOW = """
@@ -67,6 +71,7 @@ class Choice:
 
     by: By
     text: str
+    per_occurrence: bool = False
 
 
 def explain_missing(pair: Pair, selection: Selection, found: Sequence[FoundRun]) -> None:
@@ -138,12 +143,15 @@ def controls(pair: Pair) -> Choice:
             "Filter", key="filter", bind="query-params", placeholder="words in kernel or op", width=300,
             icon=":material/filter_alt:", help="All words must be in the names of kernel and op; case does not matter",
         )  # fmt: skip
-    return Choice(by, text or "")
+        per_occurrence = st.toggle("Per launch", key="each", bind="query-params", help=PER_LAUNCH)
+    return Choice(by, text or "", per_occurrence)
 
 
 def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
     """The rows of chart and table: groups of kernels or single launches that contain the words of the filter."""
     rows = every_row(pair, choice.by)
+    if choice.per_occurrence:
+        rows = pair.per_occurrence(rows, "kernel_stats")
     names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
     return with_words(rows, choice.text, [name for name in names if name in rows])
 

@@ -143,7 +143,7 @@ def _links_to_peaks(chosen: Chosen) -> None:
 
 def key_figures(figures: Figures, per: str) -> list[KeyFigure]:
     """The key figures of two memories."""
-    allocations = figures.get("allocations_per_step") or figures["allocations"]
+    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
     used = [
         peak / capacity if capacity > 0 else math.nan
         for peak, capacity in zip(figures["peak_bytes"], figures["capacity_bytes"], strict=True)

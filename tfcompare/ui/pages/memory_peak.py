@@ -79,7 +79,7 @@ def _rows(chosen: Chosen) -> pd.DataFrame:
 def _remarks(chosen: Chosen) -> None:
     """Explain why the breakdown may be shorter than expected."""
     figures = chosen.figures
-    allocations = figures.get("allocations_per_step") or figures["allocations"]
+    allocations = next(both for name, both in figures.items() if name.startswith("allocations"))
     for (_, run), peak, allocated in zip(chosen.pair.shown, figures["peak_bytes"], allocations, strict=False):
         if peak == 0:
             st.info(f"{as_code(run.name)} used nothing of this memory while it was profiled.")

@@ -38,6 +38,10 @@ SCOPES_HELP = (
     "has a name. Ops without a scope are in no layer."
 )
 
+PER_OCCURRENCE = (
+    "Divide the times in the table, and the changes, by how often the op ran: for runs whose ops ran more or less "
+    "often. Verdicts are on the time per step, so an op with other numbers of occurrences per step has none."
+)
 SELF_TIME = ("baseline", "candidate", "delta", "ratio")
 BOTH = ("baseline", "candidate")
 
@@ -50,6 +54,7 @@ class Choice:
     idle: bool
     by: Grouping
     text: str
+    per_occurrence: bool = False
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -79,7 +84,8 @@ def controls(pair: Pair) -> Choice:
             "IDLE", key="idle", bind="query-params",
             help="Show the time in which no op ran as an op, as TensorBoard does by default",
         )  # fmt: skip
-    return Choice(cast(Where, where), idle, by, text or "")
+        per_occurrence = st.toggle("Per occurrence", key="each", bind="query-params", help=PER_OCCURRENCE)
+    return Choice(cast(Where, where), idle, by, text or "", per_occurrence)
 
 
 def headline(pair: Pair) -> None:
@@ -114,6 +120,8 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
         rows, columns = pair.ops(idle=choice.idle), ["op_name", "op_type", "op_name_candidate", "op_type_candidate"]
     else:
         rows, columns = pair.groups(choice.by, idle=choice.idle), [choice.by]
+    if choice.per_occurrence:
+        rows = pair.per_occurrence(rows, "op_stats")
     return tf_stats.with_words(rows[rows["host_or_device"].isin(choice.places)], choice.text, columns)
 
 
@@ -131,30 +139,36 @@ def movers(pair: Pair, rows: pd.DataFrame, choice: Choice) -> None:
 
 def columns(pair: Pair, rows: pd.DataFrame, choice: Choice, every: bool) -> list[str]:
     """The table's columns, most important first."""
-    per = "_per_step" if pair.comparison.per == "step" else ""
     side = ["host_or_device"] if rows["host_or_device"].nunique() > 1 or every else []
-    self_time = [f"self_time_us{per}_{role}" for role in SELF_TIME]
+    self_time = [f"{metric_in(rows, 'self_time_us')}_{role}" for role in SELF_TIME]
     shares = [f"self_share_{role}" for role in BOTH]
-    occurrences = [f"occurrences{per}_{role}" for role in BOTH]
+    occurrences = _named(rows, "occurrences")
     if choice.by != "op_name":
         names = [choice.by, *side, *self_time, "verdict"]
         return names + (["status", "evidence", *INTERVAL, *shares, *occurrences, "match"] if every else [])
-    wall_time = [f"wall_time_us{per}_{role}" for role in BOTH] if every and any(map(has_steps, pair.runs)) else []
+    wall_time = _named(rows, "wall_time_us") if every and any(map(has_steps, pair.runs)) else []
     names = ["op_name", "op_type", *side, *self_time, *wall_time, "verdict"]
     if pair.is_single and not every:
         names += [*shares[:1], *occurrences[:1]]
+    elif choice.per_occurrence and not every:
+        names += occurrences
     if every:
         names += ["status", "evidence", *INTERVAL, *shares, "match", *(f"rank_{role}" for role in BOTH), *occurrences]
-        names += [f"{name}_{role}" for name in _TIMES_AND_SHARES.format(per=per).split() for role in BOTH]
-        known = [f"{name}{per}_{role}" for name in ("flops", "bytes_accessed") for role in BOTH]
+        names += [*_named(rows, "total_time_us"), *(f"{name}_{role}" for name in _AVERAGES for role in BOTH)]
+        known = [name for cost in ("flops", "bytes_accessed") for name in _named(rows, cost)]
         if rows[known].notna().any(axis=None):
-            names += [f"{name}_{role}" for name in _COSTS.format(per=per).split() for role in BOTH]
+            names += [*known, *(f"{name}_{role}" for name in _RATES for role in BOTH)]
         names += [*(f"is_eager_{role}" for role in BOTH), "op_name_candidate", "op_type_candidate"]
     return names
 
 
-_COSTS = "flops{per} bytes_accessed{per} flops_per_s bandwidth_bytes_per_s operational_intensity bound_by"
-_TIMES_AND_SHARES = "total_time_us{per} avg_time_us avg_self_time_us cumulative_share"
+_RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity", "bound_by")
+_AVERAGES = ("avg_time_us", "avg_self_time_us", "cumulative_share")
+
+
+def _named(rows: pd.DataFrame, metric: str) -> list[str]:
+    """The columns of a sum for both sides."""
+    return [f"{metric_in(rows, metric)}_{role}" for role in BOTH]
 
 
 def everything(pair: Pair) -> pd.DataFrame:

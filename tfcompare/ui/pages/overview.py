@@ -220,7 +220,7 @@ def _interval(pair: Pair, row: pd.Series) -> str:
 
 
 def _self_time(row: pd.Series) -> str:
-    return "self_time_us_per_step" if "self_time_us_per_step_baseline" in row else "self_time_us"
+    return metric_in(row.to_frame().T, "self_time_us")
 
 
 def advice(pair: Pair) -> None:

@@ -11,6 +11,7 @@ import streamlit as st
 from tfcompare import schema
 from tfcompare.charts.style import letter
 from tfcompare.charts.verdicts import Judged
+from tfcompare.compare.aggregate import metric_in
 from tfcompare.compare.diff import Side, diff_table
 from tfcompare.compare.matching.matching import with_hosts_of
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict
@@ -104,17 +105,17 @@ def _verdicts(key: tuple[Any, ...], _pair: Pair) -> list[CallVerdict]:
 
 
 def _pipeline_columns(pair: Pair, rows: pd.DataFrame, choice: None, every: bool) -> list[str]:
-    del choice
-    per = "_per_step" if pair.comparison.per == "step" else ""
+    del pair, choice
+    calls, slow_calls = (metric_in(rows, name) for name in ("calls", "slow_calls"))
     names = ["pipeline", *(["host"] if every or rows["host"].nunique() > 1 else [])]
     names += ["pipeline_candidate"] if every or _are_renamed(rows) else []
     names += [f"mean_latency_us_{role}" for role in (*SUFFIXES, "delta", "ratio")] + ["verdict"]
     names += [f"max_latency_us_{role}" for role in (*SUFFIXES, *(["delta", "ratio"] if every else []))]
-    names += [f"calls{per}_{role}" for role in SUFFIXES]
+    names += [f"{calls}_{role}" for role in SUFFIXES]
     names += ["status"] if every or (rows["status"] != "matched").any() else []
     if not every:
         return names
-    more = (f"slow_calls{per}", "min_latency_us", "bottleneck_self_time_us", "bottleneck")
+    more = (slow_calls, "min_latency_us", "bottleneck_self_time_us", "bottleneck")
     return [*names, "evidence", *(f"{name}_{role}" for name in more for role in SUFFIXES)]
 
 

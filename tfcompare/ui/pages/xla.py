@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare import schema
+from tfcompare.compare import executions
 from tfcompare.compare.aggregate import metric_in
 from tfcompare.markdown import as_code
 from tfcompare.tools import xla
@@ -65,7 +66,7 @@ def stop_without_programs(pair: Pair, selection: Selection, compilation: Callabl
 def choose_program(pair: Pair) -> Program:
     """The program to show; a widget chooses it if there are several."""
     rows = cached(pair, "instructions", pair.instructions)
-    programs = cached(pair, "programs", lambda: xla.programs(rows))
+    programs = cached(pair, "programs", lambda: executions.programs(rows))
     keys = dict(zip(programs["label"], programs["program_key"], strict=True))
     label = next(iter(keys))
     if len(keys) > 1:
@@ -73,7 +74,7 @@ def choose_program(pair: Pair) -> Program:
             "Program", list(keys), key="program", bind="query-params", width=480,
             help="The longest comes first. Programs are paired by name, then by contents.",
         )  # fmt: skip
-    return Program(pair, label, xla.of_program(rows, keys[label]))
+    return Program(pair, label, executions.of_program(rows, keys[label]))
 
 
 def headline(program: Program) -> None:

@@ -96,7 +96,7 @@ def _separate_button(pair: Pair, subject: Subject, ours: Name, theirs: Name, row
 
 def _partner_choice(pair: Pair, subject: Subject, side: str, alike: pd.DataFrame, rows: Rows) -> None:
     name = subject.baseline or subject.candidate or ()
-    per = "per step" if pair.comparison.per == "step" else "in total"
+    per = "in total" if pair.comparison.per == "run" else f"per {pair.comparison.per}"
     shown = alike.head(MOST_OFFERED)
     labels = {
         other: " · ".join(

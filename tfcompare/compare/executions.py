@@ -1,0 +1,133 @@
+"""XLA programs of two runs by execution: their instructions, and how long one execution takes.
+
+This compares runs without steps: the same work, however often and on however many devices it ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from tfcompare.compare.aggregate import SIDES, compared, metric_in
+from tfcompare.compare.diff import ADDED, REMOVED, change
+from tfcompare.compare.matching.matching import with_hosts_of
+from tfcompare.compare.matching.programs import pair_programs
+from tfcompare.hlo.names import plain_program
+
+if TYPE_CHECKING:
+    from tfcompare.compare.comparison import Comparison
+    from tfcompare.run import Run
+
+ONLY_THERE = "+"
+"""Before the key of a program that only the candidate has."""
+_MOST_ABOVE_FEWEST = 1.5
+_US_PER_S = 1e6
+
+
+def instructions_of(comparison: Comparison, candidate: Run) -> pd.DataFrame:
+    """The result of `instructions` for the baseline and one candidate of a comparison, on the compared hosts."""
+    diff = comparison.table("hlo_ops")
+    ours, theirs = (run.table("hlo_ops", host=comparison.host_of(run)) for run in (comparison.baseline, candidate))
+    rows = diff[diff["candidate"] == candidate.id].reset_index(drop=True)
+    return instructions(rows, pair_programs(ours, with_hosts_of(ours, theirs)))
+
+
+def instructions(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> pd.DataFrame:
+    """The rows of a diff of `hlo_ops`, with their program and their times per execution of it.
+
+    `programs` maps the candidate's matched programs, (host, program), to the baseline's. Adds `program_key`, the
+    baseline's program (that of the candidate after `ONLY_THERE` if only that has it), and for both sides, with `_delta`
+    and `_ratio`:
+
+    - `program_executions`: how often the program ran, over all devices and hosts, in the unit of the diff.
+    - `execution_time_us`: self time ÷ `program_executions`; a program's rows add up to its time per execution.
+    - `excess_us`: the part of it above the least time that the device's peaks allow; missing where unknown.
+    """
+    keys = _program_keys(ops, programs)
+    rows = ops.assign(program_key=keys)
+    of_side: dict[str, list[pd.Series]] = {"program_executions": [], "execution_time_us": [], "excess_us": []}
+    for role in SIDES:
+        executions = keys.map(_executions(rows, role)).astype("float64")
+        times = _floats(rows, "self_time_us", role)
+        excess = (times - least_time_us(rows, role)).clip(lower=0.0)
+        is_there = rows["status"] != (ADDED if role == "baseline" else REMOVED)
+        of_side["program_executions"].append(executions.where(is_there))
+        of_side["execution_time_us"].append(times / executions)
+        of_side["excess_us"].append(excess / executions)
+    columns = {name: cell for metric, sides in of_side.items() for name, cell in compared(metric, *sides).items()}
+    return rows.assign(**columns)
+
+
+def least_time_us(rows: pd.DataFrame, role: str) -> pd.Series:
+    """The least time, in µs, in which the instructions could run at the device's peaks; NaN where unknown."""
+    flops, moved = (_floats(rows, name, role) for name in ("flops", "bytes_accessed"))
+    least = np.maximum(flops / rows[f"peak_flops_per_s_{role}"], moved / rows[f"peak_bytes_per_s_{role}"])
+    is_known = rows[f"bound_by_{role}"].fillna("") != ""
+    return pd.Series(least * _US_PER_S, rows.index).where(is_known)
+
+
+def programs(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row for each program of `instructions`, the longest first; sums over its instructions.
+
+    Columns: `program_key`; `label`, its name, with its id if others have the same; `share`, of the self time of both
+    runs; `self_time_us_*`; `execution_time_us_*`.
+    """
+    names = [f"{metric}_{role}" for metric in (metric_in(rows, "self_time_us"), "execution_time_us") for role in SIDES]
+    sums = rows.groupby("program_key", as_index=False)[names].sum(min_count=1)
+    size = sums[names[:2]].sum(axis=1)
+    full = sums["program_key"].str.removeprefix(ONLY_THERE)
+    plain = full.map(plain_program).astype("str")
+    label = plain.mask(plain.duplicated(keep=False), full)
+    label = label.mask(label.duplicated(keep=False), sums["program_key"])
+    sums = sums.assign(label=label, share=size / (float(size.sum()) or 1.0))
+    return sums.sort_values(["share", "program_key"], ascending=[False, True], ignore_index=True)
+
+
+def of_program(rows: pd.DataFrame, program: str) -> pd.DataFrame:
+    """The instructions of one program, those whose time per execution changed most first."""
+    here = rows[rows["program_key"] == program]
+    sides = [here[f"execution_time_us_{role}"] for role in SIDES]
+    order = pd.DataFrame({"change": change(*sides).abs(), "size": pd.concat(sides, axis=1).max(axis=1)}, here.index)
+    return here.loc[order.sort_values(["change", "size"], ascending=False, kind="stable").index]
+
+
+def execution_time_us(rows: pd.DataFrame) -> tuple[float, float]:
+    """The time per execution of the program on both sides; NaN for a side without it."""
+    ours, theirs = (float(rows[f"execution_time_us_{side}"].sum(min_count=1)) for side in SIDES)
+    return ours, theirs
+
+
+def usual_counts(counts: pd.DataFrame) -> pd.Series:
+    """How often each program ran on each host, by `program_key` and `host`: the most frequent of the small counts.
+
+    `counts` has a row for each instruction, with its executions in `count`. Instructions in loops run more often than
+    their program; at the ends of a profile, some miss one execution.
+    """
+    program = ["program_key", "host"]
+    fewest = counts.groupby(program)["count"].transform("min")
+    outside_loops = counts[counts["count"] < _MOST_ABOVE_FEWEST * fewest]
+    each = outside_loops.groupby([*program, "count"], as_index=False).size().sort_values(["size", "count"])
+    return each.groupby(program)["count"].last()
+
+
+def _program_keys(ops: pd.DataFrame, programs: Mapping[tuple[str, str], str]) -> pd.Series:
+    """The program of each row: the baseline's name of it if it has the program."""
+    cells = zip(*(ops[name].tolist() for name in ("host", "program", "status")), strict=True)
+    keys = [
+        programs.get((host, program), f"{ONLY_THERE}{program}") if status == ADDED else program
+        for host, program, status in cells
+    ]
+    return pd.Series(keys, ops.index, dtype="str")
+
+
+def _executions(rows: pd.DataFrame, role: str) -> pd.Series:
+    """How often each program ran, by its key, summed over hosts."""
+    counts = rows[["program_key", "host"]].assign(count=_floats(rows, "executions", role))
+    return usual_counts(counts[counts["count"] > 0]).groupby("program_key").sum()
+
+
+def _floats(rows: pd.DataFrame, metric: str, role: str) -> pd.Series:
+    return rows[f"{metric_in(rows, metric)}_{role}"].astype("float64")
