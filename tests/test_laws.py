@@ -50,7 +50,7 @@ PAIRS = [
 def test_swapped_sides_mirror(one: str, other: str) -> None:
     forth, back = compared_runs(one, other), compared_runs(other, one)
     assert forth.coverage()["matched_share"].item() == pytest.approx(back.coverage()["matched_share"].item())
-    metric = "self_time_us" + ("_per_step" if forth.per == "step" else "")
+    metric = "self_time_us" + ("" if forth.per == "run" else f"_per_{forth.per}")
     there, again = by_names(forth.table("op_stats"), swapped=False), by_names(back.table("op_stats"), swapped=True)
     assert there.index.equals(again.index)
     assert there["match"].equals(again["match"])

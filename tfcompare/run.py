@@ -374,6 +374,7 @@ def load(
     step_marker: str | None = None,
     steps: str | None = None,
     stray: Stray = "exclude",
+    join: bool = False,
     progress: Progress | None = None,
     fetching: Progress | None = None,
     build: FrameBuilder = build_here,
@@ -383,7 +384,7 @@ def load(
     `step_marker` names the host event that begins each step, for profiles without suitable markers of their own.
     `steps` restricts all tables to a range of steps by position, such as `5:25` (counted from 1, inclusive), `5:` or
     `:25`, and what ran between them. `stray`: whether a step that is far longer than all others is excluded from the
-    figures, or counted (`include`).
+    figures, or counted (`include`). `join` is that of `find_runs`.
 
     Remote host files are first downloaded in parallel into the user's cache folder, unless they are there. `fetching`
     is called with the progress of downloads, `progress` with that of reading. Host files that were read before and have
@@ -394,7 +395,7 @@ def load(
     (`NoOtherSteps`), `steps` or `stray` is malformed, or there is no run (`NoRuns`) or more than one (`SeveralRuns`) at
     `place`.
     """
-    found = (place if isinstance(place, FoundRun) else find_run(place)).opened()
+    found = (place if isinstance(place, FoundRun) else find_run(place, join=join)).opened()
     if stray not in ("exclude", "include"):
         raise Unknown("use of a stray", stray, ["exclude", "include"])
     choice = step_choice(step_marker, steps, counts_stray=stray == "include")

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 from tests.profiles import CORPUS, SAMPLE_RUNS, SAMPLES, run_path
+from tests.sources.test_hosts_of_runs import STAMPS, files, profile
 from tests.xspace_builder import plane, space
 from tfcompare import cli, settings
 from tfcompare.commands import serve
@@ -69,7 +70,7 @@ def test_runs_lists_a_folder_whose_name_is_not_utf_8(tfcompare, tmp_path: Path, 
 
 
 def test_what_a_file_or_server_says_steers_no_terminal(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    def answer(*_: object) -> None:
+    def answer(*_: object, **__: object) -> None:
         raise TfcompareError("the server says \x1b]0;evil\x07\u202e\udcff\nand more")
 
     monkeypatch.setattr("tfcompare.sources.logdir.find_runs", answer)
@@ -342,7 +343,7 @@ def test_a_folder_that_cannot_be_written_is_named(tfcompare, tmp_path: Path) -> 
 
 
 def test_an_interrupt_ends_with_status_130(tfcompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tfcompare.sources.logdir.find_runs", interrupted)
@@ -475,3 +476,21 @@ def test_a_command_that_runs_out_of_memory_ends_with_one_sentence(tfcompare, mon
     status, out, errors = tfcompare("runs", "logs")
     assert (status, out) == (2, "")
     assert errors == "tfcompare: out of memory: this takes more than the machine has free; choose fewer runs or steps\n"
+
+
+def test_hosts_that_lie_in_folders_of_their_own_are_joined_on_request(tfcompare, tmp_path: Path) -> None:
+    for stamp, host in zip(STAMPS, ("a", "b"), strict=True):
+        files(tmp_path / "plugins" / "profile" / stamp, **{host: profile(0.0)})
+    status, out, err = tfcompare("runs", str(tmp_path), "--format", "csv")
+    assert status == 0
+    assert len(out.splitlines()) == 1 + 2
+    assert "were captured at the same time on different hosts: --join makes them one run" in err
+    status, out, err = tfcompare("runs", str(tmp_path), "--format", "csv", "--join")
+    assert len(out.splitlines()) == 1 + 1
+    assert "--join" not in err
+    status, _, err = tfcompare("show", str(tmp_path))
+    assert status == 2
+    assert "--join makes them one run" in err
+    status, out, _ = tfcompare("show", str(tmp_path), "op_stats", "--host", "b", "--join", "--format", "csv")
+    assert status == 0
+    assert out.startswith("host")

@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.profiles import SAMPLE_RUNS, SAMPLES, loaded_run, run_path
+from tests.sources.test_hosts_of_runs import STAMPS, files, profile
 from tests.ui.found_runs import found
 from tests.ui.home_page import PATH_FIELD, table, texts
 from tests.ui.sidebar_widgets import named
@@ -292,7 +293,7 @@ def test_of_a_thousand_runs_only_the_page_in_view_is_read(home: AppTest, monkeyp
         asked.append(run.id)
         raise TfcompareError(f"{run.id}: cannot be read")
 
-    monkeypatch.setattr("tfcompare.ui.frame.search._cached_search", lambda places, _: Search(places, runs, ()))
+    monkeypatch.setattr("tfcompare.ui.frame.search._cached_search", lambda places, *_: Search(places, runs, ()))
     monkeypatch.setattr("tfcompare.ui.frame.loading.load", refuse)
     with settings.override(Settings(cache_bytes=12_345)):  # a size of its own: a cache of its own
         home.run()
@@ -347,3 +348,20 @@ def test_names_that_would_read_alike_are_not_cut_in_their_middle() -> None:
 
 def test_no_column_is_lost_on_a_narrow_page() -> None:
     assert sorted(home_runs.NARROW_COLUMNS) == sorted(home_runs.COLUMNS)
+
+
+def test_hosts_of_one_run_that_lie_apart_are_joined_with_a_click(tmp_path: Path, home: AppTest) -> None:
+    logdir = tmp_path / "logs"
+    for stamp, host in zip(STAMPS, ("a", "b"), strict=True):
+        files(logdir / "plugins" / "profile" / stamp, **{host: profile(0.0)})
+    with settings.override(Settings(places=(logdir,))):
+        home.run()
+        assert any(caption.value.startswith("2 runs seem to be hosts of one run") for caption in home.caption)
+        assert len(table(home)["run"]) == 2
+        next(button for button in home.button if button.label == "Join them").click().run()
+        assert not home.exception
+        assert len(table(home)["run"]) == 1
+        assert home.query_params["join"] in ("hosts", ["hosts"])
+        next(button for button in home.button if button.label == "Take apart").click().run()
+        assert len(table(home)["run"]) == 2
+        assert "join" not in home.query_params

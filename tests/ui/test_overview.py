@@ -139,7 +139,7 @@ def test_runs_without_steps_say_so_and_what_to_do(page):
     of_corpus(page, "jax_conv_legacy", "jax_conv_08")
     assert any("jax.profiler.StepTraceAnnotation" in caption.value for caption in page.caption)
     assert "Step time" not in metrics(page)
-    assert "Device op time per run" in metrics(page)
+    assert "Device op time per device" in metrics(page)
     changes = [expander.label for expander in page.main.expander]
     assert any(label.startswith(":gray[**+") for label in changes), "a dash for `not tested` would read as a minus"
 

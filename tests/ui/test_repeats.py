@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS
+from tests.model_family.family import recorded as family
+from tests.profiles import SAMPLE_RUNS, SAMPLES, SIMULATED_RUNS, loaded_run
 from tests.ui.found_runs import found
 from tests.ui.sidebar_widgets import named, names
 from tfcompare import settings
+from tfcompare.compare.repeats import program_of
 from tfcompare.settings import Settings, app_folder
 from tfcompare.sources.logdir import find_runs
 from tfcompare.ui.frame.selection import MOST_AT_ONCE, Selection, ungrouped, with_replicates
@@ -195,3 +197,39 @@ def test_only_what_is_no_repeat_yet_is_offered() -> None:
     selection = Selection("a", ("b",), repeats=(("a", "a2"),))
     assert ungrouped(selection, {"a": ("a2", "a3"), "b": ("a2",)}) == {"a": ("a3",)}
     assert ungrouped(selection, {"a": ("a2",)}) == {}
+
+
+def test_runs_that_may_be_replicates_are_offered_and_added_with_a_click(tmp_path: Path) -> None:
+    """Their names say nothing, but ops, shapes and device are the same."""
+    for name, run in (("monday", "filters_16_8"), ("tuesday", "filters_16_8_again"), ("other", "filters_512_128")):
+        shutil.copytree(SAMPLE_RUNS[run], tmp_path / "logs" / name)
+    script = tmp_path / "page.py"
+    script.write_text(PAGE, encoding="utf-8")
+    with settings.override(Settings(places=(tmp_path / "logs",))):
+        ids = {run.name: run.id for run in find_runs(tmp_path / "logs")}
+        page = AppTest.from_file(str(script), default_timeout=90)
+        page.query_params["baseline"], page.query_params["candidate"] = ids["other"], ids["tuesday"]
+        page.run()
+        assert not any(button.key == "tfcompare.alike" for button in page.button), "monday was not read yet"
+        page.query_params["candidate"] = [ids["monday"], ids["tuesday"]]
+        page.run().run()
+        assert not any(button.key == "tfcompare.alike" for button in page.button), "it is unclear whose it is"
+        page.query_params["candidate"] = ids["tuesday"]
+        page.run()
+        button = page.button(key="tfcompare.alike")
+        assert button.label == "Add 1 possible replicate"
+        assert "monday as replicates of tuesday" in button.help
+        button.click().run()
+        assert chips(page).endswith("**B** tuesday (+1 replicate)]")
+
+
+def test_what_differs_in_ops_shapes_or_device_is_no_replicate() -> None:
+    programs = {
+        name: program_of(loaded_run(name)) for name in ("filters_512_128", "filters_16_8", "filters_16_8_again")
+    }
+    assert programs["filters_16_8"].may_be(programs["filters_16_8_again"])
+    assert not programs["filters_16_8"].may_be(programs["filters_512_128"]), "other shapes"
+    assert not programs["filters_16_8"].may_be(program_of(loaded_run("filters_16_8_simulated"))), "another device"
+    assert not program_of(family("auto")).may_be(program_of(family("inserted_same_width"))), "one layer more"
+    unknown = program_of(family("jit"))
+    assert not unknown.may_be(unknown), "no shapes are known"

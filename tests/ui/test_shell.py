@@ -205,7 +205,7 @@ def of_jax(page: AppTest, *names: str, **query: str) -> AppTest:
 
 def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppTest) -> None:
     of_jax(page, "jax_conv_legacy", "jax_conv_08")
-    assert seen(page)[4] == "run"
+    assert seen(page)[4] == "device"
     choice = named(page.selectbox, "tfcompare.step_marker")
     assert choice.value is None
     assert choice.options[0] == "PjitFunction(forward_3d_conv)"
@@ -232,11 +232,11 @@ def test_a_run_without_the_event_keeps_its_own_steps_and_that_is_told(page: AppT
     assert warning.value.startswith(told)
     assert "; steps that begin with `PjitFunction" in per(page)
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="no such *event*")
-    assert seen(page)[4] == "run"
+    assert seen(page)[4] == "device"
     told = "`tpu_inference_2` and `jax_conv_minimal_08` cannot be shown with steps that begin with `no such *event*`"
     assert told in page.warning[0].value
     assert "begin with" not in per(page)
-    assert "Figures are per run, not per step" in caveats(page)
+    assert "Figures are per device, not per step" in caveats(page)
     of_jax(page, "jax_tpu", "jax_conv_08", step_marker="x" * 100_000)
     assert len(page.warning[0].value) < 500
 
@@ -250,7 +250,7 @@ def test_runs_of_a_store_whose_profiles_are_gone_keep_their_own_steps(page: AppT
     page.query_params["step_marker"] = "PjitFunction(forward_3d_conv)"
     with settings.override(Settings(store=str(tmp_path / "store"))):
         page.run()
-    assert seen(page)[4] == "run"
+    assert seen(page)[4] == "device"
     assert "or the profile is not at hand" in page.warning[0].value
     assert named(page.selectbox, "tfcompare.step_marker").value == "PjitFunction(forward_3d_conv)"
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import chosen_steps, load_runs, load_with, stored_runs
+from tfcompare.commands.reading import Reading, chosen_steps, load_runs, load_with, stored_runs
 from tfcompare.errors import NoRuns, TfcompareError
 from tfcompare.sources.remote.places import shown
 
@@ -46,7 +46,7 @@ def load_series(arguments: argparse.Namespace) -> list[tuple[Run, ...]]:
 
     Raises `NoRuns` if the store has no run of its kind.
     """
-    (candidate,) = load_runs([arguments.baseline], None, chosen_steps(arguments))
+    (candidate,) = load_runs([arguments.baseline], Reading(steps=chosen_steps(arguments), join=arguments.join))
     kind = _of_its_kind(candidate, arguments)
     start = candidate.info.start_time
     earlier = [run for run in kind if run.content_id != candidate.content_id and run.recorded < start]

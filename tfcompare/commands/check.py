@@ -42,7 +42,7 @@ from tfcompare.commands.against_series import add_against_series, compared_with,
 from tfcompare.commands.check_output import as_checked, as_json, as_markdown, as_text
 from tfcompare.commands.judging import add_judging, load_repeats, spread_of
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_replicates
+from tfcompare.commands.reading import add_steps, add_store, load_replicates, reading
 from tfcompare.commands.report import write
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
@@ -146,4 +146,4 @@ def _groups(arguments: argparse.Namespace) -> Sequence[tuple[Run, ...]]:
         )
     if arguments.against_series is not None:
         return load_series(arguments)
-    return load_replicates([arguments.baseline, arguments.candidate], arguments.store, chosen_steps(arguments))
+    return load_replicates([arguments.baseline, arguments.candidate], reading(arguments))

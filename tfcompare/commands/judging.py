@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import note
-from tfcompare.commands.reading import chosen_steps, load_with, stored_runs
+from tfcompare.commands.reading import Reading, load_with, reading, stored_runs
 from tfcompare.errors import TfcompareError
 from tfcompare.sources.remote.places import shown
-from tfcompare.sources.step_choice import StepChoice
 
 if TYPE_CHECKING:
     from tfcompare.run import Run
@@ -59,7 +58,7 @@ def load_repeats(arguments: argparse.Namespace, groups: Sequence[Sequence[Run]])
 
     repeats = {run.id: list(captures) for run, *captures in groups}
     for (run, *_), places in zip(groups, (arguments.baseline_repeat, arguments.candidate_repeat), strict=False):
-        named = _load_all(places, arguments.store, chosen_steps(arguments))
+        named = _load_all(places, reading(arguments))
         repeats[run.id] += [more for more in named if not is_same(more.path, run.path)]
     return usable_repeats([run for run, *_ in groups], repeats)
 
@@ -74,15 +73,15 @@ def usable_repeats(compared: Sequence[Run], repeats: Mapping[str, Sequence[Run]]
     return found.repeats
 
 
-def _load_all(places: Sequence[str], store: str | None, choice: StepChoice) -> list[Run]:
+def _load_all(places: Sequence[str], how: Reading) -> list[Run]:
     from tfcompare.sources.logdir import find_runs
 
     if not places:
         return []
     runs: list[Run] = []
-    for found in find_runs(*places) if store is None else stored_runs(store, places):
+    for found in find_runs(*places, join=how.join) if how.store is None else stored_runs(how.store, places):
         try:
-            runs.append(load_with(found, choice))
+            runs.append(load_with(found, how.steps))
         except TfcompareError as error:
             note(f"note: left out: {error}")
     if not runs:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.commands.judging import load_repeats, spread_of
 from tfcompare.commands.pairs import read_pairs
-from tfcompare.commands.reading import chosen_steps, load_replicates
+from tfcompare.commands.reading import load_replicates, reading
 from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def load_comparison(arguments: argparse.Namespace, per: Per = "step") -> Compari
         )
     spread = spread_of(arguments)
     places = [arguments.baseline, *arguments.candidates]
-    groups = load_replicates(places, arguments.store, chosen_steps(arguments))
+    groups = load_replicates(places, reading(arguments))
     repeats = load_repeats(arguments, groups)
     baseline, *candidates = (run for run, *_ in groups)
     return compare(

@@ -17,7 +17,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from tfcompare.commands.output import FORMATS, emit, note
-from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs_below
+from tfcompare.commands.reading import add_steps, add_store, load_runs_below, reading
 from tfcompare.commands.text_table import TextColumn, number_column, text_column
 from tfcompare.text import lines_of, text_of
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     from tfcompare.query import Limits, QueryFailed, RunTables, ask
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
-    tables = RunTables.of(load_runs_below(arguments.places, arguments.store, chosen_steps(arguments)))
+    tables = RunTables.of(load_runs_below(arguments.places, reading(arguments)))
     try:
         answer = ask(arguments.sql, tables, limits)
     except QueryFailed as error:

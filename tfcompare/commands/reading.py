@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -23,12 +23,28 @@ if TYPE_CHECKING:
     from tfcompare.store.stored_run import StoredRun
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Where runs are found and how they are read: the `store` (a path or URL; None for files), the steps that count
+    (None for the runs' own), and whether hosts captured together into folders of their own are joined to one run."""
+
+    store: str | None = None
+    steps: StepChoice | None = None
+    join: bool = False
+
+
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Declare `--store`."""
+    """Declare `--store` and `--join`."""
     parser.add_argument(
         settings.STORE_OPTION,
         metavar="URL",
         help="read runs from this store, by the ids or names that `tfcompare runs --store URL` lists",
+    )
+    parser.add_argument(
+        "--join",
+        action="store_true",
+        help="take runs beside each other for hosts of one run if they were captured at the same time on different "
+        "hosts and their folders' stamps differ by seconds",
     )
 
 
@@ -55,59 +71,63 @@ def add_steps(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load_runs(places: Sequence[str], store: str | None = None, choice: StepChoice | None = None) -> list[Run]:
-    """The run at each place, or the run with that id or name in `store` (a path or URL) if given.
+def reading(arguments: argparse.Namespace) -> Reading:
+    """What `--store`, `--join`, `--steps`, `--step-marker` and `--stray` say. Raises `TfcompareError` for a malformed
+    range."""
+    return Reading(arguments.store, chosen_steps(arguments), arguments.join)
+
+
+def load_runs(places: Sequence[str], how: Reading = Reading()) -> list[Run]:
+    """The run at each place, or the run with that id or name in a store if one is given.
 
     Raises `TfcompareError` if a place has no run, several runs, or an unreadable one. All places are located before the
     first is read, so that a misspelt one is reported at once.
     """
     from tfcompare.sources.logdir import find_run
 
-    if store is None:
-        return _load(_distinctly_named([find_run(place) for place in places], places), store, choice)
+    if how.store is None:
+        return _load(_distinctly_named([find_run(place, join=how.join) for place in places], places, how), how)
     from tfcompare.store.stored import Store
     from tfcompare.store.stored_run import one_of
 
-    stored = stored_runs(store)
-    return _load([one_of(stored, place, Store(store)) for place in places], store, choice)
+    stored = stored_runs(how.store)
+    return _load([one_of(stored, place, Store(how.store)) for place in places], how)
 
 
-def load_replicates(
-    places: Sequence[str], store: str | None = None, choice: StepChoice | None = None
-) -> list[tuple[Run, ...]]:
+def load_replicates(places: Sequence[str], how: Reading = Reading()) -> list[tuple[Run, ...]]:
     """Like `load_runs`, but loads all captures of a place that contains several captures of one program (by their
     names)."""
-    if store is not None:
-        return [(run,) for run in load_runs(places, store, choice)]
-    groups = [_captures_at(place) for place in places]
-    runs = iter(_load(_distinctly_named([run for group in groups for run in group], places), store, choice))
+    if how.store is not None:
+        return [(run,) for run in load_runs(places, how)]
+    groups = [_captures_at(place, how) for place in places]
+    runs = iter(_load(_distinctly_named([run for group in groups for run in group], places, how), how))
     return [tuple(next(runs) for _ in group) for group in groups]
 
 
-def _distinctly_named(found: Sequence[FoundRun], places: Sequence[str]) -> list[FoundRun]:
+def _distinctly_named(found: Sequence[FoundRun], places: Sequence[str], how: Reading) -> list[FoundRun]:
     """The runs by names that tell them apart: runs that are found one by one may have the same name."""
     from tfcompare.sources.logdir import find_runs
 
     if len({run.name for run in found}) == len(found):
         return list(found)
-    names = {run.path: run.name for run in find_runs(*places)}
+    names = {run.path: run.name for run in find_runs(*places, join=how.join)}
     return [replace(run, name=names.get(run.path, run.name)) for run in found]
 
 
-def _captures_at(place: str) -> list[FoundRun]:
+def _captures_at(place: str, how: Reading) -> list[FoundRun]:
     """The run at a place, or all captures of one program. Raises as `find_run` does."""
     from tfcompare.sources.logdir import find_run, find_runs
     from tfcompare.sources.replicates import is_one_program
 
-    found = find_runs(place)
+    found = find_runs(place, join=how.join)
     if len(found) < 2 or not is_one_program(found):
-        return [find_run(place)]
+        return [find_run(place, join=how.join)]
     captures = _readable(found, place)
     note(f"note: {shown(place)}: {len(captures)} captures of one program, by their names")
     return captures
 
 
-def load_runs_below(places: Sequence[str], store: str | None = None, choice: StepChoice | None = None) -> list[Run]:
+def load_runs_below(places: Sequence[str], how: Reading = Reading()) -> list[Run]:
     """Like `load_runs`, but all runs at and below each place, in order of recording.
 
     With a store, a place that is not a run's id or name stands for the runs whose ids are below it. Runs found twice
@@ -115,13 +135,17 @@ def load_runs_below(places: Sequence[str], store: str | None = None, choice: Ste
     """
     from tfcompare.sources.logdir import find_runs
 
+    store = how.store
     stored = None if store is None else stored_runs(store)
     found: dict[PurePath | str, FoundRun] = {}
     for place in places:
-        runs = find_runs(place) if store is None or stored is None else _stored_below(stored, place, store)
+        if stored is None or store is None:
+            runs: Sequence[FoundRun] = find_runs(place, join=how.join)
+        else:
+            runs = _stored_below(stored, place, store)
         for run in _readable(runs, place):
             found.setdefault(run.path if stored is None else run.id, run)
-    return _load(list(found.values()), store, choice)
+    return _load(list(found.values()), how)
 
 
 def _stored_below(stored: Sequence[StoredRun], place: str, store: str) -> Sequence[FoundRun]:
@@ -145,10 +169,10 @@ def _readable(runs: Sequence[FoundRun], place: str) -> list[FoundRun]:
     return readable
 
 
-def _load(found: Sequence[FoundRun], store: str | None, choice: StepChoice | None) -> list[Run]:
-    if store is None:
+def _load(found: Sequence[FoundRun], how: Reading) -> list[Run]:
+    if how.store is None:
         note_if_compiling()
-    runs = _with_unique_ids([load_with(run, choice) for run in found])
+    runs = _with_unique_ids([load_with(run, how.steps) for run in found])
     for run in runs:
         for remark in run.remarks:
             note(f"note: {run.name}: {remark}")

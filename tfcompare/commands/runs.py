@@ -51,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """List the runs. Raises `TfcompareError` if none of them can be read."""
-    from tfcompare.sources.logdir import find_runs
+    from tfcompare.sources.logdir import find_runs, joinable
     from tfcompare.tools.listing import READ, listing
 
     found: list[FoundRun] = []
     if arguments.store is None:
-        found += find_runs(*arguments.paths)
+        found += find_runs(*arguments.paths, join=arguments.join)
     else:
         found += stored_runs(arguments.store, arguments.paths)
         if not found:
@@ -68,6 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "table":
         _print_remarks(frame)
     report_cache_problems()
+    for group in joinable(found):
+        names = ", ".join(text_of(run.name) for run in group)
+        note(f"note: {names} were captured at the same time on different hosts: --join makes them one run")
     if elsewhere:
         size = format_bytes(sum(f.size_bytes for f in elsewhere))
         note(f"note: {len(elsewhere)} of {len(found)} runs are listed without reading them (--fetch downloads {size})")

@@ -101,7 +101,7 @@ def _found(arguments: argparse.Namespace) -> list[FoundRun]:
     if arguments.store is not None:
         runs = stored_runs(arguments.store, arguments.paths)
     elif arguments.paths:
-        runs = find_runs(*arguments.paths)
+        runs = find_runs(*arguments.paths, join=arguments.join)
     else:
         raise TfcompareError("no runs were named: give a PATH, or a store with --store")
     return list(runs)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tfcompare import schema
 from tfcompare.commands.diff_text import KEY_RANKS
 from tfcompare.commands.output import add_format, add_idle, emit, without_idle_rows
-from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs
+from tfcompare.commands.reading import add_steps, add_store, load_runs, reading
 from tfcompare.commands.text_table import TextColumn, number_column, scale, text_column
 from tfcompare.errors import TfcompareError
 
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.table is None:
         return _print_summary(arguments)
     table = schema.table(arguments.table)
-    (one,) = load_runs([arguments.place], arguments.store, chosen_steps(arguments))
+    (one,) = load_runs([arguments.place], reading(arguments))
     is_text = arguments.format == "table"
     frame = without_idle_rows(one.table(table.name, host=arguments.host), arguments, for_reading=is_text)
     if "execution" in frame:
@@ -67,7 +67,7 @@ def _print_summary(arguments: argparse.Namespace) -> int:
             f"--format {arguments.format} needs a TABLE, since the summary is text; must be one of: "
             f"{', '.join(schema.TABLES)}"
         )
-    (one,) = load_runs([arguments.place], arguments.store, chosen_steps(arguments))
+    (one,) = load_runs([arguments.place], reading(arguments))
     print(run_summary(one, arguments.host))
     return 0
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfcompare.commands.reading import add_steps, add_store, chosen_steps, load_runs
+from tfcompare.commands.reading import add_steps, add_store, load_runs, reading
 from tfcompare.errors import TfcompareError
 from tfcompare.units import format_bytes
 
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.out.name.endswith((".json", ".json.gz")):
         raise TfcompareError(f"{arguments.out}: expected a name that ends with .json or .json.gz")
     align = Alignment.from_text(arguments.align) if arguments.align else Alignment()
-    loaded = load_runs(arguments.places, arguments.store, chosen_steps(arguments))
+    loaded = load_runs(arguments.places, reading(arguments))
     names = [one.name for one in loaded]
     if len(set(names)) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]

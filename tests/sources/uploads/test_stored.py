@@ -15,6 +15,7 @@ import pytest
 
 import tfcompare as tfc
 from tests.profiles import ROOT, SAMPLES
+from tests.sources.test_hosts_of_runs import profile
 from tests.sources.uploads.hostile import HOSTILE, tarred, zipped
 from tfcompare.sources.leftovers import clean, session_owner, this_process
 from tfcompare.sources.uploads.limits import BadUpload, Limits
@@ -63,10 +64,12 @@ def test_profiles_without_a_folder_are_runs_of_their_own(uploads: Uploads) -> No
     assert sorted(runs_of(upload)) == ["before/after", "before/before"]
 
 
-def test_profiles_in_one_folder_are_the_hosts_of_one_run(uploads: Uploads) -> None:
-    upload = uploads.receive([arrival("run/a.xplane.pb", OTHER), arrival("run/b.xplane.pb", PROFILE)])
-    (run,) = tfc.find_runs(upload.place)
+def test_profiles_in_one_folder_that_were_captured_together_are_the_hosts_of_one_run(uploads: Uploads) -> None:
+    together = [arrival("run/a.xplane.pb", profile(0.0)), arrival("run/b.xplane.pb", profile(1.0))]
+    (run,) = tfc.find_runs(uploads.receive(together).place)
     assert [file.host for file in run.files] == ["a", "b"]
+    apart = [arrival("runs/a.xplane.pb", OTHER), arrival("runs/b.xplane.pb", PROFILE)]
+    assert len(tfc.find_runs(uploads.receive(apart).place)) == 2, "captured at other times"
 
 
 def test_the_same_content_is_found_again_whatever_it_came_in(uploads: Uploads) -> None:

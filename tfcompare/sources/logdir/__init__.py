@@ -3,6 +3,7 @@
 from tfcompare.sources.logdir.check import check_file
 from tfcompare.sources.logdir.files import open_untouched
 from tfcompare.sources.logdir.found import FoundRun, HostFile, RunSummary, StoredPack
+from tfcompare.sources.logdir.hosts import joinable, joined
 from tfcompare.sources.logdir.listed import remote_cache
 from tfcompare.sources.logdir.runs import find_run, find_runs
 
@@ -14,6 +15,8 @@ __all__ = [
     "check_file",
     "find_run",
     "find_runs",
+    "joinable",
+    "joined",
     "open_untouched",
     "remote_cache",
 ]  # fmt: skip

@@ -13,8 +13,8 @@ from tfcompare.sources.logdir.files import cannot_be_opened, no_status, open_unt
 _MOST_FIELDS = 64
 _LONGEST_HEADER = 20  # a tag and a length, as varints of at most ten bytes each
 _XSPACE_FIELDS = (1, 2, 3, 4)  # planes, errors, warnings, hostnames: all length-delimited
-_VARINT = 0
-_LENGTH_DELIMITED = 2
+VARINT = 0
+LENGTH_DELIMITED = 2
 _FIXED_BYTES = {1: 8, 5: 4}
 _GZIP = b"\x1f\x8b"
 
@@ -90,15 +90,15 @@ def _walk_fields(path: Path, descriptor: int, size: int) -> None:
 
 def _end_of_field(path: Path, offset: int, header: bytes, size: int) -> int:
     start = f"bytes {header[:4].hex(' ')}"
-    tag, at = _varint(header, 0)
+    tag, at = varint(header, 0)
     field, wire_type = tag >> 3, tag & 7
     is_known = field in _XSPACE_FIELDS
-    if (is_known and wire_type != _LENGTH_DELIMITED) or (not is_known and offset == 0):
+    if (is_known and wire_type != LENGTH_DELIMITED) or (not is_known and offset == 0):
         raise NotAProfile(path, offset, "a plane, error, warning or host name", start)
-    if wire_type == _LENGTH_DELIMITED:
-        length, at = _varint(header, at)
-    elif wire_type == _VARINT:
-        length, (_, at) = 0, _varint(header, at)
+    if wire_type == LENGTH_DELIMITED:
+        length, at = varint(header, at)
+    elif wire_type == VARINT:
+        length, (_, at) = 0, varint(header, at)
     elif wire_type in _FIXED_BYTES:
         length = _FIXED_BYTES[wire_type]
     else:
@@ -110,7 +110,7 @@ def _end_of_field(path: Path, offset: int, header: bytes, size: int) -> int:
     return end
 
 
-def _varint(header: bytes, at: int) -> tuple[int, int]:
+def varint(header: bytes, at: int) -> tuple[int, int]:
     """(the number, the position after it); raises ValueError for a number without an end."""
     value = 0
     for shift, byte in enumerate(header[at : at + 10]):

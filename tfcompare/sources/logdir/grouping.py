@@ -11,6 +11,7 @@ from pathlib import PurePath
 from tfcompare.sources.logdir import explain
 from tfcompare.sources.logdir.files import host_of, is_event_file, is_profile, text_of
 from tfcompare.sources.logdir.found import Folder, FoundRun, HostFile
+from tfcompare.sources.logdir.hosts import captured_together
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
 from tfcompare.sources.logdir.naming import Address, stamp_time
 from tfcompare.sources.logdir.places import Place
@@ -47,8 +48,7 @@ def runs_in_folders(
     runs, seen = [], []
     for folder in folders:
         seen.append(folder)
-        if run := _run_in_folder(place, folder, taken, read):
-            runs.append(run)
+        runs += _runs_in_folder(place, folder, taken, read)
     return runs, "" if runs or not seen else explain.no_runs(place.path, seen)
 
 
@@ -74,36 +74,50 @@ def unnamed_run(
     files: tuple[HostFile, ...],
     problems: tuple[str, ...],
     newest_ns: Callable[[], int],
+    *,
+    is_file: bool = False,
 ) -> UnnamedRun:
-    """A run at `path` in `place`. Its capture time is in its folder's name, or else that of its newest file."""
+    """A run at `path` in `place`, a folder unless `is_file`. Its capture time is in its folder's name, or else that of
+    its newest file."""
     names = [text_of(name) for name in path.parts]
     below = names[len(place.path.parts) :]
     own_id = "/".join([place.prefix, *below] if place.prefix else below) or "/"
-    folder = path if place.is_folder else path.parent
+    is_file = is_file or not place.is_folder
+    folder = path.parent if is_file else path
     stamp = stamp_time(folder.name)
     recorded, source = (stamp, "folder name") if stamp else (_time(newest_ns()), "file time")
     run = FoundRun(own_id, "", path, files, problems, recorded, source)
-    if not place.is_folder:
+    if is_file:
         names[-1] = host_of(path.name)
-    is_part_of_run = not place.is_folder and explain.is_run_folder(folder)
+    is_part_of_run = is_file and explain.is_run_folder(folder)
     return UnnamedRun(run, Address(own_id, tuple(names[1:]), own_id.count("/") + 1, is_part_of_run))
 
 
-def _run_in_folder(place: Place, folder: Folder, taken: Taken, read: MetadataReader) -> UnnamedRun | None:
+def _runs_in_folder(place: Place, folder: Folder, taken: Taken, read: MetadataReader) -> list[UnnamedRun]:
+    """The run in a folder; where profiles lie loosely, outside of a run's folder, one for those captured together."""
     if folder.problem:
-        return unnamed_run(place, folder.path, (), (folder.problem,), partial(folder.newest_ns, ()))
+        return [unnamed_run(place, folder.path, (), (folder.problem,), partial(folder.newest_ns, ()))]
     profiles = [name for name in folder.files if is_profile(name)]
     if not profiles:
         problem = explain.run_folder_without_profile(folder)
         newest_ns = partial(folder.newest_ns, folder.files)
-        return unnamed_run(place, folder.path, (), (problem,), newest_ns) if problem else None
+        return [unnamed_run(place, folder.path, (), (problem,), newest_ns)] if problem else []
     keys = {folder.key(name) for name in profiles}
     if keys <= taken.files:
-        return None
+        return []
     taken.files.update(keys)
     files, problems = _host_files(folder, profiles)
-    found = unnamed_run(place, folder.path, files, problems, partial(folder.newest_ns, profiles))
-    return _with_metadata(found, place, folder.path, read)
+    is_loose = len(files) > 1 and place.remote is None and not explain.is_run_folder(folder.path)
+    groups = captured_together(files) if is_loose else [files]
+    if len(groups) == 1:
+        found = unnamed_run(place, folder.path, files, problems, partial(folder.newest_ns, profiles))
+        return [_with_metadata(found, place, folder.path, read)]
+    runs = []
+    for group in groups:
+        path, names = folder.path / group[0].path.name, [file.path.name for file in group]
+        of_group = unnamed_run(place, path, group, problems, partial(folder.newest_ns, names), is_file=True)
+        runs.append(_with_metadata(of_group, place, folder.path, read))
+    return runs
 
 
 def _with_metadata(found: UnnamedRun, place: Place, folder: PurePath, read: MetadataReader) -> UnnamedRun:

@@ -10,6 +10,7 @@ from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
 from tfcompare.sources.logdir.files import text_of
 from tfcompare.sources.logdir.found import FoundRun
 from tfcompare.sources.logdir.grouping import Taken, UnnamedRun, run_of_file, runs_in_folders, unnamed_run
+from tfcompare.sources.logdir.hosts import joinable, joined
 from tfcompare.sources.logdir.listed import ListedFolder, listed_folders
 from tfcompare.sources.logdir.listed_metadata import listed_metadata
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata, read_metadata
@@ -21,6 +22,7 @@ from tfcompare.sources.remote.listing import look
 from tfcompare.sources.remote.places import RemotePlace, shown
 
 _MOST_NAMED = 10
+_HOW_TO_JOIN = "; they were captured at the same time on different hosts: --join makes them one run"
 
 Look = Callable[[RemotePlace], Listing]
 """Lists a remote place, as `remote.listing.look` does."""
@@ -39,18 +41,22 @@ class Survey:
     unnamed: tuple[UnnamedRun, ...] = ()
 
 
-def find_runs(*places: str | Path) -> list[FoundRun]:
+def find_runs(*places: str | Path, join: bool = False) -> list[FoundRun]:
     """The runs at and below `places`, by capture time.
 
     A place is a profile file, a run folder, a logdir, or any parent, as a path or as a URL that fsspec has a driver
     for (`s3://bucket/logs`); files behind URLs are listed, not downloaded. A run that cannot be read is listed with
     its problems, and so is a place without any run if others have some. A run in several places belongs to the first.
 
+    Profiles that lie loosely in a folder are hosts of one run if their captures overlap in time, or carry none, and
+    their devices are of one kind, else runs of their own. With `join`, runs beside each other are one run if they were
+    captured at the same time on different hosts, into folders whose stamps differ by seconds.
+
     Raises `NoSuchPlace` for a place that is missing or cannot be opened, `NoRuns` if no place has a run.
     """
     if not places:
         raise NoRuns("no place was given: name a profile file, a run folder or a logdir")
-    found = survey(open_places(places))
+    found = survey(open_places(places), join=join)
     for error in found.lost:
         raise error
     if not found.runs:
@@ -58,7 +64,9 @@ def find_runs(*places: str | Path) -> list[FoundRun]:
     return list(found.runs)
 
 
-def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun] = ()) -> Survey:
+def survey(
+    places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun] = (), *, join: bool = False
+) -> Survey:
     """The runs below those places that can be searched, as in `find_runs`, together with `more`."""
     taken = Taken()
     found: list[UnnamedRun] = []
@@ -73,6 +81,9 @@ def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun
         if why_none and not any(lies_in(each.run.path, place.path) for each in found):
             without_runs.append((place, why_none))
         found += here
+    if join:
+        addresses = {each.run.id: each.address for each in found}
+        found = [UnnamedRun(run, addresses[run.id]) for run in joined([each.run for each in found])]
     ids = {each.run.id for each in found}
     found += [each for each in more if each.run.id not in ids]  # a run that is also in a place is shown as found there
     if not found:
@@ -85,17 +96,18 @@ def survey(places: Sequence[Place], look: Look = look, more: Sequence[UnnamedRun
     return Survey(runs, tuple(lost), unnamed=real)
 
 
-def find_run(place: str | Path) -> FoundRun:
-    """The one run at or below `place`.
+def find_run(place: str | Path, *, join: bool = False) -> FoundRun:
+    """The one run at or below `place`, found as by `find_runs`.
 
     Raises `SeveralRuns`, which lists them, if there are several; `NoRuns` if there is none or the only one cannot be
     read; `NoSuchPlace` for a place that is missing or cannot be opened.
     """
-    runs = find_runs(place)
+    runs = find_runs(place, join=join)
     if len(runs) > 1:
         listed = ", ".join(f"{run.name} ({text_of(str(run.path))})" for run in runs[:_MOST_NAMED])
         more = f", and {len(runs) - _MOST_NAMED:,} more" if len(runs) > _MOST_NAMED else ""
-        raise SeveralRuns(f"{shown(place)}: holds {len(runs):,} runs; name one of them: {listed}{more}")
+        hint = "" if join or not any(len(group) == len(runs) for group in joinable(runs)) else _HOW_TO_JOIN
+        raise SeveralRuns(f"{shown(place)}: holds {len(runs):,} runs; name one of them: {listed}{more}{hint}")
     if not runs[0].is_readable:
         raise NoRuns("; ".join(runs[0].problems))
     return runs[0]

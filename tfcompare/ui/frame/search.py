@@ -11,7 +11,7 @@ import streamlit as st
 
 from tfcompare.errors import NoSuchPlace, TfcompareError
 from tfcompare.settings import Settings, sample_runs
-from tfcompare.sources.logdir import FoundRun
+from tfcompare.sources.logdir import FoundRun, joinable
 from tfcompare.sources.logdir.grouping import UnnamedRun
 from tfcompare.sources.logdir.places import open_places
 from tfcompare.sources.logdir.runs import Look, survey
@@ -34,7 +34,8 @@ _FRESH_ELSEWHERE_FOR_S = 300
 class Search:
     """The places searched, the runs found, and the problems, one sentence each.
 
-    `annotations`: what the user said of runs, by run id; their names are the runs' names already.
+    `annotations`: what the user said of runs, by run id; their names are the runs' names already. `apart`: groups of
+    runs that were captured at the same time on different hosts and may be joined.
     """
 
     places: tuple[str | Path, ...]
@@ -42,6 +43,7 @@ class Search:
     problems: tuple[str, ...]
     are_samples: bool = False
     annotations: Mapping[str, Annotation] = field(default_factory=dict)
+    apart: tuple[tuple[FoundRun, ...], ...] = ()
 
     def without_hidden(self, selected: Sequence[str] = ()) -> tuple[FoundRun, ...]:
         """The runs that are not hidden, and those with the ids in `selected`."""
@@ -57,7 +59,9 @@ class Search:
         return run_id in self.annotations and self.annotations[run_id].is_hidden
 
 
-def search(settings: Settings, typed: Sequence[str], stored_here: Sequence[Path] = ()) -> Search:
+def search(
+    settings: Settings, typed: Sequence[str], stored_here: Sequence[Path] = (), *, joins_hosts: bool = False
+) -> Search:
     """Search all places, and uploads and captures in `stored_here`; results are cached for 30 seconds.
 
     Listings of remote places are cached for five minutes. Without places and store, returns the sample runs.
@@ -66,13 +70,14 @@ def search(settings: Settings, typed: Sequence[str], stored_here: Sequence[Path]
     places = (*settings.places, *(p if is_url(p) else Path(p) for p in typed))
     are_samples = not places and settings.store is None
     places = (sample_runs(),) if are_samples else places
-    result = _cached_search((*places, *stored_here), settings.store)
+    result = _cached_search((*places, *stored_here), settings.store, joins_hosts)
     found, problems = without_ways_out(settings, typed, result.found), result.problems
     try:
         annotations = annotated.by_run(settings, found)
     except TfcompareError as error:
         annotations, problems = {}, (*problems, str(error))
-    return Search(places, renamed(found, annotations), problems, are_samples and not stored_here, annotations)
+    apart = tuple(group for group in result.apart if set(group) <= set(found))
+    return Search(places, renamed(found, annotations), problems, are_samples and not stored_here, annotations, apart)
 
 
 def rescan() -> None:
@@ -91,7 +96,9 @@ def opened(typed: str) -> str:
     return linkable(place.address)
 
 
-def look(places: Sequence[str | Path], look: Look = listing.look, store: str | None = None) -> Search:
+def look(
+    places: Sequence[str | Path], look: Look = listing.look, store: str | None = None, *, joins_hosts: bool = False
+) -> Search:
     """The runs below those places and in the store; places that cannot be opened are among the problems."""
     open_ones, problems = [], []
     for place in places:
@@ -101,9 +108,9 @@ def look(places: Sequence[str | Path], look: Look = listing.look, store: str | N
         except NoSuchPlace as error:
             problems.append(str(error))
     stored, notes = _stored(store)
-    found = survey(open_places(open_ones), look, stored)
+    found = survey(open_places(open_ones), look, stored, join=joins_hosts)
     problems += [*map(str, found.lost), *filter(None, [found.why_none]), *notes, *_hidden(stored, found.runs)]
-    return Search(tuple(places), found.runs, tuple(problems))
+    return Search(tuple(places), found.runs, tuple(problems), apart=tuple(joinable(found.runs)))
 
 
 def _hidden(stored: Sequence[UnnamedRun], found: Sequence[FoundRun]) -> list[str]:
@@ -130,8 +137,8 @@ def _stored(address: str | None) -> tuple[list[UnnamedRun], tuple[str, ...]]:
 @st.cache_resource(
     ttl=_FRESH_FOR_S, max_entries=16, show_spinner="Looking for runs…", hash_funcs={type(Path()): os.fsencode}
 )
-def _cached_search(places: tuple[str | Path, ...], store: str | None) -> Search:
-    return look(places, _cached_listing, store)
+def _cached_search(places: tuple[str | Path, ...], store: str | None, joins_hosts: bool) -> Search:
+    return look(places, _cached_listing, store, joins_hosts=joins_hosts)
 
 
 def _cached_listing(place: RemotePlace) -> Listing:

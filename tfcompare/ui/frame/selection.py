@@ -23,6 +23,9 @@ Repeat = tuple[str, str]
 INCLUDE = "include"
 """The value of the query parameter `stray` that counts strays."""
 
+HOSTS = "hosts"
+"""The value of the query parameter `join` that joins hosts captured at the same time."""
+
 SAMPLE_PAIR = ("filters_512_128", "filters_16_8")
 """Folders of the guide's example: the default comparison if only the sample runs are available."""
 
@@ -39,6 +42,7 @@ class Selection:
     first is the reference as written. `manual_pairs`: manual pairs of names; `are_manual_pairs_lost`: the URL refers to
     pairs that it does not contain. `step_marker`: the host event that begins each step of all runs, if one was chosen.
     `step_range`: the steps to include, such as `5:25`; None for all. `counts_stray`: a stray counts.
+    `joins_hosts`: runs of different hosts that were captured at the same time are one run.
     """
 
     baseline: str | None = None
@@ -52,6 +56,7 @@ class Selection:
     step_marker: str | None = None
     step_range: str | None = None
     counts_stray: bool = False
+    joins_hosts: bool = False
 
     @property
     def steps(self) -> StepChoice:
@@ -83,6 +88,7 @@ class Selection:
             "step_marker": [self.step_marker] if self.step_marker else [],
             "steps": [self.step_range] if self.step_range else [],
             "stray": [INCLUDE] if self.counts_stray else [],
+            "join": [HOSTS] if self.joins_hosts else [],
             "repeat": [f"{self._position(primary)}:{repeat}" for primary, repeat in self.repeats],
             "by_hand": to_address(self.manual_pairs),
         }
@@ -169,6 +175,7 @@ def from_query(query: Mapping[str, Sequence[str]], remembered: Selection) -> Sel
         step_marker=_last(named["step_marker"]) or remembered.step_marker,
         step_range=_last(named["steps"]) or remembered.step_range,
         counts_stray=_last(named["stray"]) == INCLUDE or (not named["stray"] and remembered.counts_stray),
+        joins_hosts=_last(named["join"]) == HOSTS or (not named["join"] and remembered.joins_hosts),
         places=named["dir"] or remembered.places,
     )
 

@@ -17,7 +17,7 @@ from tfcompare.compare import Comparison
 from tfcompare.compare.comparison import Per
 from tfcompare.compare.matching.manual import ManualPairs
 from tfcompare.compare.matching.manual_text import of_runs
-from tfcompare.compare.repeats import Vetted, vetted
+from tfcompare.compare.repeats import Program, Vetted, program_of, vetted
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
 from tfcompare.run import Run
@@ -29,7 +29,7 @@ from tfcompare.text import text_of
 from tfcompare.tools.caveats import runs_of
 from tfcompare.ui.frame import access, applicable, cache_warning, login, narrow, on_disk, remote_links, sidebar, state
 from tfcompare.ui.frame.comparison_cache import cached
-from tfcompare.ui.frame.loading import compared, fetch
+from tfcompare.ui.frame.loading import compared, fetch, run_cache
 from tfcompare.ui.frame.search import Search, search
 from tfcompare.ui.frame.selection import Selection, default_runs, settle, with_replicates
 from tfcompare.ui.pages import capture_runs, home_uploads
@@ -118,7 +118,8 @@ def setup(title: str, *, needs: Needs) -> View:
     link_slot = st.sidebar.empty()
     known = applicable.known(view.selection)
     sidebar.links(link_slot, view.selection, known)
-    sidebar.choices(view.selection, view.search.without_hidden(view.selection.recordings))
+    shown = view.search.without_hidden(view.selection.recordings)
+    sidebar.choices(view.selection, shown, _of_one_program(view, shown))
     host_slot = st.sidebar.container()
     view = replace(view, marker_slot=st.sidebar.container())
     login.show()
@@ -160,7 +161,7 @@ def _begin() -> tuple[View, Selection, list[str]]:
         stored_here: tuple[Path, ...] = ()
     else:
         stored_here = (*home_uploads.places(settings), *capture_runs.places(settings))
-    result = search(settings, wish.places, stored_here)
+    result = search(settings, wish.places, stored_here, joins_hosts=wish.joins_hosts)
     wish, complaints = _with_usable_steps(wish, complaints)
     settled = settle(wish, result.found, lambda: default_runs(result.without_hidden(), result.places))
     if not wish.compared and len(result.places) == _BEFORE_AND_AFTER:
@@ -191,6 +192,28 @@ def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str
     missing = " or ".join(map(as_code, unknown))
     there = f"Choose in the sidebar, or name one of these: {', '.join(names[:_MOST_NAMED])}{more}." if names else ""
     return [f"There is no run {missing} here. {there}"]
+
+
+def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[str, ...]]:
+    """For the ids of compared runs, those of other runs that were read before and are of the same program.
+
+    If two compared runs are of one program, it is unclear whose replicate a capture is: it is not offered.
+    """
+    cache = run_cache(view.settings)
+    read = {run.id: cache.peek(run) for run in found if run.is_readable}
+    programs = {run_id: _program(run.content_id, run) for run_id, run in read.items() if isinstance(run, Run)}
+    alike = {}
+    for run_id in view.selection.compared:
+        others = [other for other in programs if run_id in programs and programs[run_id].may_be(programs[other])]
+        if set(others) & set(view.selection.compared) == {run_id}:
+            alike[run_id] = tuple(other for other in others if other not in view.selection.recordings)
+    return {run_id: others for run_id, others in alike.items() if others}
+
+
+@st.cache_data(max_entries=512, show_spinner=False)
+def _program(content_id: str, _run: Run) -> Program:
+    del content_id
+    return program_of(_run)
 
 
 def _stop_without_pair(view: View) -> None:

@@ -52,6 +52,7 @@ _CANDIDATES = "tfcompare.candidates"
 _REPEATS = "tfcompare.repeats"
 _REPEATED = "tfcompare.repeated"
 _GROUP = "tfcompare.group"
+_ALIKE = "tfcompare.alike"
 _PER = "tfcompare.per"
 _HOST = "tfcompare.host"
 _EVERY_HOST = ""
@@ -100,8 +101,11 @@ def link(
         st.markdown(label)
 
 
-def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
-    """Show the widgets that choose baseline, candidates, and the unit that sums refer to."""
+def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str, Sequence[str]]) -> None:
+    """Show the widgets that choose baseline, candidates, and the unit that sums refer to.
+
+    `alike` are runs of the same program as a compared run, which are offered as replicates.
+    """
     full_names = {run.id: run.name for run in found if run.is_readable}
     names, chips = short_names(full_names, _FIELD_LENGTH), short_names(full_names, _CHIP_LENGTH)
     with st.sidebar:
@@ -114,7 +118,7 @@ def choices(selection: Selection, found: Sequence[FoundRun]) -> None:
             format_func=lambda run_id: chips.get(run_id, run_id), placeholder="Choose runs", select_all=False,
             **showing(_CANDIDATES, list(selection.candidates), partial(_choose_candidates, found)),
         )  # fmt: skip
-        _repeats(selection, found, full_names)
+        _repeats(selection, found, full_names, alike)
         st.button(
             "Swap", icon=":material/swap_vert:", help="Swap baseline and candidate", shortcut="x",
             disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
@@ -141,7 +145,9 @@ def _changed(key: str, shown: object, choose: Callable[[Any], None]) -> None:
         choose(value)
 
 
-def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, str]) -> None:
+def _repeats(
+    selection: Selection, found: Sequence[FoundRun], names: dict[str, str], alike: Mapping[str, Sequence[str]]
+) -> None:
     """Choose replicates of the compared runs: one by one, or grouped by the runs' names."""
     if not selection.compared:
         return
@@ -162,6 +168,16 @@ def _repeats(selection: Selection, found: Sequence[FoundRun], names: dict[str, s
             f"Group {number} capture{'s' if number > 1 else ''} by name", icon=":material/merge:", key=_GROUP,
             help=_grouping_help(more, names), on_click=_group, args=(more,), width="stretch",
         )  # fmt: skip
+        return
+    if maybe := {run: runs for run, runs in alike.items() if all(each in names for each in (run, *runs))}:
+        number = sum(map(len, maybe.values()))
+        st.button(
+            f"Add {number} possible replicate{'s' if number > 1 else ''}", icon=":material/merge:", key=_ALIKE,
+            help=f"{_SAME_PROGRAM}\n\n{_grouping_help(maybe, names)}", on_click=_group, args=(maybe,), width="stretch",
+        )  # fmt: skip
+
+
+_SAME_PROGRAM = "Runs with the same ops and shapes on the same device. Add them if nothing else differs between them."
 
 
 def _grouping_help(more: Mapping[str, Sequence[str]], names: dict[str, str]) -> str:

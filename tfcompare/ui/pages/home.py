@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from time import monotonic
 
 import streamlit as st
@@ -25,6 +26,7 @@ from tfcompare.ui.pages import home_add, home_edit, home_filters, home_runs, hom
 from tfcompare.units import format_bytes, format_ms
 
 _REDRAW_S = 1.0
+_MOST_NAMED = 5
 _HEADLINE_PIXELS, _NARROW_HEADLINE_PIXELS = 120, 210
 """Fixed, so that the table stays where it is when other runs are selected. What does not fit is scrolled."""
 
@@ -46,6 +48,7 @@ def show(view: View) -> None:
         home_add.button(view)
     for problem in view.search.problems:
         st.error(as_markdown(problem))
+    _offer_to_join(view)
     with st.container(horizontal=True, vertical_alignment="center"):
         status_slot = st.empty()
         runs = home_filters.page_of(filtered.runs)
@@ -68,6 +71,27 @@ def show(view: View) -> None:
     home_edit.show(view, outcomes)
     keep_reading(requests, outcomes, status_slot)
     keep_reading(with_steps, drawn, status_slot)
+
+
+def _offer_to_join(view: View) -> None:
+    """A button that makes one run of hosts that were captured at the same time, or takes that back."""
+    apart = view.search.apart
+    if not apart and not view.selection.joins_hosts:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if view.selection.joins_hosts:
+            st.caption("Hosts that were captured at the same time are one run.", width="content")
+            st.button("Take apart", icon=":material/call_split:", type="tertiary", on_click=_join, args=(False,))
+            return
+        runs = sum(map(len, apart))
+        groups = "one run" if len(apart) == 1 else f"{len(apart):,} runs"
+        names = "\n\n".join(", ".join(as_markdown(run.name) for run in group) for group in apart[:_MOST_NAMED])
+        st.caption(f"{runs:,} runs seem to be hosts of {groups}: captured at the same time.", width="content")
+        st.button("Join them", icon=":material/merge:", type="tertiary", help=names, on_click=_join, args=(True,))
+
+
+def _join(joins_hosts: bool) -> None:
+    state.choose(replace(state.chosen(), joins_hosts=joins_hosts))
 
 
 def _done(requests: Requests) -> Outcomes:
