@@ -190,3 +190,10 @@ def test_manual_choices_come_first() -> None:
 )
 def test_the_type_names_the_product(op_type: str, product: str) -> None:
     assert fused_product(op_type) == product
+
+
+def test_per_occurrence_divides_by_how_often_the_whole_ran() -> None:
+    comparison = compare(made("plain", *DENSE), made("fused", ONE))  # type: ignore[arg-type]
+    row = comparison.per_occurrence("op_stats").set_index("op_name").loc["m/dense/Relu"]
+    assert (row["self_time_us_per_occurrence_baseline"], row["self_time_us_per_occurrence_candidate"]) == (6000, 3000)
+    assert row["verdict"] == "faster", "it ran equally often on both sides"

@@ -151,6 +151,16 @@ def test_an_op_ran_as_often_as_its_programs_together(ran: list[int], count: int)
     assert occurrences_of_dot(run_of(space(gpu(*events), compiled(*sorted({*ran}))))) == count
 
 
+def test_two_calls_that_are_the_op_itself_are_its_occurrences() -> None:
+    """As two layers that call one kernel library: the name of an instruction is that of the op."""
+    proto = hlo_proto(("attend.12", "", "jit(f)/attend"), ("attend.18", "", "jit(f)/attend"))
+    program = plane("/host:metadata", line("", event(meta("jit_f(7)", "", hlo_proto=proto), 0, 0)), ids={"jit_f(7)": 7})
+    kernels = [("main", "attend.12"), ("clear", "attend.12"), ("main", "attend.18"), ("clear", "attend.18")] * 5
+    events = [event(k, 10 * i, 10, hlo_op=op, program_id=7) for i, (k, op) in enumerate(kernels)]
+    ops = run_of(space(gpu(*events), program)).table("op_stats").set_index("op_name")
+    assert ops.loc["jit(f)/attend", "occurrences"] == 10
+
+
 def test_occurrences_of_devices_and_hosts_add_up() -> None:
     one = space(gpu(*executed(7, 0)), gpu(*executed(7, 0), *executed(7, 100), number=1), compiled(7))
     assert occurrences_of_dot(run_of(one)) == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfcompare.charts import downsampling, style
 from tfcompare.charts.downsampling import MAX_MARKERS
-from tfcompare.charts.steps import EXCLUDED_NOTE, Series
+from tfcompare.charts.steps import EXCLUDED_NOTE, Series, position_axis
 from tfcompare.charts.style import Side
 from tfcompare.units import format_percent, format_time_us, middle_ellipsis
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 ROLES = ("baseline", "candidate")
 REST_OPACITY = 0.35
-FEW_STEPS = 10
-"""Up to this many steps, each has a tick."""
-
 PANEL_NAME_LENGTH = 24
 
 
@@ -44,7 +41,7 @@ def step_times(series: Series) -> go.Figure:
     scale = style.time_scale(tallest)
     for column, (side, frame) in enumerate(shown, 1):
         result.add_traces(_step_bars(side, frame, scale), rows=1, cols=column)
-        result.update_xaxes(_position_axis([frame]), automargin=True, row=1, col=column)
+        result.update_xaxes(position_axis([frame]), automargin=True, row=1, col=column)
         result.update_yaxes(
             title_text=f"Time ({scale.unit})" if column == 1 else "", rangemode="tozero", tickformat="~r",
             automargin=True, row=1, col=column,
@@ -52,12 +49,6 @@ def step_times(series: Series) -> go.Figure:
         if len(shown) > 1:
             _name_panel(result, column, side)
     return result
-
-
-def _position_axis(frames: Iterable[pd.DataFrame]) -> dict[str, Any]:
-    """An axis of step positions: whole numbers, each of them if there are only a few."""
-    few = max((len(frame) for frame in frames), default=0) <= FEW_STEPS
-    return {"title_text": "Step, by position", "tickformat": ",d", "dtick": 1 if few else None}
 
 
 def _has_hollow(series: Series) -> bool:
@@ -161,7 +152,7 @@ def input_shares(series: Series) -> go.Figure:
                 "<br>host %{customdata[4]}%{customdata[5]}"
             ),
         )  # fmt: skip
-    result.update_xaxes(_position_axis(frame for _, frame in shown), rangemode="tozero")
+    result.update_xaxes(position_axis(frame for _, frame in shown), rangemode="tozero")
     result.update_yaxes(title_text="Share of the step", rangemode="tozero", tickformat="~%")
     result.layout.margin.l = style.WIDE_AXIS_PIXELS
     return result

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -32,11 +32,20 @@ NAMES_PIXELS = 96
 MAX_BOX_POINTS = 200
 """Maximum number of points above a box; of more steps, a sample spread evenly over their ranks is drawn."""
 
+FEW_STEPS = 10
+"""Up to this many steps, each has a tick."""
+
 EXCLUDED_NOTE = "hollow: excluded (first, last and stray step)"
 
 
 Series = Sequence[tuple[Side, "pd.DataFrame"]]
 """Runs, the baseline first, each with a frame of its steps; runs without rows are not drawn."""
+
+
+def position_axis(frames: Iterable[pd.DataFrame]) -> dict[str, Any]:
+    """An axis of step positions: whole numbers, each of them if there are only a few."""
+    few = max((len(frame) for frame in frames), default=0) <= FEW_STEPS
+    return {"title_text": "Step, by position", "tickformat": ",d", "dtick": 1 if few else None}
 
 
 def step_times(series: Series) -> go.Figure:
@@ -77,7 +86,7 @@ def _over_steps(
     result.layout.legend.tracegroupgap = 0
     for side, frame, mark in shown:
         result.add_traces(_step_traces(side, frame, mark, column, scale))
-    result.update_xaxes(title_text="Step, by position", rangemode="tozero", tickformat=",d")
+    result.update_xaxes(position_axis(frame for _, frame, _ in shown), rangemode="tozero")
     result.update_yaxes(title_text=f"{quantity} ({scale.unit})", rangemode="tozero", tickformat="~r")
     if end:
         edges = [slow_steps.beyond_line_marks(frame, column, end, scale, side.colour) for side, frame, _ in shown]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfcompare.compare.aggregate import SIDES, compared, metric_in
-from tfcompare.compare.diff import change
+from tfcompare.compare.diff import change, ratio
+from tfcompare.compare.fused_rows import CONSTITUENTS
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
@@ -58,7 +59,8 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
     counts = metric_in(diff, _COUNT)
     suffix = counts.removeprefix(_COUNT)
-    diff = _untested_where_counts_differ(diff, diff[f"{counts}_ratio"], per_step)
+    times_run = ratio(*(_times_run(diff, counts, side) for side in SIDES))
+    diff = _untested_where_counts_differ(diff, times_run, per_step)
     for metric in table.metrics:
         if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}{suffix}_baseline" in diff:
             diff = _divided(diff, f"{metric.name}{suffix}", counts, f"{metric.name}{_PER_OCCURRENCE}")
@@ -67,6 +69,13 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     place = pd.Series(pd.factorize(diff["candidate"])[0], diff.index)
     ranks = pd.DataFrame({"candidate": place, "change": -change(ours, theirs).abs(), "size": -size})
     return diff.loc[ranks.sort_values(["candidate", "change", "size"], kind="stable").index]
+
+
+def _times_run(diff: pd.DataFrame, counts: str, side: str) -> pd.Series:
+    """How often each row's work was done: the occurrences of a fused row are those of all its constituents."""
+    occurrences = diff[f"{counts}_{side}"].astype("float64")
+    column = f"{CONSTITUENTS}_{side}"
+    return occurrences / diff[column].str.len().fillna(1) if column in diff else occurrences
 
 
 def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:
@@ -82,8 +91,7 @@ def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_ste
 
 def _divided(diff: pd.DataFrame, metric: str, counts: str, name: str) -> pd.DataFrame:
     ours, theirs = (
-        diff[f"{metric}_{side}"].astype("float64")
-        / diff[f"{counts}_{side}"].astype("float64").replace(0.0, float("nan"))
+        diff[f"{metric}_{side}"].astype("float64") / _times_run(diff, counts, side).replace(0.0, float("nan"))
         for side in SIDES
     )
     values = compared(name, ours, theirs)

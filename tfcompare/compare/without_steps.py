@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.aggregate import SIDES, metric_in, without_idle
+from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.executions import execution_time_us, instructions_of, of_program, programs
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.schema import DEVICE
@@ -22,30 +23,46 @@ def leading_sentence(comparison: Comparison, candidate: Run, names: tuple[str, s
     """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1."
 
     Of the programs that both runs ran, the longest; without any, the time that ops take of each device, if the runs
-    computed on different numbers of devices, else nothing. `names` are those of baseline and candidate in Markdown.
+    have ops in common and computed on different numbers of devices; else nothing. `names` are those of baseline and
+    candidate in Markdown.
     """
-    runs = comparison.baseline, candidate
-    ours, theirs = (computing_devices(run, comparison.host_of(run)) for run in runs)
+    ours, theirs = (computing_devices(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
     devices = f", on {theirs:,} device{'s' * (theirs > 1)} and {ours:,}" if ours != theirs else ""
+    program = longest_program(comparison, candidate)
+    if program is None and not devices:
+        return ""
+    if program is None:
+        before, after = _time_of_each_device(comparison, candidate, (ours, theirs))
+        what, unit = "Ops take", "of each device"
+    else:
+        name, before, after = program
+        what, unit = f"`{name}` takes", "per execution"
+    if not (before > 0 and after > 0):
+        return ""
+    return (f"{what} {format_time_us(after)} {unit} in {names[1]}, {format_time_us(before)} in {names[0]} "
+            f"({_change(before, after)}){devices}.")  # fmt: skip
+
+
+def longest_program(comparison: Comparison, candidate: Run) -> tuple[str, float, float] | None:
+    """The longest XLA program that both runs ran: its name, and its time per execution in both, in µs."""
     rows = instructions_of(comparison, candidate)
     for program in programs(rows).itertuples() if len(rows) else ():
         before, after = execution_time_us(of_program(rows, str(program.program_key)))
         if before > 0 and after > 0:
-            change = _change(before, after)
-            return (f"`{program.label}` takes {format_time_us(after)} per execution in {names[1]}, "
-                    f"{format_time_us(before)} in {names[0]} ({change}){devices}.")  # fmt: skip
-    if not devices:
-        return ""
+            return str(program.label), before, after
+    return None
+
+
+def _time_of_each_device(comparison: Comparison, candidate: Run, devices: tuple[int, int]) -> tuple[float, float]:
+    """The self time of all ops on devices, per device that computed, in µs; 0 if the runs have none in common."""
     diff = without_idle(comparison.table("op_stats"))
     ops = diff[(diff["candidate"] == candidate.id) & (diff["host_or_device"] == DEVICE)]
+    if not (ops["status"] == MATCHED).any():
+        return 0.0, 0.0
     metric = metric_in(ops, "self_time_us")
-    before, after = (float(ops[f"{metric}_{side}"].sum()) for side in SIDES)
-    if comparison.per != "device":
-        before, after = before / ours, after / theirs
-    if not (before > 0 and after > 0):
-        return ""
-    return (f"Ops take {format_time_us(after)} of each device in {names[1]}, {format_time_us(before)} in {names[0]} "
-            f"({_change(before, after)}){devices}.")  # fmt: skip
+    divisors = (1, 1) if comparison.per == "device" else devices
+    before, after = (float(ops[f"{metric}_{side}"].sum()) / of for side, of in zip(SIDES, divisors, strict=True))
+    return before, after
 
 
 def _change(before: float, after: float) -> str:

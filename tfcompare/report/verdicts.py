@@ -11,13 +11,12 @@ from tfcompare.charts.by_name import figure_of
 from tfcompare.charts.pair import Pair, has_steps
 from tfcompare.charts.verdicts import outcome_text, text_of, tone_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.markdown import as_markdown, first_sentence
 from tfcompare.report.blocks import Block, Cards, Chart, Facts, Items, Text, Verdict
 from tfcompare.tools.advice import Advice, advise_on, facts_of, with_repeats
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.tools.verdict_words import evidence
+from tfcompare.tools.verdict_words import evidence, without_step_times
 from tfcompare.units import MISSING, format_delta, format_percent, format_ratio, format_time_us
 
 TOP = 5
@@ -44,20 +43,8 @@ def verdict(pair: Pair) -> Verdict:
 
 
 def _without_steps(pair: Pair) -> Verdict:
-    letters = zip(pair.letters, pair.shown, strict=True)
-    missing = {letter: run for letter, (_, run) in letters if not has_steps(run)}
-    where = "" if pair.is_single else f" in {' and '.join(missing)}"
-    consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
-    untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
-    if untimed:
-        sentences = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in untimed)
-        return Verdict("", "neutral", f"{consequence[0].upper()}{consequence[1:]}", sentences)
-    return Verdict(
-        "",
-        "neutral",
-        f"No step markers{where}, so {consequence}",
-        f"Record again with each step inside `{step_marker_call(run.info for run in missing.values())}`.",
-    )
+    shown = {letter: run for letter, (_, run) in zip(pair.letters, pair.shown, strict=True)}
+    return Verdict("", "neutral", *without_step_times(pair.comparison, pair.candidate, shown))
 
 
 def first_lines(pair: Pair) -> Iterator[Block]:

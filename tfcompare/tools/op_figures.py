@@ -41,9 +41,7 @@ def sentence(ops: pd.DataFrame, per: str) -> str:
     ours, theirs = _self_time(ops, place)
     if math.isnan(ours) or math.isnan(theirs):
         return "Only one of the runs has ops." if len(ops) else NO_OPS
-    about = (
-        f"Self time on the {place.lower()} per {per} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
-    )
+    about = f"Self time {_where(place, per)} {moved((ours, theirs), [*map(format_time_us, (ours, theirs))])}."
     changes = largest_changes(ops[ops["host_or_device"] == place], n=1)
     if changes.empty:
         return about
@@ -62,9 +60,12 @@ def sentence_alone(ops: pd.DataFrame, per: str) -> str:
     here = ops[ops["host_or_device"] == place]
     longest = here.sort_values(f"{metric_in(here, 'self_time_us')}_baseline", ascending=False).iloc[0]
     share = format_percent(longest["self_share_baseline"])
-    return (
-        f"Self time on the {place.lower()} per {per}: {format_time_us(total)}. Longest op: {_name(longest)} ({share})."
-    )
+    return f"Self time {_where(place, per)}: {format_time_us(total)}. Longest op: {_name(longest)} ({share})."
+
+
+def _where(place: str, per: str) -> str:
+    """`on the device per step`; `per device` says both."""
+    return "per device" if place == DEVICE and per == "device" else f"on the {place.lower()} per {per}"
 
 
 def outside_of_steps(comparison: Comparison, candidate: Run, name: str = "op_stats") -> str:
@@ -101,7 +102,7 @@ def moved(values: tuple[float, float], texts: Sequence[str]) -> str:
 def figures(ops: pd.DataFrame, per: str) -> list[KeyFigure]:
     """Self time on device and host, and the number of ops, of both sides; what neither side has is left out."""
     figures = [
-        KeyFigure(f"Self time on {place.lower()} per {per}", "µs", *_self_time(ops, place), "neither",
+        KeyFigure(f"Self time {_where(place, per).replace('the ', '')}", "µs", *_self_time(ops, place), "neither",
                   "Time of all ops without the ops that they call, over all threads or streams; without IDLE.")
         for place in (DEVICE, HOST)
     ]  # fmt: skip

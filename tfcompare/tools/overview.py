@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
+from tfcompare.compare.without_steps import longest_program
 from tfcompare.tools import input_bound
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.input_verdicts import on_waiting
@@ -55,7 +56,7 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
     on_device, on_host = (_mean_us(parts, *names) for names in (DEVICE_PARTS, ["host_compute_us"]))
     if any(map(math.isnan, on_host)):
         diff = comparison.table("op_stats")
-        return op_times(diff[diff["candidate"] == candidate.id])
+        return [*_execution(comparison, candidate), *op_times(diff[diff["candidate"] == candidate.id])]
     busy = (
         KeyFigure("Device busy", "µs", *on_device, "neither", _DEVICE_BUSY)
         if max(on_device) > 0
@@ -66,6 +67,16 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
         for run in (comparison.baseline, candidate)
     )
     return [busy, KeyFigure("Input wait", "µs", ours, theirs, better_by(on_waiting(comparison, candidate)), _INPUT)]
+
+
+def _execution(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
+    """The time per execution of the longest program of both runs, if they have one."""
+    program = longest_program(comparison, candidate)
+    if program is None:
+        return []
+    name, ours, theirs = program
+    meaning = f"Self time of all instructions of {name} on one device, per execution: whatever the number of devices."
+    return [KeyFigure("Time per execution", "µs", ours, theirs, "neither", meaning)]
 
 
 def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:

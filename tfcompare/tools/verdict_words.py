@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfcompare.compare.headline import quoted
+from tfcompare.compare.headline import has_steps, quoted, step_marker_call
 from tfcompare.compare.slow_step_words import sentences
 from tfcompare.compare.stats.verdict import IDENTICAL, UNCLEAR, UNTESTED
+from tfcompare.compare.without_steps import leading_sentence
 from tfcompare.markdown import as_markdown
 from tfcompare.tools.host_words import host_sentence
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
 from tfcompare.units import format_ratio
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tfcompare.compare import Comparison
     from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import Run
@@ -29,6 +32,33 @@ def evidence(comparison: Comparison, candidate: Run) -> str:
     needed = found.sensitivity.how_to_detect() if found.sensitivity and found.word == UNCLEAR else ""
     caveat = f"**But {as_markdown(found.caveat)}.**" if found.caveat else ""
     return " ".join(filter(None, [f"{as_markdown(found.reason)}.", needed, caveat]))
+
+
+def without_step_times(
+    comparison: Comparison, candidate: Run, shown: Mapping[str, Run], elsewhere: str = ""
+) -> tuple[str, str]:
+    """A headline on runs that lack step times, and how to get them, in Markdown.
+
+    `shown` are the runs by the letters that they go by; `elsewhere` is a clause on how else to get step times.
+    """
+    missing = {letter: run for letter, run in shown.items() if not has_steps(run.info)}
+    consequence = "there is no step time" if comparison.is_single else "step times cannot be compared"
+    untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
+    if untimed:
+        return _capitalized(consequence), " ".join(f"{_capitalized(sentence)}." for sentence in untimed)
+    where = "" if comparison.is_single else f" in {' and '.join(missing)}"
+    how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{elsewhere}."
+    lead = ""
+    if not comparison.is_single and comparison.verdict[candidate.id] != IDENTICAL:
+        ours, theirs = shown
+        lead = leading_sentence(comparison, candidate, (ours, theirs))
+    if lead:
+        return lead.removesuffix("."), f"No verdict, since there are no step markers{where}: r{how}"
+    return f"No step markers{where}, so {consequence}", f"R{how}"
+
+
+def _capitalized(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def basis(comparison: Comparison, candidate: Run) -> list[str]:

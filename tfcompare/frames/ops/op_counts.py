@@ -5,6 +5,8 @@ Each event has its own count, so the counts of steps, devices and hosts are sums
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -14,6 +16,7 @@ from tfcompare.frames.combinations import combinations
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+_PROGRAM_OR_NUMBER = re.compile(r"^[^/]*/|\.\d+$")
 
 
 def executions_on_streams(instruction: Int64, program: Int64, runs_once: Bools, kernel: Int32, line: Int32) -> Int64:
@@ -67,10 +70,14 @@ def op_occurrences(parts: pd.DataFrame, part: Int32 | Int64, executions: Int64) 
     """For each event of a plane, how many occurrences of its op begin with it.
 
     An op may be several instructions of one program, or several kernels outside of programs: it ran as often as the one
-    of them that ran most often, whose executions are its occurrences. Over different programs they add up: a function
-    that was compiled anew is another program. `parts` is that of `OpEvents`; `part` a row of it for each event.
+    of them that ran most often, whose executions are its occurrences. Instructions that are the op itself by their
+    name, such as two calls `attention.12` and `attention.18` of type `attention`, count as one that ran so much more
+    often. Over different programs they add up: a function that was compiled anew is another program. `parts` is that of
+    `OpEvents`; `part` a row of it for each event.
     """
     texts = ["op_type", "op_name", "program"]
+    stem = parts["part"].astype("str").str.replace(_PROGRAM_OR_NUMBER, "", regex=True)
+    parts = parts.assign(part=parts["part"].astype("str").mask(stem == parts["op_type"].astype("str"), stem))
     op_of_part, text_of_part = (
         parts.groupby(names, sort=False).ngroup().to_numpy().astype(np.int64) for names in (texts, [*texts, "part"])
     )

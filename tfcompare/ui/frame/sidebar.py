@@ -124,7 +124,7 @@ def choices(selection: Selection, found: Sequence[FoundRun], alike: Mapping[str,
             disabled=selection.swapped() == selection, on_click=_swap, width="stretch",
         )  # fmt: skip
         st.segmented_control(
-            "Times and counts", PER, required=True, format_func=lambda per: f"per {per}", width="stretch",
+            "Times and counts per", PER, required=True, width="stretch",
             help="Runs rarely hold the same number of steps, so sums are divided by it; per device, by the number of "
             "devices that computed. Runs without step markers are compared per run, or per device if they computed on "
             "different numbers of devices. Op stats and Kernel stats also show times per occurrence.",

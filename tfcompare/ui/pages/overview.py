@@ -14,7 +14,6 @@ from tfcompare.charts.step_parts import step_breakdown
 from tfcompare.charts.style import letter, shorten_distinct
 from tfcompare.charts.verdicts import SIGNS, colours_of_change, text_of
 from tfcompare.compare.aggregate import largest_changes, metric_in
-from tfcompare.compare.headline import step_marker_call
 from tfcompare.compare.stats.estimates import STEP_TIME
 from tfcompare.compare.stats.verdict import UNTESTED, Verdict
 from tfcompare.markdown import as_code, as_markdown, first_sentence
@@ -23,7 +22,7 @@ from tfcompare.tools import step_attribution
 from tfcompare.tools.advice import Advice, Evidence, Facts, Findings, advise_on, facts_of, with_repeats
 from tfcompare.tools.overview import dashboard
 from tfcompare.tools.throughput import between_steps_sentence, dispatch_sentence
-from tfcompare.tools.verdict_words import evidence
+from tfcompare.tools.verdict_words import evidence, without_step_times
 from tfcompare.ui.frame import sidebar, state
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.pair import Pair, has_steps
@@ -67,19 +66,13 @@ def verdict(pair: Pair) -> None:
 
 def _no_steps(pair: Pair) -> None:
     """Which runs have no steps, and how to get them."""
-    missing = {letter(i and pair.position): run for i, (_, run) in enumerate(pair.shown) if not has_steps(run)}
-    where = "" if pair.is_single else f" in {' and '.join(missing)}"
-    consequence = "there is no step time" if pair.is_single else "step times cannot be compared"
-    untimed = dict.fromkeys(run.why_untimed for run in missing.values() if run.why_untimed)
-    if untimed:
-        st.markdown(f"### {consequence[0].upper()}{consequence[1:]}")
-        st.caption(" ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in untimed))
-        return
-    st.markdown(f"### No step markers{where}, so {consequence}")
-    st.caption(
-        f"Record again with each step inside `{step_marker_call(run.info for run in missing.values())}`, or choose the "
-        "host event that begins each step under “Steps begin with” in the sidebar."
-    )
+    shown = {letter(i and pair.position): run for i, (_, run) in enumerate(pair.shown)}
+    title, text = without_step_times(
+        pair.comparison, pair.candidate, shown,
+        ", or choose the host event that begins each step under “Steps begin with” in the sidebar",
+    )  # fmt: skip
+    st.markdown(f"### {title}")
+    st.caption(text)
 
 
 def _badge(found: Verdict) -> str:
