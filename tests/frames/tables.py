@@ -17,9 +17,11 @@ from tfcompare.xspace import XSpace
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
     """The run of these host files, named a, b, c, …"""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as logdir:
+        folder = Path(logdir) / "plugins" / "profile" / Path(logdir).name
+        folder.mkdir(parents=True)
         for name, data in zip("abcdefgh", hosts, strict=False):
-            (Path(folder) / f"{name}.xplane.pb").write_bytes(data)
+            (folder / f"{name}.xplane.pb").write_bytes(data)
         return load(folder, step_marker=step_marker)
 
 

@@ -46,7 +46,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def three_hosts(tmp_path: Path) -> Path:
     """A run of three hosts; two of them left the same file."""
-    folder = tmp_path / "logs" / "run"
+    folder = tmp_path / "plugins" / "profile" / "run"
     folder.mkdir(parents=True)
     for host, name in {"a": OURS, "b": "filters_512_128", "c": OURS}.items():
         shutil.copy(next(SAMPLE_RUNS[name].rglob("*.xplane.pb")), folder / f"{host}.xplane.pb")

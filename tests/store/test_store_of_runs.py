@@ -127,7 +127,7 @@ def test_what_has_not_changed_is_not_read_again(store: Path, logs: Path, read_an
 
 
 def test_of_a_run_with_several_hosts_only_the_changed_file_is_read(tmp_path: Path, read_anew: list[str]) -> None:
-    folder = tmp_path / "logs" / "run"
+    folder = tmp_path / "plugins" / "profile" / "run"
     folder.mkdir(parents=True)
     ours, theirs = (next(SAMPLE_RUNS[name].rglob("*.xplane.pb")) for name in (OURS, THEIRS))
     for host in ("a", "b", "c"):

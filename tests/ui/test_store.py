@@ -51,7 +51,7 @@ def test_runs_of_the_store_that_others_hide_are_told(store: str, tmp_path: Path)
 
 
 def test_a_store_without_places_shows_no_samples(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_cached_search", lambda places, store: search.look(places, store=store))
+    monkeypatch.setattr(search, "_cached_search", lambda places, store, _: search.look(places, store=store))
     result = search.search(Settings(store=store), ())
     assert [run.name for run in result.found] == [THEIRS, OURS]
     assert not result.are_samples
