@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tfcompare.compare.comparison import Comparison
     from tfcompare.run import Run
 
+_LEAST_MATCHED = 0.5
+"""Of other work, the time of each device says nothing: most of both runs' time is in ops that both have."""
 _IN_MULTIPLES_FROM = 1.5
 """The change of a time as a factor reads better than as a percentage from here on, as in headlines."""
 
@@ -23,8 +25,8 @@ def leading_sentence(comparison: Comparison, candidate: Run, names: tuple[str, s
     """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1."
 
     Of the programs that both runs ran, the longest; without any, the time that ops take of each device, if the runs
-    have ops in common and computed on different numbers of devices; else nothing. `names` are those of baseline and
-    candidate in Markdown.
+    have most of it in common and computed on different numbers of devices; else nothing. `names` are those of baseline
+    and candidate in Markdown.
     """
     ours, theirs = (computing_devices(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
     devices = f", on {theirs:,} device{'s' * (theirs > 1)} and {ours:,}" if ours != theirs else ""
@@ -54,12 +56,13 @@ def longest_program(comparison: Comparison, candidate: Run) -> tuple[str, float,
 
 
 def _time_of_each_device(comparison: Comparison, candidate: Run, devices: tuple[int, int]) -> tuple[float, float]:
-    """The self time of all ops on devices, per device that computed, in µs; 0 if the runs have none in common."""
+    """The self time of all ops on devices, per device that computed, in µs; 0 if most of it is in ops of one run."""
     diff = without_idle(comparison.table("op_stats"))
     ops = diff[(diff["candidate"] == candidate.id) & (diff["host_or_device"] == DEVICE)]
-    if not (ops["status"] == MATCHED).any():
-        return 0.0, 0.0
     metric = metric_in(ops, "self_time_us")
+    times = ops[[f"{metric}_{side}" for side in SIDES]].astype("float64").fillna(0.0)
+    if (times[ops["status"] == MATCHED].sum() < _LEAST_MATCHED * times.sum()).any():
+        return 0.0, 0.0
     divisors = (1, 1) if comparison.per == "device" else devices
     before, after = (float(ops[f"{metric}_{side}"].sum()) / of for side, of in zip(SIDES, divisors, strict=True))
     return before, after
