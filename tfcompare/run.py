@@ -275,7 +275,7 @@ class Run:
         if host not in self._evidence:
             hosts = self._hosts(host)
             self._evidence[host] = op_evidence(
-                [h.tables["op_parts"] for h in hosts], [h.tables["kernel_stats"] for h in hosts]
+                *([h.tables[name] for h in hosts] for name in ("op_parts", "kernel_stats", "hlo_ops"))
             )
         return self._evidence[host]
 

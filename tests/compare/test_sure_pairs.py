@@ -9,6 +9,7 @@ from tests.model_family.family import compared, meaning
 from tests.test_model_family import DOUBTFUL, RIGHT
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import EXACT, MANUAL, PROBABLE
+from tfcompare.frames.ops.op_evidence import OpEvidence
 
 
 def row(name: str, candidate: str = "", *, kind: str = "MatMul", other: str = "", match: str = EXACT) -> pd.DataFrame:
@@ -22,7 +23,8 @@ def row(name: str, candidate: str = "", *, kind: str = "MatMul", other: str = ""
 
 
 def is_sure(pair: pd.DataFrame, ours: list[str], theirs: list[str], *shapes: dict[str, str]) -> bool:
-    (found,) = are_sure(pair, (ours, theirs), (shapes[0], shapes[1]) if shapes else ({}, {}))
+    evidence = [OpEvidence(frozenset(names), shapes[k] if shapes else {}) for k, names in enumerate((ours, theirs))]
+    (found,) = are_sure(pair, (evidence[0], evidence[1]))
     return bool(found)
 
 
@@ -38,6 +40,13 @@ def test_a_number_says_nothing_where_the_family_has_another_size() -> None:
     assert is_sure(row("m/head/MatMul"), ["m/head/MatMul", *TWO], ["m/head/MatMul", *THREE]), "another family"
     assert not is_sure(row("m/dense_1/MatMul", match=PROBABLE), TWO, TWO)
     assert is_sure(row("m/dense_1/MatMul", match=MANUAL), TWO, THREE)
+
+
+def test_a_fusion_of_xla_is_no_pair_of_an_op_that_ran_by_itself() -> None:
+    plain, fused = OpEvidence(frozenset({"m/Relu"})), OpEvidence(frozenset({"m/Relu"}), fusions=frozenset({"m/Relu"}))
+    pair = row("m/Relu", kind="Relu")
+    assert [bool(are_sure(pair, sides)[0]) for sides in ((plain, plain), (fused, fused))] == [True, True]
+    assert [bool(are_sure(pair, sides)[0]) for sides in ((plain, fused), (fused, plain))] == [False, False]
 
 
 def test_shapes_of_its_own_tell_which_member_it_is() -> None:
@@ -71,7 +80,7 @@ def test_of_recorded_models_no_sure_pair_is_wrong_and_most_that_are_right_are_su
     rows = comparison.table("op_stats")
     rows = rows[(rows["status"] == "matched") & (rows["op_type"] != "IDLE")]
     evidence = [run.op_evidence() for run in (comparison.baseline, *comparison.candidates)]
-    sure = are_sure(rows, *(tuple(getattr(e, of) for e in evidence) for of in ("names", "shapes")))
+    sure = are_sure(rows, (evidence[0], evidence[1]))
     roles = [rows[column].map(lambda op, of=name: meaning(of, op)) for column, name in zip(NAMES, names, strict=True)]
     is_right = (roles[0] == roles[1]).to_numpy()
     assert not (sure & ~is_right).any(), rows.loc[sure & ~is_right, NAMES]

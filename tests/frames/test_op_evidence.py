@@ -69,11 +69,14 @@ def test_evidence_of_several_hosts_spans_their_places() -> None:
     columns = ["host_or_device", "op_name", "shapes", "earliest", "latest"]
     hosts = [pd.DataFrame([row], columns=columns) for row in (("Host", "a", "", 3, 4), ("Host", "a", "[2]", 1, 2))]
     kernels = pd.DataFrame({"op_name": [], "grid_dim": [], "block_dim": []}, dtype="str")
-    evidence = op_evidence(hosts, [kernels, kernels])
+    programs = pd.DataFrame({"category": ["loop fusion", "dot", "fusion"], "op_name": ["a", "b", ""]}, dtype="str")
+    evidence = op_evidence(hosts, [kernels, kernels], [programs, programs])
+    assert evidence.fusions == {"a"}
     assert evidence.places == {"a": (1, 4)}
     assert evidence.shapes == {"a": "[2]"}
 
 
 def test_a_profile_without_ops_has_no_evidence() -> None:
     frames = build(parse(space(plane("/host:metadata"))), "vm", "")
-    assert op_evidence([frames.tables["op_parts"]], [frames.tables["kernel_stats"]]).names == frozenset()
+    tables = ([frames.tables[name]] for name in ("op_parts", "kernel_stats", "hlo_ops"))
+    assert op_evidence(*tables).names == frozenset()

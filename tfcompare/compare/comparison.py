@@ -436,7 +436,7 @@ class Comparison:
         metric = metric_name(schema.table(name).column(schema.table(name).headline or ""), self.per)
         rows = diff[diff["status"] == MATCHED]
         ours, theirs = self.baseline.op_evidence(host=self.host), candidate.op_evidence(host=self._hosts[candidate.id])
-        rows = rows[are_sure(rows, (ours.names, theirs.names), (ours.shapes, theirs.shapes))]
+        rows = rows[are_sure(rows, (ours, theirs))]
         number = pd.Series(np.arange(len(rows)), rows.index)
         ratios = rows[f"{metric}_ratio"].reset_index(drop=True)
         groups = Groups(name, candidate.id, rows, dict.fromkeys(SIDES, number), ratios)

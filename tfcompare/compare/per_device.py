@@ -75,7 +75,11 @@ def _times_run(diff: pd.DataFrame, counts: str, side: str) -> pd.Series:
     """How often each row's work was done: the occurrences of a fused row are those of all its constituents."""
     occurrences = diff[f"{counts}_{side}"].astype("float64")
     column = f"{CONSTITUENTS}_{side}"
-    return occurrences / diff[column].str.len().fillna(1) if column in diff else occurrences
+    return (
+        occurrences / diff[column].map(len, na_action="ignore").astype("float64").fillna(1.0)
+        if column in diff
+        else occurrences
+    )
 
 
 def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:

@@ -14,24 +14,28 @@ from tfcompare.compare.matching.fused import fused_product, implemented_type
 from tfcompare.compare.matching.name_tree import MAX_DEPTH, family
 from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.compare.matching.tiers import FUSED, MANUAL, PROBABLE
+from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.ops.op_names import UNKNOWN
 
 Shapes = Mapping[str, str]
 """The shapes of the ops of one side by op name."""
 
 
-def are_sure(
-    rows: pd.DataFrame, names: tuple[Iterable[str], Iterable[str]], shapes: tuple[Shapes, Shapes]
-) -> npt.NDArray[np.bool_]:
+def are_sure(rows: pd.DataFrame, evidence: tuple[OpEvidence, OpEvidence]) -> npt.NDArray[np.bool_]:
     """Whether each matched row of a diff of ops or kernels is surely a pair.
 
     It is not if the match is `probable`, if the op types differ by more than the implementation (unless fused ops were
     found to be the same work), or if the name has a
     numbered part (`dense_2`) whose siblings are not as many on both sides and the ops' shapes do not tell them apart:
-    the number may then belong to another layer. Manual pairs always are. `names` are all op names of either side.
+    the number may then belong to another layer. Nor is it if only one side ran the op as a fusion of XLA, which may
+    do the work of other ops as well. Manual pairs always are. `evidence` is that of all ops of either side.
     """
-    changed = _Renumbered(names, shapes)
-    by_name = [changed.is_sure(*pair) for pair in zip(rows["op_name"], rows["op_name_candidate"], strict=True)]
+    names, shapes, fusions = ([getattr(side, of) for side in evidence] for of in ("names", "shapes", "fusions"))
+    changed = _Renumbered((names[0], names[1]), (shapes[0], shapes[1]))
+    by_name = [
+        changed.is_sure(ours, theirs) and (ours in fusions[0]) == (theirs in fusions[1])
+        for ours, theirs in zip(rows["op_name"], rows["op_name_candidate"], strict=True)
+    ]
     sure = np.array(by_name, np.bool_) & (rows["match"] != PROBABLE).to_numpy(np.bool_)
     if "op_type" in rows:
         pairs = zip(rows["op_type"], rows["op_type_candidate"], strict=True)

@@ -27,23 +27,27 @@ class OpEvidence:
 
     `names` are the names of all ops. By op name: `shapes` are the distinct shapes that it allocated; `launches` the
     grid and block sizes of its kernels; `places` its first and last position in the order in which the ops of a step
-    start, on devices if there are any, else on the host.
+    start, on devices if there are any, else on the host. `fusions` are the names of ops that XLA ran as fusions, which
+    may do the work of other ops too.
     """
 
     names: frozenset[str] = frozenset()
     shapes: Mapping[str, str] = field(default_factory=dict)
     launches: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
+    fusions: frozenset[str] = frozenset()
 
     @cached_property
     def memory_bytes(self) -> int:
         """Roughly the memory used, in bytes."""
-        texts = chain(self.names, self.shapes.values(), self.launches.values())
+        texts = chain(self.names, self.fusions, self.shapes.values(), self.launches.values())
         return sum(len(text) + _BYTES_OF_TEXT for text in texts) + _BYTES_OF_PLACE * len(self.places)
 
 
-def op_evidence(parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame]) -> OpEvidence:
-    """The evidence of some hosts, given the `OpParts.parts` and the `kernel_stats` of each."""
+def op_evidence(
+    parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame], instructions: Sequence[pd.DataFrame]
+) -> OpEvidence:
+    """The evidence of some hosts, given the `OpParts.parts`, the `kernel_stats` and the `hlo_ops` of each."""
     ops = pd.concat(parts, ignore_index=True)
     ordered = ops[ops["earliest"] >= 0]
     on_device = ordered["host_or_device"] == schema.DEVICE
@@ -54,12 +58,14 @@ def op_evidence(parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame]) 
     )
     shapes = ops[ops["shapes"] != ""].drop_duplicates("op_name")
     launched = pd.concat(kernels, ignore_index=True)[["op_name", *_LAUNCH]].drop_duplicates()
+    fusions = [rows.loc[rows["category"].str.endswith("fusion"), "op_name"] for rows in instructions]
     launches = (launched["grid_dim"] + "/" + launched["block_dim"]).groupby(launched["op_name"])
     return OpEvidence(
         frozenset(ops["op_name"]),
         dict(zip(shapes["op_name"], shapes["shapes"], strict=True)),
         {str(name): " ".join(sorted(texts)) for name, texts in launches if name},
         dict(zip(places.index, zip(places["earliest"].tolist(), places["latest"].tolist(), strict=True), strict=True)),
+        frozenset(name for names in fusions for name in names.unique() if name),
     )
 
 
