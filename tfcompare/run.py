@@ -263,10 +263,13 @@ class Run:
         return wall_times_by_op(frames.tables["op_parts"], frames.tables["op_wall"])
 
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
-        """Columns `device` and `op_type`: the types of ops that ran on each device, without idle time, for all hosts or
-        one. Raises `Unknown` for an unknown host."""
-        ran = [h.tables["op_parts"].iloc[h.tables["op_totals"]["part"].unique()] for h in self._hosts(host)]
-        types = pd.concat(ran)[["device", "op_type"]].drop_duplicates(ignore_index=True)
+        """Columns `host`, `device` and `op_type`: the types of ops that ran on each device, without idle time, for all
+        hosts or one. Raises `Unknown` for an unknown host."""
+        ran = [
+            h.tables["op_parts"].iloc[h.tables["op_totals"]["part"].unique()].assign(host=h.host)
+            for h in self._hosts(host)
+        ]
+        types = pd.concat(ran)[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
         return types[types["device"].isin(self.devices)]
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:

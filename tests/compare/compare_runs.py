@@ -106,7 +106,7 @@ class FakeRun:
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
         assert not self.devices, "of devices, no ops are known"
         assert host is None or host in self.host_names
-        return pd.DataFrame({"device": [], "op_type": []}, dtype="str")
+        return pd.DataFrame({"host": [], "device": [], "op_type": []}, dtype="str")
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         assert host is None or host in self.host_names

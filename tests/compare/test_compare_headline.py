@@ -167,6 +167,21 @@ def gpu_run(count: int, took_us: float) -> Run:
     return run_of(space(*(gpu(event("add", 0, took_us, {"tf_op": "model/add:Add"}), number=i) for i in range(count))))
 
 
+def test_devices_of_hosts_add_up_and_equal_names_do_not_matter() -> None:
+    def hosts_of(*counts: int) -> Run:
+        planes = [[gpu(event("add", 0, 30.0, {"tf_op": "model/add:Add"}), number=i) for i in range(n)] for n in counts]
+        return run_of(*(space(*of_host) for of_host in planes))
+
+    one, two = hosts_of(2), hosts_of(2, 2)
+    assert compare(one, two).headline(names=("A", "B")) == (
+        "Ops take 30.0 µs of each device in `B`, 30.0 µs in `A` (0 %), on 4 devices and 2."
+    )
+    assert compare(one, two).table("op_stats")["self_time_us_per_device_ratio"].max() == 1.0
+    assert compare(hosts_of(1, 8), two).headline(names=("A", "B")).endswith("on 4 devices and 9.")
+    on_host = compare(hosts_of(2), hosts_of(2, 8), host="a")
+    assert (on_host.per, on_host.notes[0][:19]) == ("run", "Figures are per run")
+
+
 def test_without_programs_the_time_of_each_device_leads_where_their_numbers_differ() -> None:
     comparison = compare(gpu_run(1, 30.0), gpu_run(4, 33.0))
     said = comparison.headline(names=("A", "B"))

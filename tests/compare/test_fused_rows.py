@@ -15,6 +15,7 @@ from tfcompare.compare.matching.manual import Choice
 from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.run import Run
+from tfcompare.tools.many_runs import By, changes_by_run
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"
 LAYERS = {
@@ -105,7 +106,7 @@ def test_the_verdict_is_on_the_sums() -> None:
     assert row["verdict"] == "faster"
     assert row[f"{METRIC}_ratio"] == pytest.approx(0.5)
     assert row["interval_low"] < 0.5 < row["interval_high"]
-    assert row["occurrences_per_step_baseline"] == 3
+    assert row["occurrences_per_step_baseline"] == 1, "the three ran once each"
     slower = fused_rows(made("fused", ONE), made("plain", *DENSE)).loc["m/dense/Relu"]
     assert slower["verdict"] == "slower"
 
@@ -151,9 +152,13 @@ def test_a_normalization_takes_the_activation_of_another_layer_that_became_an_id
         ("Identity", "m/out/Relu", 10.0),
         ("Relu", "m/later/Relu", 1000.0),
     ]
-    (row,) = fused_rows(made("plain", *before), made("fused", *after)).itertuples()
+    ours, theirs = made("plain", *before), made("fused", *after)
+    (row,) = fused_rows(ours, theirs).itertuples()
     assert row.constituents_baseline == ("m/bn/FusedBatchNormV3:FusedBatchNormV3", "m/out/Relu:Relu")
     assert row.constituents_candidate == ("m/bn/FusedBatchNormV3:_FusedBatchNormEx", "m/out/Relu:Identity")
+    for pair in ((ours, theirs), (theirs, ours)):
+        types = set(group_diff(compare(*pair).table("op_stats"), "op_type")["op_type"])  # type: ignore[arg-type]
+        assert "_FusedBatchNormEx" in types and "FusedBatchNormV3" not in types
 
 
 def test_the_bias_of_a_gradient_is_found_beside_it() -> None:
@@ -197,3 +202,34 @@ def test_per_occurrence_divides_by_how_often_the_whole_ran() -> None:
     row = comparison.per_occurrence("op_stats").set_index("op_name").loc["m/dense/Relu"]
     assert (row["self_time_us_per_occurrence_baseline"], row["self_time_us_per_occurrence_candidate"]) == (6000, 3000)
     assert row["verdict"] == "faster", "it ran equally often on both sides"
+
+
+def test_groups_per_occurrence_are_those_of_their_rows() -> None:
+    comparison = compare(recorded(PLAIN), recorded(FUSED))
+    diff = comparison.table("op_stats")
+    row = comparison.per_occurrence("op_stats").set_index("op_name").loc["model/dense/Relu"]
+    group = comparison.rows_per_occurrence(group_diff(diff, "op_type"), "op_stats").set_index("op_type")
+    name = "self_time_us_per_occurrence_ratio"
+    assert group.loc["_FusedMatMul", name] == pytest.approx(row[name])
+    assert comparison.per_occurrence("op_stats").shape[0] == len(diff)
+    compare(recorded(PLAIN), recorded(PLAIN)).per_occurrence("op_stats")
+
+
+def test_what_is_fused_in_one_way_here_and_in_another_there_is_left_apart() -> None:
+    """No row may count twice."""
+    ours = made("ours", ("Identity", "m/l1/MatMul", 53.5), ("_FusedMatMul", "m/l1/Relu", 29.0))
+    theirs = made("theirs", ("_FusedMatMul", "m/l1/MatMul", 83.0), ("Identity", "m/l1/Relu", 32.3))
+    diff = compare(ours, theirs).table("op_stats")  # type: ignore[arg-type]
+    assert diff[f"{METRIC}_baseline"].sum() == pytest.approx(82.5)
+    assert diff[f"{METRIC}_candidate"].sum() == pytest.approx(115.3)
+
+
+@pytest.mark.parametrize("by", ["op_name", "op_type"])
+def test_of_several_candidates_the_layer_is_one_row_whoever_fused_it(by: By) -> None:
+    twice = [(op_type, name, 2 * time_us) for op_type, name, time_us in DENSE]
+    comparison = compare(made("plain", *DENSE), made("fused", ONE), made("slow", *twice))  # type: ignore[arg-type]
+    cells = changes_by_run(comparison.table("op_stats"), by)
+    assert cells[["op_type", "candidate", "baseline_us", "candidate_us", "status"]].values.tolist() == [
+        ["MatMul + BiasAdd + Relu", "fused", 6000.0, 3000.0, "matched"],
+        ["MatMul + BiasAdd + Relu", "slow", 6000.0, 12000.0, "matched"],
+    ]

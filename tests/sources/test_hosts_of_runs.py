@@ -49,6 +49,11 @@ def test_the_outline_has_times_and_kinds_of_devices(tmp_path: Path) -> None:
     for length in range(len(content)):
         plain.write_bytes(content[:length])
         assert outline(plain).devices <= {"GPU"}, "a damaged file has no more to say"
+    for at in range(10, len(packed.read_bytes())):
+        damaged = bytearray(packed.read_bytes())
+        damaged[at] ^= 0xFF
+        (tmp_path / "b.xplane.pb.gz").write_bytes(damaged)
+        assert outline(tmp_path / "b.xplane.pb.gz").devices <= {"GPU"}
     assert outline(tmp_path / "missing") == Outline()
 
 
@@ -71,7 +76,7 @@ def test_loose_files_of_other_times_or_devices_are_runs_of_their_own(tmp_path: P
     )
     assert hosts(folder) == [("gpu_0", "gpu_1"), ("monday",), ("tpu",), ("tuesday",), ("unknown",)]
     assert sorted(run.name for run in find_runs(folder)) == ["gpu_0", "monday", "tpu", "tuesday", "unknown"]
-    with pytest.raises(SeveralRuns, match="holds 5 runs"):
+    with pytest.raises(SeveralRuns, match=r"holds 5 runs.* put its files into a folder of their own"):
         load(folder)
     assert load(folder / "tpu.xplane.pb").host_names == ("tpu",)
     (pair,) = [run for run in find_runs(folder) if len(run.files) == 2]
@@ -101,6 +106,15 @@ def test_hosts_captured_together_into_folders_of_their_own_can_be_joined(tmp_pat
     with pytest.raises(SeveralRuns, match="were captured at the same time on different hosts: --join makes them one"):
         load(logdir)
     assert load(logdir, join=True).host_names == ("a", "b")
+    for stamp in STAMPS:
+        assert load(logdir / "plugins" / "profile" / stamp, join=True).host_names == ("a", "b")
+        assert len(load(logdir / "plugins" / "profile" / stamp).host_names) == 1
+
+
+def test_a_run_of_another_kind_in_between_keeps_no_hosts_apart(tmp_path: Path) -> None:
+    logdir = stamped(tmp_path / "logs", {"a": profile(0.0)}, {"b": profile(1.5)})
+    files(logdir / "plugins/profile/2026_11_24_10_00_02", gpu=profile(0.5, 2.0, "GPU"))
+    assert hosts(logdir, join=True) == [("a", "b"), ("gpu",)]
 
 
 @pytest.mark.parametrize(

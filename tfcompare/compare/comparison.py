@@ -95,7 +95,9 @@ def compare(
         raise Unknown("figures per", per, list(PER))
     notes: list[str] = []
     unmarked = [run for run in (baseline, *candidates) if not has_steps(run.info)]
-    devices = device_counts(baseline, candidates, host) if unmarked or per == "device" else {}
+    hosts, host_notes = counterparts_of_host(baseline, candidates, host)
+    runs, compared = (baseline, *candidates), (host, *(hosts[run.id] for run in candidates))
+    devices = device_counts(runs, compared) if unmarked or per == "device" else []
     if per == "step" and unmarked:
         names = ", ".join(dict.fromkeys(run.name for run in unmarked))
         is_untimed = any(run.why_untimed for run in unmarked)
@@ -103,8 +105,7 @@ def compare(
         per = "device" if devices else "run"
         notes.append(f"Figures are per {per}, not per step, since {why}: {names}.")
     if devices:
-        notes.append(devices_note(devices, per))
-    hosts, host_notes = counterparts_of_host(baseline, candidates, host)
+        notes.append(devices_note(runs, devices, per))
     choices, choice_notes = applicable_choices(baseline, candidates, manual_pairs or {})
     notes += [*host_notes, *choice_notes]
     return Comparison(

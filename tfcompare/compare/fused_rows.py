@@ -16,6 +16,8 @@ CONSTITUENTS = "constituents"
 """The column with the ops that a fused row stands for on a side, as TensorFlow writes them: `name:type`."""
 
 _OP = ["op_type", "op_name"]
+_SIDES = ("baseline", "candidate")
+_SUMS = ("total_time_us", "self_time_us", "wall_time_us", "flops", "bytes_accessed")
 _RATES = ("flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
 
 
@@ -52,24 +54,36 @@ def with_fused_rows(
 
 
 def _with_sums(frame: pd.DataFrame, groups: Sequence[Sequence[int]], named: Sequence[int]) -> pd.DataFrame:
-    """The frame with a further row for each group of its rows, each with the name of one of them."""
+    """The frame with a further row for each group of its rows, each with the name of one of them.
+
+    Times and costs are sums, missing if one is. It occurred as often as the op of the group that did most often.
+    """
     frame = frame.assign(**{CONSTITUENTS: pd.Series(None, frame.index, "object")})
-    sums = [_sum(frame.iloc[list(rows)], frame.iloc[name]) for rows, name in zip(groups, named, strict=True)]
-    return pd.concat([frame, pd.DataFrame(sums).astype(frame.dtypes)], ignore_index=True) if sums else frame
+    if not groups:
+        return frame
+    number = np.repeat(np.arange(len(groups)), [len(rows) for rows in groups])
+    parts = frame.iloc[[row for rows in groups for row in rows]]
+    by_group = parts.groupby(number)
+    sums = by_group[list(_SUMS)].sum().where(by_group[list(_SUMS)].count().eq(by_group.size(), axis=0))
+    sizes = by_group.size()
+    texts = parts["op_name"] + ":" + parts["op_type"]
+    fused = frame.iloc[list(named)].reset_index(drop=True).assign(
+        **sums,
+        occurrences=by_group["occurrences"].max(),
+        is_eager=by_group["is_eager"].any(),
+        op_type=parts["op_type"].groupby(number).agg(_listed),
+        **{CONSTITUENTS: texts.groupby(number).agg(tuple)},
+    )  # fmt: skip
+    for rate in _RATES:
+        fused[rate] = fused[rate].where(sizes == 1)
+    fused["bound_by"] = fused["bound_by"].where(sizes == 1, "")
+    return pd.concat([frame, fused.astype(frame.dtypes)], ignore_index=True)
 
 
-def _sum(ops: pd.DataFrame, named: pd.Series) -> dict[str, object]:
-    """One row for several ops: the name of `named`, all types, the sums of counts, times and costs known for all."""
-    row: dict[str, object] = dict(named)
-    types = Counter(ops["op_type"])
-    row["op_type"] = " + ".join(op_type if count == 1 else f"{count} × {op_type}" for op_type, count in types.items())
-    for metric in ("occurrences", "total_time_us", "self_time_us", "wall_time_us", "flops", "bytes_accessed"):
-        row[metric] = ops[metric].sum(skipna=False)
-    row["is_eager"] = bool(ops["is_eager"].any())
-    if len(ops) > 1:
-        row |= dict.fromkeys(_RATES, np.nan) | {"bound_by": ""}
-    row[CONSTITUENTS] = tuple(f"{name}:{op_type}" for op_type, name in ops[_OP].itertuples(index=False))
-    return row
+def _listed(types: pd.Series) -> str:
+    """`MatMul + BiasAdd`, or `2 × MatMul + BiasAdd`."""
+    counts = Counter(types)
+    return " + ".join(op_type if count == 1 else f"{count} × {op_type}" for op_type, count in counts.items())
 
 
 def single_ops(rows: pd.DataFrame, side: str) -> pd.DataFrame:
@@ -90,7 +104,10 @@ def single_ops(rows: pd.DataFrame, side: str) -> pd.DataFrame:
 def fused_types(rows: pd.DataFrame) -> pd.Series:
     """The type of the fused op of each fused row of a diff of ops; missing in other rows."""
     found = rows[rows["match"] == FUSED]
-    sides = zip(*(found[f"{CONSTITUENTS}_{side}"] for side in ("baseline", "candidate")), strict=True)
-    fewest = [[op.rpartition(":")[2] for op in min(ours, theirs, key=len)] for ours, theirs in sides]
-    types = [next(filter(fused_product, of_row), of_row[0]) for of_row in fewest]
+    columns = [found[name] for name in ("op_name", "op_name_candidate", *(f"{CONSTITUENTS}_{side}" for side in _SIDES))]
+    types = [
+        next(op.removeprefix(f"{name}:") for name, ops in ((ours, before), (theirs, after)) for op in ops
+             if op.startswith(f"{name}:") and fused_product(op.removeprefix(f"{name}:")))
+        for ours, theirs, before, after in zip(*columns, strict=True)
+    ]  # fmt: skip
     return pd.Series(types, found.index, "str").reindex(rows.index)

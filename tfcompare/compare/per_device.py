@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from tfcompare.compare.aggregate import SIDES, compared, metric_in
-from tfcompare.compare.diff import change, ratio
-from tfcompare.compare.fused_rows import CONSTITUENTS
+from tfcompare.compare.diff import change
 from tfcompare.compare.matching.renamed_scopes import UNTYPED
 from tfcompare.compare.stats.verdict import UNTESTED
 from tfcompare.errors import TfcompareError
@@ -26,21 +25,22 @@ _ONE_COUNT = 0.005
 
 
 def computing_devices(run: Run, host: str | None = None) -> int:
-    """The number of devices with ops other than copies; if there are none, the number of all devices, at least 1."""
+    """The number of devices, over all hosts or of one, with ops other than copies; if there are none, the number of all
+    devices, at least 1."""
     types = run.op_types_on_devices(host=host)
-    busy = types.loc[~types["op_type"].isin(UNTYPED), "device"].nunique()
-    return max(busy or len(run.devices), 1)
+    busy = types.loc[~types["op_type"].isin(UNTYPED), ["host", "device"]].drop_duplicates()
+    return max(len(busy) or len(run.devices), 1)
 
 
-def device_counts(baseline: Run, candidates: tuple[Run, ...], host: str | None) -> dict[str, int]:
-    """The number of devices that each run computed on, by its name; empty if it is equal for all runs."""
-    counts = {run.name: computing_devices(run, host if run is baseline else None) for run in (baseline, *candidates)}
-    return counts if len(set(counts.values())) > 1 else {}
+def device_counts(runs: Sequence[Run], hosts: Sequence[str | None]) -> list[int]:
+    """The number of devices that each run computed on, on its compared host; none if it is equal for all runs."""
+    counts = [computing_devices(run, host) for run, host in zip(runs, hosts, strict=True)]
+    return counts if len(set(counts)) > 1 else []
 
 
-def devices_note(counts: Mapping[str, int], per: str) -> str:
+def devices_note(runs: Sequence[Run], counts: Sequence[int], per: str) -> str:
     """A sentence on the number of devices that each run computed on, and what figures are divided by."""
-    devices = ", ".join(f"{name} on {count}" for name, count in counts.items())
+    devices = ", ".join(f"{run.name} on {count}" for run, count in zip(runs, counts, strict=True))
     if per == "device":
         return f"Figures are divided by the number of devices that computed: {devices}."
     return (
@@ -59,8 +59,7 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")
     counts = metric_in(diff, _COUNT)
     suffix = counts.removeprefix(_COUNT)
-    times_run = ratio(*(_times_run(diff, counts, side) for side in SIDES))
-    diff = _untested_where_counts_differ(diff, times_run, per_step)
+    diff = _untested_where_counts_differ(diff, diff[f"{counts}_ratio"], per_step)
     for metric in table.metrics:
         if metric.kind == "sum" and metric.name != _COUNT and f"{metric.name}{suffix}_baseline" in diff:
             diff = _divided(diff, f"{metric.name}{suffix}", counts, f"{metric.name}{_PER_OCCURRENCE}")
@@ -69,17 +68,6 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     place = pd.Series(pd.factorize(diff["candidate"])[0], diff.index)
     ranks = pd.DataFrame({"candidate": place, "change": -change(ours, theirs).abs(), "size": -size})
     return diff.loc[ranks.sort_values(["candidate", "change", "size"], kind="stable").index]
-
-
-def _times_run(diff: pd.DataFrame, counts: str, side: str) -> pd.Series:
-    """How often each row's work was done: the occurrences of a fused row are those of all its constituents."""
-    occurrences = diff[f"{counts}_{side}"].astype("float64")
-    column = f"{CONSTITUENTS}_{side}"
-    return (
-        occurrences / diff[column].map(len, na_action="ignore").astype("float64").fillna(1.0)
-        if column in diff
-        else occurrences
-    )
 
 
 def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_step: PerStep) -> pd.DataFrame:
@@ -95,7 +83,8 @@ def _untested_where_counts_differ(diff: pd.DataFrame, ratios: pd.Series, per_ste
 
 def _divided(diff: pd.DataFrame, metric: str, counts: str, name: str) -> pd.DataFrame:
     ours, theirs = (
-        diff[f"{metric}_{side}"].astype("float64") / _times_run(diff, counts, side).replace(0.0, float("nan"))
+        diff[f"{metric}_{side}"].astype("float64")
+        / diff[f"{counts}_{side}"].astype("float64").replace(0.0, float("nan"))
         for side in SIDES
     )
     values = compared(name, ours, theirs)

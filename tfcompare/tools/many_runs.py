@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from tfcompare.compare.aggregate import group_diff, metric_in, without_idle
-from tfcompare.compare.diff import ADDED, change
+from tfcompare.compare.diff import ADDED, change, ratio
+from tfcompare.compare.fused_rows import single_ops
 from tfcompare.compare.headline import has_steps
+from tfcompare.compare.matching.tiers import CANONICAL, FUSED
 from tfcompare.compare.straggler import steps_of_straggler
 from tfcompare.errors import Unknown
 from tfcompare.tools.input_bound import input_wait
@@ -134,10 +136,10 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
     if by not in ("op_name", "op_type"):
         raise Unknown("grouping", by, ["op_name", "op_type"])
     candidates = diff["candidate"].drop_duplicates()
-    rows = without_idle(diff)
+    metric = metric_in(diff, "self_time_us")
+    rows = _alike_for_all(without_idle(diff), metric)
     keys = _OP if by == "op_name" else _TYPE
     rows = rows.assign(is_added=rows["status"] == ADDED) if by == "op_name" else group_diff(rows, by)
-    metric = metric_in(diff, "self_time_us")
     cells = rows[[*keys, "candidate", "status", "verdict", "evidence"]].assign(
         baseline_us=rows[f"{metric}_baseline"].astype("float64"),
         candidate_us=rows[f"{metric}_candidate"].astype("float64"),
@@ -150,6 +152,37 @@ def changes_by_run(diff: pd.DataFrame, by: By = "op_name", n: int = ROWS) -> pd.
     grid = chosen.merge(candidates.to_frame(), how="cross")
     found = grid.merge(cells.drop(columns="moved_us"), on=[*keys, "candidate"], how="left")
     return _with_empty_cells_named(found).drop(columns="is_added", errors="ignore")
+
+
+def _alike_for_all(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The rows of a diff with ops of the baseline that some candidate has fused as one row for every candidate.
+
+    Such a row is called after the baseline's ops. Put together from several rows, it has no verdict.
+    """
+    fused = rows[rows["match"] == FUSED]
+    if fused.empty:
+        return rows
+    label = fused["op_type"].str.partition(" → ")[0]
+    parts = single_ops(fused, BASELINE)
+    names = {
+        tuple(op): (label[row], fused["op_name"][row])
+        for row, *op in parts[[*_TYPE, "op_name"]].itertuples(name=None)
+    } | {(place, text, name): (text, name) for place, text, name in
+         zip(fused["host_or_device"], label, fused["op_name"], strict=True)}  # fmt: skip
+    types = rows["op_type"].where(rows["match"] != FUSED, label.reindex(rows.index))
+    keys = zip(rows["host_or_device"], types, rows["op_name"], rows["status"], strict=True)
+    found = [names.get((place, text, name)) if status != ADDED else None for place, text, name, status in keys]
+    is_named = pd.Series([one is not None for one in found], rows.index)
+    named = pd.DataFrame([one for one in found if one], rows.index[is_named], columns=["op_type", "op_name"])
+    rows = rows.assign(match=rows["match"].replace(FUSED, CANONICAL))
+    rows.loc[is_named, ["op_type", "op_name"]] = named
+    rows.loc[is_named, "op_type_candidate"] = named["op_type"]
+    whole = rows[is_named].groupby(["candidate", "host", *_TYPE, "op_name"], as_index=False, sort=False)
+    sums = whole.first().assign(**{f"{metric}_{side}": whole[f"{metric}_{side}"].sum(min_count=1)[f"{metric}_{side}"]
+                                   for side in (BASELINE, CANDIDATE)})  # fmt: skip
+    sums[f"{metric}_ratio"] = ratio(sums[f"{metric}_{BASELINE}"], sums[f"{metric}_{CANDIDATE}"])
+    sums["verdict"] = sums["verdict"].where(whole.size()["size"] == 1, "")
+    return pd.concat([rows[~is_named], sums[rows.columns]], ignore_index=True)
 
 
 def _with_empty_cells_named(cells: pd.DataFrame) -> pd.DataFrame:

@@ -15,8 +15,8 @@ The rules are symmetric: swapping the sides yields the same groups.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -102,7 +102,19 @@ def fused_ops(
                     rows = {others: parts, fused: (row, *free.left_behind(parts))}
                     named = {others: namesake, fused: row}
                     groups.append(FusedOps(rows[0], rows[1], (named[0], named[1])))
-    return groups
+    return _without_overlaps(groups)
+
+
+def _without_overlaps(groups: list[FusedOps]) -> list[FusedOps]:
+    """The groups that share no row with another one: what is fused in one way on one side and in another on the other
+    is left apart."""
+    ours, theirs = (Counter(row for of_side in rows for row in of_side)
+                    for rows in ([g.baseline for g in groups], [g.candidate for g in groups]))  # fmt: skip
+    return [
+        group
+        for group in groups
+        if all(ours[row] == 1 for row in group.baseline) and all(theirs[row] == 1 for row in group.candidate)
+    ]
 
 
 def _named_after_parts(
@@ -126,18 +138,17 @@ class _Op:
     op_type: str
     start: int | None
 
-    @property
-    def scope(self) -> str:
-        return self.name.rpartition("/")[0]
+    @cached_property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that it is in, innermost first; the last is that of everything, which is empty."""
+        labels = self.name.split("/")
+        return tuple("/".join(labels[:depth]) for depth in range(len(labels) - 1, -1, -1))
 
     @cached_property
     def product(self) -> str:
         """The product that it computes, alone or fused; empty for none."""
         found = _PLAIN.fullmatch(self.op_type)
         return fused_product(self.op_type) or (found[1] if found else "")
-
-    def is_below(self, scope: str) -> bool:
-        return not scope or self.name.startswith(f"{scope}/")
 
     def starts_before(self, other: _Op) -> bool:
         """Whether it does, as far as is known."""
@@ -157,16 +168,18 @@ class _Free:
         ]
         self._keys = list(zip(frame["host"], frame["host_or_device"], strict=True))
         self._left_behind: dict[int, int] = {}
-        self._free: defaultdict[tuple[str, str], list[_Op]] = defaultdict(list)
+        self._below: defaultdict[tuple[object, ...], dict[int, _Op]] = defaultdict(dict)
         for row, counterpart, match in zip(pairs[_SIDES[side]], pairs[_SIDES[1 - side]], pairs["match"], strict=True):
             if row < 0 or match == MANUAL:
                 continue
+            op = self._ops[row]
             if counterpart >= 0 and match != PROBABLE:
-                if types_there[counterpart] != _IDENTITY or self._ops[row].op_type == _IDENTITY:
+                if types_there[counterpart] != _IDENTITY or op.op_type == _IDENTITY:
                     continue
                 self._left_behind[int(row)] = int(counterpart)
-            if self._ops[row].product or _JOINED.fullmatch(self._ops[row].op_type):
-                self._free[self._keys[row]].append(self._ops[row])
+            if op.product or _JOINED.fullmatch(op.op_type):
+                for scope in op.scopes:
+                    self._below[*self._keys[row], scope][op.row] = op
 
     def in_order(self, row: int) -> tuple[int, str]:
         """A sort key: the order in which ops start, then their names."""
@@ -178,40 +191,43 @@ class _Free:
 
     def take(self, product: str, namesake: int) -> tuple[int, ...]:
         """The rows of all parts of a fused op, which are not free any more; none if its product was not found."""
-        named, free = self._ops[namesake], self._free[self._keys[namesake]]
-        other = _other_end(named, product, free)
+        named = self._ops[namesake]
+        other = self._other_end(named, product)
         if other is None:
             return ()
-        ends = sorted((named, other), key=_order)
-        between = [
-            op
-            for op in free
-            if not op.product and any(op.is_below(end.scope) for end in ends)
-            and ends[0].starts_before(op) and op.starts_before(ends[1])
-        ]  # fmt: skip
-        parts = {op.row: op for op in (named, other, *between)}.values()
-        self._free[self._keys[namesake]] = [op for op in free if op not in parts]
-        return tuple(op.row for op in sorted(parts, key=_order))
+        first, last = ends = sorted((named, other), key=_order)
+        parts = {op.row: op for op in ends}
+        for end in ends:
+            for op in self._free_below(named, end.scopes[0]):
+                if not op.product and first.starts_before(op) and op.starts_before(last):
+                    parts[op.row] = op
+        for row in parts:
+            for scope in self._ops[row].scopes:
+                self._below[*self._keys[row], scope].pop(row, None)
+        return tuple(op.row for op in sorted(parts.values(), key=_order))
 
+    def _free_below(self, like: _Op, scope: str) -> Collection[_Op]:
+        """The free ops below a scope, on the host and the side of an op."""
+        return self._below.get((*self._keys[like.row], scope), {}).values()
 
-def _other_end(named: _Op, product: str, free: list[_Op]) -> _Op | None:
-    """The product that starts last before its namesake, or what is nearest to a namesake that is the product itself.
+    def _other_end(self, named: _Op, product: str) -> _Op | None:
+        """The product that starts last before its namesake, or what is nearest to a namesake that is the product.
 
-    It is in the innermost scope around the namesake that has any; None if there are several and the order is not known.
-    """
-    if named.product == product:
+        It is in the innermost scope around the namesake that has any; None if there are several and the order is not
+        known.
+        """
         kind = _MADE_WITH.get(product, _JOINED)
-        candidates = [op for op in free if not op.product and kind.fullmatch(op.op_type)]
-    else:
-        candidates = [op for op in free if op.product == product and op.starts_before(named)]
-    scopes = named.name.split("/")[:-1]
-    for depth in range(len(scopes), -1, -1):
-        found = [op for op in candidates if op.is_below("/".join(scopes[:depth]))]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            return min(found, key=lambda op: (_apart(op, named), op.name)) if _are_ordered(named, *found) else None
-    return None
+        for scope in named.scopes:
+            free = self._free_below(named, scope)
+            if named.product == product:
+                found = [op for op in free if not op.product and kind.fullmatch(op.op_type)]
+            else:
+                found = [op for op in free if op.product == product and op.starts_before(named)]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                return min(found, key=lambda op: (_apart(op, named), op.name)) if _are_ordered(named, *found) else None
+        return None
 
 
 def _are_ordered(*ops: _Op) -> bool:

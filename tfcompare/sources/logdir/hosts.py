@@ -60,21 +60,27 @@ def joinable(found: Sequence[FoundRun]) -> list[tuple[FoundRun, ...]]:
         is_here = isinstance(run.path, Path) and run.is_readable and not run.is_stored
         if is_here and is_run_folder(run.path) and stamp_time(run.path.name) is not None:
             beside[run.path.parent].append(run)
-    groups = []
+    groups: list[list[FoundRun]] = []
     for runs in beside.values():
-        group: list[FoundRun] = []
+        here: list[list[FoundRun]] = []
         for run in sorted(runs, key=lambda run: (run.recorded, run.id)):
-            if group and not _is_of(group, run):
-                groups.append(group)
-                group = []
-            group.append(run)
-        groups.append(group)
+            near = [group for group in here if _seconds_between(group[0], run) <= _STAMPS_APART_S]
+            group = next((group for group in near if _is_of(group, run)), None)
+            if group is None:
+                here.append([run])
+            else:
+                group.append(run)
+        groups += here
     return [tuple(group) for group in groups if len(group) > 1]
+
+
+def _seconds_between(earlier: FoundRun, later: FoundRun) -> float:
+    return (later.recorded - earlier.recorded).total_seconds()
 
 
 def _is_of(group: Sequence[FoundRun], run: FoundRun) -> bool:
     hosts = {host for other in group for host in other.host_names}
-    if (run.recorded - group[0].recorded).total_seconds() > _STAMPS_APART_S or hosts & set(run.host_names):
+    if hosts & set(run.host_names):
         return False
     ours, *theirs = (outline(each.files[0].path) for each in (run, *group))
     return all(ours.has_time and one.has_time and ours.overlaps(one) and ours.devices == one.devices for one in theirs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,19 +56,18 @@ class Outline:
 
 def outline(path: Path) -> Outline:
     """The outline of the profile at `path`; of a damaged or unreadable file, what was found up to there."""
-    start_ns = stop_ns = 0
+    times: dict[bytes, int] = {}
     devices = set()
     try:
         with os.fdopen(open_untouched(path), "rb") as file:
             for name, plane in _planes(_plain(file)):
                 if found := _DEVICE.match(name):
                     devices.add(found[1].decode())
-                elif name == _ENVIRONMENT:
+                elif plane and not times:  # a second environment is no profiler's
                     times = _integers(plane)
-                    start_ns, stop_ns = times.get(b"profile_start_time", 0), times.get(b"profile_stop_time", 0)
-    except (OSError, EOFError, ValueError):
+    except (OSError, EOFError, ValueError, zlib.error):
         pass
-    return Outline(start_ns, stop_ns, frozenset(devices))
+    return Outline(times.get(b"profile_start_time", 0), times.get(b"profile_stop_time", 0), frozenset(devices))
 
 
 def _plain(file: BinaryIO) -> BinaryIO | gzip.GzipFile:

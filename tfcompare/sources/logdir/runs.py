@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from tfcompare.errors import NoRuns, NoSuchPlace, SeveralRuns
-from tfcompare.sources.logdir.files import text_of
+from tfcompare.sources.logdir.explain import is_run_folder
+from tfcompare.sources.logdir.files import is_profile, text_of
 from tfcompare.sources.logdir.found import FoundRun
 from tfcompare.sources.logdir.grouping import Taken, UnnamedRun, run_of_file, runs_in_folders, unnamed_run
 from tfcompare.sources.logdir.hosts import joinable, joined
@@ -20,9 +21,11 @@ from tfcompare.sources.logdir.walk import LocalFolder, identity_of, walk
 from tfcompare.sources.remote.files import Listing
 from tfcompare.sources.remote.listing import look
 from tfcompare.sources.remote.places import RemotePlace, shown
+from tfcompare.text import is_url
 
 _MOST_NAMED = 10
 _HOW_TO_JOIN = "; they were captured at the same time on different hosts: --join makes them one run"
+_HOW_TO_NAME = "; to name a run of several hosts, put its files into a folder of their own"
 
 Look = Callable[[RemotePlace], Listing]
 """Lists a remote place, as `remote.listing.look` does."""
@@ -56,12 +59,21 @@ def find_runs(*places: str | Path, join: bool = False) -> list[FoundRun]:
     """
     if not places:
         raise NoRuns("no place was given: name a profile file, a run folder or a logdir")
-    found = survey(open_places(places), join=join)
+    searched = [_with_neighbours(place) for place in places] if join else list(places)
+    found = survey(open_places(searched), join=join)
     for error in found.lost:
         raise error
     if not found.runs:
         raise NoRuns(found.why_none)
-    return list(found.runs)
+    if searched == list(places):
+        return list(found.runs)
+    asked = [place.path for place in open_places(places)]
+    return [run for run in found.runs if any(lies_in(file.where, path) for file in run.files for path in asked)]
+
+
+def _with_neighbours(place: str | Path) -> str | Path:
+    """The folder around a run's folder, where its other hosts may be; another place as it is."""
+    return Path(place).parent if not is_url(place) and is_run_folder(Path(place)) else place
 
 
 def survey(
@@ -107,6 +119,8 @@ def find_run(place: str | Path, *, join: bool = False) -> FoundRun:
         listed = ", ".join(f"{run.name} ({text_of(str(run.path))})" for run in runs[:_MOST_NAMED])
         more = f", and {len(runs) - _MOST_NAMED:,} more" if len(runs) > _MOST_NAMED else ""
         hint = "" if join or not any(len(group) == len(runs) for group in joinable(runs)) else _HOW_TO_JOIN
+        if any(len(run.files) > 1 and is_profile(run.path.name) for run in runs):
+            hint += _HOW_TO_NAME
         raise SeveralRuns(f"{shown(place)}: holds {len(runs):,} runs; name one of them: {listed}{more}{hint}")
     if not runs[0].is_readable:
         raise NoRuns("; ".join(runs[0].problems))

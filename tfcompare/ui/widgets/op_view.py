@@ -34,12 +34,11 @@ SIDES = ("Baseline", "Candidate")
 LACKING = {"baseline": "added", "candidate": "removed"}
 """The status of a row that a side lacks."""
 
-AVERAGE = "avg_self_time_us"
 NUMBERS = {
     "self_time_us": ("Self time", "µs"),
     "total_time_us": ("Total time", "µs"),
     "occurrences": ("Occurrences", ""),
-    AVERAGE: ("Average self time", "µs"),
+    "avg_self_time_us": ("Average self time", "µs"),
     "self_share": ("Share of self time", "share"),
 }
 
@@ -157,8 +156,6 @@ def numbers(pair: Pair, row: pd.Series) -> pd.DataFrame:
         column, what = name, label
         if f"{name}_baseline" not in row.index:
             column, what = f"{name}_per_{per}", f"{label} per {per}"
-        if name == AVERAGE and row["match"] == FUSED:
-            continue  # of one op on one side and of several on the other
         ours, theirs = (row[f"{column}_{role}"] for role in ROLES)
         if name in known and pd.isna(ours) and pd.isna(theirs):
             continue
