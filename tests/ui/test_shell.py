@@ -206,6 +206,7 @@ def of_jax(page: AppTest, *names: str, **query: str) -> AppTest:
 def test_runs_without_steps_get_them_from_a_host_event_that_is_chosen(page: AppTest) -> None:
     of_jax(page, "jax_conv_legacy", "jax_conv_08")
     assert seen(page)[4] == "device"
+    assert "Shown per device, since step times are missing." in [caption.value for caption in page.caption]
     choice = named(page.selectbox, "tfcompare.step_marker")
     assert choice.value is None
     assert choice.options[0] == "PjitFunction(forward_3d_conv)"

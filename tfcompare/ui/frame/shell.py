@@ -132,8 +132,10 @@ def setup(title: str, *, needs: Needs) -> View:
         return view
     _stop_without_pair(view)
     baseline, candidates, repeats = _load(view)
-    sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     comparison = _compare(view.selection, baseline, candidates or [baseline], repeats)
+    if comparison.per != view.selection.per:
+        host_slot.caption(f"Shown per {comparison.per}, since step times are missing.")
+    sidebar.host_choice(host_slot, view.selection, baseline, candidates)
     reasons = cached(comparison, "why_not", lambda: applicable.why_not([baseline, *candidates]))
     applicable.remember(view.selection, reasons)
     if reasons != known:
