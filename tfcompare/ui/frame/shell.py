@@ -199,8 +199,10 @@ def _unknown_runs(unknown: Sequence[str], found: Sequence[FoundRun]) -> list[str
 def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[str, ...]]:
     """For the ids of compared runs, those of other runs that were read before and are of the same program.
 
-    If two compared runs are of one program, it is unclear whose replicate a capture is: it is not offered.
+    If two compared runs are of one program, it is unclear whose replicate a capture is: it is not offered. Nor is what
+    seems to be another host of the run.
     """
+    beside = {run.id: {host.id for host in hosts} for hosts in view.search.apart for run in hosts}
     cache = run_cache(view.settings)
     read = {run.id: cache.peek(run) for run in found if run.is_readable}
     programs = {run_id: _program(run.content_id, run) for run_id, run in read.items() if isinstance(run, Run)}
@@ -208,7 +210,8 @@ def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[st
     for run_id in view.selection.compared:
         others = [other for other in programs if run_id in programs and programs[run_id].may_be(programs[other])]
         if set(others) & set(view.selection.compared) == {run_id}:
-            alike[run_id] = tuple(other for other in others if other not in view.selection.recordings)
+            taken = {*view.selection.recordings, *beside.get(run_id, ())}
+            alike[run_id] = tuple(other for other in others if other not in taken)
     return {run_id: others for run_id, others in alike.items() if others}
 
 
