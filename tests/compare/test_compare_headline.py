@@ -8,7 +8,7 @@ import pytest
 from compare_runs import run, steps
 
 from tests.frames.tables import run_of
-from tests.frames.test_hlo_ops import gpu
+from tests.frames.test_hlo_ops import gpu, kernel, metadata
 from tests.profiles import compared_runs, run_path
 from tests.xspace_builder import event, space
 from tfcompare.compare import compare
@@ -197,3 +197,15 @@ def test_a_change_in_a_table_has_the_words_of_the_headline() -> None:
     assert changes == [
         "20× faster", "1.5× faster", "30 % less", "0 %", "0 %", "0.40 % more", "30 % more", "1.5× slower", "14× slower"
     ]  # fmt: skip
+
+
+def test_of_several_programs_it_is_said_that_there_are_others() -> None:
+    def run_with(*took_us: float) -> Run:
+        ids = {f"jit_{i}": i + 1 for i in range(len(took_us))}
+        stats = [{"hlo_module": name, "program_id": own_id} for name, own_id in ids.items()]
+        events = [kernel("k", 100 * i, took, "dot.1", **stats[i]) for i, took in enumerate(took_us)]
+        return run_of(space(gpu(*events), metadata(**ids)))
+
+    said = compare(run_with(10.0, 50.0), run_with(20.0, 40.0)).headline(names=("A", "B"))
+    assert said == "`jit_1`, the longest of 2 programs, takes 40.0 µs per execution in `B`, 50.0 µs in `A` (−20.0 %)."
+    assert compare(run_with(50.0), run_with(50.0, 90.0)).headline(names=("A", "B")).startswith("`jit_0` takes 50.0 µs")

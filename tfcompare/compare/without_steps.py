@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tfcompare.compare.aggregate import SIDES, metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
-from tfcompare.compare.executions import execution_time_us, instructions_of, of_program, programs
+from tfcompare.compare.executions import instructions_of, programs
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.schema import DEVICE
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
@@ -37,22 +37,36 @@ def leading_sentence(comparison: Comparison, candidate: Run, names: tuple[str, s
         before, after = _time_of_each_device(comparison, candidate, (ours, theirs))
         what, unit = "Ops take", "of each device"
     else:
-        name, before, after = program
-        what, unit = f"`{name}` takes", "per execution"
+        before, after = program.baseline_us, program.candidate_us
+        others = f", the longest of {program.of:,} programs," if program.of > 1 else ""
+        what, unit = f"`{program.name}`{others} takes", "per execution"
     if not (before > 0 and after > 0):
         return ""
     return (f"{what} {format_time_us(after)} {unit} in {names[1]}, {format_time_us(before)} in {names[0]} "
             f"({_change(before, after)}){devices}.")  # fmt: skip
 
 
-def longest_program(comparison: Comparison, candidate: Run) -> tuple[str, float, float] | None:
-    """The longest XLA program that both runs ran: its name, and its time per execution in both, in µs."""
+class Execution(NamedTuple):
+    """An XLA program that two runs ran: its name, its time per execution in both, and how many programs both ran."""
+
+    name: str
+    baseline_us: float
+    candidate_us: float
+    of: int
+
+
+def longest_program(comparison: Comparison, candidate: Run) -> Execution | None:
+    """The XLA program that took both runs the most time; None if they have none in common."""
     rows = instructions_of(comparison, candidate)
-    for program in programs(rows).itertuples() if len(rows) else ():
-        before, after = execution_time_us(of_program(rows, str(program.program_key)))
-        if before > 0 and after > 0:
-            return str(program.label), before, after
-    return None
+    if rows.empty:
+        return None
+    both = programs(rows)
+    both = both[(both[[f"execution_time_us_{side}" for side in SIDES]] > 0).all(axis=1)]
+    if both.empty:
+        return None
+    first = both.iloc[0]
+    ours, theirs = (float(first[f"execution_time_us_{side}"]) for side in SIDES)
+    return Execution(str(first["label"]), ours, theirs, len(both))
 
 
 def _time_of_each_device(comparison: Comparison, candidate: Run, devices: tuple[int, int]) -> tuple[float, float]:

@@ -74,9 +74,8 @@ def _execution(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
     program = longest_program(comparison, candidate)
     if program is None:
         return []
-    name, ours, theirs = program
-    meaning = f"Self time of all instructions of {name} on one device, per execution: whatever the number of devices."
-    return [KeyFigure("Time per execution", "µs", ours, theirs, "neither", meaning)]
+    meaning = f"Self time of all instructions of {program.name} on one device, in one execution of the program."
+    return [KeyFigure("Time per execution", "µs", program.baseline_us, program.candidate_us, "neither", meaning)]
 
 
 def _mean_us(parts: pd.DataFrame, *names: str) -> tuple[float, float]:
