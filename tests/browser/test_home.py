@@ -105,7 +105,7 @@ def test_clicks_hit_the_right_run_after_sorting(page: Page, autoencoder_url: str
 
 def test_the_choice_survives_reloading_and_going_to_another_page(page: Page, autoencoder_url: str) -> None:
     opened(page, autoencoder_url)
-    page.get_by_test_id("stSidebar").get_by_text("per run").click()
+    page.get_by_test_id("stSidebar").get_by_role("radio", name="run", exact=True).click()
     page.wait_for_url("**per=run**")
     settled(page)
     page.reload()

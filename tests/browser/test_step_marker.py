@@ -13,7 +13,7 @@ MARKER = "PjitFunction(forward_3d_conv)"
 def test_steps_are_had_by_choosing_an_event_and_the_link_keeps_it(page: Page, shared: Serve) -> None:
     url = shared(run_path("jax_conv_legacy"), run_path("jax_conv_08"))
     opened(page, f"{url}/Overview")
-    expect(page.get_by_text("No step markers in A and B, so step times cannot be compared").first).to_be_visible()
+    expect(page.get_by_text("No verdict, since there are no step markers in A and B").first).to_be_visible()
     choice = page.get_by_role("combobox", name="Steps begin with")
     choice.click()
     page.get_by_role("option", name=MARKER).click()
