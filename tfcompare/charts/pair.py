@@ -76,10 +76,6 @@ class Pair:
         """
         return float(row["interval_low"]) / self.per_step_ratio, float(row["interval_high"]) / self.per_step_ratio
 
-    def per_occurrence(self, rows: pd.DataFrame, table: str) -> pd.DataFrame:
-        """Rows of a diff of a table, or groups of them, with sums divided by occurrences."""
-        return self.comparison.rows_per_occurrence(rows, table)
-
     @property
     def per_step_ratio(self) -> float:
         """The ratio per step ÷ the ratio of the sums shown."""

@@ -35,7 +35,8 @@ Part = Literal["sum", "whole_sum", "min", "max", "any"]
 
 SIDES = ("baseline", "candidate")
 
-_PER = ("step", "device", "occurrence")
+UNITS_OF_SUMS = ("step", "device", "occurrence")
+"""What sums may be per, besides per run: `self_time_us_per_step`."""
 _BANDWIDTH = "bandwidth_bytes_per_s"
 
 
@@ -157,7 +158,7 @@ def candidates_in_order(rows: pd.DataFrame, diff: pd.DataFrame) -> pd.DataFrame:
 
 def metric_in(diff: pd.DataFrame, metric: str) -> str:
     """The metric's name in a diff, with what it is per (`_per_step`) unless per run; raises `Unknown`."""
-    for name in (metric, *(f"{metric}_per_{per}" for per in _PER)):
+    for name in (metric, *(f"{metric}_per_{per}" for per in UNITS_OF_SUMS)):
         if f"{name}_delta" in diff.columns:
             return name
     known = [c.removesuffix("_delta") for c in diff.columns if c.endswith("_delta")]
@@ -167,7 +168,7 @@ def metric_in(diff: pd.DataFrame, metric: str) -> str:
 def per_in(diff: pd.DataFrame, metric: str) -> str:
     """What the sums of a metric are per in a diff: `step`, `device`, `occurrence` or `run`; raises `Unknown`."""
     name = metric_in(diff, metric)
-    return next((per for per in _PER if name.endswith(f"_per_{per}")), "run")
+    return next((per for per in UNITS_OF_SUMS if name.endswith(f"_per_{per}")), "run")
 
 
 def without_idle(rows: pd.DataFrame) -> pd.DataFrame:

@@ -39,7 +39,7 @@ from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.verdict import IDENTICAL, Verdict
 from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_slowest_calls
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
-from tfcompare.compare.without_steps import leading_sentence
+from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.ops.op_parts import frame_bytes
@@ -260,6 +260,11 @@ class Comparison:
         ours = self.captures(self.baseline)
         return {run.id: step_time_verdict(ours, self.captures(run), self._replicates) for run in self.candidates}
 
+    @cached_property
+    def longest_programs(self) -> dict[str, Execution | None]:
+        """The longest XLA program that the baseline and each candidate ran, by the candidate's id."""
+        return {run.id: longest_program(self, run) for run in self.candidates}
+
     def group_verdicts(self, groups: Groups) -> pd.DataFrame:
         """The verdicts on groups of ops or kernels; can be passed as `judge` to functions such as `group_diff`.
 
@@ -341,9 +346,7 @@ class Comparison:
         times = self.step_time_us(self.baseline), self.step_time_us(run)
         slow_steps = clause((row_of(self.baseline, self.host), row_of(run, self.host_of(run))), (ours, theirs))
         infos = self.baseline.info, run.info
-        lead = ""
-        if self.verdict[run.id] != IDENTICAL and not all(map(has_steps, infos)):
-            lead = leading_sentence(self, run, (ours, theirs))
+        lead = leading_sentence(self, run, (ours, theirs))
         return lead or step_time_headline(infos, times, (ours, theirs), self.verdict[run.id], slow_steps)
 
     def names_of(self, candidate: Run) -> tuple[str, str]:
@@ -359,10 +362,11 @@ class Comparison:
         run = self.candidates[0] if candidate is None else self._candidate(candidate)
         if has_steps(self.baseline.info) and has_steps(run.info):
             return doubt(self.verdict[run.id])
-        names = tuple(map(quoted, self.names_of(run)))
-        leads = self.verdict[run.id] != IDENTICAL and leading_sentence(self, run, (names[0], names[1]))
-        infos = zip(names, (self.baseline.info, run.info), strict=True)
-        return no_step_times({name: info for name, info in infos if not has_steps(info)}) if leads else ""
+        ours, theirs = map(quoted, self.names_of(run))
+        if not leading_sentence(self, run, (ours, theirs)):
+            return ""
+        infos = {ours: self.baseline.info, theirs: run.info}
+        return no_step_times({name: info for name, info in infos.items() if not has_steps(info)})
 
     def figure(self, name: str, candidate: str | None = None) -> Any:
         """The chart `name` as a `plotly.graph_objects.Figure`, with the candidate of that id, by default the first one.

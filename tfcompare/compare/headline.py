@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tfcompare.compare.stats.verdict import Verdict
     from tfcompare.run import RunInfo
 
-_IN_MULTIPLES_FROM = 1.5
+IN_MULTIPLES_FROM = 1.5
+"""From here on the change of a time reads better as a factor than as a percentage."""
 _FEW_STEPS = 3
 _TENSORFLOW_STEP = "tf.profiler.experimental.Trace('train', step_num=step, _r=1)"
 _JAX_STEP = "jax.profiler.StepTraceAnnotation('train', step_num=step)"
@@ -99,9 +100,9 @@ def faster_or_slower(before: float, after: float, likely: str = "") -> str:
 
     `likely` is empty, or `likely ` with a trailing space.
     """
-    if before / after >= _IN_MULTIPLES_FROM:
+    if before / after >= IN_MULTIPLES_FROM:
         return f"is {likely}{_two_digits(before / after)}× faster than"
-    if after / before >= _IN_MULTIPLES_FROM:
+    if after / before >= IN_MULTIPLES_FROM:
         return f"is {likely}{_two_digits(after / before)}× slower than"
     percent = abs(after / before - 1) * 100
     return f"{likely}takes {_two_digits(percent)} % {'less' if after < before else 'more'} time per step than"
@@ -109,9 +110,9 @@ def faster_or_slower(before: float, after: float, likely: str = "") -> str:
 
 def short_change(before: float, after: float) -> str:
     """`14× faster`, `2.3× slower`, `12 % less` for two times: the words of `faster_or_slower` in a table."""
-    if before / after >= _IN_MULTIPLES_FROM:
+    if before / after >= IN_MULTIPLES_FROM:
         return f"{_two_digits(before / after)}× faster"
-    if after / before >= _IN_MULTIPLES_FROM:
+    if after / before >= IN_MULTIPLES_FROM:
         return f"{_two_digits(after / before)}× slower"
     percent = abs(after / before - 1) * 100
     if percent < 0.05:

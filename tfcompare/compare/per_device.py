@@ -52,8 +52,10 @@ def per_occurrence(diff: pd.DataFrame, table: Table, per_step: PerStep) -> pd.Da
     """The diff, or groups of its rows, with sums divided by the row's occurrences and named `<metric>_per_occurrence`.
 
     Verdicts are on the time per step: a row that runs more or less often per step has none here. `per_step` turns
-    ratios of sums of a candidate, given its id, into ratios per step. The largest change of the headline metric comes
-    first, for each candidate; labels of rows are kept. Raises `TfcompareError` for a table without occurrences.
+    ratios of sums of a candidate, given its id, into ratios per step. The rows of each candidate are sorted by the
+    change of the headline metric, the largest first, and keep their labels.
+
+    Raises `TfcompareError` for a table without occurrences.
     """
     if _COUNT not in table.column_names:
         raise TfcompareError(f"the table {table.name!r} does not count occurrences; show it per step, run or device")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tfcompare.compare.aggregate import SIDES, metric_in, without_idle
 from tfcompare.compare.diff import MATCHED
 from tfcompare.compare.executions import instructions_of, programs
+from tfcompare.compare.headline import IN_MULTIPLES_FROM, has_steps
 from tfcompare.compare.per_device import computing_devices
+from tfcompare.compare.stats.verdict import IDENTICAL
 from tfcompare.schema import DEVICE
 from tfcompare.units import format_percent_change, format_ratio, format_time_us
 
@@ -17,20 +19,21 @@ if TYPE_CHECKING:
 
 _LEAST_MATCHED = 0.5
 """Of other work, the time of each device says nothing: most of both runs' time is in ops that both have."""
-_IN_MULTIPLES_FROM = 1.5
-"""The change of a time as a factor reads better than as a percentage from here on, as in headlines."""
 
 
 def leading_sentence(comparison: Comparison, candidate: Run, names: tuple[str, str]) -> str:
     """Markdown such as "`jit_f` takes 2.40 ms per execution in B, 3.10 ms in A (−22.6 %), on 8 devices and 1."
 
     Of the programs that both runs ran, the longest; without any, the time that ops take of each device, if the runs
-    have most of it in common and computed on different numbers of devices; else nothing. `names` are those of baseline
-    and candidate in Markdown.
+    have most of it in common and computed on different numbers of devices; else nothing, as for runs that both have
+    steps and for copies of one capture. `names` are those of baseline and candidate in Markdown.
     """
+    have_steps = has_steps(comparison.baseline.info) and has_steps(candidate.info)
+    if have_steps or comparison.verdict[candidate.id] == IDENTICAL:
+        return ""
     ours, theirs = (computing_devices(run, comparison.host_of(run)) for run in (comparison.baseline, candidate))
     devices = f", on {theirs:,} device{'s' * (theirs > 1)} and {ours:,}" if ours != theirs else ""
-    program = longest_program(comparison, candidate)
+    program = comparison.longest_programs[candidate.id]
     if program is None and not devices:
         return ""
     if program is None:
@@ -84,6 +87,6 @@ def _time_of_each_device(comparison: Comparison, candidate: Run, devices: tuple[
 
 def _change(before: float, after: float) -> str:
     ratio = after / before
-    if 1 / _IN_MULTIPLES_FROM < ratio < _IN_MULTIPLES_FROM:
+    if 1 / IN_MULTIPLES_FROM < ratio < IN_MULTIPLES_FROM:
         return format_percent_change(ratio)
     return format_ratio(ratio)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
+from tfcompare.compare.aggregate import UNITS_OF_SUMS
 from tfcompare.compare.diff import change
 from tfcompare.schema import Column
 
@@ -246,7 +247,7 @@ def _parts(name: str, table: schema.Table) -> tuple[str, str, str]:
     base, _, role = name.rpartition("_")
     if role not in ROLES:
         base, role = name, ""
-    per = next((per for per in ("step", "device", "occurrence") if base.endswith(f"_per_{per}")), "")
+    per = next((per for per in UNITS_OF_SUMS if base.endswith(f"_per_{per}")), "")
     return base.removesuffix(f"_per_{per}") if per else base, per, role
 
 

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.stats.estimates import STEP_TIME as MEANING
-from tfcompare.compare.without_steps import longest_program
 from tfcompare.tools import input_bound
 from tfcompare.tools.advice.model import code
 from tfcompare.tools.input_verdicts import on_waiting
@@ -71,7 +70,7 @@ def _parts(comparison: Comparison, candidate: Run, parts: pd.DataFrame) -> list[
 
 def _execution(comparison: Comparison, candidate: Run) -> list[KeyFigure]:
     """The time per execution of the longest program of both runs, if they have one."""
-    program = longest_program(comparison, candidate)
+    program = comparison.longest_programs[candidate.id]
     if program is None:
         return []
     meaning = f"Self time of all instructions of {program.name} on one device, in one execution of the program."

@@ -48,11 +48,8 @@ def without_step_times(
         return _capitalized(consequence), " ".join(f"{_capitalized(sentence)}." for sentence in untimed)
     where = "" if comparison.is_single else f" in {' and '.join(missing)}"
     how = f"ecord again with each step inside `{step_marker_call(run.info for run in missing.values())}`{elsewhere}."
-    lead = ""
-    if not comparison.is_single and comparison.verdict[candidate.id] != IDENTICAL:
-        ours, theirs = shown
-        lead = leading_sentence(comparison, candidate, (ours, theirs))
-    if lead:
+    first, *others = shown
+    if others and (lead := leading_sentence(comparison, candidate, (first, others[0]))):
         return lead.removesuffix("."), f"No verdict, since there are no step markers{where}: r{how}"
     return f"No step markers{where}, so {consequence}", f"R{how}"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
 
 from tfcompare.sources.logdir.explain import is_run_folder
@@ -61,11 +62,12 @@ def joinable(found: Sequence[FoundRun]) -> list[tuple[FoundRun, ...]]:
         if is_here and is_run_folder(run.path) and stamp_time(run.path.name) is not None:
             beside[run.path.parent].append(run)
     groups: list[list[FoundRun]] = []
+    look = cache(outline)  # a run is compared with each host of a group
     for runs in beside.values():
         here: list[list[FoundRun]] = []
         for run in sorted(runs, key=lambda run: (run.recorded, run.id)):
             near = [group for group in here if _seconds_between(group[0], run) <= _STAMPS_APART_S]
-            group = next((group for group in near if _is_of(group, run)), None)
+            group = next((group for group in near if _is_of(group, run, look)), None)
             if group is None:
                 here.append([run])
             else:
@@ -78,11 +80,11 @@ def _seconds_between(earlier: FoundRun, later: FoundRun) -> float:
     return (later.recorded - earlier.recorded).total_seconds()
 
 
-def _is_of(group: Sequence[FoundRun], run: FoundRun) -> bool:
+def _is_of(group: Sequence[FoundRun], run: FoundRun, look: Callable[[Path], Outline]) -> bool:
     hosts = {host for other in group for host in other.host_names}
     if hosts & set(run.host_names):
         return False
-    ours, *theirs = (outline(each.files[0].path) for each in (run, *group))
+    ours, *theirs = (look(each.files[0].path) for each in (run, *group))
     return all(ours.has_time and one.has_time and ours.overlaps(one) and ours.devices == one.devices for one in theirs)
 
 

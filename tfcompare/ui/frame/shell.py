@@ -215,7 +215,7 @@ def _of_one_program(view: View, found: Sequence[FoundRun]) -> dict[str, tuple[st
     return {run_id: others for run_id, others in alike.items() if others}
 
 
-@st.cache_data(max_entries=512, show_spinner=False)
+@st.cache_resource(max_entries=512, show_spinner=False)
 def _program(content_id: str, _run: Run) -> Program:
     del content_id
     return program_of(_run)

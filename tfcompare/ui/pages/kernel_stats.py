@@ -151,7 +151,7 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
     """The rows of chart and table: groups of kernels or single launches that contain the words of the filter."""
     rows = every_row(pair, choice.by)
     if choice.per_occurrence:
-        rows = pair.per_occurrence(rows, "kernel_stats")
+        rows = pair.comparison.rows_per_occurrence(rows, "kernel_stats")
     names = ["kernel_name", "op_name", "kernel_name_candidate", "op_name_candidate"]
     return with_words(rows, choice.text, [name for name in names if name in rows])
 

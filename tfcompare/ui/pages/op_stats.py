@@ -121,7 +121,7 @@ def rows_of(pair: Pair, choice: Choice) -> pd.DataFrame:
     else:
         rows, columns = pair.groups(choice.by, idle=choice.idle), [choice.by]
     if choice.per_occurrence:
-        rows = pair.per_occurrence(rows, "op_stats")
+        rows = pair.comparison.rows_per_occurrence(rows, "op_stats")
     return tf_stats.with_words(rows[rows["host_or_device"].isin(choice.places)], choice.text, columns)
 
 
