@@ -26,7 +26,7 @@ from tfcompare.compare.stats.estimates import (
     sides,
 )
 from tfcompare.compare.stats.verdict import FASTER, SAME, SLOWER, UNCLEAR, claimed_together, words
-from tfcompare.frames.steps.strays import stray_of
+from tfcompare.tables.strays import stray_of
 
 Floats = npt.NDArray[np.float64]
 

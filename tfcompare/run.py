@@ -15,26 +15,27 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
-from tfcompare.frames.hlo.op_profile import op_profile
 from tfcompare.frames.memory import memory_timeline
-from tfcompare.frames.ops.kernel_stats import kernel_stats_in_steps
-from tfcompare.frames.ops.op_evidence import OpEvidence, op_evidence
-from tfcompare.frames.ops.op_parts import NO_STEP, OpParts, frame_bytes, merge_hosts
-from tfcompare.frames.ops.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
-from tfcompare.frames.steps.hosts import hosts_frame
+from tfcompare.frames.ops.op_parts import NO_STEP, frame_bytes
 from tfcompare.frames.steps.idle_gaps import decode_op_names
-from tfcompare.frames.steps.slow_steps import slow_steps_frame
-from tfcompare.frames.steps.step_cells import StepCells, concat_cells
-from tfcompare.frames.steps.step_times import common_step_ids, numbered_alike, run_steps
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
-from tfcompare.frames.steps.strays import with_stray
-from tfcompare.frames.tf_data.input_pipeline import input_pipeline
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.reading import HostReader, Progress, read_hosts
+from tfcompare.tables.hosts import hosts_frame
+from tfcompare.tables.input_pipeline import input_pipeline
+from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
+from tfcompare.tables.op_evidence import OpEvidence, op_evidence
+from tfcompare.tables.op_parts import OpParts, merge_hosts
+from tfcompare.tables.op_profile import op_profile
+from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
+from tfcompare.tables.slow_steps import slow_steps_frame
+from tfcompare.tables.step_cells import StepCells, concat_cells
+from tfcompare.tables.step_times import common_step_ids, numbered_alike, run_steps
+from tfcompare.tables.strays import with_stray
 from tfcompare.units import format_ms
 
 _US_PER_MS = 1000.0
@@ -44,7 +45,7 @@ HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "steps": lambda h: h.tables["steps"],
     "idle_gaps": lambda h: decode_op_names(h.tables["idle_gaps"]),
     "kernel_stats": lambda h: h.tables["kernel_stats"],
-    "kernel_steps": lambda h: h.kernels.steps(),
+    "kernel_steps": lambda h: kernel_steps(kernel_step_cells(h.kernels.stats, h.kernels.cells)),
     "copies": lambda h: h.tables["copies"],
     "hlo_ops": lambda h: h.tables["hlo_ops"],
     "op_profile": lambda h: op_profile(h.tables["hlo_ops"]),
@@ -53,7 +54,7 @@ HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "memory_summary": lambda h: h.tables["memory_summary"],
     "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
     "memory_peak": lambda h: h.tables["memory_peak"],
-    "input_pipeline": lambda h: input_pipeline(h.totals, h.host),
+    "input_pipeline": lambda h: input_pipeline(OpParts(h.tables["op_parts"], h.tables["op_totals"]), h.host),
     "tf_data_pipelines": lambda h: h.tables["tf_data_pipelines"],
     "tf_data_calls": lambda h: h.tables["tf_data_calls"],
     "tf_data": lambda h: h.tables["tf_data_executions"],
@@ -219,7 +220,7 @@ class Run:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
             cells = self._with_common_steps(hosts, [h.kernels.cells for h in hosts])
-            return concat_cells([replace(h.kernels, cells=c).step_cells() for h, c in zip(hosts, cells, strict=True)])
+            return concat_cells([kernel_step_cells(h.kernels.stats, c) for h, c in zip(hosts, cells, strict=True)])
         if host not in self._cells:
             self._cells[host] = op_cells(self._parts(hosts), _label(host))
         return self._cells[host]

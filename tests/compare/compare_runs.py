@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.ops.op_evidence import OpEvidence
-from tfcompare.frames.steps.slow_steps import slow_steps_frame
-from tfcompare.frames.steps.step_cells import StepCells
-from tfcompare.frames.steps.step_times import run_steps
-from tfcompare.frames.steps.strays import with_stray
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.tables.slow_steps import slow_steps_frame
+from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import run_steps
+from tfcompare.tables.strays import with_stray
 
 COSTS = ("flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity")
 WITHOUT_COSTS = dict.fromkeys(COSTS, 0.0) | {"bound_by": ""}

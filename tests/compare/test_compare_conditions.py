@@ -27,8 +27,8 @@ from tfcompare.compare.conditions import (
 )
 from tfcompare.compare.stats.verdict import SLOWER, Sensitivity, Verdict
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.sources.step_choice import step_choice
+from tfcompare.tables.step_cells import StepCells
 
 # --- reading
 

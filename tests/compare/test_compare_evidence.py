@@ -9,8 +9,8 @@ import pytest
 from compare_runs import named, ops
 
 from tfcompare.compare.matching.matching import pair_rows
-from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import OP_STATS
+from tfcompare.tables.op_evidence import OpEvidence
 
 Shapes = Mapping[str, str]
 

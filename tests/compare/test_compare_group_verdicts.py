@@ -16,7 +16,7 @@ from tfcompare.compare.scope_tree import scope_tree
 from tfcompare.compare.stats.change_test import ChangeTest
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 
 STEPS = 20
 SPREAD = 0.002

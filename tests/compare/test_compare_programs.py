@@ -8,7 +8,7 @@ import pytest
 from tests.profiles import compared_runs
 from tfcompare import schema
 from tfcompare.compare.diff import Side, diff_table
-from tfcompare.frames.hlo.op_profile import op_profile
+from tfcompare.tables.op_profile import op_profile
 
 COLUMNS = ("program", "hlo_op", "category", "op_name", "source", "flops")
 

@@ -11,7 +11,7 @@ from tests.compare.compare_runs import FakeRun, op_stats, steps
 from tfcompare import schema
 from tfcompare.compare import compare
 from tfcompare.compare.repeats import vetted, with_names_of
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 
 STEPS = 20
 OPS = ("model/conv2d/Conv2D", "model/dense/MatMul")

@@ -10,7 +10,7 @@ from tfcompare.compare.stats.change_test import ChangeTest, identical_rows
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.frames.steps.step_cells import StepCells, concat_cells
+from tfcompare.tables.step_cells import StepCells, concat_cells
 
 CELLS = StepCells(
     pd.DataFrame({"host": "all", "op_name": ["a", "b", "b"]}),

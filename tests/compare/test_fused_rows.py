@@ -12,9 +12,9 @@ from tfcompare.compare import compare
 from tfcompare.compare.aggregate import group_diff
 from tfcompare.compare.matching.fused import fused_product
 from tfcompare.compare.matching.manual import Choice
-from tfcompare.frames.ops.op_evidence import OpEvidence
-from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.run import Run
+from tfcompare.tables.op_evidence import OpEvidence
+from tfcompare.tables.step_cells import StepCells
 from tfcompare.tools.many_runs import By, changes_by_run
 
 PLAIN, FUSED = "layers_unfused", "layers_fused"

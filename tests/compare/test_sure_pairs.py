@@ -9,7 +9,7 @@ from tests.model_family.family import compared, meaning
 from tests.test_model_family import DOUBTFUL, RIGHT
 from tfcompare.compare.matching.sure_pairs import are_sure
 from tfcompare.compare.matching.tiers import EXACT, MANUAL, PROBABLE
-from tfcompare.frames.ops.op_evidence import OpEvidence
+from tfcompare.tables.op_evidence import OpEvidence
 
 
 def row(name: str, candidate: str = "", *, kind: str = "MatMul", other: str = "", match: str = EXACT) -> pd.DataFrame:

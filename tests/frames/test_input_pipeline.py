@@ -9,7 +9,6 @@ from tests import xprof_oracle
 from tests.profiles import ALL_RUNS, run_path
 from tests.xspace_builder import Event, event, line, plane, space
 from tfcompare.frames.host import build
-from tfcompare.frames.tf_data.input_pipeline import category, input_pipeline
 from tfcompare.schema.input import (
     ENQUEUING,
     IN_ADVANCE,
@@ -20,6 +19,7 @@ from tfcompare.schema.input import (
     PREPROCESSING,
 )
 from tfcompare.sources.logdir import find_run
+from tfcompare.tables.input_pipeline import category, input_pipeline
 from tfcompare.xspace import parse, read
 
 XPROFS_WORDS = {

@@ -9,8 +9,8 @@ from tests.model_family.family import recorded
 from tests.profiles import loaded_run
 from tests.xspace_builder import plane, space
 from tfcompare.frames import build
-from tfcompare.frames.ops.op_evidence import op_evidence
 from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.tables.op_evidence import op_evidence
 from tfcompare.xspace import parse
 
 _PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": "", "program": ""}, dtype="str")

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.frames.tables import lines, rows
 from tfcompare.frames.ops import op_parts
-from tfcompare.frames.ops.op_parts import NO_STEP, OpParts, merge_hosts
+from tfcompare.frames.ops.op_parts import NO_STEP
+from tfcompare.tables.op_parts import OpParts, merge_hosts
 
 _PARTS = ["device", "host_or_device", "op_type", "op_name", "part"]
 _CELLS = ["step", "occurrences", "total_time_ps", "self_time_ps", "is_eager"]

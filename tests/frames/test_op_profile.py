@@ -11,7 +11,7 @@ import pytest
 from tests import xprof_oracle
 from tests.compare.test_compare_programs import table
 from tests.profiles import compared_runs, loaded_run, run_path
-from tfcompare.frames.hlo.op_profile import op_profile
+from tfcompare.tables.op_profile import op_profile
 
 RUNS = ["jax_elementwise", "jax_conv_08", "jax_conv_legacy", "jax_tpu"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from tfcompare.frames.steps.step_times import run_steps
+from tfcompare.tables.step_times import run_steps
 
 ONE_HOST = pd.DataFrame(
     {

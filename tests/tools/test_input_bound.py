@@ -9,7 +9,7 @@ import pytest
 
 from tests.input_runs import MARKED, UNMARKED, pipelines, steps
 from tests.profiles import loaded_run
-from tfcompare.frames.steps.step_times import on_slowest_host
+from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools.input_bound import (
     InputWait,
     calls_of,

@@ -10,9 +10,9 @@ import pytest
 from tests.profiles import ALL_RUNS, WORKER_RUNS, XLA_RUNS, loaded_run, run_path
 from tests.xprof_oracle import tool_data
 from tfcompare import compare
-from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
 from tfcompare.sources.logdir import find_run
+from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools import input_ops
 from tfcompare.tools.input_bound import InputWait, input_wait
 

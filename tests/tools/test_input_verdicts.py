@@ -10,7 +10,7 @@ from tests.profiles import loaded_run
 from tfcompare import compare
 from tfcompare.compare import Comparison
 from tfcompare.compare.conditions import check, parse_condition
-from tfcompare.frames.steps.step_times import on_slowest_host
+from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools.input_bound import input_wait
 from tfcompare.tools.input_verdicts import on_waiting
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from tests.charts import chart_samples as samples
 from tfcompare import schema
-from tfcompare.frames.steps.step_cells import StepCells
-from tfcompare.frames.steps.step_times import on_slowest_host, run_steps
+from tfcompare.tables.step_cells import StepCells
+from tfcompare.tables.step_times import on_slowest_host, run_steps
 from tfcompare.tools.step_series import op_by_step, sixteen_bit_share, with_host
 
 OP = pd.DataFrame([{"host_or_device": "Host", "op_type": "MatMul", "op_name": "dense/MatMul"}])

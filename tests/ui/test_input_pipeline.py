@@ -14,10 +14,10 @@ from tests.input_runs import BETTER, NAIVE, input_diff
 from tests.profiles import ALL_RUNS, CORPUS, ROOT, SAMPLES, loaded_run, run_path
 from tfcompare import compare, settings
 from tfcompare.charts.verdicts import word_of
-from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.run import Run
 from tfcompare.settings import Settings
 from tfcompare.sources.logdir import find_runs
+from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools.input_bound import InputWait, headline, input_wait
 from tfcompare.tools.input_verdicts import on_waiting
 from tfcompare.ui.pages.input_pipeline_ops import row_key

@@ -17,7 +17,7 @@ from tfcompare.compare.stats.estimates import FEWEST_REPEATS, Floats, Times
 from tfcompare.compare.stats.spread import OF_HOSTS, Spread, declared_spread
 from tfcompare.compare.stats.verdict import IDENTICAL, UNTESTED, Verdict
 from tfcompare.errors import Unknown
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,7 +20,7 @@ from tfcompare.compare.stats.estimates import Floats, Sides, Times, quantile_sid
 from tfcompare.compare.stats.step_series import step_series
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, Verdict
 from tfcompare.compare.tf_data.call_verdicts import calls_by_pipeline, slowest_pipeline
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import close_matches, did_you_mean
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from tfcompare.compare.matching.matching import Pairing, pair_rows, with_hosts_o
 from tfcompare.compare.matching.tiers import FUSED, HLO_TWO_SIDED, NAMINGS
 from tfcompare.compare.stats.verdict import LESS, MORE, SAME, UNTESTED, wording
 from tfcompare.compare.tf_data.pipelines import Counterparts, with_pipelines_of
-from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import OP_STATS, STEP_TABLES, Column, Table
+from tfcompare.tables.op_evidence import OpEvidence
 
 MATCHED = "matched"
 ADDED = "added"

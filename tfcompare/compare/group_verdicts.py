@@ -14,7 +14,7 @@ from tfcompare.compare.stats.change_test import ChangeTest, identical_rows, unte
 from tfcompare.compare.stats.estimates import Times
 from tfcompare.compare.stats.spread import Spread
 from tfcompare.compare.stats.step_series import step_series
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 
 
 def group_verdicts(

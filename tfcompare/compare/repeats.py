@@ -19,7 +19,7 @@ from tfcompare.compare.matching.plain_names import plain_name, plain_type
 from tfcompare.compare.matching.tiers import PROBABLE
 from tfcompare.compare.per_device import computing_devices
 from tfcompare.compare.stats.estimates import FEWEST_STEPS
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 from tfcompare.text import text_of
 
 if TYPE_CHECKING:

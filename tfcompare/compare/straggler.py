@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare.matching.matching import host_counterparts
-from tfcompare.frames.steps.hosts import COLLECTIVE_PARTS
-from tfcompare.frames.steps.step_times import common_step_ids
+from tfcompare.tables.hosts import COLLECTIVE_PARTS
+from tfcompare.tables.step_times import common_step_ids
 
 if TYPE_CHECKING:
     import pandas as pd

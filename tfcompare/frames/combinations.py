@@ -1,4 +1,4 @@
-"""Distinct combinations of several integer columns, so that work on them is done once per combination."""
+"""Distinct values and combinations of integer columns, and sums over the rows of each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pandas as pd
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 
-_MAX_DENSE_RATIO = 4  # a column is factorized if its value range exceeds its length by more than this factor
+_MAX_DENSE_RATIO = 4
+"""A table of all possible values is used unless they are more than this many times as many as there are rows."""
 
 
 def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
@@ -33,3 +35,34 @@ def _codes(column: Int32 | Int64) -> tuple[Int32 | Int64, int]:
         return column - least, most - least + 1
     codes, found = pd.factorize(column)
     return codes.astype(np.int64, copy=False), len(found)
+
+
+def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
+    """(the distinct keys, in order; the position of each key among them). Keys are from 0 to `size` − 1."""
+    if size > _MAX_DENSE_RATIO * len(keys) + 1024:
+        found, position = np.unique(keys, return_inverse=True)
+        return found, position
+    is_used = np.zeros(size, np.bool_)
+    is_used[keys] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]
+
+
+def sums(code: Int64, values: Int64, size: int) -> Int64:
+    """The sum of the values of each code, for codes from 0 to `size` − 1."""
+    out = np.zeros(size, np.int64)
+    np.add.at(out, code, values)
+    return out
+
+
+def largest(code: Int64, values: Int64, size: int) -> Int64:
+    """The largest value of each code, for codes from 0 to `size` − 1."""
+    out = np.full(size, np.iinfo(np.int64).min)
+    np.maximum.at(out, code, values)
+    return out
+
+
+def any_of(code: Int64, flags: Bools, size: int) -> Bools:
+    """Whether any flag of each code is set."""
+    out = np.zeros(size, np.bool_)
+    out[code[flags]] = True
+    return out

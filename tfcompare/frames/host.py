@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
+from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
@@ -22,8 +23,8 @@ from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.gpu_ops import gpu_ops
 from tfcompare.frames.ops.host_ops import host_ops
 from tfcompare.frames.ops.kernel_stats import Kernels, kernels_of
-from tfcompare.frames.ops.op_evidence import with_shapes
 from tfcompare.frames.ops.op_parts import OpEvents, OpParts, concat_parts, frame_bytes
+from tfcompare.frames.ops.op_shapes import with_shapes
 from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
 from tfcompare.frames.planes import device_kind, device_planes
@@ -70,16 +71,6 @@ class HostFrames:
     memory_labels: Mapping[str, tuple[str, ...]] = field(repr=False)
     memory_bytes: int
     tables: Mapping[str, pd.DataFrame] = field(repr=False)
-
-    @property
-    def parts(self) -> OpParts:
-        """The op parts of each step."""
-        return OpParts(self.tables["op_parts"], self.tables["op_cells"], self.tables["op_wall"])
-
-    @property
-    def totals(self) -> OpParts:
-        """The op parts over all steps, which is far less to read."""
-        return OpParts(self.tables["op_parts"], self.tables["op_totals"], self.tables["op_wall_totals"])
 
     @property
     def kernels(self) -> Kernels:
@@ -151,6 +142,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         "tf_data_calls": pipelines.calls,
         **lanes_and_spans,
     }
+    tables = {name: frame_of(name, table) for name, table in tables.items()}
     memory_bytes = _checked_bytes(tables, limits) + sum(map(len, chain(*memory.labels.values())))
     return HostFrames(
         host=host,

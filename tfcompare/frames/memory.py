@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.combinations import combinations, sums
 from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
-from tfcompare.frames.ops.op_parts import sums
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace.space import PS_PER_US
 

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.combinations import combinations, distinct
 from tfcompare.frames.data_types import data_type_name
-from tfcompare.frames.ops.op_parts import distinct
 from tfcompare.frames.planes import host_plane
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace, lookup, wire

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from tfcompare.errors import Unknown
 from tfcompare.schema.columns import ALL_HOSTS, DEVICE, HOST, IDLE, Column, Kind, Table
 from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, OP_PROFILE
+from tfcompare.schema.host_tables import HOST_TABLES, Group, HostColumn, HostTable
 from tfcompare.schema.input import INPUT_PIPELINE, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS, KERNEL_STEPS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
@@ -26,6 +27,7 @@ __all__ = [
     "HLO_OPS",
     "HOST",
     "HOSTS",
+    "HOST_TABLES",
     "IDLE",
     "IDLE_GAPS",
     "INPUT_PIPELINE",
@@ -49,6 +51,9 @@ __all__ = [
     "TF_DATA_CALLS",
     "TF_DATA_PIPELINES",
     "Column",
+    "Group",
+    "HostColumn",
+    "HostTable",
     "Kind",
     "Table",
     "names",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.steps.hosts import COLLECTIVE_PARTS
+from tfcompare.tables.hosts import COLLECTIVE_PARTS
 
 if TYPE_CHECKING:
     from tfcompare.run import Run

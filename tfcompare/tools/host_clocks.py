@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.steps.step_times import common_step_ids
+from tfcompare.tables.step_times import common_step_ids
 from tfcompare.tools.hosts import by_skew, matrix, steps_by
 from tfcompare.xspace.space import PS_PER_US
 

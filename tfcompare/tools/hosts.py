@@ -15,8 +15,8 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.compare.matching.matching import pair_devices, pair_hosts, with_hosts_of
 from tfcompare.compare.stats.outstanding import DEVICE_SPREAD, HOST_SPREAD, Outstanding, slowest
-from tfcompare.frames.steps.hosts import COLLECTIVE_PARTS
-from tfcompare.frames.steps.step_times import common_step_ids
+from tfcompare.tables.hosts import COLLECTIVE_PARTS
+from tfcompare.tables.step_times import common_step_ids
 from tfcompare.tools.host_causes import Cause, cause_of, collective_of
 
 if TYPE_CHECKING:

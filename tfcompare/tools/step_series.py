@@ -6,8 +6,8 @@ import math
 
 import pandas as pd
 
-from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.schema import STEP_PRECISIONS
+from tfcompare.tables.step_cells import StepCells
 
 LEAST_TOLD = 0.5
 """The minimum share of device computing with known precision for which a 16-bit share is given."""

@@ -25,7 +25,7 @@ import pandas as pd
 
 from tfcompare.compare.matching.plain_names import plain_type
 from tfcompare.compare.matching.tiers import MANUAL, PROBABLE
-from tfcompare.frames.ops.op_evidence import Place
+from tfcompare.tables.op_evidence import Place
 
 _SIDES = ("baseline", "candidate")
 _VARIANTS = ("_MklNative", "_Mkl", "_Eager", "_")

@@ -49,8 +49,8 @@ from tfcompare.compare.matching.tiers import (
 from tfcompare.compare.tf_data.iterator_tree import PREFIX
 from tfcompare.compare.tf_data.iterators import align_iterators
 from tfcompare.compare.tf_data.pipelines import pair_executions
-from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.schema import Table
+from tfcompare.tables.op_evidence import OpEvidence
 
 Evidence = tuple[OpEvidence, OpEvidence]
 """Shapes and positions of the ops of baseline and candidate, which help to identify them beyond their names."""

@@ -14,8 +14,8 @@ from tfcompare.compare.matching.fused import fused_product, implemented_type
 from tfcompare.compare.matching.name_tree import MAX_DEPTH, family
 from tfcompare.compare.matching.plain_names import plain_name
 from tfcompare.compare.matching.tiers import FUSED, MANUAL, PROBABLE
-from tfcompare.frames.ops.op_evidence import OpEvidence
 from tfcompare.frames.ops.op_names import UNKNOWN
+from tfcompare.tables.op_evidence import OpEvidence
 
 Shapes = Mapping[str, str]
 """The shapes of the ops of one side by op name."""

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfcompare.frames.steps.slow_steps import is_slow
+from tfcompare.tables.slow_steps import is_slow
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare.compare.stats.estimates import Floats
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.tables.step_cells import StepCells
 
 Int64 = npt.NDArray[np.int64]
 

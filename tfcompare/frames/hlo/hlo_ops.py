@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.combinations import combinations, sums
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.nesting import order_by_start, self_times
-from tfcompare.frames.ops.op_parts import OpEvents, sums
+from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import HLO_OP, device_kind
 from tfcompare.hlo.category import category
 from tfcompare.hlo.cost import Costs

@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.combinations import combinations, distinct, sums
 from tfcompare.frames.ops.kernel_details import KERNEL_DETAILS, KernelDetails, is_kernel, parse_kernel_details
 from tfcompare.frames.ops.launches import Launch, launches, stream_events
-from tfcompare.frames.ops.op_parts import distinct, sums
 from tfcompare.frames.ops.tensor_cores import is_eligible, uses_tensor_cores
 from tfcompare.frames.planes import device_planes
-from tfcompare.frames.steps.step_cells import StepCells
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.schema.kernels import KERNEL_STATS, KERNEL_STEPS
+from tfcompare.schema.kernels import KERNEL_STATS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
@@ -38,14 +36,6 @@ class Kernels:
     stats: pd.DataFrame
     cells: pd.DataFrame
 
-    def step_cells(self) -> StepCells:
-        """The total time of each row in each step."""
-        return StepCells(self.stats[list(KERNEL_STATS.keys)], self.cells)
-
-    def steps(self) -> pd.DataFrame:
-        """Columns of `schema.KERNEL_STEPS`."""
-        return KERNEL_STEPS.conform(self.step_cells().frame().rename(columns={"time_us": "total_duration_us"}))
-
 
 def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     """The kernels of one host.
@@ -62,28 +52,6 @@ def kernels_of(space: XSpace, host: str, steps: Steps) -> Kernels:
     times = durations.groupby("combination")["ps"].agg(occurrences="size", total_ps="sum", min_ps="min", max_ps="max")
     stats, row = _table(pd.concat([of_launch, times], axis=1), host)
     return Kernels(stats, _cells_of(row[combination], steps.of_event[rows], duration_ps, steps))
-
-
-def kernel_stats_in_steps(whole: pd.DataFrame, cells: StepCells, included: pd.Series) -> pd.DataFrame:
-    """`whole`, which has the columns of `schema.KERNEL_STATS`, with occurrences and times of the included steps alone.
-
-    `cells` have the rows of `whole`, in any order; `included` are step numbers. A kernel without any there has 0 of
-    both, and the average of the whole; shortest and longest times are always those of the whole.
-    """
-    chosen = cells.cells[cells.cells["step"].isin(included)]
-    sums_of_rows = chosen.groupby("row")[["occurrences", "time_us"]].sum()
-    sums_of_rows = sums_of_rows.reindex(range(len(cells.keys)), fill_value=0)
-    keys = list(KERNEL_STATS.keys)
-    rows = pd.concat([cells.keys.reset_index(drop=True), sums_of_rows.set_axis(["count", "time_us"], axis=1)], axis=1)
-    found = whole[keys].merge(rows, on=keys, how="left", validate="one_to_one")
-    average_us = (found["time_us"] / found["count"]).where(found["count"] > 0, whole["avg_duration_us"].to_numpy())
-    return KERNEL_STATS.conform(
-        whole.assign(
-            occurrences=found["count"].to_numpy(),
-            total_duration_us=found["time_us"].to_numpy(),
-            avg_duration_us=average_us.to_numpy(),
-        )
-    )
 
 
 def _cells_of(row: Int64, step: Int32 | Int64, duration_ps: Int64, steps: Steps) -> pd.DataFrame:

@@ -6,15 +6,14 @@ and hosts, and over the parts of an op. Of parts that are one occurrence togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare import schema
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.combinations import any_of, distinct, largest, sums
 from tfcompare.frames.ops.op_counts import op_occurrences
 
 Int32 = npt.NDArray[np.int32]
@@ -28,8 +27,6 @@ ORDER_COLUMNS = ["earliest", "latest"]
 """First and last position of a part in the order in which the parts of a step start; −1 outside all steps."""
 
 SUMMED = ["occurrences", "total_time_ps", "self_time_ps"]
-_MERGE_ROWS = 1 << 18
-_MAX_DENSE_RATIO = 4  # use a table of all possible keys if it has at most this many elements per row
 
 
 NO_WALL: pd.DataFrame = pd.DataFrame(
@@ -67,12 +64,6 @@ class OpParts:
         totals = pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager})
         of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
         return OpParts(self.parts, totals, of_parts.assign(step=NO_STEP, step_part=-1, stage=-1)[list(NO_WALL)])
-
-    def on_device(self, device: str) -> OpParts:
-        """The parts of one device."""
-        parts, cells, wall = self.parts, self.cells, self.wall
-        is_chosen = (parts["device"] == device).to_numpy()
-        return OpParts(parts, cells[is_chosen[cells["part"]]], wall[is_chosen[wall["part"]]])
 
 
 def frame_bytes(frame: pd.DataFrame) -> int:
@@ -163,98 +154,6 @@ def concat_parts(several: Iterable[OpParts]) -> OpParts:
         pd.concat([nothing, *(p.parts for p in every)], ignore_index=True),
         pd.concat(cells, ignore_index=True) if cells else _NO_CELLS,
     )
-
-
-def merge_hosts(
-    parts_of_hosts: Sequence[pd.DataFrame], cells: Iterable[pd.DataFrame], wall: Iterable[pd.DataFrame]
-) -> OpParts:
-    """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
-    known by its name alone, of whatever type. `cells` and `wall` are those of each host, read one after the other."""
-    if len(parts_of_hosts) == 1:
-        return OpParts(parts_of_hosts[0], *cells, *wall)
-    every = pd.concat(parts_of_hosts, ignore_index=True)
-    firsts, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
-    ends = np.cumsum([len(parts) for parts in parts_of_hosts])
-    parts = every.iloc[firsts].reset_index(drop=True)
-    del every
-    on_host = parts["host_or_device"] == schema.HOST
-    first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
-    op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
-    rows = list(np.split(row, ends[:-1]))
-    return OpParts(parts.assign(op_type=op_type), _sum_cells(cells, rows), _sum_wall(wall, rows))
-
-
-def _sum_wall(wall: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The wall times of all hosts; `rows`: for each host, which parts its own ones are."""
-    keys = [name for name in NO_WALL if name != "wall_time_ps"]
-    found = [
-        times.assign(part=row[times["part"]], stage=np.append(row, -1)[times["stage"]])
-        for times, row in zip(wall, rows, strict=True)
-    ]
-    return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
-
-
-def _sum_cells(cells: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The cells of all hosts, one for each part and step; `rows`: for each host, which parts its own ones are.
-
-    Merges a few hosts at a time, since all their cells together would take far more memory than the result.
-    """
-    found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
-    for cells_of_host, row in zip(cells, rows, strict=True):
-        waiting.append(cells_of_host.assign(part=row[cells_of_host["part"]]))
-        count += len(waiting[-1])
-        if count > max(_MERGE_ROWS, len(found)):
-            found, waiting, count = _sum_by_part_and_step([found, *waiting]), [], 0
-    return _sum_by_part_and_step([found, *waiting])
-
-
-def _sum_by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The cells of several frames, summed by part and step."""
-    column = {name: np.concatenate([cells[name].to_numpy() for cells in several]) for name in _NO_CELLS}
-    step, parts = column["step"], int(column["part"].max(initial=-1)) + 1
-    low = int(step.min(initial=0))
-    numbers, position = distinct(step - low, int(step.max(initial=0)) - low + 1)
-    keys, code = distinct(column["part"] * len(numbers) + position, parts * len(numbers))
-    return pd.DataFrame(
-        {
-            "part": keys // len(numbers),
-            "step": numbers[keys % len(numbers)] + low,
-            **{name: sums(code, column[name], len(keys)) for name in SUMMED},
-            "is_eager": any_of(code, column["is_eager"], len(keys)),
-        },
-        copy=False,
-    )
-
-
-def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:
-    """(the distinct keys, in order; the position of each key among them). Keys are from 0 to `size` − 1."""
-    if size > _MAX_DENSE_RATIO * len(keys) + 1024:
-        found, position = np.unique(keys, return_inverse=True)
-        return found, position
-    is_used = np.zeros(size, np.bool_)
-    is_used[keys] = True
-    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[keys]
-
-
-def sums(code: Int64, values: Int64, size: int) -> Int64:
-    """The sum of the values of each code, for codes from 0 to `size` − 1."""
-    out = np.zeros(size, np.int64)
-    np.add.at(out, code, values)
-    return out
-
-
-def largest(code: Int64, values: Int64, size: int) -> Int64:
-    """The largest value of each code, for codes from 0 to `size` − 1."""
-    out = np.full(size, np.iinfo(np.int64).min)
-    np.maximum.at(out, code, values)
-    return out
-
-
-def any_of(code: Int64, flags: Bools, size: int) -> Bools:
-    """Whether any flag of each code is set."""
-    out = np.zeros(size, np.bool_)
-    out[code[flags]] = True
-    return out
 
 
 _NO_CELLS = pd.DataFrame(

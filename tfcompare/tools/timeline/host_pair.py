@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfcompare.compare import compare
-from tfcompare.frames.steps.step_times import common_step_ids
+from tfcompare.tables.step_times import common_step_ids
 from tfcompare.tools.host_clocks import Clocks, clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
 

@@ -12,8 +12,8 @@ from tfcompare.charts.step_parts import parts_of_steps
 from tfcompare.charts.style import letter
 from tfcompare.compare.aggregate import largest_changes
 from tfcompare.compare.slow_step_words import sentences
-from tfcompare.frames.steps.step_times import on_slowest_host
 from tfcompare.run import Run
+from tfcompare.tables.step_times import on_slowest_host
 from tfcompare.tools import step_attribution
 from tfcompare.tools.advice.facts import Gap
 from tfcompare.tools.caveats import runs_of

@@ -7,9 +7,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.hlo.op_costs import with_costs
-from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED, OpParts, any_of, distinct, sums
-from tfcompare.frames.steps.step_cells import StepCells
+from tfcompare.frames.combinations import any_of, distinct, sums
+from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
+from tfcompare.tables.op_costs import with_costs
+from tfcompare.tables.op_parts import OpParts
+from tfcompare.tables.step_cells import StepCells
 from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfcompare.frames.steps.step_times import common_step_ids, run_steps
+from tfcompare.tables.step_times import common_step_ids, run_steps
 
 _FEWEST_STEPS = 6
 """Of fewer steps, nothing is excluded: neither the ends nor a stray."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.steps.step_times import common_step_ids
+from tfcompare.tables.step_times import common_step_ids
 
 COLLECTIVE_PARTS = ("host_collectives_us", "device_collectives_us")
 """The parts of a step in which a host exchanges data with other hosts or waits for them."""

@@ -7,8 +7,8 @@ import pandas as pd
 
 from tfcompare import schema
 from tfcompare.frames.ops.op_names import DATASET
-from tfcompare.frames.ops.op_parts import OpParts
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_PIPELINE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
+from tfcompare.tables.op_parts import OpParts
 from tfcompare.xspace.space import PS_PER_US
 
 _ENQUEUE, _COPY_TO_DEVICE = "InfeedEnqueue", "memcpyhtod"

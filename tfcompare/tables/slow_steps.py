@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
-from tfcompare.frames.steps.step_times import common_step_ids, on_slowest_host
+from tfcompare.tables.step_times import common_step_ids, on_slowest_host
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

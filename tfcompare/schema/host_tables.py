@@ -1,0 +1,204 @@
+"""The tables that are made of one host file, and what holds of the values in them.
+
+Those that users see are declared with their meaning in the other modules; the others are parts of which the tables of a
+run are made (`tables`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tfcompare.schema.columns import Table
+from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS
+from tfcompare.schema.input import TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
+from tfcompare.schema.kernels import COPIES, KERNEL_STATS
+from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY
+from tfcompare.schema.ops import IDLE_GAPS
+from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
+
+Group = Literal["core", "steps", "timeline", "programs"]
+"""What is built together, when one of its tables is asked for."""
+
+_INT, _FLOAT, _TEXT, _FLAG = "int64", "float64", "str", "bool"
+_LARGEST_SUM = 1 << 62
+_LARGEST = 1e18
+
+
+@dataclass(frozen=True)
+class HostColumn:
+    """A column: its dtype (`int8`, `int32`, `int64`, `float64`, `bool`, `str`, or the nullable `Int64` and `Float64`),
+    and the range of its numbers, which are not NaN unless `may_be_nan`. `is_summed`: their sum is in range too."""
+
+    dtype: str
+    least: float = 0.0
+    most: float = _LARGEST
+    may_be_nan: bool = False
+    is_summed: bool = False
+
+
+@dataclass(frozen=True)
+class HostTable:
+    """A table of one host file. `unique`: the columns that identify a row; `rows_of`: columns whose numbers are rows of
+    another table, or −1 where their least value is −1; `of_steps`: its `step` is one of `steps`, or −1 outside all of
+    them."""
+
+    name: str
+    group: Group
+    columns: Mapping[str, HostColumn]
+    unique: tuple[str, ...] = ()
+    rows_of: Mapping[str, str] = field(default_factory=dict)
+    of_steps: bool = False
+
+
+_MAY_BE_NAN = frozenset(
+    {"host_start_us", "host_span_us", "device_span_us", "buffered_elements", "fragmentation", *STEP_PRECISIONS}
+    | {"flops", "bytes_accessed", "flops_per_s", "bandwidth_bytes_per_s", "operational_intensity"}
+    | {"peak_flops_per_s", "peak_bytes_per_s"}
+)
+_SIGNED = frozenset({"start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us"})
+_OR_NONE = frozenset(
+    {"earliest", "latest", "stage", "step_part", "launch", "following", "requested_bytes", "allocation_bytes"}
+)
+"""Integers for which −1 means none."""
+_SUMMED = frozenset({"occurrences", "total_time_ps", "self_time_ps", "idle_ps", "calls"})
+
+
+def _column(name: str, dtype: str) -> HostColumn:
+    if name == "step" and dtype == _INT:
+        return HostColumn(dtype, least=-float(1 << 63), most=float(1 << 63))
+    if name == "step_part":
+        return HostColumn(dtype, least=-1, most=len(STEP_PARTS) - 1)
+    return HostColumn(
+        dtype,
+        least=-_LARGEST if name in _SIGNED else -1 if name in _OR_NONE else 0,
+        most=_LARGEST_SUM if "int" in dtype.lower() else _LARGEST,
+        may_be_nan=name in _MAY_BE_NAN,
+        is_summed=name in _SUMMED,
+    )
+
+
+def _columns(dtypes: Mapping[str, str]) -> dict[str, HostColumn]:
+    return {name: _column(name, dtype) for name, dtype in dtypes.items()}
+
+
+def _public(
+    table: Table, group: Group = "core", *, name: str = "", unique: tuple[str, ...] = (), of_steps: bool = False
+) -> HostTable:
+    dtypes = {column.name: column.dtype for column in table.columns}
+    return HostTable(name or table.name, group, _columns(dtypes), unique, of_steps=of_steps)
+
+
+_OP_SUMS = {"occurrences": _INT, "total_time_ps": _INT, "self_time_ps": _INT, "is_eager": _FLAG}
+_WALL = {"part": "int32", "step": _INT, "step_part": "int8", "stage": "int32", "wall_time_ps": _FLOAT}
+_MEMORY_NAMES = ("op_name", "region_type", "data_type", "shape")
+
+HOST_TABLES: dict[str, HostTable] = {
+    table.name: table
+    for table in (
+        _public(STEPS, unique=("step",)),
+        HostTable(
+            "device_steps",
+            "core",
+            _columns({"device": _TEXT, "step": _INT, **dict.fromkeys(STEP_PARTS, _FLOAT)}),
+            ("device", "step"),
+            of_steps=True,
+        ),
+        HostTable(
+            "op_parts",
+            "core",
+            _columns(
+                {
+                    **dict.fromkeys(("device", "host_or_device", "op_type", "op_name", "part"), _TEXT),
+                    "earliest": _INT,
+                    "latest": _INT,
+                    "shapes": _TEXT,
+                }
+            ),
+        ),
+        HostTable(
+            "op_totals", "core", _columns({"part": _INT, "step": _INT, **_OP_SUMS}), ("part",), {"part": "op_parts"}
+        ),
+        HostTable(
+            "op_wall_totals",
+            "core",
+            _columns({"part": "int32", "wall_time_ps": _FLOAT}),
+            ("part",),
+            {"part": "op_parts"},
+        ),
+        HostTable("idle", "core", _columns({"device": _TEXT, "host_or_device": _TEXT, "idle_ps": _INT})),
+        _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
+        _public(COPIES),
+        _public(HLO_OPS, unique=HLO_OPS.keys),
+        _public(COMPILATIONS, unique=COMPILATIONS.keys),
+        HostTable(
+            "memory_events",
+            "core",
+            _columns(
+                {
+                    "memory_id": _TEXT,
+                    "row": _INT,
+                    "time_ps": _INT,
+                    "is_allocation": _FLAG,
+                    **dict.fromkeys(
+                        ("following", "stack_bytes", "heap_bytes", "free_bytes", "lifetime_peak_bytes"), _INT
+                    ),
+                    "fragmentation": _FLOAT,
+                    **dict.fromkeys(("requested_bytes", "allocation_bytes"), _INT),
+                    **dict.fromkeys(_MEMORY_NAMES, _TEXT),
+                    "step": _INT,
+                    "in_step": _FLAG,
+                }
+            ),
+            ("row",),
+            {"following": "memory_events"},
+        ),
+        _public(MEMORY_SUMMARY, unique=("memory_id",)),
+        _public(MEMORY_PEAK, unique=MEMORY_PEAK.keys),
+        _public(TF_DATA_PIPELINES, unique=("pipeline",)),
+        _public(TF_DATA, name="tf_data_executions"),
+        _public(TF_DATA_CALLS, unique=("pipeline", "call")),
+        _public(IDLE_GAPS, "steps", unique=("step",), of_steps=True),
+        HostTable(
+            "op_cells",
+            "steps",
+            _columns({"part": _INT, "step": _INT, **_OP_SUMS}),
+            ("part", "step"),
+            {"part": "op_parts"},
+            of_steps=True,
+        ),
+        HostTable("op_wall", "steps", _columns(_WALL), (), {"part": "op_parts", "stage": "op_parts"}, of_steps=True),
+        HostTable(
+            "kernel_cells",
+            "steps",
+            _columns({"row": _INT, "step": _INT, "occurrences": _INT, "time_us": _FLOAT}),
+            ("row", "step"),
+            {"row": "kernel_stats"},
+            of_steps=True,
+        ),
+        HostTable(
+            "timeline_lanes",
+            "timeline",
+            _columns({"plane": _TEXT, "line": _TEXT, "line_id": _TEXT, "is_recorded": _FLAG}),
+        ),
+        HostTable(
+            "timeline_spans",
+            "timeline",
+            _columns(
+                {
+                    "lane": "int32",
+                    "start_ps": _INT,
+                    "duration_ps": _INT,
+                    **dict.fromkeys(("name", "op_type", "op_name"), _TEXT),
+                    "step": _INT,
+                    "launch": "int32",
+                }
+            ),
+            (),
+            {"lane": "timeline_lanes", "launch": "timeline_spans"},
+        ),
+        _public(HLO_MEMORY, "programs", unique=HLO_MEMORY.keys),
+    )
+}
+"""Every table of a host file, group by group."""
