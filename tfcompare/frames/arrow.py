@@ -49,13 +49,21 @@ def empty(name: str) -> pa.Table:
     return _empty(name)
 
 
-def frame_of(name: str, table: pa.Table | pd.DataFrame) -> pd.DataFrame:
-    """For now: the table as a frame, its texts decoded but for those that are categoricals."""
-    if isinstance(table, pd.DataFrame):
+def arrow_of(name: str, table: pa.Table | pd.DataFrame) -> pa.Table:
+    """For now: a frame as the table of that name."""
+    if not isinstance(table, pd.DataFrame):
         return table
-    kept = {"idle_gaps": ("op_before", "op_after"), "timeline_spans": ("name", "op_type", "op_name")}.get(name, ())
-    dtypes = {column: c.dtype for column, c in schema.HOST_TABLES[name].columns.items() if column not in kept}
-    return table.to_pandas().astype(dtypes)
+    columns: dict[str, Values] = {}
+    for column, declared in schema.HOST_TABLES[name].columns.items():
+        values = table[column]
+        if declared.dtype == "str":
+            codes, labels = pd.factorize(values.astype("str"))
+            columns[column] = texts(codes, labels)
+        elif declared.dtype in ("Int64", "Float64"):
+            columns[column] = pa.array(values)
+        else:
+            columns[column] = values.to_numpy().astype(declared.dtype)
+    return host_table(name, columns)
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:

@@ -19,7 +19,10 @@ from tfcompare.schema.ops import IDLE_GAPS
 from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
 
 Group = Literal["core", "steps", "timeline", "programs"]
-"""What is built together, when one of its tables is asked for."""
+"""What is kept together. `core` and `steps`, which answers and verdicts need, are built when a file is read …"""
+
+LATE: tuple[Group, ...] = ("timeline", "programs")
+"""… and these when one of their tables is asked for."""
 
 _INT, _FLOAT, _TEXT, _FLAG = "int64", "float64", "str", "bool"
 _LARGEST_SUM = 1 << 62
