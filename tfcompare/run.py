@@ -380,7 +380,7 @@ class Run:
         """`kernel_cells` of these hosts together, by the steps of the run."""
         cells, common = _of_hosts("kernel_cells", hosts), self._common_steps(hosts)
         if common is not None:
-            own = [common(name, rows["step"].to_numpy()) for name, rows in cells.groupby("host", sort=False)]
+            own = [common(str(name), rows["step"].to_numpy()) for name, rows in cells.groupby("host", sort=False)]
             cells = cells.assign(step=np.concatenate([np.zeros(0, np.int64), *own]))
         return cells.drop(columns="host")
 

@@ -85,7 +85,8 @@ def ingest_host(task: HostTask) -> HostOutcome:
         cache.flush()
     name = pack_name(file.host, frames.digest)
     size, brief = store.files.size(name), None
-    for group in LATE if frames.late is not None else ():
+    assert frames.late is not None  # readers set it
+    for group in LATE:
         late = late_pack(name, group)
         if store.files.size(late) is None:
             store.files.write(late, pack(replace(frames, tables=frames.late[group])))

@@ -71,12 +71,11 @@ def _check_range(where: str, numbers: npt.NDArray[Any], least: float, largest: f
         raise Damaged(f"{where} is out of range")
 
 
-def _codes(values: pa.Array) -> npt.NDArray[Any]:
+def _codes(values: pa.Array) -> npt.NDArray[np.int64]:
     """A number for each value, the same for equal ones."""
-    if isinstance(values, pa.DictionaryArray):
-        return values.indices.to_numpy().astype(np.int64)
-    numbers: npt.NDArray[Any] = values.fill_null(-1).to_numpy().astype(np.int64)
-    return numbers
+    numbers = values.indices if isinstance(values, pa.DictionaryArray) else values.fill_null(-1)
+    codes: npt.NDArray[np.int64] = numbers.to_numpy().astype(np.int64)
+    return codes
 
 
 def _check_spans(steps: dict[str, pa.Array]) -> None:

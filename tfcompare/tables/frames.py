@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,10 @@ def of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
     `host` in front if it has none."""
     tables = [host.table(name) for host in hosts]
     frame = frame_of(name, pa.concat_tables(tables))
-    if "host" not in frame:
-        frame.insert(0, "host", repeated([host.host for host in hosts], map(len, tables)))
-    return frame
+    if "host" in frame:
+        return frame
+    names = pd.Series(repeated([host.host for host in hosts], map(len, tables)))
+    return pd.concat([names.rename("host"), frame], axis=1)
 
 
 def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
@@ -39,7 +41,8 @@ def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
 
 def with_categories(table: pa.Table) -> pd.DataFrame:
     """The table as a frame with texts as categoricals, so that each is stored once."""
-    return table.unify_dictionaries().combine_chunks().to_pandas()
+    frame: pd.DataFrame = table.unify_dictionaries().combine_chunks().to_pandas()
+    return frame
 
 
 def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStringArray:
@@ -53,7 +56,7 @@ def texts_of(column: pa.ChunkedArray) -> pd.arrays.ArrowStringArray:
     return pd.arrays.ArrowStringArray(column.cast(pa.large_string()), dtype=_STR)  # type: ignore[call-arg]
 
 
-def arrays_of(table: pa.Table) -> dict[str, npt.NDArray[np.generic]]:
+def arrays_of(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
     """The columns of a table without texts."""
     return {name: table[name].to_numpy() for name in table.column_names}
 

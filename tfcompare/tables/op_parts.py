@@ -114,7 +114,7 @@ def _frame(columns: Columns) -> pd.DataFrame:
 def _wall_frame(columns: Columns) -> pd.DataFrame:
     """The columns of `NO_WALL`: totals belong to no step."""
     size = len(columns["part"])
-    none = {name: np.full(size, NO_STEP, NO_WALL[name].dtype) for name in ("step", "step_part", "stage")}
+    none = {name: np.full(size, NO_STEP, NO_WALL[name].to_numpy().dtype) for name in ("step", "step_part", "stage")}
     return _frame(none | columns)[list(NO_WALL)]
 
 

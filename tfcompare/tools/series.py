@@ -267,4 +267,5 @@ def _by_step(steps: npt.NDArray[np.int64], step: pd.Series, time_us: pd.Series) 
     """The sum of the times of each of these steps; None if none belongs to one of them."""
     position = pd.Index(steps).get_indexer(pd.Index(step))
     inside = position >= 0
-    return np.bincount(position[inside], time_us.to_numpy()[inside], len(steps)) if inside.any() else None
+    total = np.bincount(position[inside], time_us.to_numpy(np.float64)[inside], len(steps)).astype(np.float64)
+    return total if inside.any() else None
