@@ -160,6 +160,7 @@ class Run:
         """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
         derived = sum(size_bytes for _, size_bytes in list(self._op_stats_tables.values()))
         derived += sum(size_bytes for _, size_bytes in list(self._tables.values()))
+        derived += self._merged_parts.memory_bytes if "_merged_parts" in self.__dict__ else 0
         derived += sum(size_bytes for _, size_bytes in list(self._in_steps.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
@@ -373,8 +374,14 @@ class Run:
         return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
 
     def _parts(self, hosts: Sequence[HostTables]) -> OpParts:
-        """The op parts of these hosts together, by step."""
+        """The op parts of these hosts together, by step; held for all of several, which take time to merge."""
+        if hosts is self.hosts and len(hosts) > 1:
+            return self._merged_parts
         return merge_hosts(hosts, "op_cells", "op_wall", self._common_steps(hosts))
+
+    @cached_property
+    def _merged_parts(self) -> OpParts:
+        return merge_hosts(self.hosts, "op_cells", "op_wall", self._common_steps(self.hosts))
 
     def _kernel_cells(self, hosts: Sequence[HostTables]) -> pd.DataFrame:
         """`kernel_cells` of these hosts together, by the steps of the run."""

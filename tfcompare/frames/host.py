@@ -138,8 +138,6 @@ def build(
     remarks: list[str] = []
     if group == "timeline":
         tables: dict[str, pa.Table] = timeline(space, steps, _op_events(space, steps, is_eager))
-    elif group == "programs":
-        tables = {"hlo_memory": hlo_memory(space, host)[0]}
     else:
         around = links.around if links is not None else None
         del links
@@ -172,7 +170,7 @@ def _core(
     parts, idle = _ops(ops, steps, wall)
     gaps = idle_gaps(space, steps, ops, host)
     of_programs = hlo_ops(space, ops, host)
-    damaged_programs = hlo_memory(space, host)[1]
+    buffers, damaged_programs = hlo_memory(space, host)
     del ops, wall
     memory = memory_events(space, steps)
     parts = with_shapes(parts, memory)
@@ -187,6 +185,7 @@ def _core(
         "kernel_stats": kernels.stats,
         "copies": copies(space, host),
         "hlo_ops": of_programs,
+        "hlo_memory": buffers,
         "compilations": compilations(space, host),
         "memory_events": memory_table(memory),
         "memory_summary": memory_summary(memory, host),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from tfcompare import schema
 from tfcompare.frames import HostTables
 from tfcompare.frames.combinations import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
-from tfcompare.tables.frames import arrays_of, frame_of
+from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of
 
 Int64 = npt.NDArray[np.int64]
 Columns = dict[str, npt.NDArray[Any]]
@@ -58,6 +59,11 @@ class OpParts:
         totals = pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager})
         of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
         return OpParts(self.parts, totals, of_parts.assign(step=NO_STEP, step_part=-1, stage=-1)[list(NO_WALL)])
+
+    @cached_property
+    def memory_bytes(self) -> int:
+        """Memory used by the frames, in bytes."""
+        return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
 
     def on_device(self, device: str) -> OpParts:
         """The parts of one device."""
@@ -113,18 +119,18 @@ def _frame(columns: Columns) -> pd.DataFrame:
 
 def _wall_frame(columns: Columns) -> pd.DataFrame:
     """The columns of `NO_WALL`: totals belong to no step."""
-    size = len(columns["part"])
-    none = {name: np.full(size, NO_STEP, NO_WALL[name].to_numpy().dtype) for name in ("step", "step_part", "stage")}
+    none = {name: np.full(len(columns["part"]), NO_STEP) for name in ("step", "step_part", "stage")}
     return _frame(none | columns)[list(NO_WALL)]
 
 
 def _sum_wall(wall: Iterable[Columns]) -> pd.DataFrame:
     """The wall times of all hosts, of the parts of the run."""
-    found = [_wall_frame(columns) for columns in wall if len(columns["part"])]
-    keys = [name for name in NO_WALL if name != "wall_time_ps"]
-    if not found:
-        return NO_WALL
-    return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
+    every = list(wall)
+    column = {name: np.concatenate([columns[name] for columns in every]) for name in every[0]}
+    time_ps = column.pop("wall_time_ps")
+    firsts, code = combinations(*column.values())
+    summed = {name: values[firsts] for name, values in column.items()}
+    return _wall_frame(summed | {"wall_time_ps": np.bincount(code, time_ps, len(firsts))})
 
 
 def _sum_cells(cells: Iterable[Columns]) -> pd.DataFrame:
