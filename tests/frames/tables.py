@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -14,15 +15,20 @@ from tfcompare.frames.steps.steps import Steps
 from tfcompare.run import Run, load
 from tfcompare.xspace import XSpace
 
+_FOLDERS: WeakKeyDictionary[Run, tempfile.TemporaryDirectory[str]] = WeakKeyDictionary()
+"""The folder of each run, which is there as long as the run: some tables are built when they are asked for."""
+
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
     """The run of these host files, named a, b, c, …"""
-    with tempfile.TemporaryDirectory() as logdir:
-        folder = Path(logdir) / "plugins" / "profile" / Path(logdir).name
-        folder.mkdir(parents=True)
-        for name, data in zip("abcdefgh", hosts, strict=False):
-            (folder / f"{name}.xplane.pb").write_bytes(data)
-        return load(folder, step_marker=step_marker)
+    logdir = tempfile.TemporaryDirectory()
+    folder = Path(logdir.name) / "plugins" / "profile" / Path(logdir.name).name
+    folder.mkdir(parents=True)
+    for name, data in zip("abcdefgh", hosts, strict=False):
+        (folder / f"{name}.xplane.pb").write_bytes(data)
+    run = load(folder, step_marker=step_marker)
+    _FOLDERS[run] = logdir
+    return run
 
 
 def kernel_stats(profile: XSpace, host: str) -> pd.DataFrame:

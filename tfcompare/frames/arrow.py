@@ -31,7 +31,7 @@ _TYPES = {
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """The Arrow schema of a table of `schema.HOST_TABLES`: texts are dictionaries, `Int64` and `Float64` may be null."""
+    """The Arrow schema of a table of `schema.HOST_TABLES`: texts are dictionaries; `Int64`, `Float64` may be null."""
     columns = schema.HOST_TABLES[name].columns
     return schema_of({column: declared.dtype for column, declared in columns.items()})
 
@@ -93,4 +93,5 @@ def _array(values: Values, kind: pa.DataType, rows: int) -> pa.Array:
 
 @cache
 def _empty(name: str) -> pa.Table:
-    return arrow_schema(name).empty_table()
+    declared = arrow_schema(name)
+    return pa.Table.from_arrays([pa.array([], field.type) for field in declared], schema=declared)
