@@ -15,7 +15,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostFrames
-from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.ops.op_parts import NO_STEP, frame_bytes
 from tfcompare.frames.steps.idle_gaps import decode_op_names
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
@@ -28,6 +27,7 @@ from tfcompare.store.reading import HostReader, Progress, read_hosts
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
 from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
+from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OpParts, merge_hosts
 from tfcompare.tables.op_profile import op_profile

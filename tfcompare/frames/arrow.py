@@ -53,9 +53,15 @@ def frame_of(name: str, table: pa.Table | pd.DataFrame) -> pd.DataFrame:
     """For now: the table as a frame, its texts decoded but for those that are categoricals."""
     if isinstance(table, pd.DataFrame):
         return table
-    kept = {"idle_gaps": ("op_before", "op_after"), "timeline_spans": ("name", "op_type", "op_name")}.get(name, ())
+    kept = {
+        "idle_gaps": ("op_before", "op_after"),
+        "memory_events": ("memory_id", "op_name", "region_type", "data_type", "shape"),
+        "timeline_spans": ("name", "op_type", "op_name"),
+    }.get(name, ())
     dtypes = {column: c.dtype for column, c in schema.HOST_TABLES[name].columns.items() if column not in kept}
-    return table.to_pandas(integer_object_nulls=True).astype(dtypes)
+    frame = table.to_pandas(integer_object_nulls=True).astype(dtypes)
+    no_texts = pd.CategoricalDtype(pd.Index([], dtype="str"))  # Arrow's categories have no dtype without rows
+    return frame if len(frame) else frame.astype(dict.fromkeys(kept, no_texts))
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:

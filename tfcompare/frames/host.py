@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
 from tfcompare.frames.arrow import frame_of
@@ -57,8 +57,8 @@ class HostFrames:
     its `tf_data`; `idle` has the columns device, host_or_device and idle_ps, `device_steps` is as the function of that
     name returns it; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
     `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named; `remarks`:
-    what to know before trusting the numbers; `why_untimed`: `Steps.why_untimed`; `memory_labels`:
-    `MemoryEvents.labels`; `memory_bytes`: what the tables take in memory once they are read.
+    what to know before trusting the numbers; `why_untimed`: `Steps.why_untimed`; `memory_bytes`: what the tables take
+    in memory once they are read.
     """
 
     host: str
@@ -68,7 +68,6 @@ class HostFrames:
     likely_markers: tuple[str, ...]
     remarks: tuple[str, ...]
     why_untimed: str
-    memory_labels: Mapping[str, tuple[str, ...]] = field(repr=False)
     memory_bytes: int
     tables: Mapping[str, pd.DataFrame] = field(repr=False)
 
@@ -80,7 +79,7 @@ class HostFrames:
     @cached_property
     def memory(self) -> MemoryEvents:
         """What `memory_timeline` is made of, in less memory than it takes."""
-        return MemoryEvents.from_table(self.tables["memory_events"], self.memory_labels)
+        return MemoryEvents.from_table(pa.Table.from_pandas(self.tables["memory_events"], preserve_index=False))
 
 
 @survives_full_disk
@@ -143,7 +142,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         **lanes_and_spans,
     }
     tables = {name: frame_of(name, table) for name, table in tables.items()}
-    memory_bytes = _checked_bytes(tables, limits) + sum(map(len, chain(*memory.labels.values())))
+    memory_bytes = _checked_bytes(tables, limits)
     return HostFrames(
         host=host,
         digest=digest,
@@ -152,7 +151,6 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         likely_markers=() if has_own_steps else likely_markers(full_space),
         remarks=(*origin.remarks, *pipelines.remarks, *damaged_programs, *filter(None, [steps.why_untimed])),
         why_untimed=steps.why_untimed,
-        memory_labels=memory.labels,
         memory_bytes=memory_bytes,
         tables=tables,
     )

@@ -96,7 +96,7 @@ def _brief(frames: HostFrames) -> HostFrames | None:
     steps = frames.tables["steps"]
     if frame_bytes(steps) > _BRIEF_BYTES:
         return None
-    return replace(frames, memory_labels={}, tables={"steps": steps})
+    return replace(frames, tables={"steps": steps})
 
 
 def ingest_run(task: RunTask) -> Row:

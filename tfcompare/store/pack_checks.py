@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -50,11 +49,14 @@ DTYPES: dict[str, Dtypes] = {
     "hlo_memory": _declared(schema.HLO_MEMORY),
     "compilations": _declared(schema.COMPILATIONS),
     "memory_events": {
-        **dict.fromkeys(("memory", "row", "time_ps"), _INT),
+        "memory_id": "category",
+        **dict.fromkeys(("row", "time_ps"), _INT),
         "is_allocation": _FLAG,
         **dict.fromkeys(("following", "stack_bytes", "heap_bytes", "free_bytes", "lifetime_peak_bytes"), _INT),
         "fragmentation": _FLOAT,
-        **dict.fromkeys(("requested_bytes", "allocation_bytes", *_NAMES, "step"), _INT),
+        **dict.fromkeys(("requested_bytes", "allocation_bytes"), _INT),
+        **dict.fromkeys(_NAMES, "category"),
+        "step": _INT,
         "in_step": _FLAG,
     },
     "memory_summary": _declared(schema.MEMORY_SUMMARY),
@@ -108,9 +110,7 @@ _MAY_BE_MISSING = (
 _ANY_NUMBER = ("fragmentation",)
 """Recorded by a profiler and shown as recorded, whatever it is."""
 _SIGNED = ("step", "start_us", "start_ps", "host_start_us", "time_ps", "peak_time_us")
-_OR_NONE = (
-    *("earliest", "latest", "stage", "step_part", "launch", "following", "requested_bytes", "allocation_bytes"), *_NAMES
-)  # fmt: skip
+_OR_NONE = ("earliest", "latest", "stage", "step_part", "launch", "following", "requested_bytes", "allocation_bytes")
 """Integers for which −1 means none."""
 _ADDED_UP = ("occurrences", "total_time_ps", "self_time_ps", "idle_ps", "calls")
 _LARGEST_SUM = 1 << 62
@@ -129,19 +129,14 @@ class Others(Protocol):
 
 @dataclass(frozen=True)
 class Checks:
-    """The checks of a pack of that host, whose memory events refer to those labels."""
+    """The checks of a pack of that host."""
 
     host: str
-    labels: Mapping[str, tuple[str, ...]]
-
-    def __post_init__(self) -> None:
-        if set(self.labels) != {"memory", *_NAMES} or any(self.labels[name][-1:] != ("",) for name in _NAMES):
-            raise Damaged("the labels of its memory events are not those of a pack")
 
     def check(self, name: str, frame: pd.DataFrame, others: Others) -> None:
         """Raises `Damaged` unless the table may be one of tfcompare's."""
         if name == "memory_events":
-            self._check_memory(frame)
+            _check_memory(frame)
         if frame.empty:
             return
         for column, values in frame.items():
@@ -170,17 +165,19 @@ class Checks:
         if DTYPES[table][name] not in (_TEXT, "category", _FLAG):
             _check_numbers(where, name, column)
 
-    def _check_memory(self, events: pd.DataFrame) -> None:
-        """Sorted by memory id, each of which has events, and then by time; texts are positions in the labels."""
-        memory, time = events["memory"].to_numpy(), events["time_ps"].to_numpy()
-        used = np.unique(memory)
-        is_complete = len(used) == len(self.labels["memory"]) and (not len(used) or used[-1] == len(used) - 1)
-        change = np.diff(memory)
-        if not is_complete or (change < 0).any() or (np.diff(time)[change == 0] < 0).any():
-            raise Damaged("memory_events are not in order")
-        _check_range("memory_events.following", events["following"].to_numpy(), -1, len(events) - 1)
-        for name in _NAMES:
-            _check_range(f"memory_events.{name}", events[name].to_numpy(), -1, len(self.labels[name]) - 1)
+
+def _check_memory(events: pd.DataFrame) -> None:
+    """Sorted by memory id, each of which has events, and then by time; no text is missing."""
+    memory, time = events["memory_id"].cat.codes.to_numpy(), events["time_ps"].to_numpy()
+    memory_ids, change = events["memory_id"].cat.categories, np.diff(memory)
+    is_complete = np.array_equal(np.unique(memory), np.arange(len(memory_ids)))
+    is_sorted = memory_ids.is_monotonic_increasing and (change >= 0).all() and (np.diff(time)[change == 0] >= 0).all()
+    if not is_complete or not is_sorted:
+        raise Damaged("memory_events are not in order")
+    _check_range("memory_events.following", events["following"].to_numpy(), -1, len(events) - 1)
+    for name in _NAMES:
+        if (events[name].cat.codes < 0).any():
+            raise Damaged(f"memory_events.{name} is missing")
 
 
 def _check_numbers(where: str, name: str, column: pd.Series) -> None:

@@ -52,7 +52,6 @@ class _Head:
     likely_markers: tuple[str, ...]
     remarks: tuple[str, ...]
     why_untimed: str
-    memory_labels: dict[str, tuple[str, ...]]
     memory_bytes: int
     tables: dict[str, _Block]
 
@@ -83,7 +82,6 @@ def pack(frames: HostFrames) -> bytes:
         likely_markers=frames.likely_markers,
         remarks=frames.remarks,
         why_untimed=frames.why_untimed,
-        memory_labels=dict(frames.memory_labels),
         memory_bytes=sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED),
         tables=blocks,
     )
@@ -107,7 +105,7 @@ def unpack(data: bytes, where: str = "the pack") -> HostFrames:
     expanded = {name: block.shape.expanded_bytes(DTYPES[name]) for name, block in blocks.items()}
     if sum(expanded.values()) > (most := settings.pack_bytes(os.environ)):
         raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
-    tables = PackedTables(data, len(data) - len(tables_bytes), blocks, Checks(head.host, head.memory_labels), where)
+    tables = PackedTables(data, len(data) - len(tables_bytes), blocks, Checks(head.host), where)
     held = sum(size for name, size in expanded.items() if name not in _NOT_CACHED)
     return HostFrames(
         host=head.host,
@@ -117,7 +115,6 @@ def unpack(data: bytes, where: str = "the pack") -> HostFrames:
         likely_markers=head.likely_markers,
         remarks=head.remarks,
         why_untimed=head.why_untimed,
-        memory_labels=head.memory_labels,
         memory_bytes=max(held, head.memory_bytes) + len(data),
         tables=tables,
     )
