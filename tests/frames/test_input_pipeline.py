@@ -19,8 +19,8 @@ from tfcompare.schema.input import (
     PREPROCESSING,
 )
 from tfcompare.sources.logdir import find_run
+from tfcompare.tables.frames import of_hosts
 from tfcompare.tables.input_pipeline import category, input_pipeline
-from tfcompare.tables.op_parts import OpParts
 from tfcompare.xspace import XSpace, parse, read
 
 XPROFS_WORDS = {
@@ -47,8 +47,8 @@ def input_of(*threads: list[Event], device: list[Event] | None = None) -> pd.Dat
 
 
 def table_of(recorded: XSpace, host: str) -> pd.DataFrame:
-    tables = build(recorded, host, "").tables
-    return input_pipeline(OpParts(tables["op_parts"], tables["op_totals"]), host)
+    hosts = [build(recorded, host, "")]
+    return input_pipeline(of_hosts("op_parts", hosts), of_hosts("op_totals", hosts))
 
 
 def as_text(frame: pd.DataFrame) -> str:

@@ -11,10 +11,10 @@ import pytest
 
 from tests.frames.memory_oracle import HOST, WHAT, events_of, walk, xprof_memory, xprof_timeline
 from tests.xspace_builder import U64, Event, Ref, event, line, plane, space
-from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.memory import UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.schema import Table
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
+from tfcompare.tables.frames import frame_of
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import parse
 

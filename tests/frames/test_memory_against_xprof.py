@@ -20,10 +20,10 @@ from tests.frames.memory_oracle import (
     xprof_timeline,
 )
 from tests.profiles import ALL_RUNS, run_path
-from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.memory import STACK, UNEXPLAINED, memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.sources.logdir import find_run
+from tfcompare.tables.frames import frame_of
 from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import XSpace, read
 

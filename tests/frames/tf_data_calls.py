@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from tests.xspace_builder import Event, Value, event, line, plane, space
-from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
+from tfcompare.tables.frames import frame_of
 from tfcompare.xspace import XSpace, parse
 
 ROOT, A, B, C, D, E = 1, 2, 3, 4, 5, 6

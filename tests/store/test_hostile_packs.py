@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tfcompare.store.columns import Shape, decode, encode
 
 from tests.profiles import loaded_run
 from tests.store.forged_packs import put_together, taken_apart
 from tfcompare.errors import TfcompareError
-from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.pack_checks import DTYPES
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.typed import Damaged
@@ -58,10 +58,10 @@ def with_values(table: str, **values: object) -> Callable[[dict[str, Any], dict[
         ("op_wall", {"step_part": 100}),
         ("op_wall", {"stage": 2**31 - 1}),
         ("op_wall", {"wall_time_ps": -1.0}),
-        ("memory_events", {"memory_id": None}),
+        ("memory_events", {"memory": 5}),
         ("memory_events", {"following": 10**6}),
-        ("memory_events", {"time_ps": 10**15}),
-        ("memory_events", {"shape": None}),
+        ("memory_events", {"op_name": 10**6}),
+        ("memory_events", {"shape": -2}),
         ("device_steps", {"step": 999}),
         ("device_steps", {"other_us": -1.0}),
         ("idle_gaps", {"step": 999}),
@@ -90,6 +90,8 @@ def _claim(**shape: object) -> Callable[[dict[str, Any], dict[str, bytes]], None
         lambda head, _: head["tables"].pop("op_cells"),
         lambda head, _: head["tables"].update(more=head["tables"]["steps"]),
         lambda head, _: head["tables"]["steps"].update(size_bytes=0),
+        lambda head, _: head["memory_labels"].pop("shape"),
+        lambda head, _: head["memory_labels"].update(shape=["no end"]),
         lambda head, _: head["origin"].update(duration_us=float("nan")),
         lambda head, _: head.update(host=None),
     ],
