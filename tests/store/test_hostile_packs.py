@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tfcompare.store.columns import Shape, decode, encode
 
 from tests.profiles import loaded_run
 from tests.store.forged_packs import put_together, taken_apart
 from tfcompare.errors import TfcompareError
+from tfcompare.store.columns import Shape, decode, encode
 from tfcompare.store.pack_checks import DTYPES
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.typed import Damaged
