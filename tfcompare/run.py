@@ -17,8 +17,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
 from tfcompare.frames import HostTables
-from tfcompare.frames.host import memory_of
-from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
@@ -32,6 +30,7 @@ from tfcompare.tables.frames import frame_bytes, of_hosts, with_categories
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
 from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
+from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OpParts, merge_hosts
 from tfcompare.tables.op_profile import op_profile
@@ -304,7 +303,7 @@ class Run:
 
     def memory_events(self, *, host: str | None = None) -> list[tuple[str, MemoryEvents]]:
         """The name of each host, or of one, with what `memory_timeline` is made of, in less memory than it takes."""
-        return [(h.host, memory_of(h.table("memory_events"))) for h in self._hosts(host)]
+        return [(h.host, MemoryEvents.from_table(h.table("memory_events"))) for h in self._hosts(host)]
 
     def timeline(self, host: str) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The tables `timeline_lanes` and `timeline_spans` of one host, with texts as categoricals."""

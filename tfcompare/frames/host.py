@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import TEXT, arrow_of
+from tfcompare.frames.arrow import arrow_of
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
-from tfcompare.frames.memory_events import MemoryEvents, Texts, memory_events
+from tfcompare.frames.memory_events import memory_events
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.gpu_ops import gpu_ops
 from tfcompare.frames.ops.host_ops import host_ops
@@ -187,7 +187,7 @@ def _core(
         "hlo_ops": of_programs,
         "hlo_memory": buffers,
         "compilations": compilations(space, host),
-        "memory_events": memory_table(memory),
+        "memory_events": memory.table,
         "memory_summary": memory_summary(memory, host),
         "memory_peak": memory_peak(memory, host),
         "tf_data_pipelines": pipelines.pipelines,
@@ -242,26 +242,3 @@ def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:
 def load_loops() -> None:
     """Load the compiled loops, or compile them, before the first profile needs them: most serve an empty one too."""
     build(parse(b"\x0a\x00"), "", "")
-
-
-def memory_table(memory: MemoryEvents) -> pd.DataFrame:
-    """For now."""
-    table = memory.table
-    for name in ("op_name", "region_type", "data_type", "shape"):
-        column = getattr(memory, name)
-        table[name] = np.array(column.labels, object)[column.code]
-    table["memory_id"] = np.array([*memory.memory_ids, ""], object)[table["memory"]]
-    return table
-
-
-def memory_of(table: pa.Table) -> MemoryEvents:
-    """For now."""
-    columns = {name: table[name].to_numpy() for name in table.column_names if table.schema.field(name).type != TEXT}
-    for name in ("op_name", "region_type", "data_type", "shape"):
-        array = table[name].combine_chunks()
-        columns[name] = Texts(array.indices.to_numpy().astype(np.int64), (*array.dictionary.to_pylist(), ""))
-    array = table["memory_id"].combine_chunks()
-    ids = tuple(array.dictionary.to_pylist())
-    memory = array.indices.to_numpy().astype(np.int64)
-    first = np.searchsorted(memory, np.arange(len(ids) + 1)).astype(np.int64)
-    return MemoryEvents(memory_ids=ids, first=first, memory=memory, **columns)

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from tsdownsample import M4Downsampler
 
-from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.memory_events import Floats, Int64, MemoryEvents
 from tfcompare.run import Run
+from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace.space import PS_PER_US
 
 Align = Literal["time", "step"]
