@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import finalize
 
 import numpy as np
 import pandas as pd
@@ -15,19 +16,17 @@ from tfcompare.frames.steps.steps import Steps
 from tfcompare.run import Run, load
 from tfcompare.xspace import XSpace
 
-_FOLDERS: WeakKeyDictionary[Run, tempfile.TemporaryDirectory[str]] = WeakKeyDictionary()
-"""The folder of each run, which is there as long as the run: some tables are built when they are asked for."""
-
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
-    """The run of these host files, named a, b, c, …"""
-    logdir = tempfile.TemporaryDirectory()
-    folder = Path(logdir.name) / "plugins" / "profile" / Path(logdir.name).name
+    """The run of these host files, named a, b, c, …; they are there as long as the run, which reads some tables
+    later."""
+    logdir = Path(tempfile.mkdtemp())
+    folder = logdir / "plugins" / "profile" / logdir.name
     folder.mkdir(parents=True)
     for name, data in zip("abcdefgh", hosts, strict=False):
         (folder / f"{name}.xplane.pb").write_bytes(data)
     run = load(folder, step_marker=step_marker)
-    _FOLDERS[run] = logdir
+    finalize(run, shutil.rmtree, logdir)
     return run
 
 
