@@ -52,8 +52,8 @@ def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStri
 
 
 def texts_of(column: pa.ChunkedArray) -> pd.arrays.ArrowStringArray:
-    """A column of texts as an array of dtype `str`."""
-    return pd.arrays.ArrowStringArray(column.cast(pa.large_string()), dtype=_STR)  # type: ignore[call-arg]
+    """A column of texts as an array of dtype `str`, in one piece: pandas cannot merge arrays of none."""
+    return pd.arrays.ArrowStringArray(column.cast(pa.large_string()).combine_chunks(), dtype=_STR)  # type: ignore[call-arg]
 
 
 def arrays_of(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
