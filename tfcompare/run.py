@@ -337,7 +337,7 @@ class Run:
         parts = merge_hosts(
             [h.tables["op_parts"] for h in hosts],
             (h.tables["op_totals"] for h in hosts),
-            (h.tables["op_wall_totals"] for h in hosts),
+            (h.tables["op_wall_totals"].assign(step=NO_STEP, step_part=-1, stage=-1) for h in hosts),
         )
         idle = pd.concat([h.tables["idle"] for h in hosts], ignore_index=True)
         if device is not None:

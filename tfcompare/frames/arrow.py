@@ -55,7 +55,9 @@ def frame_of(name: str, table: pa.Table | pd.DataFrame) -> pd.DataFrame:
         return table
     kept = {"idle_gaps": ("op_before", "op_after"), "timeline_spans": ("name", "op_type", "op_name")}.get(name, ())
     dtypes = {column: c.dtype for column, c in schema.HOST_TABLES[name].columns.items() if column not in kept}
-    return table.to_pandas().astype(dtypes)
+    frame = table.to_pandas(integer_object_nulls=True).astype(dtypes)
+    no_texts = pd.CategoricalDtype(pd.Index([], dtype="str"))  # Arrow's categories have no dtype without rows
+    return frame if len(frame) else frame.astype(dict.fromkeys(kept, no_texts))
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:

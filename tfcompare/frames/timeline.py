@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.edges import launches
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
@@ -21,7 +22,7 @@ Int64 = npt.NDArray[np.int64]
 NONE = -1
 
 
-def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, pd.DataFrame]:
+def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, pa.Table]:
     """The tables `timeline_lanes` and `timeline_spans`.
 
     `timeline_lanes` has one row for each line of the host and of its devices that has events: `plane`, `line` (their
@@ -44,27 +45,24 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     lane_of_line = np.full(len(space.lines.name), NONE, np.int32)
     lane_of_line[lines] = np.arange(len(lines))
     order_by_start(space.events.line, start, duration, rows)
+    lanes = {
+        "plane": [space.planes[int(space.lines.plane[i])].name for i in lines],
+        "line": [space.lines.name[i] for i in lines],
+        "line_id": [str(space.lines.id[i]) for i in lines],
+        "is_recorded": recorded[lines],
+    }
+    spans = {
+        "lane": lane_of_line[space.events.line[rows]],
+        "start_ps": start[rows],
+        "duration_ps": duration[rows],
+        "name": _names(space, rows),
+        **_ops_of(rows, ops, len(space.events)),
+        "step": _step_numbers(steps, rows),
+        "launch": _launches(space, rows),
+    }
     return {
-        "timeline_lanes": pd.DataFrame(
-            {
-                "plane": pd.Series([space.planes[int(space.lines.plane[i])].name for i in lines], dtype="str"),
-                "line": pd.Series([space.lines.name[i] for i in lines], dtype="str"),
-                "line_id": pd.Series([str(space.lines.id[i]) for i in lines], dtype="str"),
-                "is_recorded": recorded[lines],
-            }
-        ),
-        "timeline_spans": pd.DataFrame(
-            {
-                "lane": lane_of_line[space.events.line[rows]],
-                "start_ps": start[rows],
-                "duration_ps": duration[rows],
-                "name": _names(space, rows),
-                **_ops_of(rows, ops, len(space.events)),
-                "step": _step_numbers(steps, rows),
-                "launch": _launches(space, rows),
-            },
-            copy=False,
-        ),
+        "timeline_lanes": host_table("timeline_lanes", lanes),
+        "timeline_spans": host_table("timeline_spans", spans),
     }
 
 
@@ -75,26 +73,25 @@ def _lines(space: XSpace) -> list[int]:
     return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
 
 
-def _names(space: XSpace, rows: Int32) -> pd.Categorical:
+def _names(space: XSpace, rows: Int32) -> pa.DictionaryArray:
     """The display name of each event, else its name."""
     display = space.metadata_display_names
-    texts = np.where(display != "", display, space.metadata_names)
-    codes, labels = pd.factorize(texts)
-    return pd.Categorical.from_codes(codes[space.events.metadata[rows]], pd.Index(labels, dtype="str"))
+    names = pa.array(np.where(display != "", display, space.metadata_names), pa.string()).dictionary_encode()
+    return texts(names.indices.to_numpy()[space.events.metadata[rows]], names.dictionary)
 
 
-def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pd.Categorical]:
+def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pa.DictionaryArray]:
     """The type and name of the op that each event belongs to, empty for none."""
-    op = np.full(events, NONE, np.int64)
-    first, parts = 0, []
+    op = np.full(events, NONE, np.int32)
+    first = 0
     for plane in ops:
         op[plane.rows] = first + plane.part
-        parts.append(plane.parts)
         first += len(plane.parts)
+    op = op[rows]
     found = {}
     for column in ("op_type", "op_name"):
-        codes, labels = pd.factorize(np.array([*(text for frame in parts for text in frame[column]), ""], object))
-        found[column] = pd.Categorical.from_codes(codes[op[rows]], pd.Index(labels, dtype="str"))
+        names = pa.concat_arrays([*(plane.parts[column] for plane in ops), pa.array([""])]).dictionary_encode()
+        found[column] = texts(names.indices.to_numpy()[op], names.dictionary)
     return found
 
 

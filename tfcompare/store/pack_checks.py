@@ -41,7 +41,7 @@ DTYPES: dict[str, Dtypes] = {
     "op_cells": {"part": _INT, "step": _INT, **_SUMMED},
     "op_wall": {"part": "int32", "step": _INT, "step_part": "int8", "stage": "int32", "wall_time_ps": _FLOAT},
     "op_totals": {"part": _INT, "step": _INT, **_SUMMED},
-    "op_wall_totals": {"part": "int32", "step": _INT, "step_part": _INT, "stage": _INT, "wall_time_ps": _FLOAT},
+    "op_wall_totals": {"part": "int32", "wall_time_ps": _FLOAT},
     "idle": {"device": _TEXT, "host_or_device": _TEXT, "idle_ps": _INT},
     "kernel_stats": _declared(schema.KERNEL_STATS),
     "kernel_cells": {"row": _INT, "step": _INT, "occurrences": _INT, "time_us": _FLOAT},

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import OpEvents
@@ -137,7 +138,7 @@ def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
 def _runs_instructions(space: XSpace, ops: OpEvents) -> Bools:
     """Which events are ops that run a compiled program, whose instructions may run on other threads meanwhile."""
     out = np.zeros(len(space.events), np.bool_)
-    is_part_instruction = (ops.parts["part"] != "").to_numpy()
+    is_part_instruction = pc.not_equal(ops.parts["part"], "").to_numpy(zero_copy_only=False)
     if not is_part_instruction.any():
         return out
     is_instruction = is_part_instruction[ops.part]

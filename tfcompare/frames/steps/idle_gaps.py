@@ -3,42 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import empty, host_table, texts
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.schema import DEVICE, HOST, IDLE_GAPS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Int64 = npt.NDArray[np.int64]
 
 
-def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
+def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pa.Table:
     """Columns of `schema.IDLE_GAPS` for one host: of all its devices together if any of them ran an op, else of its
     threads.
 
-    The ops are categoricals, so that each long name is stored once. No rows if nothing marks steps.
+    No rows if nothing marks steps.
     """
     if not steps.has_markers:
-        return IDLE_GAPS.empty().astype({"op_before": "category", "op_after": "category"})
+        return empty("idle_gaps")
     side = DEVICE if any(plane.host_or_device == DEVICE for plane in ops) else HOST
     planes = [plane for plane in ops if plane.host_or_device == side]
     since, length, before, after = _longest_gaps(*_events_of_steps(space, steps, planes), steps)
-    codes, names = pd.factorize(pd.Index([*(name for plane in planes for name in plane.parts["op_name"]), ""]))
-    return pd.DataFrame(
+    names = pa.concat_arrays([*(plane.parts["op_name"] for plane in planes), pa.array([""])]).dictionary_encode()
+    code, labels = names.indices.to_numpy(), names.dictionary
+    return host_table(
+        "idle_gaps",
         {
             "host": host,
             "step": steps.number,
             "host_or_device": side,
             "start_us": (steps.start_ps + since) / PS_PER_US,
             "duration_us": length / PS_PER_US,
-            "op_before": pd.Categorical.from_codes(codes[before], names),  # −1, no op, is the last: ""
-            "op_after": pd.Categorical.from_codes(codes[after], names),
-        }
+            "op_before": texts(code[before], labels),  # −1, no op, is the last: ""
+            "op_after": texts(code[after], labels),
+        },
     )
 
 
