@@ -15,14 +15,19 @@ _MAX_DENSE_RATIO = 4
 """A table of all possible values is used unless they are more than this many times as many as there are rows."""
 
 
+_LARGEST_CODE = 1 << 62
+
+
 def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
     """(row of the first occurrence of each distinct combination, in order of appearance; the combination of each
     row)."""
-    code = np.zeros(len(columns[0]), np.int64)
+    code, size = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        codes, size = _codes(column)
-        if size > 1:
-            code = pd.factorize(code * size + codes)[0].astype(np.int64, copy=False)
+        codes, count = _codes(column)
+        if size * count > _LARGEST_CODE:
+            code, size = pd.factorize(code)[0].astype(np.int64, copy=False), len(code)
+        code, size = code * count + codes, size * count
+    code = pd.factorize(code)[0].astype(np.int64, copy=False)
     rows = np.empty(code.max(initial=-1) + 1, np.int64)
     rows[code[::-1]] = np.arange(len(code))[::-1]
     return rows, code

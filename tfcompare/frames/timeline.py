@@ -14,6 +14,7 @@ from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema import DEVICE
 from tfcompare.xspace import XSpace
 
 Int32 = npt.NDArray[np.int32]
@@ -39,9 +40,10 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     recorded = recorded_lines(space)
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     for plane in ops:
-        start[plane.rows], duration[plane.rows] = plane.start_ps, plane.total_ps
+        if plane.host_or_device == DEVICE:
+            start[plane.rows], duration[plane.rows] = plane.start_ps, plane.total_ps
     rows = events_of_lines(space, lines) if lines else np.zeros(0, np.int32)
-    rows = rows[space.events.occurrences[rows] <= 0]
+    rows = rows[space.events.occurrences.take(rows) <= 0]
     lane_of_line = np.full(len(space.lines.name), NONE, np.int32)
     lane_of_line[lines] = np.arange(len(lines))
     order_by_start(space.events.line, start, duration, rows)
@@ -52,9 +54,9 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
         "is_recorded": recorded[lines],
     }
     spans = {
-        "lane": lane_of_line[space.events.line[rows]],
-        "start_ps": start[rows],
-        "duration_ps": duration[rows],
+        "lane": lane_of_line.take(space.events.line.take(rows)),
+        "start_ps": start.take(rows),
+        "duration_ps": duration.take(rows),
         "name": _names(space, rows),
         **_ops_of(rows, ops, len(space.events)),
         "step": _step_numbers(steps, rows),
@@ -77,7 +79,7 @@ def _names(space: XSpace, rows: Int32) -> pa.DictionaryArray:
     """The display name of each event, else its name."""
     display = space.metadata_display_names
     names = pa.array(np.where(display != "", display, space.metadata_names), pa.string()).dictionary_encode()
-    return texts(names.indices.to_numpy()[space.events.metadata[rows]], names.dictionary)
+    return texts(names.indices.to_numpy().take(space.events.metadata.take(rows)), names.dictionary)
 
 
 def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pa.DictionaryArray]:
@@ -87,11 +89,11 @@ def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pa.D
     for plane in ops:
         op[plane.rows] = first + plane.part
         first += len(plane.parts)
-    op = op[rows]
+    op = op.take(rows)
     found = {}
     for column in ("op_type", "op_name"):
         names = pa.concat_arrays([*(plane.parts[column] for plane in ops), pa.array([""])]).dictionary_encode()
-        found[column] = texts(names.indices.to_numpy()[op], names.dictionary)
+        found[column] = texts(names.indices.to_numpy().take(op), names.dictionary)
     return found
 
 
@@ -99,8 +101,7 @@ def _step_numbers(steps: Steps, rows: Int32) -> Int64:
     """The number of the step that each event belongs to, `NO_STEP` for none."""
     if not steps.has_markers:
         return np.full(len(rows), NO_STEP, np.int64)
-    numbers: Int64 = np.append(steps.number, NO_STEP)[steps.of_event[rows]]
-    return numbers
+    return np.append(steps.number, NO_STEP).take(steps.of_event.take(rows))
 
 
 def _launches(space: XSpace, rows: Int32) -> Int32:
@@ -108,6 +109,6 @@ def _launches(space: XSpace, rows: Int32) -> Int32:
     sources, targets = launches(space)
     position = np.full(len(space.events) + 1, NONE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
-    launch = np.full(len(space.events), NONE, np.int64)
+    launch = np.full(len(space.events), NONE, np.int32)
     launch[targets] = sources
-    return position[launch[rows]]
+    return position.take(launch.take(rows))

@@ -103,7 +103,7 @@ def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
     step = np.concatenate([plane.step for plane in planes])
     summed = {name: np.concatenate([getattr(plane, name) for plane in planes]) for name in SUMMED}
     is_eager = np.concatenate([plane.is_eager for plane in planes])
-    places = [_order_in_step(plane.part, plane.step, plane.begin_ps, len(plane.used)) for plane in planes]
+    places = [_order_in_step(plane.part, plane.step, plane.begin_ps) for plane in planes]
     earliest, latest = (np.concatenate(several) for several in zip(*places, strict=True))
     texts = pa.Table.from_batches([plane.parts.take(cells.used) for plane, cells in zip(ops, planes, strict=True)])
     plane_of_part = np.repeat(np.arange(len(ops)), counts)
@@ -136,11 +136,12 @@ def _cells_of(ops: OpEvents, width: int) -> _PlaneCells:
     key += 1
     cells, code = distinct(key, len(ops.parts) * width)
     del key
-    used, part = distinct(cells // width, len(ops.parts))
+    part_of_cell, step = np.divmod(cells, width)
+    used, part = distinct(part_of_cell, len(ops.parts))
     return _PlaneCells(
         used=used,
         part=part,
-        step=cells % width,
+        step=step,
         begin_ps=-largest(code, -ops.start_ps, len(cells)),
         occurrences=sums(code, op_occurrences(ops.parts, ops.part, ops.executions), len(cells)),
         total_time_ps=sums(code, ops.total_ps, len(cells)),
@@ -149,16 +150,18 @@ def _cells_of(ops: OpEvents, width: int) -> _PlaneCells:
     )
 
 
-def _order_in_step(part: Int64, step: Int64, begin: Int64, size: int) -> tuple[Int64, Int64]:
-    """(the first, the last position of each of `size` parts in the order of a step), from when each part began in each
-    step.
+def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64]:
+    """(the first, the last position of each part in the order of a step), from when each part began in each step.
 
-    Step 0 stands for outside all steps, and is used only if there is no other step.
+    Cells are sorted by part. Step 0 stands for outside all steps, and is used only if there is no other step.
     """
-    inside = np.flatnonzero((step > 0) | (not step.any()))
-    order = inside[np.lexsort((begin[inside], step[inside]))]
+    order = np.lexsort((begin, step))
     of_step = step[order]
-    rank = np.arange(len(order)) - np.searchsorted(of_step, of_step)
-    latest = largest(part[order], rank, size)
-    earliest = -largest(part[order], -rank, size)
-    return np.where(latest < 0, -1, earliest), np.maximum(latest, -1)
+    first = np.searchsorted(of_step, np.arange(step.max(initial=0) + 1))
+    place = np.empty(len(step), np.int64)
+    place[order] = np.arange(len(step)) - first[of_step]
+    is_outside = (step == 0) & step.any()
+    parts = np.flatnonzero(np.diff(part, prepend=-1))
+    latest = np.maximum.reduceat(np.where(is_outside, -1, place), parts)
+    earliest = np.minimum.reduceat(np.where(is_outside, len(step), place), parts)
+    return np.where(latest < 0, -1, earliest), latest

@@ -69,12 +69,13 @@ def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) ->
     found = [(every, length, length, np.full(len(every), -1))]
     for plane in planes:
         chosen = np.flatnonzero(plane.step >= 0)
-        row, step = plane.rows[chosen], plane.step[chosen].astype(np.int64)
-        start = events.start_ps[row] - steps.start_ps[step]
-        end = np.minimum(start + events.duration_ps[row], length[step])
-        inside = np.flatnonzero(end > np.maximum(start, 0))
-        op = first + plane.part[chosen].astype(np.int64)
-        found.append((step[inside], np.maximum(start, 0)[inside], end[inside], op[inside]))
+        row, step = plane.rows.take(chosen), plane.step.take(chosen)
+        start = events.start_ps.take(row) - steps.start_ps.take(step)
+        end = np.minimum(start + events.duration_ps.take(row), length.take(step))
+        np.maximum(start, 0, out=start)
+        inside = np.flatnonzero(end > start)
+        op = first + plane.part.take(chosen.take(inside)).astype(np.int64)
+        found.append((step.take(inside).astype(np.int64), start.take(inside), end.take(inside), op))
         first += len(plane.parts)
     step, start, end, op = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return step, start, end, op
@@ -85,17 +86,18 @@ def _longest_gaps(step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps
 
     Steps are placed on one timeline without overlap, so that a running maximum gives the end of all ops so far.
     """
-    origin = steps.origin_ps[step]
+    origin = steps.origin_ps.take(step)
     order = np.argsort(origin + start, kind="stable")
-    step, origin, op = step[order], origin[order], op[order]
-    begins, ends = origin + start[order], origin + end[order]
+    step, begins, ends = step.take(order), (origin + start).take(order), (origin + end).take(order)
     reach = np.maximum.accumulate(ends)
-    longest_lasting = np.maximum.accumulate(np.where(ends == reach, np.arange(len(ends)), 0))
-    since = np.maximum(np.append(0, reach[:-1]), origin)
-    is_first = np.append(0, reach[:-1]) <= origin
-    before = np.where(is_first, -1, op[np.append(0, longest_lasting[:-1])])
-    gap = begins - since
-    longest = np.maximum.reduceat(gap, np.searchsorted(step, np.arange(len(steps.number))))
-    at = np.flatnonzero(gap == longest[step])
-    at = at[np.searchsorted(step[at], np.arange(len(steps.number)))]
-    return (since - origin)[at], gap[at], before[at], op[at]
+    until = np.append(0, reach[:-1])
+    origin = origin.take(order)
+    gap = begins - np.maximum(until, origin)
+    every = np.arange(len(steps.number))
+    longest = np.maximum.reduceat(gap, np.searchsorted(step, every))
+    at = np.flatnonzero(gap == longest.take(step))
+    at = at[np.searchsorted(step[at], every)]
+    lasting = np.flatnonzero(ends == reach)
+    last = lasting[np.searchsorted(lasting, at) - 1]  # of the ops before the gap, the one that ends last
+    before = np.where(until[at] <= origin[at], -1, op[order[last]])
+    return np.maximum(until, origin)[at] - origin[at], gap[at], before, op[order[at]]
