@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from tfcompare.schema import kernels as schema
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
+Int8 = npt.NDArray[np.int8]
 Int64 = npt.NDArray[np.int64]
 
 _MEMCPY_DETAILS = "memcpy_details"
@@ -47,6 +49,7 @@ _SET = re.compile(r"memset|fillbuffer", re.I)
 _MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
 _SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
 _UNKNOWN = -1
+_kinds_of_space: WeakKeyDictionary[XSpace, Int8] = WeakKeyDictionary()
 
 _PS_PER_S = 1e12
 
@@ -87,26 +90,33 @@ def copies(space: XSpace, host: str) -> pa.Table:
     )
 
 
-def copy_kinds(space: XSpace) -> Int64:
-    """The kind of each event as a position in `KINDS`, −1 if it is no copy."""
+def copy_kinds(space: XSpace) -> Int8:
+    """The kind of each event as a position in `KINDS`, −1 if it is no copy; found once for all that need it."""
+    if space not in _kinds_of_space:
+        _kinds_of_space[space] = _copy_kinds(space)
+    return _kinds_of_space[space]
+
+
+def _copy_kinds(space: XSpace) -> Int8:
     details = space.strings(_MEMCPY_DETAILS)
     details_code = details.spread(len(space.events))
     set_to = np.logical_or.reduce([space.has(name) for name in _MEMSET_DETAILS])
-    kinds_by_source = [
-        np.where(set_to, KINDS.index(schema.MEMORY_SET), -1),
-        _codes(_kind_of_name, space.metadata_names)[space.events.metadata],
-        _codes(_kind_of_memories, details.labels)[details_code],
-        _codes(_kind_of_name, space.lines.name)[space.events.line],
-        np.where(details_code >= 0, KINDS.index(schema.OTHER_COPY), -1),
-    ]
-    return np.select([found >= 0 for found in kinds_by_source], kinds_by_source, -1)
+    kind = np.where(details_code >= 0, np.int8(KINDS.index(schema.OTHER_COPY)), np.int8(-1))
+    for better in (
+        _codes(_kind_of_name, space.lines.name).take(space.events.line),
+        _codes(_kind_of_memories, details.labels).take(details_code),
+        _codes(_kind_of_name, space.metadata_names).take(space.events.metadata),
+    ):
+        np.copyto(kind, better, where=better >= 0)
+    kind[set_to] = KINDS.index(schema.MEMORY_SET)
+    return kind
 
 
-def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int64:
+def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int8:
     """The kind of each text as a position in `KINDS`, −1 for none; one more −1 at the end for missing texts."""
     kinds = {text: kind_of(text) for text in dict.fromkeys(texts)}
     code = {text: KINDS.index(kind) if kind is not None else -1 for text, kind in kinds.items()}
-    return np.array([*(code[text] for text in texts), -1], np.int64)
+    return np.array([*(code[text] for text in texts), -1], np.int8)
 
 
 def _kind_of_name(name: str) -> str | None:

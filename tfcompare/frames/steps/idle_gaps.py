@@ -69,13 +69,13 @@ def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) ->
     found = [(every, length, length, np.full(len(every), -1))]
     for plane in planes:
         chosen = np.flatnonzero(plane.step >= 0)
-        row, step = plane.rows.take(chosen), plane.step.take(chosen)
+        row, step = plane.rows.take(chosen), plane.step.take(chosen).astype(np.int64)
         start = events.start_ps.take(row) - steps.start_ps.take(step)
         end = np.minimum(start + events.duration_ps.take(row), length.take(step))
         np.maximum(start, 0, out=start)
         inside = np.flatnonzero(end > start)
         op = first + plane.part.take(chosen.take(inside)).astype(np.int64)
-        found.append((step.take(inside).astype(np.int64), start.take(inside), end.take(inside), op))
+        found.append((step.take(inside), start.take(inside), end.take(inside), op))
         first += len(plane.parts)
     step, start, end, op = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return step, start, end, op

@@ -166,7 +166,7 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
     return out, shares.segment_times()
 
 
-def _newly_covered(less: Spans, more: Spans, times_ps: Int64, steps: Int64) -> Int64:
+def _newly_covered(less: Spans, more: Spans, times_ps: Int64, steps: Int32) -> Int64:
     """How much of `more`, but not of `less`, lies before each of these times."""
     del steps
     return more.covered_before(times_ps) - less.covered_before(times_ps)
@@ -200,7 +200,7 @@ class _Shares:
         self._origin = steps.origin_ps - steps.start_ps
         self._measure = np.zeros(self._times.shape)
 
-    def add(self, group: int, before: Callable[[Int64, Int64], Int64]) -> None:
+    def add(self, group: int, before: Callable[[Int64, Int32], Int64]) -> None:
         """Add time explained by activities of a group. `before` returns how much of it lies before given times in given
         steps."""
         chosen = self._of_group(group)
@@ -312,7 +312,7 @@ class _LinkedSpans:
         covered: Int64 = np.diff(self._total[bounds])
         return covered
 
-    def before(self, times_ps: Int64, steps: Int64) -> Int64:
+    def before(self, times_ps: Int64, steps: Int32) -> Int64:
         """How much of the spans, on the timeline of consecutive steps, lies before each of these times of these
         steps."""
         if not len(self._begin):
@@ -324,7 +324,7 @@ class _LinkedSpans:
         return np.where(started > 0, self._before[last] + until - self._busy.covered_before(until), 0)
 
 
-def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int64) -> Int64:
+def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int32) -> Int64:
     return more.before(times_ps, steps) - less.before(times_ps, steps)
 
 

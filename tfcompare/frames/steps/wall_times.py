@@ -57,7 +57,7 @@ def op_wall_times(
     wall_ps = np.bincount(cell, shares, len(first))
     first, wall_ps = first[wall_ps > 0], wall_ps[wall_ps > 0]
     part, row = parts.row[segments.op[first]], np.append(parts.row, -1)
-    used, code = distinct(part, len(parts.parts))
+    used, code = distinct(part.astype(np.int64), len(parts.parts))
     wall = {
         "part": part,
         "step": steps.number[segments.step[first]],
