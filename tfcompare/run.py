@@ -48,6 +48,7 @@ HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
     "kernel_steps": lambda h: kernel_steps(kernel_step_cells(h.kernels.stats, h.kernels.cells)),
     "copies": lambda h: h.tables["copies"],
     "hlo_ops": lambda h: h.tables["hlo_ops"],
+    "hlo_texts": lambda h: h.tables["hlo_texts"],
     "op_profile": lambda h: op_profile(h.tables["hlo_ops"]),
     "hlo_memory": lambda h: h.tables["hlo_memory"],
     "compilations": lambda h: h.tables["compilations"],

@@ -16,6 +16,7 @@ from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
+from tfcompare.frames.hlo.hlo_texts import hlo_texts
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import MemoryEvents, memory_events
@@ -52,10 +53,10 @@ Bools = npt.NDArray[np.bool_]
 class HostFrames:
     """The tables of one host file, and what is known of it beside them.
 
-    `tables`: `steps`, `idle_gaps`, `copies`, `hlo_ops`, `hlo_memory`, `compilations`, `memory_summary`, `memory_peak`,
-    `kernel_stats`, `tf_data_pipelines` and `tf_data_calls` are those of that name in `schema`, `tf_data_executions` is
-    its `tf_data`; `idle` has the columns device, host_or_device and idle_ps, `device_steps` is as the function of that
-    name returns it; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
+    `tables`: `steps`, `idle_gaps`, `copies`, `hlo_ops`, `hlo_texts`, `hlo_memory`, `compilations`, `memory_summary`,
+    `memory_peak`, `kernel_stats`, `tf_data_pipelines` and `tf_data_calls` are those of that name in `schema`,
+    `tf_data_executions` is its `tf_data`; `idle` has the columns device, host_or_device and idle_ps, `device_steps` is
+    as the function of that name returns it; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
     `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named; `remarks`:
     what to know before trusting the numbers; `why_untimed`: `Steps.why_untimed`; `memory_labels`:
     `MemoryEvents.labels`; `memory_bytes`: what the tables take in memory once they are read.
@@ -132,6 +133,7 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         "kernel_cells": kernels.cells,
         "copies": copies(space, host),
         "hlo_ops": of_programs,
+        "hlo_texts": hlo_texts(space, host, of_programs),
         "hlo_memory": buffers,
         "compilations": compilations(space, host),
         "memory_events": memory.table,

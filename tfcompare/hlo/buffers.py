@@ -218,8 +218,7 @@ def _instruction_at(location: memoryview, program: Program) -> int:
     if number is not None:
         return number
     named = next(messages(location, _INSTRUCTION_NAME), None)
-    found = program.instructions.get(text_of(named)) if named is not None else None
-    return found.number if found is not None else -1
+    return program.numbers_by_name.get(text_of(named), -1) if named is not None else -1
 
 
 def _allocations(assignment: memoryview) -> Iterator[_Allocation]:

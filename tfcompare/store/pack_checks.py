@@ -47,6 +47,7 @@ DTYPES: dict[str, Dtypes] = {
     "kernel_cells": {"row": _INT, "step": _INT, "occurrences": _INT, "time_us": _FLOAT},
     "copies": _declared(schema.COPIES),
     "hlo_ops": _declared(schema.HLO_OPS),
+    "hlo_texts": _declared(schema.HLO_TEXTS),
     "hlo_memory": _declared(schema.HLO_MEMORY),
     "compilations": _declared(schema.COMPILATIONS),
     "memory_events": {
@@ -83,6 +84,7 @@ _UNIQUE: dict[str, tuple[str, ...]] = {
     "kernel_stats": schema.KERNEL_STATS.keys,
     "kernel_cells": ("row", "step"),
     "hlo_ops": schema.HLO_OPS.keys,
+    "hlo_texts": schema.HLO_TEXTS.keys,
     "hlo_memory": schema.HLO_MEMORY.keys,
     "compilations": schema.COMPILATIONS.keys,
     "memory_events": ("row",),
