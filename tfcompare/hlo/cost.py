@@ -76,9 +76,9 @@ def flops(program: Program, rows: Int64) -> Float64:
     owner, _, called = program.called.flat(reached[callers])
     of_computation = np.full(len(program.ids) + 1, _NAN)  # the last one stands for those that the program lacks
     for _ in range(_DEEPEST_CALL):
-        sums = np.bincount(owner, of_computation[called], minlength=len(callers))
+        sums = _sums(owner, of_computation[called], len(callers))
         own[callers] = np.minimum(times[callers], _LARGEST) * sums
-        sums = np.bincount(program.computation[reached], own, minlength=len(program.ids))
+        sums = _sums(program.computation[reached], own, len(program.ids))
         known = np.append(np.where(is_whole, sums, _NAN), _NAN)
         if np.array_equal(known, of_computation, equal_nan=True):
             break
@@ -188,8 +188,7 @@ def _flops_of_algebra(program: Program, rows: Int64) -> list[float]:
         dot, window, dimensions, target, config = (program.content(place) for place in places[:-1])
         convolution = None
         if dimensions is not None and window is not None:
-            groups = int(places[-1, 1]) if places[-1, 0] < 0 else 1
-            convolution = Convolution(window_of(window), dimensions, groups)
+            convolution = Convolution(window_of(window), dimensions, int(places[-1, -1]))
             positions += convolution.positions
         made, opcode = program.shape_of(row).arrays[0], program.opcodes[program.opcode[row]]
         if positions > _MOST_POSITIONS:
@@ -234,7 +233,7 @@ def _moved(program: Program, rows: Int64) -> Float64:
     number = np.bincount(owner, minlength=len(rows))[owner]  # of operands of the instruction
 
     def read(chosen: Bools) -> Float64:
-        return np.bincount(owner[chosen], sizes[chosen], minlength=len(rows))
+        return _sums(owner[chosen], sizes[chosen], len(rows))
 
     every = read(place >= 0)
     is_first_use = np.zeros(len(owner), np.bool_)
@@ -275,7 +274,7 @@ def _moved_by_fusions(program: Program, rows: Int64) -> Float64:
     read = _bytes_read(program, inner, source, is_updated, size)
     parameter = _parameters(program, inner, called[owner], place)
     whole = size[operand]
-    moved = np.bincount(owner, np.where(parameter < 0, whole, np.minimum(read[parameter], whole)), len(rows))
+    moved = _sums(owner, np.where(parameter < 0, whole, np.minimum(read[parameter], whole)), len(rows))
     return np.where(called < 0, _NAN, moved + np.maximum(0.0, size[rows] - unwritten[called]))
 
 
@@ -290,9 +289,7 @@ def _behind_bitcasts(program: Program, inner: Int64) -> Int64:
     return source
 
 
-def _updated_in_place(
-    program: Program, computations: Int64, source: Int64, size: Float64
-) -> tuple[Bools, Float64]:
+def _updated_in_place(program: Program, computations: Int64, source: Int64, size: Float64) -> tuple[Bools, Float64]:
     """(by instruction, whether it is a result of one of these computations that updates a part of an array; by
     computation, the bytes of its results that are not written since only a part of an array is updated)."""
     roots = program.root[computations]
@@ -305,9 +302,8 @@ def _updated_in_place(
     result, update = result[is_update], update[is_update]
     is_updated = np.zeros(len(program), np.bool_)
     is_updated[result] = True
-    unwritten = np.bincount(
-        of_computation[is_update], np.maximum(0.0, size[result] - size[update]), minlength=len(program.ids)
-    )
+    saved = np.maximum(0.0, size[result] - size[update])
+    unwritten = _sums(of_computation[is_update], saved, len(program.ids))
     return is_updated, unwritten
 
 
@@ -322,8 +318,7 @@ def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools
     _, use, uses = np.unique(user * len(program) + value, return_inverse=True, return_counts=True)
     is_first = program.operands.at(user, 0) == value
     is_slice = program.has_opcode(user, _SLICES.__contains__) & is_first & (uses[use] == 1)
-    read = np.zeros(len(program))
-    np.add.at(read, parameter[is_slice], size[user[is_slice]])
+    read = _sums(parameter[is_slice], size[user[is_slice]], len(program))
     read[parameter[~is_slice & ~(is_updated[user] & is_first)]] = np.inf
     return read
 
@@ -342,6 +337,11 @@ def _parameters(program: Program, inner: Int64, computation: Int64, place: Int64
 def _sizes(program: Program, rows: Int64) -> Float64:
     sizes: Float64 = program.of_shapes(rows, lambda shape: shape.size_bytes, np.float64)
     return sizes
+
+
+def _sums(owner: Int64, values: Float64, size: int) -> Float64:
+    """The sum of the values of each owner from 0 to `size` − 1."""
+    return np.bincount(owner, values, size).astype(np.float64, copy=False)
 
 
 def _plausible(costs: Float64) -> Float64:

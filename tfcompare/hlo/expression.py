@@ -51,9 +51,7 @@ def _heads(program: Program, rows: Int64) -> list[str]:
 
 def _values(program: Program, rows: Int64) -> list[str]:
     """Instructions as operands: `f32[8] %x`."""
-    return [
-        f"{shape} %{name}" for shape, name in zip(_shapes(program, rows), program.names(rows), strict=True)
-    ]
+    return [f"{shape} %{name}" for shape, name in zip(_shapes(program, rows), program.names(rows), strict=True)]
 
 
 def _shapes(program: Program, rows: Int64) -> list[str]:

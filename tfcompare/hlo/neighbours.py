@@ -58,7 +58,8 @@ def _reached(program: Program, rows: Int64, following: Lists) -> list[list[int]]
 
 def _reached_from(row: int, following: Lists, is_passing: Bools) -> list[int]:
     seen: set[int] = set()
-    waiting, passed, found = [row], 0, []
+    found: list[int] = []
+    waiting, passed = [row], 0
     while waiting and passed < _MOST_PASSED and len(found) <= _MOST_LINES:
         passed += 1
         for one in following.of(waiting.pop(), _MOST_LINES + 1):

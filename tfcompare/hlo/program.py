@@ -30,6 +30,7 @@ _COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
 _NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
 _OP_TYPE, _OP_NAME, _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME = 1, 2, 3, 4, 15
 _FILE_NAMES, _LOCATIONS, _FRAMES = 1, 3, 4
+_INTEGER = 2  # of the three numbers of a field; the others are the place of its bytes
 _FILE_OF_LOCATION, _LINE_OF_LOCATION, _LOCATION_OF_FRAME = 1, 3, 1
 
 PARAMETER_NUMBER = 9
@@ -37,7 +38,7 @@ PARAMETER_NUMBER = 9
 
 MOST_INSTRUCTIONS = 1_000_000
 """In one program; the largest real ones have a tenth of that."""
-_MOST_NUMBERS = 10 * MOST_INSTRUCTIONS
+_MOST_NUMBERS = 4 * MOST_INSTRUCTIONS
 """Operands of all instructions."""
 
 
@@ -163,7 +164,7 @@ class Program:
     def of_shapes(self, rows: Int64, figure: Callable[[Shape], Any], kind: type) -> npt.NDArray[Any]:
         """A figure of the shape of each instruction; each shape is read once. Raises `NotAProfile` for damage."""
         codes = used(self.shape[rows], len(self._shapes))
-        figures = np.empty(len(self._shapes), kind)
+        figures: npt.NDArray[Any] = np.empty(len(self._shapes), kind)
         figures[codes] = [figure(self._shape(code)) for code in codes.tolist()]
         return figures[self.shape[rows]]
 
@@ -178,12 +179,12 @@ class Program:
         return out
 
     def fields(self, rows: Int64, *wanted: int) -> Int64:
-        """The contents of these fields of each instruction, as places for `content`."""
+        """These fields of each instruction, as in `scan.fields_of`; `content` gives the bytes of one."""
         return self._fields(self._messages[rows], *wanted)
 
     def content(self, place: Int64) -> memoryview | None:
-        """The bytes at a place; None if there is no text or message."""
-        begin, size = place.tolist()
+        """The bytes of a field; None if there is no text or message."""
+        begin, size = place[:_INTEGER].tolist()
         return self._buffer[begin : begin + size].data if begin > 0 else None
 
     def field_texts(self, rows: Int64, wanted: int) -> Texts:
@@ -221,24 +222,19 @@ class Program:
         return out
 
     def _has_op_name(self, rows: Int64) -> Bools:
-        found = self._fields(self._metadata[rows], _OP_NAME)[:, 0]
-        return (found[:, 0] > 0) & (found[:, 1] > 0)
+        _, size, _ = self._fields(self._metadata[rows], _OP_NAME)[:, 0].T
+        return size > 0
 
     def sources(self, rows: Int64) -> list[str]:
         """Where the framework's program has these instructions, as `file:line`; empty where unknown."""
         found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME)
-        files, lines = self._texts(found[:, 0]), found[:, 1]
+        files, lines, frames = self._texts(found[:, 0]), found[:, 1, _INTEGER], found[:, 2, _INTEGER]
         frame_files, frame_lines = self._frames
-        frames = np.where(found[:, 2, 0] < 0, found[:, 2, 1], 0)
         frames = np.where((frames > 0) & (frames < len(frame_files)), frames, 0)
         is_named = files != ""
         files = np.where(is_named, files, frame_files[frames])
-        numbers = np.where(is_named, lines[:, 1], frame_lines[frames]).tolist()
-        has_line = (~is_named | (lines[:, 0] <= 0)).tolist()
-        return [
-            f"{file}:{number}" if file and is_known else file
-            for file, number, is_known in zip(files.tolist(), numbers, has_line, strict=True)
-        ]
+        lines = np.where(is_named, lines, frame_lines[frames])
+        return [f"{file}:{line}" if file else "" for file, line in zip(files.tolist(), lines.tolist(), strict=True)]
 
     @cached_property
     def _frames(self) -> tuple[Texts, Int64]:
@@ -254,8 +250,7 @@ class Program:
 
     def _integers(self, places: Int64, *wanted: int) -> Int64:
         """The integers in these fields of each message, 0 where absent."""
-        found = self._fields(places, *wanted)
-        return np.where(found[:, :, 0] < 0, found[:, :, 1], 0)
+        return self._fields(places, *wanted)[:, :, _INTEGER]
 
     def _fields(self, places: Int64, *wanted: int) -> Int64:
         return _fields(self._buffer, places, *wanted)
@@ -276,19 +271,19 @@ def read_program(proto: memoryview) -> Program:
     names, entries, frames = np.moveaxis(_fields(buffer, modules, _MODULE_NAME, _ENTRY, _STACK_FRAMES), 1, 0)
     _, computations = _messages(buffer, modules, _COMPUTATION)
     own = _fields(buffer, computations, _COMPUTATION_NAME, _COMPUTATION_ID, _ROOT)
-    ids, roots = np.where(own[:, 1:, 0] < 0, own[:, 1:, 1], 0).T
+    ids, roots = own[:, 1:, _INTEGER].T
     counts, messages = _messages(buffer, computations, _INSTRUCTION)
     first = _from_counts(counts)
     computation = np.repeat(np.arange(len(counts)), counts)
     parts = _fields(buffer, messages, _ID, _NAME, _OPCODE, _SHAPE, _METADATA)
-    number = np.where(parts[:, 0, 0] < 0, parts[:, 0, 1], 0)
+    number = parts[:, 0, _INTEGER]
     opcodes, firsts = _interned(buffer, parts[:, 2])
     shapes, first_shapes = _interned(buffer, parts[:, 3])
     operands, called = (_numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
     find = _Numbering(computation, number)
     user = np.repeat(computation, np.diff(operands.first))
     assignments = _messages(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
-    entry = int(entries[-1, 1]) if len(entries) and entries[-1, 0] < 0 else 0
+    entry = int(entries[-1, _INTEGER]) if len(entries) else 0
     return Program(
         name=next((str(name) for name in _texts(buffer, names)[::-1]), ""),
         entry=int(last_rows(ids, np.array([entry]))[0]),
@@ -346,7 +341,6 @@ def _messages(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tupl
 
 
 def _fields(buffer: npt.NDArray[np.uint8], places: Int64, *wanted: int) -> Int64:
-    """As `scan.fields_of`; the length at a missing place is 0."""
     found, error, at = scan.fields_of(buffer, places, np.array(wanted))
     check(error, at)
     return found
@@ -364,30 +358,24 @@ def _from_counts(counts: Int64) -> Int64:
     return np.append(0, np.cumsum(counts))
 
 
-def _of_bytes(places: Int64) -> Int64:
-    """The places of texts and messages; empty where there is another content or none."""
-    return np.where(places[:, :1] > 0, places, 0)
-
-
 def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
     """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
-    begins, sizes = _of_bytes(places).T
-    return intern_bytes(buffer, begins, sizes)
+    return intern_bytes(buffer, places[:, 0], places[:, 1])
 
 
 def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Texts:
     """The texts at these places, empty where there is none; equal ones are decoded once."""
     codes, firsts = _interned(buffer, places)
-    return _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)[codes]
+    labels: Texts = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
+    return labels[codes]
 
 
 def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
     """The texts at these places, empty where there is none."""
-    places = _of_bytes(places)
     if places[:, 1].max(initial=0) <= LONGEST_BYTES:
         found = scan.gathered(buffer, places)
         if found.max(initial=0) < 128:
             offsets = pa.py_buffer(_from_counts(places[:, 1]))
             return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))
-    texts = [text_of(buffer[begin : begin + size].data) for begin, size in places.tolist()]
+    texts = [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]
     return pa.array(texts, pa.large_string())

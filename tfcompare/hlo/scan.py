@@ -1,7 +1,7 @@
 """Compiled loops over the protobuf messages of an XLA program.
 
-Messages are given by their first bytes and their lengths. Each loop also returns an error code and the byte of the
-error (`wire.check`).
+The place of a message is the row of its first byte and its length. Each loop also returns an error code and the byte of
+the error (`wire.check`).
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ def messages_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[A
 
 @compiled
 def fields_of(buffer: Array, places: Array, wanted: Array) -> tuple[Array, Int, Int]:
-    """(the content of each of the fields `wanted` of each of `places`, the last one of several; error code, its byte).
+    """(the fields `wanted` of each of `places`, error code, its byte).
 
-    A content is two numbers: first byte and length, of a varint −1 and the value; zeros if the field is absent.
+    A field is three numbers: the place of its last text or message, and its last integer; zeros where it is absent.
     """
-    found = np.zeros((len(places), len(wanted), 2), np.int64)
+    found = np.zeros((len(places), len(wanted), 3), np.int64)
     error, at = np.int64(OK), np.int64(0)
     for i in range(len(places)):
         pos, end = places[i, 0], places[i, 0] + places[i, 1]
@@ -76,9 +76,10 @@ def fields_of(buffer: Array, places: Array, wanted: Array) -> tuple[Array, Int, 
             at = pos
             number, wire, content, begin, pos, error = field(buffer, pos, end)
             for k in range(len(wanted)):
-                if number == wanted[k] and (wire == _BYTES or wire == _VARINT):
-                    found[i, k, 0] = begin if wire == _BYTES else -1
-                    found[i, k, 1] = content
+                if number == wanted[k] and wire == _VARINT:
+                    found[i, k, 2] = content
+                elif number == wanted[k] and wire == _BYTES:
+                    found[i, k, 0], found[i, k, 1] = begin, content
     return found, error, at
 
 

@@ -63,7 +63,9 @@ class Programs:
         """The program's name with its id, such as `jit_f(17)`; `module` is its name if the file lacks the program."""
         return self._names.get(program_id) or f"{module}({program_id % (1 << 64)})"
 
-    def find(self, program_ids: Int64, hlo_ops: Sequence[str]) -> Iterator[tuple[int, Program, Int64, Int64]]:
+    def find(
+        self, program_ids: Int64, hlo_ops: Sequence[str] | npt.NDArray[np.object_]
+    ) -> Iterator[tuple[int, Program, Int64, Int64]]:
         """(id, program, positions, rows) of each program: of which of the `hlo_op` stats of these programs it has the
         instruction, and the rows of these. Raises `NotAProfile` for a damaged program."""
         order = np.argsort(program_ids, kind="stable")

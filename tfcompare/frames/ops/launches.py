@@ -80,11 +80,9 @@ def _launch(event: str, tf_op: str, annotations: list[str]) -> Launch:
     if tf_op:
         op = parse_op(tf_op) or Op(tf_op, UNKNOWN)
         return Launch(op, event, f"{op.name}/{event}")
-    for annotation in filter(None, annotations):
-        op = parse_op(_without_details(annotation))
-        if op is not None:
-            return Launch(op, event, f"{op.name}/{event}")
-    return Launch(None, event, event)
+    named = (parse_op(_without_details(annotation)) for annotation in annotations if annotation)
+    found = next(filter(None, named), None)
+    return Launch(found, event, f"{found.name}/{event}" if found is not None else event)
 
 
 def _without_details(annotation: str) -> str:
