@@ -10,14 +10,15 @@ from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from tfcompare import schema
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.frames import HostFrames
-from tfcompare.frames.memory import memory_timeline
-from tfcompare.frames.ops.op_parts import NO_STEP, frame_bytes
-from tfcompare.frames.steps.idle_gaps import decode_op_names
+from tfcompare.frames import HostTables
+from tfcompare.frames.memory_events import MemoryEvents
+from tfcompare.frames.ops.op_parts import NO_STEP
 from tfcompare.frames.steps.steps import WHOLE_PROFILE
 from tfcompare.sources.logdir import FoundRun, find_run
 from tfcompare.sources.machine_load import MachineLoad, read_load
@@ -25,42 +26,32 @@ from tfcompare.sources.step_choice import OWN_STEPS, StepChoice, step_choice
 from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import frame_cache
 from tfcompare.store.reading import HostReader, Progress, read_hosts
+from tfcompare.tables.frames import frame_bytes, of_hosts, with_categories
 from tfcompare.tables.hosts import hosts_frame
 from tfcompare.tables.input_pipeline import input_pipeline
 from tfcompare.tables.kernel_stats import kernel_stats_in_steps, kernel_step_cells, kernel_steps
+from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.tables.op_evidence import OpEvidence, op_evidence
 from tfcompare.tables.op_parts import OpParts, merge_hosts
 from tfcompare.tables.op_profile import op_profile
 from tfcompare.tables.op_stats import op_cells, op_stats, op_stats_in_steps, op_steps, wall_times_by_op
 from tfcompare.tables.slow_steps import slow_steps_frame
-from tfcompare.tables.step_cells import StepCells, concat_cells
+from tfcompare.tables.step_cells import StepCells
 from tfcompare.tables.step_times import common_step_ids, numbered_alike, run_steps
 from tfcompare.tables.strays import with_stray
 from tfcompare.units import format_ms
 
+Int64 = npt.NDArray[np.int64]
+CommonSteps = Callable[[str, Int64], Int64]
+
 _US_PER_MS = 1000.0
 Stray = Literal["exclude", "include"]
 
-HOST_TABLES: dict[str, Callable[[HostFrames], pd.DataFrame]] = {
-    "steps": lambda h: h.tables["steps"],
-    "idle_gaps": lambda h: decode_op_names(h.tables["idle_gaps"]),
-    "kernel_stats": lambda h: h.tables["kernel_stats"],
-    "kernel_steps": lambda h: kernel_steps(kernel_step_cells(h.kernels.stats, h.kernels.cells)),
-    "copies": lambda h: h.tables["copies"],
-    "hlo_ops": lambda h: h.tables["hlo_ops"],
-    "hlo_texts": lambda h: h.tables["hlo_texts"],
-    "op_profile": lambda h: op_profile(h.tables["hlo_ops"]),
-    "hlo_memory": lambda h: h.tables["hlo_memory"],
-    "compilations": lambda h: h.tables["compilations"],
-    "memory_summary": lambda h: h.tables["memory_summary"],
-    "memory_timeline": lambda h: memory_timeline(h.memory, h.host),
-    "memory_peak": lambda h: h.tables["memory_peak"],
-    "input_pipeline": lambda h: input_pipeline(OpParts(h.tables["op_parts"], h.tables["op_totals"]), h.host),
-    "tf_data_pipelines": lambda h: h.tables["tf_data_pipelines"],
-    "tf_data_calls": lambda h: h.tables["tf_data_calls"],
-    "tf_data": lambda h: h.tables["tf_data_executions"],
-}
-"""Tables with separate rows for each host, and the function that gives the rows of one host."""
+_OF_HOSTS = {table: table for table in schema.HOST_TABLES if table in schema.TABLES} | {"tf_data": "tf_data_executions"}
+"""Tables of a run whose rows are those of the tables of its hosts."""
+
+_NOT_HELD = ("op_cells", "op_wall", "kernel_cells")
+"""Tables that are by far the largest, and are made of those of the hosts each time."""
 
 _BY_STEP = {"op_steps": "op_stats", "kernel_steps": "kernel_stats"}
 """Tables with one row per step, and the tables whose rows they break down."""
@@ -113,7 +104,7 @@ class Run:
     host_names: tuple[str, ...]
     remarks: tuple[str, ...]
     found: FoundRun
-    hosts: tuple[HostFrames, ...]
+    hosts: tuple[HostTables, ...]
     choice: StepChoice = OWN_STEPS
     machine_load: MachineLoad | None = None
 
@@ -155,7 +146,7 @@ class Run:
     @cached_property
     def devices(self) -> tuple[str, ...]:
         """Names of the devices with op events, sorted, such as `/device:GPU:0`."""
-        idle = pd.concat([h.tables["idle"] for h in self.hosts])
+        idle = self.host_table("idle")
         return tuple(sorted(idle.loc[idle["host_or_device"] == schema.DEVICE, "device"].unique()))
 
     @property
@@ -167,6 +158,8 @@ class Run:
     def memory_bytes(self) -> int:
         """Memory used by the run's frames, in bytes, for caches with a size limit. It grows as tables are derived."""
         derived = sum(size_bytes for _, size_bytes in list(self._op_stats_tables.values()))
+        derived += sum(size_bytes for _, size_bytes in list(self._tables.values()))
+        derived += self._merged_parts.memory_bytes if "_merged_parts" in self.__dict__ else 0
         derived += sum(size_bytes for _, size_bytes in list(self._in_steps.values()))
         derived += sum(cells.memory_bytes for cells in list(self._cells.values()))
         derived += sum(evidence.memory_bytes for evidence in list(self._evidence.values()))
@@ -179,7 +172,7 @@ class Run:
         """
         if name in _BY_STEP:
             return self.step_cells(_BY_STEP[name]).joined_bytes
-        return sum(h.memory.timeline_bytes for h in self.hosts) if name == "memory_timeline" else 0
+        return sum(events.timeline_bytes for _, events in self.memory_events()) if name == "memory_timeline" else 0
 
     def table(self, name: str, *, host: str | None = None, device: str | None = None) -> pd.DataFrame:
         """The table `name` with the columns that `schema` declares.
@@ -220,8 +213,7 @@ class Run:
         if name not in schema.STEP_TABLES:
             raise Unknown("table with figures of single steps", name, list(schema.STEP_TABLES))
         if name == "kernel_stats":
-            cells = self._with_common_steps(hosts, [h.kernels.cells for h in hosts])
-            return concat_cells([kernel_step_cells(h.kernels.stats, c) for h, c in zip(hosts, cells, strict=True)])
+            return kernel_step_cells(self.host_table("kernel_stats", host=host), self._kernel_cells(hosts))
         if host not in self._cells:
             self._cells[host] = op_cells(self._parts(hosts), _label(host))
         return self._cells[host]
@@ -261,27 +253,22 @@ class Run:
         tf.data iterator that the op worked for, empty for none) and `wall_time_us`. Raises `Unknown` for an unknown
         host.
         """
-        (frames,) = self._hosts(host)
-        return wall_times_by_op(frames.tables["op_parts"], frames.tables["op_wall"])
+        return wall_times_by_op(self.host_table("op_parts", host=host), self.host_table("op_wall", host=host))
 
     def op_types_on_devices(self, *, host: str | None = None) -> pd.DataFrame:
         """Columns `host`, `device` and `op_type`: the types of ops that ran on each device, without idle time, for all
         hosts or one. Raises `Unknown` for an unknown host."""
-        ran = [
-            h.tables["op_parts"].iloc[h.tables["op_totals"]["part"].unique()].assign(host=h.host)
-            for h in self._hosts(host)
-        ]
-        types = pd.concat(ran)[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
+        parts = self.host_table("op_parts", host=host)
+        ran = parts.iloc[self.host_table("op_totals", host=host)["part"].unique()]
+        types = ran[["host", "device", "op_type"]].drop_duplicates(ignore_index=True)
         return types[types["device"].isin(self.devices)]
 
     def op_evidence(self, *, host: str | None = None) -> OpEvidence:
         """Evidence that helps to match ops besides their names, for all hosts or one. Raises `Unknown` for an unknown
         host."""
         if host not in self._evidence:
-            hosts = self._hosts(host)
-            self._evidence[host] = op_evidence(
-                *([h.tables[name] for h in hosts] for name in ("op_parts", "kernel_stats", "hlo_ops"))
-            )
+            tables = (self.host_table(name, host=host) for name in ("op_parts", "kernel_stats", "hlo_ops"))
+            self._evidence[host] = op_evidence(*tables)
         return self._evidence[host]
 
     @cached_property
@@ -292,14 +279,45 @@ class Run:
     def _cells(self) -> dict[str | None, StepCells]:
         return {}
 
-    def _hosts(self, host: str | None) -> tuple[HostFrames, ...]:
+    def host_table(self, name: str, *, host: str | None = None) -> pd.DataFrame:
+        """A table of `schema.HOST_TABLES` of all hosts or one, host by host, with a column `host`.
+
+        Numbers that are rows of another table, such as `part`, are rows of that table of the same hosts. Raises
+        `Unknown` for an unknown host, a `TfcompareError` if the table cannot be read any more.
+        """
+        hosts = self._hosts(host)
+        if name in _NOT_HELD:
+            return _of_hosts(name, hosts)
+        if name not in self._tables:
+            table = _of_hosts(name, self.hosts)
+            self._tables[name] = table, frame_bytes(table)
+        table, _ = self._tables[name]
+        if host is None or len(self.hosts) == 1:
+            return table.copy(deep=False)
+        return _of_hosts(name, hosts) if schema.HOST_TABLES[name].rows_of else _rows_of(table, host, None)
+
+    @cached_property
+    def _tables(self) -> dict[str, tuple[pd.DataFrame, int]]:
+        """Each table of all hosts with its bytes."""
+        return {}
+
+    def memory_events(self, *, host: str | None = None) -> list[tuple[str, MemoryEvents]]:
+        """The name of each host, or of one, with what `memory_timeline` is made of, in less memory than it takes."""
+        return [(h.host, MemoryEvents.from_table(h.table("memory_events"))) for h in self._hosts(host)]
+
+    def timeline(self, host: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The tables `timeline_lanes` and `timeline_spans` of one host, with texts as categoricals."""
+        (tables,) = self._hosts(host)
+        return with_categories(tables.table("timeline_lanes")), with_categories(tables.table("timeline_spans"))
+
+    def _hosts(self, host: str | None) -> tuple[HostTables, ...]:
         if host is None:
             return self.hosts
         if host not in self.host_names:
             raise Unknown(f"host of {self.name}", host, list(self.host_names))
         return tuple(h for h in self.hosts if h.host == host)
 
-    def _table(self, name: str, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
+    def _table(self, name: str, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
         if name == "run_info":
             return schema.RUN_INFO.conform(pd.DataFrame([asdict(self.info)]))
         if name == "slow_steps":
@@ -308,8 +326,10 @@ class Run:
             return _rows_of(self._hosts_table, host, device)
         if name == "steps":
             return _rows_of(self._steps_table, host, None)
-        if name in HOST_TABLES:
-            return _host_rows(name, hosts, device)
+        if name in _OF_HOSTS:
+            return self._table_of_hosts(name, host, device)
+        if name in _MADE_OF:
+            return schema.table(name).conform(_MADE_OF[name](self, host))
         if name == "op_steps":
             return self._op_steps(hosts, host, device)
         if (host, device) not in self._op_stats_tables:
@@ -317,16 +337,22 @@ class Run:
             self._op_stats_tables[host, device] = table, frame_bytes(table)
         return self._op_stats_tables[host, device][0]
 
+    def _table_of_hosts(self, name: str, host: str | None, device: str | None) -> pd.DataFrame:
+        """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
+        frame = _rows_of(self.host_table(_OF_HOSTS[name], host=host), None, device)
+        if name == "kernel_stats" and host is None and len(self.hosts) > 1:
+            frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
+        return schema.table(name).conform(frame)
+
     @cached_property
     def _hosts_table(self) -> pd.DataFrame:
         """`hosts` of all hosts: the skew of a step refers to all of them."""
-        of_each = [h.tables["device_steps"].assign(host=h.host) for h in self.hosts]
-        return hosts_frame(self.table("steps"), pd.concat(of_each, ignore_index=True))
+        return hosts_frame(self.table("steps"), self.host_table("device_steps"))
 
     @cached_property
     def _steps_table(self) -> pd.DataFrame:
         """`steps` of all hosts: the stray is one step of the run."""
-        steps = with_stray(_host_rows("steps", self.hosts, None), is_excluded=not self.choice.counts_stray)
+        steps = with_stray(self.host_table("steps"), is_excluded=not self.choice.counts_stray)
         return schema.STEPS.conform(steps)
 
     @cached_property
@@ -334,40 +360,53 @@ class Run:
         """Each table with its bytes, which take too long to measure at each rerun of a page."""
         return {}
 
-    def _op_stats(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
-        parts = merge_hosts(
-            [h.tables["op_parts"] for h in hosts],
-            (h.tables["op_totals"] for h in hosts),
-            (h.tables["op_wall_totals"] for h in hosts),
-        )
-        idle = pd.concat([h.tables["idle"] for h in hosts], ignore_index=True)
+    def _op_stats(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
+        parts = merge_hosts(hosts, "op_totals", "op_wall_totals")
+        idle = self.host_table("idle", host=host)
         if device is not None:
             parts, idle = parts.on_device(device), idle[idle["device"] == device]
-        instructions = pd.concat(map(_instructions, hosts), ignore_index=True)
+        has_devices = self.host_table("idle", host=host).query("host_or_device == @schema.DEVICE")["host"]
+        instructions = self.host_table("hlo_ops", host=host)
+        side = np.where(instructions["host"].isin(has_devices), schema.DEVICE, schema.HOST)
         has_steps = not self.table("steps", host=host).empty
+        instructions = instructions.assign(host_or_device=pd.array(side, dtype="str"))
         return op_stats(parts, idle, instructions, _label(host), has_steps=has_steps)
 
-    def _parts(self, hosts: Sequence[HostFrames]) -> OpParts:
-        """The op parts of these hosts together, by step."""
-        cells, wall = (
-            self._with_common_steps(hosts, [h.tables[name] for h in hosts]) for name in ("op_cells", "op_wall")
-        )
-        return merge_hosts([h.tables["op_parts"] for h in hosts], cells, wall)
+    def _parts(self, hosts: Sequence[HostTables]) -> OpParts:
+        """The op parts of these hosts together, by step; held for all of several, which take time to merge."""
+        if hosts is self.hosts and len(hosts) > 1:
+            return self._merged_parts
+        return merge_hosts(hosts, "op_cells", "op_wall", self._common_steps(hosts))
 
-    def _with_common_steps(self, hosts: Sequence[HostFrames], frames: list[pd.DataFrame]) -> list[pd.DataFrame]:
-        """A frame of each of several hosts, whose `step` is that of `Run.steps` also where hosts number differently."""
+    @cached_property
+    def _merged_parts(self) -> OpParts:
+        return merge_hosts(self.hosts, "op_cells", "op_wall", self._common_steps(self.hosts))
+
+    def _kernel_cells(self, hosts: Sequence[HostTables]) -> pd.DataFrame:
+        """`kernel_cells` of these hosts together, by the steps of the run."""
+        cells, common = _of_hosts("kernel_cells", hosts), self._common_steps(hosts)
+        if common is not None:
+            own = [common(str(name), rows["step"].to_numpy()) for name, rows in cells.groupby("host", sort=False)]
+            cells = cells.assign(step=np.concatenate([np.zeros(0, np.int64), *own]))
+        return cells.drop(columns="host")
+
+    def _common_steps(self, hosts: Sequence[HostTables]) -> CommonSteps | None:
+        """The steps of the run for those of a host, where hosts number them differently; `NO_STEP` for others."""
         steps = self._steps_table
         if len(hosts) < 2 or steps.empty or numbered_alike(steps):
-            return frames
-        ids = steps.assign(place=common_step_ids(steps)).set_index(["host", "step"])["place"]
-        return [
-            frame.assign(step=frame["step"].map(ids[h.host]).fillna(NO_STEP).astype("int64"))
-            if h.host in ids
-            else frame
-            for h, frame in zip(hosts, frames, strict=True)
-        ]
+            return None
+        rows = steps.assign(place=common_step_ids(steps))
+        place_of = {host: own.set_index("step")["place"] for host, own in rows.groupby("host")}
 
-    def _op_steps(self, hosts: tuple[HostFrames, ...], host: str | None, device: str | None) -> pd.DataFrame:
+        def common(host: str, step: Int64) -> Int64:
+            if host not in place_of:
+                return step
+            places = pd.Series(step).map(place_of[host]).fillna(NO_STEP)
+            return places.to_numpy(np.int64)
+
+        return common
+
+    def _op_steps(self, hosts: tuple[HostTables, ...], host: str | None, device: str | None) -> pd.DataFrame:
         parts = self._parts(hosts) if device is None else self._parts(hosts).on_device(device)
         cells = self.step_cells("op_stats", host=host) if device is None else op_cells(parts, _label(host))
         return op_steps(cells, parts, has_steps=not self.table("steps", host=host).empty)
@@ -445,7 +484,7 @@ def _machine_load(found: FoundRun) -> MachineLoad | None:
     return read_load(Path(found.files[0].path).parent)
 
 
-def _content_id(hosts: list[HostFrames], choice: StepChoice) -> str:
+def _content_id(hosts: list[HostTables], choice: StepChoice) -> str:
     digest = blake2b("".join(sorted(h.digest for h in hosts)).encode(), digest_size=16)
     if choice.key is not None:
         digest.update(choice.key.encode("utf-8", "surrogatepass"))
@@ -454,7 +493,7 @@ def _content_id(hosts: list[HostFrames], choice: StepChoice) -> str:
     return digest.hexdigest()
 
 
-def _remarks(hosts: list[HostFrames]) -> list[str]:
+def _remarks(hosts: list[HostTables]) -> list[str]:
     """Cautions from the files themselves, and about files that are identical."""
     several = len(hosts) > 1
     out = [f"{h.host}: {remark}" if several else remark for h in hosts for remark in h.remarks]
@@ -469,17 +508,42 @@ def _remarks(hosts: list[HostFrames]) -> list[str]:
     return out
 
 
-def _host_rows(name: str, hosts: tuple[HostFrames, ...], device: str | None) -> pd.DataFrame:
-    """The rows of all hosts, host by host; kernels are sorted by time over all hosts instead."""
-    table = schema.table(name)
-    frames = [HOST_TABLES[name](h) for h in hosts]
-    frames = [frame for frame in frames if len(frame)] or frames[:1]
-    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0].reset_index(drop=True)
-    if device is not None:
-        frame = frame[frame["device"] == device].reset_index(drop=True)
-    if name == "kernel_stats" and len(hosts) > 1:
-        frame = frame.sort_values("total_duration_us", ascending=False, kind="stable", ignore_index=True)
-    return table.conform(frame)
+def _of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
+    """As `of_hosts`, with numbers that are rows of another table counted over all of these hosts."""
+    frame = of_hosts(name, hosts)
+    for column, other in schema.HOST_TABLES[name].rows_of.items():
+        first = np.cumsum([0, *(len(h.table(other)) for h in hosts)])[:-1]
+        shift = np.repeat(first, [len(h.table(name)) for h in hosts])
+        rows = frame[column].to_numpy()
+        frame[column] = np.where(rows >= 0, rows + shift, rows).astype(rows.dtype)
+    return frame
+
+
+def _op_profile(run: Run, host: str | None) -> pd.DataFrame:
+    return op_profile(run.host_table("hlo_ops", host=host))
+
+
+def _input_pipeline(run: Run, host: str | None) -> pd.DataFrame:
+    return input_pipeline(run.host_table("op_parts", host=host), run.host_table("op_totals", host=host))
+
+
+def _kernel_steps(run: Run, host: str | None) -> pd.DataFrame:
+    stats = run.host_table("kernel_stats", host=host)
+    return kernel_steps(kernel_step_cells(stats, run.host_table("kernel_cells", host=host).drop(columns="host")))
+
+
+def _memory_timeline(run: Run, host: str | None) -> pd.DataFrame:
+    frames = [memory_timeline(events, name) for name, events in run.memory_events(host=host)]
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+_MADE_OF: dict[str, Callable[[Run, str | None], pd.DataFrame]] = {
+    "op_profile": _op_profile,
+    "input_pipeline": _input_pipeline,
+    "kernel_steps": _kernel_steps,
+    "memory_timeline": _memory_timeline,
+}
+"""Tables that are made of those of the hosts; the rows of one host come after those of the other."""
 
 
 def _rows_of(table: pd.DataFrame, host: str | None, device: str | None) -> pd.DataFrame:
@@ -488,12 +552,6 @@ def _rows_of(table: pd.DataFrame, host: str | None, device: str | None) -> pd.Da
     for name, value in (("host", host), ("device", device)):
         chosen &= True if value is None else table[name] == value
     return table[chosen].reset_index(drop=True)
-
-
-def _instructions(frames: HostFrames) -> pd.DataFrame:
-    """The host's `hlo_ops`, with `host_or_device`: where they ran."""
-    has_devices = (frames.tables["idle"]["host_or_device"] == schema.DEVICE).any()
-    return frames.tables["hlo_ops"].assign(host_or_device=schema.DEVICE if has_devices else schema.HOST)
 
 
 def _label(host: str | None) -> str:

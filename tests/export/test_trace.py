@@ -62,15 +62,14 @@ def test_two_runs_have_processes_of_their_own_and_lose_nothing() -> None:
     for run in runs:
         of_run = {pid for pid, name in names.items() if name.startswith(f"{run.name} · ")}
         shown = [span for span in spans(events) if span["pid"] in of_run]
-        expected = run.hosts[0].tables["timeline_spans"]
+        _, expected = run.timeline(run.host_names[0])
         assert len(shown) == len(expected)
         assert sum(span["dur"] for span in shown) * 1_000_000 == int(expected["duration_ps"].sum())
 
 
 def test_time_0_is_the_start_of_the_typical_step_or_of_what_was_chosen() -> None:
     run = loaded_run("filters_16_8")
-    (host,) = run.hosts
-    number = typical_step(host.tables["steps"])
+    number = typical_step(run.table("steps"))
     for align, step in ((Alignment(), number), (Alignment(step=12), 12)):
         marked = [span for span in spans(trace(run, align=align)) if span["args"].get("step") == step]
         assert min(span["ts"] for span in marked) == 0

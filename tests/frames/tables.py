@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 import pandas as pd
@@ -16,13 +18,16 @@ from tfcompare.xspace import XSpace
 
 
 def run_of(*hosts: bytes, step_marker: str | None = None) -> Run:
-    """The run of these host files, named a, b, c, …"""
-    with tempfile.TemporaryDirectory() as logdir:
-        folder = Path(logdir) / "plugins" / "profile" / Path(logdir).name
-        folder.mkdir(parents=True)
-        for name, data in zip("abcdefgh", hosts, strict=False):
-            (folder / f"{name}.xplane.pb").write_bytes(data)
-        return load(folder, step_marker=step_marker)
+    """The run of these host files, named a, b, c, …; they are there as long as the run, which reads some tables
+    later."""
+    logdir = Path(tempfile.mkdtemp())
+    folder = logdir / "plugins" / "profile" / logdir.name
+    folder.mkdir(parents=True)
+    for name, data in zip("abcdefgh", hosts, strict=False):
+        (folder / f"{name}.xplane.pb").write_bytes(data)
+    run = load(folder, step_marker=step_marker)
+    finalize(run, shutil.rmtree, logdir)
+    return run
 
 
 def kernel_stats(profile: XSpace, host: str) -> pd.DataFrame:

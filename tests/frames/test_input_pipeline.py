@@ -19,8 +19,9 @@ from tfcompare.schema.input import (
     PREPROCESSING,
 )
 from tfcompare.sources.logdir import find_run
+from tfcompare.tables.frames import of_hosts
 from tfcompare.tables.input_pipeline import category, input_pipeline
-from tfcompare.xspace import parse, read
+from tfcompare.xspace import XSpace, parse, read
 
 XPROFS_WORDS = {
     "Demanded file read": ON_DEMAND,
@@ -42,7 +43,12 @@ def input_of(*threads: list[Event], device: list[Event] | None = None) -> pd.Dat
     planes = [plane("/host:CPU", *lines)]
     if device is not None:
         planes.append(plane("/device:GPU:0", line("Stream #1", *device)))
-    return input_pipeline(build(parse(space(*planes)), "a", "").parts, "a")
+    return table_of(parse(space(*planes)), "a")
+
+
+def table_of(recorded: XSpace, host: str) -> pd.DataFrame:
+    hosts = [build(recorded, host, "")]
+    return input_pipeline(of_hosts("op_parts", hosts), of_hosts("op_totals", hosts))
 
 
 def as_text(frame: pd.DataFrame) -> str:
@@ -128,7 +134,7 @@ def test_the_table_is_xprofs(name: str) -> None:
     files = [file.path for file in find_run(run_path(name)).files]
     tables = xprof_oracle.tool_data("input_pipeline_analyzer", *files)
     (table,) = (t for t in tables if "opName" in [c["id"] for c in t["cols"]])  # type: ignore[attr-defined]
-    ours = pd.concat([input_pipeline(build(read(file).space, file.stem, "").parts, file.stem) for file in files])
+    ours = pd.concat([table_of(read(file).space, file.stem) for file in files])
     ours = ours.groupby(["op_name", "category"])[["occurrences", "total_time_us", "self_time_us"]].sum()
     rows = [[cell["v"] for cell in row["c"]] for row in table["rows"]]
     theirs = pd.DataFrame(rows, columns=[c["id"] for c in table["cols"]])

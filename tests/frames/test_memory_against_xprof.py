@@ -20,8 +20,11 @@ from tests.frames.memory_oracle import (
     xprof_timeline,
 )
 from tests.profiles import ALL_RUNS, run_path
-from tfcompare.frames.memory import STACK, UNEXPLAINED, memory_peak, memory_summary, memory_timeline
+from tfcompare.frames.memory import STACK, UNEXPLAINED, memory_peak, memory_summary
+from tfcompare.frames.memory_events import MemoryEvents
 from tfcompare.sources.logdir import find_run
+from tfcompare.tables.frames import frame_of
+from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace import XSpace, read
 
 XPROF_SNAPSHOTS = 1000
@@ -71,6 +74,14 @@ def hosts(request: pytest.FixtureRequest) -> list[Host]:
     return [Host(request.param, read(file).space, xprof_memory(file)) for file in files]
 
 
+def summary_of(events: MemoryEvents) -> pd.DataFrame:
+    return frame_of("memory_summary", memory_summary(events, HOST))
+
+
+def peak_of(events: MemoryEvents) -> pd.DataFrame:
+    return frame_of("memory_peak", memory_peak(events, HOST))
+
+
 def assert_same_fragmentation(ours: pd.Series, xprof: pd.Series) -> None:
     """An allocator without a limit recorded no number, which xprof gives as the text `NaN`."""
     assert ours.to_list() == pytest.approx(xprof.astype(float).to_list(), rel=TO_SIX_DIGITS, nan_ok=True)
@@ -79,7 +90,7 @@ def assert_same_fragmentation(ours: pd.Series, xprof: pd.Series) -> None:
 def test_the_summary_is_xprofs(hosts: list[Host]) -> None:
     """xprof takes the lifetime peak of the last event; ours is the largest that any told, or that was seen."""
     for host in hosts:
-        ours = memory_summary(events_of(timed_as_xprof(host.recorded)), HOST)
+        ours = summary_of(events_of(timed_as_xprof(host.recorded)))
         xprof = xprof_summary(host.profiles)
         exact = [c for c in xprof.columns if c not in ("fragmentation", "peak_heap_bytes")]
         pd.testing.assert_frame_equal(ours[exact], xprof[exact], check_dtype=False)
@@ -113,7 +124,7 @@ def test_every_snapshot_that_xprof_kept_is_in_the_timeline(hosts: list[Host]) ->
 
 def test_what_is_live_at_the_peak_is_what_a_plain_walk_finds(hosts: list[Host]) -> None:
     for host in hosts:
-        peak = memory_peak(events_of(host.recorded), HOST)
+        peak = peak_of(events_of(host.recorded))
         ours = peak[~peak["op_name"].isin([UNEXPLAINED, STACK])]
         counts = ours.groupby("memory_id")["occurrences"].sum().to_dict()
         assert counts == {m: len(live) for m, (live, _) in walk(host.recorded).items() if live}
@@ -122,7 +133,7 @@ def test_what_is_live_at_the_peak_is_what_a_plain_walk_finds(hosts: list[Host]) 
 def test_the_rows_of_the_peak_add_up_to_it(hosts: list[Host]) -> None:
     for host in hosts:
         events = events_of(host.recorded)
-        summary, peak = memory_summary(events, HOST), memory_peak(events, HOST)
+        summary, peak = summary_of(events), peak_of(events)
         assert peak.groupby("memory_id")["allocation_bytes"].sum().to_list() == summary["peak_bytes"].to_list()
 
 
@@ -131,7 +142,7 @@ def test_live_at_the_peak_is_xprofs_where_it_looks_at_the_whole_profile(name: st
     """Where threads start apart, xprof's order of events opens addresses twice; it then counts both sizes and leaves
     too little unexplained to show it."""
     for file in find_run(run_path(name)).files:
-        ours = memory_peak(events_of(timed_as_xprof(read(file.path).space)), HOST).drop(columns="host")
+        ours = peak_of(events_of(timed_as_xprof(read(file.path).space))).drop(columns="host")
         xprof = xprof_peak(xprof_memory(file.path)).groupby(["memory_id", *WHAT], as_index=False).sum()
         merged = ours.merge(xprof, on=["memory_id", *WHAT], how="outer", suffixes=("", "_xprof"), indicator=True)
         both = merged[merged["_merge"] == "both"]
@@ -165,7 +176,7 @@ def test_memory_and_kernels_lie_at_the_same_time_when_lines_start_apart() -> Non
     file = find_run(run_path("jax_conv_legacy")).files[0].path
     recorded = read(file).space
     on_gpu = recorded.events.start_ps[next(p for p in recorded.planes if p.name == "/device:GPU:7").events] / 1e6
-    summary = memory_summary(events_of(recorded), HOST).set_index("memory_id")
+    summary = summary_of(events_of(recorded)).set_index("memory_id")
     at_peak = summary.at["GPU_7_bfc", "peak_time_us"]
     assert on_gpu.min() < at_peak < on_gpu.max() + 20_000
     shown = xprof_summary(xprof_memory(file)).set_index("memory_id").at["GPU_7_bfc", "peak_time_us"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from tests.frames.tf_data_calls import ROOT, A, B, C, D, as_text, call, consume, of_threads, produce
+from tests.frames.tf_data_calls import ROOT, A, B, C, D, Found, as_text, call, consume, found_in, of_threads, produce
 from tests.xspace_builder import U64, Event, Ref, Value, event, line, plane, space
-from tfcompare.frames.tf_data.tf_data import TfData, tf_data
 from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
 from tfcompare.xspace import parse
 
@@ -54,7 +53,7 @@ def test_a_pipeline_that_only_takes_elements_to_a_device_is_not_to_blame(
     assert "Generator" in set(found.executions["iterator"])
 
 
-def many(executions: int, most_rows: int) -> TfData:
+def many(executions: int, most_rows: int) -> Found:
     """Executions of two iterators each, the last one the slowest, and one of another pipeline."""
     calls = [
         c
@@ -135,7 +134,7 @@ def test_only_the_hosts_own_threads_count() -> None:
         plane("/host:CPU", line("a", call("Root", 0, 9, ROOT)), line("Steps", call("Root", 0, 9, ROOT), id=0xDEADBEEF)),
         plane("/device:GPU:0", line("b", call("Root", 0, 9, ROOT))),
     )
-    assert tf_data(parse(data), "a").pipelines["calls"].to_list() == [1]
+    assert found_in(parse(data)).pipelines["calls"].to_list() == [1]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +147,7 @@ def test_only_the_hosts_own_threads_count() -> None:
     ],
 )
 def test_without_calls_of_a_pipeline_both_tables_are_empty(data: bytes) -> None:
-    found = tf_data(parse(data), "a")
+    found = found_in(parse(data))
     pd.testing.assert_frame_equal(found.pipelines, TF_DATA_PIPELINES.empty())
     pd.testing.assert_frame_equal(found.executions, TF_DATA.empty())
     assert found.remarks == []

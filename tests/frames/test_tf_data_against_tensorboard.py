@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.frames.tf_data_calls import Found, found_in
 from tests.profiles import ALL_RUNS, CORPUS, run_path
-from tfcompare.frames.tf_data.tf_data import TfData, tf_data
 from tfcompare.sources.logdir import find_run
 from tfcompare.xspace import read
 
@@ -18,9 +18,9 @@ SIGNED = 1 << 63
 PS_PER_US = 1e6
 
 
-def analysis_of(name: str) -> TfData:
+def analysis_of(name: str) -> Found:
     file = find_run(run_path(name)).files[0]
-    return tf_data(read(file.path).space, file.host)
+    return found_in(read(file.path).space, file.host)
 
 
 def oracle_of(name: str) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_who_called_an_iterator_is_whom_it_names_as_its_parent(name: str) -> Non
     file = find_run(run_path(name)).files[0]
     space = read(file.path).space
     recorded = dict(zip(*(values.astype("uint64").tolist() for values in pairs_of(space)), strict=True))
-    executions = tf_data(space, file.host).executions
+    executions = found_in(space, file.host).executions
     below = executions[executions["parent_id"] != ""]
     told = below[below["iterator_id"].map(int).isin(recorded)]
     assert [recorded[int(id)] for id in told["iterator_id"]] == [int(id) for id in told["parent_id"]]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frames.tf_data_calls import ROOT, A, B, C, D, E, as_text, call, consume, of_threads, produce
+from tests.frames.tf_data_calls import ROOT, A, B, C, D, E, Found, as_text, call, consume, of_threads, produce
 from tests.xspace_builder import U64, Event, event
-from tfcompare.frames.tf_data.tf_data import TfData
 
 TIMES = "execution,iterator,parent_id,calls,start_us,total_duration_us,self_time_us,on_critical_path,is_bottleneck"
 
@@ -43,7 +42,7 @@ def test_time_is_taken_off_for_what_lies_directly_within() -> None:
     ]
 
 
-def ahead(*, made: tuple[float, float], taken: tuple[float, float], element: int = 7) -> TfData:
+def ahead(*, made: tuple[float, float], taken: tuple[float, float], element: int = 7) -> Found:
     """A prefetch: its element is made by a Map on a thread of its own in one span, and taken in another."""
     return of_threads(
         [

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.frames.tf_data_calls import of_threads
+from tests.frames.tf_data_calls import Found, of_threads
 from tests.laws import law
 from tests.xspace_builder import U64, Event, Value, event
-from tfcompare.frames.tf_data.tf_data import TfData
 from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
 from tfcompare.schema.input import TF_DATA, TF_DATA_PIPELINES
 
@@ -43,7 +42,7 @@ def has_number(event: Event, stat: str) -> bool:
     return isinstance(value, int)
 
 
-def check_pipelines(found: TfData, calls: int) -> None:
+def check_pipelines(found: Found, calls: int) -> None:
     pipelines, executions = found.pipelines, found.executions
     for table, frame in ((TF_DATA_PIPELINES, pipelines), (TF_DATA, executions)):
         assert not frame[list(table.keys)].duplicated().any()

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pandas as pd
 
 from tests.xspace_builder import Event, Value, event, line, plane, space
-from tfcompare.frames.tf_data.tf_data import TfData, tf_data
+from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS
-from tfcompare.xspace import parse
+from tfcompare.tables.frames import frame_of
+from tfcompare.xspace import XSpace, parse
 
 ROOT, A, B, C, D, E = 1, 2, 3, 4, 5, 6
 """Ids of iterators."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The tables of `TfData` as frames, and its remarks."""
+
+    pipelines: pd.DataFrame
+    executions: pd.DataFrame
+    calls: pd.DataFrame
+    remarks: list[str]
+
+
+def found_in(space: XSpace, host: str = "a", most_rows: int = MOST_ROWS) -> Found:
+    """What `tf_data` finds."""
+    found = tf_data(space, host, most_rows)
+    names = ("pipelines", "executions", "calls")
+    return Found(*(frame_of(f"tf_data_{name}", getattr(found, name)) for name in names), found.remarks)
 
 
 def call(
@@ -29,9 +49,9 @@ def consume(stage: str, start_us: float, element: int) -> Event:
     return event(f"{stage}Consume", start_us, 1, element_id=element)
 
 
-def of_threads(*threads: list[Event], most_rows: int = MOST_ROWS) -> TfData:
+def of_threads(*threads: list[Event], most_rows: int = MOST_ROWS) -> Found:
     lines = [line(f"thread {i}", *events, id=i + 1) for i, events in enumerate(threads)]
-    return tf_data(parse(space(plane("/host:CPU", *lines))), "a", most_rows)
+    return found_in(parse(space(plane("/host:CPU", *lines))), most_rows=most_rows)
 
 
 def as_text(frame: pd.DataFrame, columns: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfcompare.charts import downsampling
-from tfcompare.frames.steps import slow_steps
+from tfcompare.tables import slow_steps
 from tfcompare.units import format_time_us
 
 if TYPE_CHECKING:

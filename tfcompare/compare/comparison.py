@@ -41,7 +41,7 @@ from tfcompare.compare.tf_data.call_verdicts import CallVerdict, on_calls, on_sl
 from tfcompare.compare.tf_data.pipelines import HostPipeline, pair_pipelines, slowest_executions
 from tfcompare.compare.without_steps import Execution, leading_sentence, longest_program
 from tfcompare.errors import TfcompareError, Unknown
-from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.tables.frames import frame_bytes
 from tfcompare.tables.op_evidence import OpEvidence
 
 if TYPE_CHECKING:

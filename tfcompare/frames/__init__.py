@@ -1,5 +1,5 @@
-"""Builds the pandas frames of one host from its XSpace, one builder per table."""
+"""Builds the tables of one host from its XSpace, one builder per table."""
 
-from tfcompare.frames.host import HostFrames, build, load_loops
+from tfcompare.frames.host import HostTables, build, load_loops
 
-__all__ = ["HostFrames", "build", "load_loops"]
+__all__ = ["HostTables", "build", "load_loops"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from tfcompare import schema
 
-Values = npt.NDArray[Any] | pa.Array | str | Iterable[str]
-"""A NumPy array, an Arrow array, one text for all rows, or a text for each row."""
+Values: TypeAlias = "npt.NDArray[Any] | pa.Array | str | Sequence[Any]"
+"""A NumPy array, an Arrow array, one text for all rows, or a list with a value for each row."""
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 _TYPES = {
@@ -31,16 +31,25 @@ _TYPES = {
 
 @cache
 def arrow_schema(name: str) -> pa.Schema:
-    """The Arrow schema of a table of `schema.HOST_TABLES`: texts are dictionaries, no other type has a choice."""
+    """The Arrow schema of a table of `schema.HOST_TABLES`: texts are dictionaries; `Int64`, `Float64` may be null."""
     columns = schema.HOST_TABLES[name].columns
-    return pa.schema([pa.field(column, _TYPES[declared.dtype]) for column, declared in columns.items()])
+    return schema_of({column: declared.dtype for column, declared in columns.items()})
+
+
+def schema_of(dtypes: Mapping[str, str]) -> pa.Schema:
+    """The Arrow schema of columns with these dtypes, as `arrow_schema` describes."""
+    return pa.schema([pa.field(name, _TYPES[dtype], dtype in ("Int64", "Float64")) for name, dtype in dtypes.items()])
 
 
 def host_table(name: str, columns: Mapping[str, Values]) -> pa.Table:
     """The table of that name in `schema.HOST_TABLES`, from all its columns, in any order; the first array or list among
     them gives the number of rows."""
-    declared = arrow_schema(name)
-    rows = next(len(values) for values in columns.values() if not isinstance(values, str))  # type: ignore[arg-type]
+    return table_of(arrow_schema(name), columns)
+
+
+def table_of(declared: pa.Schema, columns: Mapping[str, Values]) -> pa.Table:
+    """As `host_table`, for that schema."""
+    rows = next(len(values) for values in columns.values() if not isinstance(values, str))
     return pa.Table.from_arrays([_array(columns[field.name], field.type, rows) for field in declared], schema=declared)
 
 
@@ -49,13 +58,21 @@ def empty(name: str) -> pa.Table:
     return _empty(name)
 
 
-def frame_of(name: str, table: pa.Table | pd.DataFrame) -> pd.DataFrame:
-    """For now: the table as a frame, its texts decoded but for those that are categoricals."""
-    if isinstance(table, pd.DataFrame):
+def arrow_of(name: str, table: pa.Table | pd.DataFrame) -> pa.Table:
+    """For now: a frame as the table of that name."""
+    if not isinstance(table, pd.DataFrame):
         return table
-    kept = {"idle_gaps": ("op_before", "op_after"), "timeline_spans": ("name", "op_type", "op_name")}.get(name, ())
-    dtypes = {column: c.dtype for column, c in schema.HOST_TABLES[name].columns.items() if column not in kept}
-    return table.to_pandas().astype(dtypes)
+    columns: dict[str, Values] = {}
+    for column, declared in schema.HOST_TABLES[name].columns.items():
+        values = table[column]
+        if declared.dtype == "str":
+            codes, labels = pd.factorize(values.astype("str"))
+            columns[column] = texts(codes, labels)
+        elif declared.dtype in ("Int64", "Float64"):
+            columns[column] = pa.array(values)
+        else:
+            columns[column] = values.to_numpy().astype(declared.dtype)
+    return host_table(name, columns)
 
 
 def texts(codes: npt.NDArray[Any], labels: Iterable[str]) -> pa.DictionaryArray:
@@ -76,4 +93,5 @@ def _array(values: Values, kind: pa.DataType, rows: int) -> pa.Array:
 
 @cache
 def _empty(name: str) -> pa.Table:
-    return arrow_schema(name).empty_table()
+    declared = arrow_schema(name)
+    return pa.Table.from_arrays([pa.array([], field.type) for field in declared], schema=declared)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+
+from tfcompare.xspace import lookup
+from tfcompare.xspace.compilation import Array, Int, compiled
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -19,12 +21,11 @@ def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
     """(row of the first occurrence of each distinct combination, in order of appearance; the combination of each
     row)."""
     code = np.zeros(len(columns[0]), np.int64)
+    rows = np.arange(min(len(code), 1))
     for column in columns:
         codes, size = _codes(column)
         if size > 1:
-            code = pd.factorize(code * size + codes)[0].astype(np.int64, copy=False)
-    rows = np.empty(code.max(initial=-1) + 1, np.int64)
-    rows[code[::-1]] = np.arange(len(code))[::-1]
+            code, rows = _numbered(code * size + codes)
     return rows, code
 
 
@@ -33,8 +34,33 @@ def _codes(column: Int32 | Int64) -> tuple[Int32 | Int64, int]:
     least, most = int(column.min(initial=0)), int(column.max(initial=0))
     if most - least <= _MAX_DENSE_RATIO * len(column):
         return column - least, most - least + 1
-    codes, found = pd.factorize(column)
-    return codes.astype(np.int64, copy=False), len(found)
+    code, rows = _numbered(column)
+    return code, len(rows)
+
+
+def _numbered(values: Int32 | Int64) -> tuple[Int64, Int64]:
+    """(a code from 0 for each value, in order of appearance; the first row of each code)."""
+    code, rows = np.empty(len(values), np.int64), np.empty(len(values), np.int64)
+    bits = max(4, (2 * len(values)).bit_length())
+    keys, slots = values.astype(np.int64, copy=False).view(np.uint64), np.full(1 << bits, -1, np.int32)
+    return code, rows[: _number(keys, np.uint64(2 * lookup.SEED + 1), slots, np.uint64(64 - bits), code, rows)].copy()
+
+
+@compiled
+def _number(keys: Array, factor: Int, slots: Array, shift: Int, code: Array, rows: Array) -> Int:
+    """`slots`: filled with −1, more than there are keys; their number is 2 to the power of 64 − `shift`."""
+    found = np.int64(0)
+    for row in range(keys.size):
+        hashed = keys[row] * factor
+        slot = np.int64(((hashed ^ (hashed >> np.uint64(32))) * factor) >> shift)
+        while slots[slot] >= 0 and keys[rows[slots[slot]]] != keys[row]:
+            slot = (slot + 1) & (slots.size - 1)
+        if slots[slot] < 0:
+            slots[slot] = found
+            rows[found] = row
+            found += 1
+        code[row] = slots[slot]
+    return found
 
 
 def distinct(keys: Int64, size: int) -> tuple[Int64, Int64]:

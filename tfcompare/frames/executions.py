@@ -9,15 +9,15 @@ n-th call of a function launched its n-th execution, if there are equally many o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from tfcompare.frames.combinations import combinations, largest
 from tfcompare.frames.edges import contexts
 from tfcompare.frames.hlo.host_instructions import host_instructions
-from tfcompare.xspace import XSpace
+from tfcompare.xspace import XSpace, lookup
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ _WAIT = "ThunkExecutor::Execute (wait for completion)"
 _CALL = re.compile(r"PjitFunction\((.*)\)", re.DOTALL)
 _MODULE_PREFIX = re.compile(r"(jit|pjit|pmap|xla_pmap)_")
 _NO_LETTER_OR_DIGIT = re.compile(r"\W|_")
-_UNNAMED = ""
+_UNNAMED, _NO_FUNCTION = "", 0
 REGION_START = "ThreadpoolListener::StartRegion"
 
 
@@ -53,6 +53,38 @@ class Executions:
         return self.launch[known], self.rows[known]
 
 
+@dataclass(frozen=True, eq=False)
+class _Instructions:
+    """Instructions that ran, one element each.
+
+    `function` is a number of `_functions`, `program` the program's id, `instruction` a row of event metadata, `run` the
+    run id, valid where `has_run` is set; `call` is the result of `_calls_by_context`.
+    """
+
+    start_ps: Int64
+    end_ps: Int64
+    function: Int32
+    program: Int64
+    instruction: Int32
+    run: Int64
+    has_run: Bools
+    call: Int64
+
+    def take(self, rows: Int64) -> _Instructions:
+        """The instructions in `rows`."""
+        return _Instructions(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """Calls in order of time: the row of each, its start, and the `_functions` number of the innermost `PjitFunction`
+    around it."""
+
+    row: Int64
+    start_ps: Int64
+    function: Int32
+
+
 def no_executions() -> Executions:
     """The executions of a profile without calls that launch them on the host."""
     return Executions(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -62,20 +94,21 @@ def find_executions(space: XSpace, around: Int32) -> Executions:
     """The executions on the host's threads. `around` is the result of `links.directly_around`."""
     calls = _launch_calls(space)
     instructions = host_instructions(space)
-    waits = space.rows_named(_WAIT).astype(np.int64)
+    waits = space.rows_named(_WAIT)
     if not len(calls):
         return no_executions()
     if not len(instructions):
         return Executions(waits, np.full(len(waits), -1), calls)
-    ran = _instructions(space, instructions, _calls_by_context(space, instructions, calls, around))
+    called, compiled = _functions(space)
+    ran = _instructions(space, instructions, compiled, _calls_by_context(space, instructions, calls, around))
     run, has_run = space.numbers_of("run_id", calls)
-    call_of_run = pd.Series(calls[has_run], run[has_run]).groupby(level=0).first()
-    launch = np.where(ran["has_run"], ran["run"].map(call_of_run).fillna(-1), -1).astype(np.int64)
+    launch = np.where(ran.has_run, _value_of_first(run[has_run], calls[has_run], ran.run), -1)
     rest = np.flatnonzero(launch < 0)
-    launch[rest] = _by_order(ran.iloc[rest].reset_index(drop=True), _described(space, calls[~has_run], around))
+    launch[rest] = _by_order(ran.take(rest), _described(space, calls[~has_run], called, around))
     waits = waits[space.have("run_id", waits)]
-    rows = np.concatenate([instructions.astype(np.int64), waits])
-    launch = np.append(launch, _of_waits(space.number_of("run_id", waits, 0), ran, launch))
+    known = np.flatnonzero((launch >= 0) & ran.has_run)
+    of_waits = _value_of_first(ran.run[known], launch[known], space.number_of("run_id", waits, 0))
+    rows, launch = np.append(instructions.astype(np.int64), waits), np.append(launch, of_waits)
     return Executions(rows, launch, calls[~np.isin(calls, launch)])
 
 
@@ -83,21 +116,29 @@ def _launch_calls(space: XSpace) -> Int64:
     """The rows of the calls that launch a program, in order of time."""
     named = np.array([_LAUNCH.fullmatch(name) is not None for name in space.metadata_names], np.bool_)
     rows = space.rows_of_entries(named)
-    return rows[np.argsort(space.events.start_ps[rows], kind="stable")].astype(np.int64)
+    return rows[np.argsort(space.events.start_ps[rows], kind="stable")]
 
 
-def _described(space: XSpace, calls: Int64, around: Int32) -> pd.DataFrame:
-    """`row`, `start` and `function` of each call; the function is that of the innermost `PjitFunction` around it."""
-    functions = np.array([_function_called(name) for name in space.metadata_names], dtype=object)
-    is_call = functions != _UNNAMED
-    found = _innermost(is_call[space.events.metadata], calls, around)
-    names = np.where(found >= 0, functions[space.events.metadata[found]], _UNNAMED)
-    return pd.DataFrame({"row": calls, "start": space.events.start_ps[calls], "function": names})
+def _functions(space: XSpace) -> tuple[Int32, Int32]:
+    """(the function that each event metadata entry is a call of; that of each module of `hlo_module`, and last that of
+    none), as numbers that are the same for the same name as far as both have it."""
+    numbers = {_UNNAMED: _NO_FUNCTION}
+    called = (_CALL.fullmatch(name) for name in space.metadata_names)
+    modules = (_MODULE_PREFIX.sub("", name, 1) for name in space.strings("hlo_module").labels)
+    of_calls = [numbers.setdefault(_comparable(found[1]) if found else _UNNAMED, len(numbers)) for found in called]
+    of_modules = [numbers.setdefault(_comparable(name), len(numbers)) for name in modules]
+    return np.array(of_calls, np.int32), np.array([*of_modules, _NO_FUNCTION], np.int32)
 
 
-def _function_called(name: str) -> str:
-    found = _CALL.fullmatch(name)
-    return _comparable(found[1]) if found else _UNNAMED
+def _comparable(function: str) -> str:
+    """A function's name as far as both a call and a module have it: `<lambda>` is `_lambda` in a module's name."""
+    return _NO_LETTER_OR_DIGIT.sub("", function)
+
+
+def _described(space: XSpace, calls: Int64, functions: Int32, around: Int32) -> _Calls:
+    found = _innermost((functions != _NO_FUNCTION)[space.events.metadata], calls, around)
+    names = np.where(found >= 0, functions[space.events.metadata[found]], _NO_FUNCTION)
+    return _Calls(calls, space.events.start_ps[calls], names)
 
 
 def _innermost(is_wanted: Bools, rows: Int64, around: Int32) -> Int64:
@@ -119,113 +160,110 @@ def _calls_by_context(space: XSpace, instructions: Int32, calls: Int64, around: 
     found = _innermost(is_call | is_region, instructions.astype(np.int64), around)
     started = np.arange(len(space.events))
     producers, consumers, _ = contexts(space)
-    by_context = pd.Series(producers[0], producers[1]).groupby(level=0).first()
     regions = is_region[consumers[1]]
-    starters = pd.Series(consumers[0][regions]).map(by_context).fillna(-1).to_numpy(np.int64)
+    starters = _value_of_first(producers[1], producers[0], consumers[0][regions])
     started[is_region] = -1
     started[consumers[1][regions]] = _innermost(is_call | is_region, starters, around)
     out = np.where(found >= 0, started[found], -1)
     return np.where((out >= 0) & is_call[out], out, -1)
 
 
-def _instructions(space: XSpace, rows: Int32, call: Int64) -> pd.DataFrame:
-    """`start`, `end`, `function`, `program`, `instruction`, `run`, `has_run` and `call` of each instruction; `call` is
-    the result of `_calls_by_context`."""
-    module = space.strings("hlo_module")
-    functions = np.array([*(_comparable(_MODULE_PREFIX.sub("", name, 1)) for name in module.labels), _UNNAMED])
+def _instructions(space: XSpace, rows: Int32, functions: Int32, call: Int64) -> _Instructions:
     run, has_run = space.numbers_of("run_id", rows)
     start = space.events.start_ps[rows]
-    return pd.DataFrame(
-        {
-            "start": start,
-            "end": start + space.events.duration_ps[rows],
-            "function": functions[module.spread(len(space.events))[rows]],
-            "program": space.number_of("program_id", rows, -1),
-            "instruction": space.events.metadata[rows],
-            "run": run,
-            "has_run": has_run,
-            "call": call,
-        }
+    return _Instructions(
+        start_ps=start,
+        end_ps=start + space.events.duration_ps[rows],
+        function=functions[space.strings("hlo_module").spread(len(space.events))[rows]],
+        program=space.number_of("program_id", rows, -1),
+        instruction=space.events.metadata[rows],
+        run=run,
+        has_run=has_run,
+        call=call,
     )
 
 
-def _comparable(function: str) -> str:
-    """A function's name as far as both a call and a module have it: `<lambda>` is `_lambda` in a module's name."""
-    return _NO_LETTER_OR_DIGIT.sub("", function)
-
-
-def _by_order(ran: pd.DataFrame, calls: pd.DataFrame) -> Int64:
+def _by_order(ran: _Instructions, calls: _Calls) -> Int64:
     """The row of the call that launched each instruction, −1 if unknown.
 
     Calls of unknown functions are those of the only function of which there is no other call.
     """
-    launch = np.full(len(ran), -1, np.int64)
-    without_call = set(ran["function"]) - set(calls["function"])
-    names = calls["function"]
+    launch = np.full(len(ran.run), -1, np.int64)
+    called, without_call = calls.function, np.setdiff1d(ran.function, calls.function)
     if len(without_call) == 1:
-        names = names.where(names.isin(ran["function"]), without_call.pop())
-    instructions_of = ran.groupby("function").indices
-    for function, own in calls.groupby(names):
-        rows = instructions_of.get(function)
-        if rows is not None:
-            launch[rows] = _launch_in_order(
-                ran.iloc[rows].reset_index(drop=True), own["row"].to_numpy(), own["start"].to_numpy()
-            )
+        called = np.where(np.isin(called, ran.function), called, without_call[0])
+    count = 1 + max(ran.function.max(initial=0), called.max(initial=0))
+    (first_run, runs), (first_call, order) = lookup.grouped(ran.function, count), lookup.grouped(called, count)
+    for function in np.intersect1d(ran.function, called):
+        rows = runs[first_run[function] : first_run[function + 1]]
+        own = order[first_call[function] : first_call[function + 1]]
+        launch[rows] = _launch_in_order(ran.take(rows), calls.row[own], calls.start_ps[own])
     return launch
 
 
-def _launch_in_order(ran: pd.DataFrame, calls: Int64, called: Int64) -> Int64:
-    """The row of the call, of `calls` at the times `called`, that launched each instruction of one function; −1 for all
-    unless there is one execution for each call, none of which starts before its call.
+def _launch_in_order(ran: _Instructions, calls: Int64, called_ps: Int64) -> Int64:
+    """The row of the call, of `calls` at the times `called_ps`, that launched each instruction of one function; −1 for
+    all unless there is one execution for each call, none of which starts before its call.
 
     There may be more executions that began before the profile did, if a context says which one the calls begin with.
     """
-    execution = _executions_by_run(ran) if ran["has_run"].all() else _executions_by_count(ran, len(calls))
-    known = ran["call"].to_numpy() >= 0
-    before = np.unique((execution - pd.Index(calls).get_indexer(pd.Index(ran["call"])))[known])
+    execution = _executions_by_run(ran) if ran.has_run.all() else _executions_by_count(ran, len(calls))
+    before = np.unique((execution - _value_of_first(calls, np.arange(len(calls)), ran.call))[ran.call >= 0])
     shift = int(before[0]) if len(before) else 0
-    start = ran["start"].groupby(execution).min().to_numpy()[shift:]
-    if len(before) > 1 or shift < 0 or len(start) != len(calls) or (start < called).any():
-        return np.full(len(ran), -1, np.int64)
+    start = _spans(ran, np.unique(execution, return_inverse=True)[1])[0][shift:]
+    if len(before) > 1 or shift < 0 or len(start) != len(calls) or (start < called_ps).any():
+        return np.full(len(execution), -1, np.int64)
     return np.where(execution >= shift, calls[execution - shift], -1)
 
 
-def _executions_by_run(ran: pd.DataFrame) -> Int64:
+def _executions_by_run(ran: _Instructions) -> Int64:
     """The position of each instruction's execution in the order of launch, by `run_id`; −1 where that is unknown.
 
     Run ids count the executions of a program. Those of several programs of one name are in the order in which they
     start, if none starts before the one before it ends.
     """
-    runs = ran.groupby(["program", "run"])
-    span = pd.DataFrame({"start": runs["start"].min(), "end": runs["end"].max()})
-    if ran["program"].nunique() > 1:
-        span = span.sort_values("start", kind="stable")
-        if _overlap(span):
-            return np.full(len(ran), -1, np.int64)
-    span["execution"] = np.arange(len(span))
-    return ran[["program", "run"]].join(span["execution"], on=["program", "run"])["execution"].to_numpy(np.int64)
+    firsts, code = combinations(ran.program, ran.run)
+    program = ran.program[firsts]
+    order = np.lexsort((ran.run[firsts], program))
+    if (program != program[0]).any():
+        start, end = _spans(ran, code)
+        order = order[np.argsort(start[order], kind="stable")]
+        if _overlap(start[order], end[order]):
+            return np.full(len(code), -1, np.int64)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[code]
 
 
-def _executions_by_count(ran: pd.DataFrame, count: int) -> Int64:
+def _executions_by_count(ran: _Instructions, count: int) -> Int64:
     """The position of each instruction's execution, of `count` executions of a program in which it ran equally often;
     −1 where that is unknown, unless each execution ends before the next one starts."""
-    ordered = ran.sort_values("start", kind="stable")
-    of_instruction = ordered.groupby("instruction")
-    times = of_instruction["start"].transform("size")
-    execution = (of_instruction.cumcount() // (times // count).clip(lower=1)).reindex(ran.index).to_numpy(np.int64)
-    spans = ran.groupby(execution).agg({"start": "min", "end": "max"})
-    if ran["program"].nunique() > 1 or (times % count).any() or _overlap(spans):
-        return np.full(len(ran), -1, np.int64)
+    _, code = combinations(ran.instruction)
+    times = np.bincount(code)
+    order = np.lexsort((ran.start_ps, code))
+    place = np.empty(len(code), np.int64)
+    place[order] = np.arange(len(code))
+    execution = (place - (np.cumsum(times) - times)[code]) // np.maximum(times // count, 1)[code]
+    is_of_several = (ran.program != ran.program[0]).any()
+    if is_of_several or (times % count).any() or _overlap(*_spans(ran, execution)):
+        return np.full(len(code), -1, np.int64)
     return execution
 
 
-def _overlap(spans: pd.DataFrame) -> bool:
+def _spans(ran: _Instructions, execution: Int64) -> tuple[Int64, Int64]:
+    """(the start, the end of each execution), given the execution of each instruction, from 0."""
+    count = int(execution.max(initial=-1)) + 1
+    return -largest(execution, -ran.start_ps, count), largest(execution, ran.end_ps, count)
+
+
+def _overlap(start: Int64, end: Int64) -> bool:
     """Whether any of the spans, in order of start, starts before the one before it ends."""
-    return bool((spans["start"].to_numpy()[1:] < spans["end"].to_numpy()[:-1]).any())
+    return bool((start[1:] < end[:-1]).any())
 
 
-def _of_waits(run_of_wait: Int64, ran: pd.DataFrame, launch: Int64) -> Int64:
-    """The row of the call that launched the execution that each wait of these runs waits for, −1 if unknown."""
-    known = np.flatnonzero((launch >= 0) & ran["has_run"].to_numpy())
-    call_of_run = pd.Series(launch[known], ran["run"].to_numpy()[known]).groupby(level=0).first()
-    return pd.Series(run_of_wait).map(call_of_run).fillna(-1).to_numpy(np.int64)
+def _value_of_first(keys: Int64, values: Int64, wanted: Int64) -> Int64:
+    """The value of the first of `keys` that equals each of `wanted`, −1 for none."""
+    found, first = np.unique(keys, return_index=True)
+    place = np.searchsorted(found, wanted)
+    is_there = np.append(found, 0)[place] == wanted
+    return np.where(is_there & (place < len(found)), np.append(values[first], -1)[place], -1)

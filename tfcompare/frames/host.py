@@ -1,30 +1,30 @@
-"""All tables of one host file, built in one pass so that its event arrays can be freed."""
+"""The tables of one host file, built group by group so that its event arrays can be freed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import chain
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import frame_of
+from tfcompare.frames.arrow import arrow_of
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
 from tfcompare.frames.hlo.hlo_texts import hlo_texts
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
-from tfcompare.frames.memory_events import MemoryEvents, memory_events
+from tfcompare.frames.memory_events import memory_events
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.gpu_ops import gpu_ops
 from tfcompare.frames.ops.host_ops import host_ops
-from tfcompare.frames.ops.kernel_stats import Kernels, kernels_of
-from tfcompare.frames.ops.op_parts import OpEvents, OpParts, concat_parts, frame_bytes
+from tfcompare.frames.ops.kernel_stats import kernels_of
+from tfcompare.frames.ops.op_parts import OpEvents, OpParts, concat_parts
 from tfcompare.frames.ops.op_shapes import with_shapes
 from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
@@ -41,25 +41,44 @@ from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.frames.timeline import timeline
+from tfcompare.schema.host_tables import HOST_TABLES, LATE, Group
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.xspace import XSpace, parse
 from tfcompare.xspace.compilation import survives_full_disk
 from tfcompare.xspace.limits import LIMITS, Limits
 
+Int32 = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
 
+class Late:
+    """The groups of tables that are made when one of their tables is first asked for."""
+
+    def __init__(self, make: Callable[[Group], Mapping[str, pa.Table]]) -> None:
+        """`make` raises a `TfcompareError` for a group that cannot be made any more."""
+        self._make = make
+        self._made: dict[Group, Mapping[str, pa.Table]] = {}
+        self._locks: dict[Group, Lock] = {group: Lock() for group in LATE}
+
+    def __getitem__(self, group: Group) -> Mapping[str, pa.Table]:
+        with self._locks[group]:
+            if group not in self._made:
+                self._made[group] = self._make(group)
+            return self._made[group]
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of the groups that were made."""
+        return sum(map(memory_bytes, list(self._made.values())))
+
+
 @dataclass(frozen=True, eq=False)
-class HostFrames:
+class HostTables:
     """The tables of one host file, and what is known of it beside them.
 
-    `tables`: `steps`, `idle_gaps`, `copies`, `hlo_ops`, `hlo_texts`, `hlo_memory`, `compilations`, `memory_summary`,
-    `memory_peak`, `kernel_stats`, `tf_data_pipelines` and `tf_data_calls` are those of that name in `schema`,
-    `tf_data_executions` is its `tf_data`; `idle` has the columns device, host_or_device and idle_ps, `device_steps` is
-    as the function of that name returns it; the others are the frames of `OpParts`, `Kernels` and `MemoryEvents`.
+    `tables` are those of some groups of `schema.HOST_TABLES`; `late` has those that are made when they are asked for.
     `likely_markers`: names of events that may begin each step, where nothing marks steps, or one was named; `remarks`:
-    what to know before trusting the numbers; `why_untimed`: `Steps.why_untimed`; `memory_labels`:
-    `MemoryEvents.labels`; `memory_bytes`: what the tables take in memory once they are read.
+    what to know before trusting the numbers; `why_untimed`: `Steps.why_untimed`.
     """
 
     host: str
@@ -69,24 +88,39 @@ class HostFrames:
     likely_markers: tuple[str, ...]
     remarks: tuple[str, ...]
     why_untimed: str
-    memory_labels: Mapping[str, tuple[str, ...]] = field(repr=False)
-    memory_bytes: int
-    tables: Mapping[str, pd.DataFrame] = field(repr=False)
+    tables: Mapping[str, pa.Table] = field(repr=False)
+    late: Late | None = field(default=None, repr=False)
+
+    def table(self, name: str) -> pa.Table:
+        """The table of that name in `schema.HOST_TABLES`. Raises a `TfcompareError` if its group cannot be made."""
+        group = HOST_TABLES[name].group
+        if self.late is None or group not in LATE:
+            return self.tables[name]
+        return self.late[group][name]
 
     @property
-    def kernels(self) -> Kernels:
-        """The kernels, in all and step by step."""
-        return Kernels(self.tables["kernel_stats"], self.tables["kernel_cells"])
+    def memory_bytes(self) -> int:
+        """The memory that the tables take now."""
+        return memory_bytes(self.tables) + (self.late.memory_bytes if self.late is not None else 0)
 
-    @cached_property
-    def memory(self) -> MemoryEvents:
-        """What `memory_timeline` is made of, in less memory than it takes."""
-        return MemoryEvents.from_table(self.tables["memory_events"], self.memory_labels)
+
+def memory_bytes(tables: Mapping[str, pa.Table]) -> int:
+    """The memory that tables take; those of a pack know theirs."""
+    known = getattr(tables, "memory_bytes", None)
+    return sum(table.nbytes for table in tables.values()) if known is None else int(known)
 
 
 @survives_full_disk
-def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS, limits: Limits = LIMITS) -> HostFrames:
-    """Builds the tables of one host from all its steps, or from the chosen range and what ran within it.
+def build(
+    space: XSpace,
+    host: str,
+    digest: str,
+    choice: StepChoice = OWN_STEPS,
+    limits: Limits = LIMITS,
+    group: Group = "core",
+) -> HostTables:
+    """Builds the tables of one host from all its steps, or from the chosen range and what ran within it: those of one
+    group; `core` comes with `steps`, which is mostly the same work.
 
     Raises `NoSuchMarker` if the marker names no event of the host's threads, `NoSuchSteps` if the range holds no step,
     `NotAProfile` if the tables are larger than `limits` allow.
@@ -102,9 +136,36 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         if not count or not len(steps.number):
             raise NoSuchSteps(f"host {host}", choice.range, count)
         space, is_eager, links = space.with_events(chosen), is_eager[chosen], None
-    around = links.around if links is not None else None
+    remarks: list[str] = []
+    if group == "timeline":
+        tables: dict[str, pa.Table] = timeline(space, steps, _op_events(space, steps, is_eager))
+    elif group == "programs":
+        ran = hlo_ops(space, _op_events(space, steps, is_eager), host)
+        tables = {"hlo_texts": hlo_texts(space, host, ran)}
+    else:
+        around = links.around if links is not None else None
+        del links
+        tables, remarks = _core(space, host, steps, is_eager, around)
+    tables = {name: arrow_of(name, table) for name, table in tables.items()}
+    _check_size(tables, limits)
+    return HostTables(
+        host=host,
+        digest=digest,
+        origin=origin,
+        step_source=steps.source,
+        likely_markers=() if has_own_steps else likely_markers(full_space),
+        remarks=(*origin.remarks, *remarks, *filter(None, [steps.why_untimed])),
+        why_untimed=steps.why_untimed,
+        tables=tables,
+    )
+
+
+def _core(
+    space: XSpace, host: str, steps: Steps, is_eager: Bools, around: Int32 | None
+) -> tuple[dict[str, pa.Table], list[str]]:
+    """(the tables of `core` and `steps`, remarks on what was left out)."""
     pipelines, functions = tf_data(space, host, around=around), tf_data_functions(space, around)
-    del links, around  # ops need the most memory: free the graph before building them
+    del around  # ops need the most memory: free the graph before building them
     ops = _op_events(space, steps, is_eager)
     activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
     times, wall = op_wall_times(space, steps, ops, functions, activities)
@@ -112,7 +173,6 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
     del activities
     parts, idle = _ops(ops, steps, wall)
     gaps = idle_gaps(space, steps, ops, host)
-    lanes_and_spans = timeline(space, steps, ops)
     of_programs = hlo_ops(space, ops, host)
     buffers, damaged_programs = hlo_memory(space, host)
     del ops, wall
@@ -122,18 +182,13 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
     tables = {
         "steps": steps_frame(steps, times, host),
         "device_steps": of_devices,
-        "idle_gaps": gaps,
         "op_parts": parts.parts,
-        "op_cells": parts.cells,
-        "op_wall": parts.wall,
         "op_totals": totals.cells,
         "op_wall_totals": totals.wall,
         "idle": idle,
         "kernel_stats": kernels.stats,
-        "kernel_cells": kernels.cells,
         "copies": copies(space, host),
         "hlo_ops": of_programs,
-        "hlo_texts": hlo_texts(space, host, of_programs),
         "hlo_memory": buffers,
         "compilations": compilations(space, host),
         "memory_events": memory.table,
@@ -142,33 +197,22 @@ def build(space: XSpace, host: str, digest: str, choice: StepChoice = OWN_STEPS,
         "tf_data_pipelines": pipelines.pipelines,
         "tf_data_executions": pipelines.executions,
         "tf_data_calls": pipelines.calls,
-        **lanes_and_spans,
+        "idle_gaps": gaps,
+        "op_cells": parts.cells,
+        "op_wall": parts.wall,
+        "kernel_cells": kernels.cells,
     }
-    tables = {name: frame_of(name, table) for name, table in tables.items()}
-    memory_bytes = _checked_bytes(tables, limits) + sum(map(len, chain(*memory.labels.values())))
-    return HostFrames(
-        host=host,
-        digest=digest,
-        origin=origin,
-        step_source=steps.source,
-        likely_markers=() if has_own_steps else likely_markers(full_space),
-        remarks=(*origin.remarks, *pipelines.remarks, *damaged_programs, *filter(None, [steps.why_untimed])),
-        why_untimed=steps.why_untimed,
-        memory_labels=memory.labels,
-        memory_bytes=memory_bytes,
-        tables=tables,
-    )
+    return tables, [*pipelines.remarks, *damaged_programs]
 
 
-def _checked_bytes(tables: Mapping[str, pd.DataFrame], limits: Limits) -> int:
-    """The memory of the tables; raises `NotAProfile` if they are larger than `limits` allow."""
-    for name, frame in tables.items():
-        if len(frame) > limits.table_rows:
-            raise NotAProfile(None, 0, f"at most {limits.table_rows:,} rows of {name}", f"{len(frame):,}")
-    total = sum(map(frame_bytes, tables.values()))
+def _check_size(tables: Mapping[str, pa.Table], limits: Limits) -> None:
+    """Raises `NotAProfile` if the tables are larger than `limits` allow."""
+    for name, table in tables.items():
+        if len(table) > limits.table_rows:
+            raise NotAProfile(None, 0, f"at most {limits.table_rows:,} rows of {name}", f"{len(table):,}")
+    total = memory_bytes(tables)
     if total > limits.table_bytes:
         raise NotAProfile(None, 0, f"a profile whose tables take at most {limits.table_bytes:,} bytes", f"{total:,}")
-    return total
 
 
 def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple[Steps, Bools]:
@@ -180,7 +224,7 @@ def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple
 
 
 def _ops(ops: list[OpEvents], steps: Steps, wall: pd.DataFrame) -> tuple[OpParts, pd.DataFrame]:
-    """(the op parts, the idle time as in `HostFrames.idle`)."""
+    """(the op parts, the idle time as in `HostTables.idle`)."""
     idle = pd.DataFrame(
         {
             "device": pd.Series([part.device for part in ops], dtype="str"),

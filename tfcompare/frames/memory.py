@@ -1,13 +1,13 @@
-"""`memory_summary`, `memory_timeline` and `memory_peak` of one host."""
+"""`memory_summary` and `memory_peak` of one host."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.combinations import combinations, sums
 from tfcompare.frames.memory_events import NOT_RECORDED, Int64, MemoryEvents, Texts
-from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY, MEMORY_TIMELINE
 from tfcompare.xspace.space import PS_PER_US
 
 UNEXPLAINED = "unused preallocated device memory"
@@ -20,62 +20,33 @@ _UNEXPLAINED_LABELS = dict(zip(_LABELS, (UNEXPLAINED, "persist/dynamic", "INVALI
 _STACK_LABELS = dict(zip(_LABELS, (STACK, "stack", "INVALID", "unknown"), strict=True))
 
 
-def memory_summary(events: MemoryEvents, host: str) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_SUMMARY`, one row per memory id, sorted by memory id."""
+def memory_summary(events: MemoryEvents, host: str) -> pa.Table:
+    """The host table `memory_summary`: one row per memory id, sorted by memory id."""
     peak, count = events.peaks(), len(events.memory_ids)
     allocations = np.bincount(events.memory[events.is_allocation], minlength=count)
     in_use = events.in_use_bytes[peak]
     highest = np.maximum(events.lifetime_peak_bytes, events.heap_bytes)
-    return MEMORY_SUMMARY.conform(
-        pd.DataFrame(
-            {
-                "host": host,
-                "memory_id": pd.Series(events.memory_ids, dtype="str"),
-                "allocations": allocations,
-                "deallocations": np.bincount(events.memory, minlength=count) - allocations,
-                "capacity_bytes": in_use + events.free_bytes[peak],
-                "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
-                "peak_bytes": in_use,
-                "peak_time_us": events.time_ps[peak] / PS_PER_US,
-                "stack_bytes": events.stack_bytes[peak],
-                "heap_bytes": events.heap_bytes[peak],
-                "free_bytes": events.free_bytes[peak],
-                "fragmentation": events.fragmentation[peak],
-            }
-        )
+    return host_table(
+        "memory_summary",
+        {
+            "host": host,
+            "memory_id": events.memory_ids,
+            "allocations": allocations,
+            "deallocations": np.bincount(events.memory, minlength=count) - allocations,
+            "capacity_bytes": in_use + events.free_bytes[peak],
+            "peak_heap_bytes": np.maximum.reduceat(highest, events.first[:-1]) if count else in_use,
+            "peak_bytes": in_use,
+            "peak_time_us": events.time_ps[peak] / PS_PER_US,
+            "stack_bytes": events.stack_bytes[peak],
+            "heap_bytes": events.heap_bytes[peak],
+            "free_bytes": events.free_bytes[peak],
+            "fragmentation": events.fragmentation[peak],
+        },
     )
 
 
-def memory_timeline(events: MemoryEvents, host: str, rows: Int64 | None = None) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_TIMELINE` for all events, or for those in `rows`, sorted by memory id and
-    time."""
-    rows = np.arange(len(events)) if rows is None else rows
-    return MEMORY_TIMELINE.conform(
-        pd.DataFrame(
-            {
-                "host": pd.Series(host, index=range(len(rows)), dtype="str"),
-                "memory_id": _memory_ids(events, events.memory[rows]),
-                "time_us": events.time_ps[rows] / PS_PER_US,
-                "event": _EVENTS.take(events.is_allocation[rows].astype(np.int64)),
-                "op_name": events.op_name.at(rows),
-                "requested_bytes": _nullable_sizes(events.requested_bytes[rows]),
-                "allocation_bytes": _nullable_sizes(events.allocation_bytes[rows]),
-                "region_type": events.region_type.at(rows),
-                "data_type": events.data_type.at(rows),
-                "shape": events.shape.at(rows),
-                "step": pd.arrays.IntegerArray(events.step[rows], ~events.in_step[rows]),
-                "stack_bytes": events.stack_bytes[rows],
-                "heap_bytes": events.heap_bytes[rows],
-                "free_bytes": events.free_bytes[rows],
-                "in_use_bytes": events.in_use_bytes[rows],
-                "fragmentation": events.fragmentation[rows],
-            }
-        )
-    )
-
-
-def memory_peak(events: MemoryEvents, host: str) -> pd.DataFrame:
-    """Columns of `schema.memory.MEMORY_PEAK`, by memory id, largest allocations first.
+def memory_peak(events: MemoryEvents, host: str) -> pa.Table:
+    """The host table `memory_peak`, by memory id, largest allocations first.
 
     Live at the peak is what was allocated within the profile and not freed by then. The heap that these allocations do
     not explain gets a row `UNEXPLAINED`, the stack a row `STACK`.
@@ -99,27 +70,26 @@ def memory_peak(events: MemoryEvents, host: str) -> pd.DataFrame:
     keys = [memory[firsts], -allocated, -requested, *(code[firsts] for code in codes)]
     order = np.lexsort(keys[::-1])
     first = firsts[order]
-    return MEMORY_PEAK.conform(
-        pd.DataFrame(
-            {
-                "host": host,
-                "memory_id": _memory_ids(events, memory[first]),
-                **{name: labels.take(code[first]) for name, (code, labels) in columns.items()},
-                "requested_bytes": requested[order],
-                "allocation_bytes": allocated[order],
-                "occurrences": np.bincount(row, minlength=len(firsts))[order],
-            }
-        )
+    return host_table(
+        "memory_peak",
+        {
+            "host": host,
+            "memory_id": texts(memory[first], events.memory_ids),
+            **{name: texts(code[first], labels) for name, (code, labels) in columns.items()},
+            "requested_bytes": requested[order],
+            "allocation_bytes": allocated[order],
+            "occurrences": np.bincount(row, minlength=len(firsts))[order],
+        },
     )
 
 
-def _sorted_codes(texts: Texts, positions: Int64, more: list[str]) -> tuple[Int64, pd.api.extensions.ExtensionArray]:
+def _sorted_codes(column: Texts, positions: Int64, more: list[str]) -> tuple[Int64, list[str]]:
     """(codes of the texts at `positions`, followed by those of `more`; the distinct texts, sorted)."""
-    labels = sorted({*texts.labels, *more})
+    labels = sorted({*column.labels, *more})
     rank = {label: i for i, label in enumerate(labels)}
-    of_label = np.array([rank[label] for label in texts.labels], np.int64)
+    of_label = np.array([rank[label] for label in column.labels], np.int64)
     of_more = np.array([rank[text] for text in more], np.int64)
-    return np.append(of_label[texts.code[positions]], of_more), pd.array(labels, dtype="str")
+    return np.append(of_label[column.code[positions]], of_more), labels
 
 
 def _live_at_peak(events: MemoryEvents) -> Int64:
@@ -128,17 +98,6 @@ def _live_at_peak(events: MemoryEvents) -> Int64:
     position = np.arange(len(events))
     ends_later = (events.following < 0) | (events.following > until)
     return np.flatnonzero(events.is_allocation & (position <= until) & ends_later)
-
-
-_EVENTS = pd.array(["deallocation", "allocation"], dtype="str")
-
-
-def _memory_ids(events: MemoryEvents, memory: Int64) -> pd.Series:
-    return pd.Series(pd.array(events.memory_ids, dtype="str").take(memory))
-
-
-def _nullable_sizes(sizes: Int64) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(sizes, sizes == NOT_RECORDED)
 
 
 def _zero_if_unknown(sizes: Int64) -> Int64:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.combinations import combinations, distinct
 from tfcompare.frames.data_types import data_type_name
 from tfcompare.frames.planes import host_plane
@@ -32,14 +33,29 @@ _TEXTS = ("op_name", "region_type", "data_type", "shape")
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """One text per event: `labels[code[i]]`. The last label is empty, so that code −1 means no text."""
+    """One text per event: `labels[code[i]]`. Labels are distinct."""
 
     code: Int64
     labels: tuple[str, ...]
 
-    def at(self, positions: Int64) -> pd.Series:
-        """The texts of the events at `positions`."""
-        return pd.Series(pd.array(self.labels, dtype="str").take(self.code[positions]))
+    @classmethod
+    def of(cls, code: Int64, labels: Iterable[str]) -> Texts:
+        """The texts `labels[code[i]]`, empty for code −1. Labels may repeat, and be of no event."""
+        names = ["", *labels]
+        used, place = distinct(code + 1, len(names))
+        position = {name: i for i, name in enumerate(dict.fromkeys(names[i] for i in used))}
+        return cls(np.array([position[names[i]] for i in used], np.int64)[place], tuple(position))
+
+    @classmethod
+    def from_column(cls, column: pa.ChunkedArray) -> Texts:
+        """The texts of a column of dictionaries."""
+        array = column.unify_dictionaries().combine_chunks()
+        return cls(array.indices.to_numpy().astype(np.int64), tuple(array.dictionary.to_pylist()))
+
+    @property
+    def column(self) -> pa.DictionaryArray:
+        """The texts as a column."""
+        return texts(self.code, self.labels)
 
     def copied_from(self, source: Int64) -> Texts:
         """These texts, with each event's replaced by that of event `source[i]` where `source[i]` is not −1."""
@@ -94,23 +110,20 @@ class MemoryEvents:
         return self.stack_bytes + self.heap_bytes
 
     @classmethod
-    def from_table(cls, table: pd.DataFrame, labels: Mapping[str, tuple[str, ...]]) -> MemoryEvents:
-        """The events whose `table` and `labels` these are."""
-        columns: dict[str, Any] = {name: table[name].to_numpy() for name in _columns()}
-        columns |= {name: Texts(columns[name], labels[name]) for name in _TEXTS}
-        memory_ids = labels["memory"]
-        return cls(memory_ids=memory_ids, first=_firsts(columns["memory"], len(memory_ids)), **columns)
+    def from_table(cls, table: pa.Table) -> MemoryEvents:
+        """The events in the host table `memory_events`, whose memory ids are sorted and have events each."""
+        memory = Texts.from_column(table["memory_id"])
+        columns: dict[str, Any] = {name: table[name].to_numpy() for name in _NUMERIC}
+        columns |= {name: Texts.from_column(table[name]) for name in _TEXTS}
+        return cls(memory.labels, _firsts(memory.code, len(memory.labels)), memory.code, **columns)
 
     @property
-    def table(self) -> pd.DataFrame:
-        """One row per event, a column for each array; memory and texts are positions in `labels`."""
-        arrays = {name: getattr(self, name) for name in _columns()}
-        return pd.DataFrame(arrays | {name: arrays[name].code for name in _TEXTS}, copy=False)
-
-    @property
-    def labels(self) -> dict[str, tuple[str, ...]]:
-        """What the columns of `table` that hold positions refer to."""
-        return {"memory": self.memory_ids} | {name: getattr(self, name).labels for name in _TEXTS}
+    def table(self) -> pa.Table:
+        """The host table `memory_events`."""
+        columns = {name: getattr(self, name) for name in _NUMERIC} | {
+            name: getattr(self, name).column for name in _TEXTS
+        }
+        return host_table("memory_events", {"memory_id": texts(self.memory, self.memory_ids), **columns})
 
     def peaks(self) -> Int64:
         """For each memory id, the position of the event with the most memory in use; the last one in the file if
@@ -162,8 +175,7 @@ def _shares(values: Floats) -> Floats:
     return np.where((values >= 0) & (values <= 1), values, np.nan)
 
 
-def _columns() -> list[str]:
-    return [f.name for f in fields(MemoryEvents) if f.name not in ("memory_ids", "first")]
+_NUMERIC = [f.name for f in fields(MemoryEvents) if f.name not in ("memory_ids", "first", "memory", *_TEXTS)]
 
 
 def _firsts(memory: Int64, count: int) -> Int64:
@@ -255,8 +267,8 @@ def _fill_columns(
 def _memory_ids(space: XSpace, rows: Int64) -> tuple[tuple[str, ...], Int64]:
     """(the memory ids, sorted; the memory id of each event). The id is the allocator's name, or else the device's
     number."""
-    names = _texts(space, "allocator_name", rows)
-    code, labels = names.code, list(names.labels[:-1])
+    found = space.strings("allocator_name")
+    code, labels = found.spread(len(space.events))[rows].astype(np.int64), [*map(_label, found.labels)]
     for stat in ("index_on_host", "device_ordinal"):
         unnamed = (code < 0) & space.have(stat, rows)
         numbers, which = np.unique(space.number_of(stat, rows[unnamed], 0), return_inverse=True)
@@ -288,12 +300,15 @@ def _sizes(recorded: Int64, freed: Int64) -> Int64:
 
 def _texts(space: XSpace, name: str, rows: Int64) -> Texts:
     found = space.strings(name)
-    labels = ("" if label == _NULL_TEXT else label for label in found.labels)
-    return Texts(found.spread(len(space.events))[rows].astype(np.int64), (*labels, ""))
+    return Texts.of(found.spread(len(space.events))[rows].astype(np.int64), map(_label, found.labels))
+
+
+def _label(recorded: str) -> str:
+    return "" if recorded == _NULL_TEXT else recorded
 
 
 def _data_types(numbers: _Numbers) -> Texts:
     known = numbers.has_integer("data_type")
     code = np.full(len(known), -1, np.int64)
-    code[known], found = pd.factorize(numbers.integers("data_type", 0)[known], sort=True)
-    return Texts(code, (*(data_type_name(number) for number in found.tolist()), ""))
+    found, code[known] = np.unique(numbers.integers("data_type", 0)[known], return_inverse=True)
+    return Texts.of(code, map(data_type_name, found.tolist()))

@@ -222,8 +222,8 @@ class Program:
         return out
 
     def _has_op_name(self, rows: Int64) -> Bools:
-        _, size, _ = self._fields(self._metadata[rows], _OP_NAME)[:, 0].T
-        return size > 0
+        sizes: Int64 = self._fields(self._metadata[rows], _OP_NAME)[:, 0, 1]
+        return sizes > 0
 
     def sources(self, rows: Int64) -> list[str]:
         """Where the framework's program has these instructions, as `file:line`; empty where unknown."""

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from tfcompare.errors import NotFetched, TfcompareError
-from tfcompare.frames import HostFrames
-from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.frames import HostTables
 from tfcompare.run import read_by
+from tfcompare.schema.host_tables import LATE
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack
 from tfcompare.sources.step_choice import OWN_STEPS
 from tfcompare.store.cached_frames import frame_cache, pack_name
 from tfcompare.store.files import is_own
 from tfcompare.store.index import Row, row_of
+from tfcompare.store.names import late_pack
 from tfcompare.store.packing import pack
 from tfcompare.store.reading import HostReader
 from tfcompare.store.records import Record
@@ -49,7 +50,7 @@ class HostOutcome:
     pack_bytes: int = 0
     failure: str = ""
     is_final: bool = True
-    brief: HostFrames | None = None
+    brief: HostTables | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class RunTask:
 
     record: Record
     store: str
-    briefs: tuple[HostFrames, ...] = ()
+    briefs: tuple[HostTables, ...] = ()
 
 
 def ingest_host(task: HostTask) -> HostOutcome:
@@ -84,6 +85,11 @@ def ingest_host(task: HostTask) -> HostOutcome:
         cache.flush()
     name = pack_name(file.host, frames.digest)
     size, brief = store.files.size(name), None
+    assert frames.late is not None  # readers set it
+    for group in LATE:
+        late = late_pack(name, group)
+        if store.files.size(late) is None:
+            store.files.write(late, pack(replace(frames, tables=frames.late[group])))
     if size is None:
         data = pack(frames)
         store.files.write(name, data)
@@ -91,12 +97,10 @@ def ingest_host(task: HostTask) -> HostOutcome:
     return HostOutcome(name, size, brief=brief)
 
 
-def _brief(frames: HostFrames) -> HostFrames | None:
+def _brief(frames: HostTables) -> HostTables | None:
     """The part of a host that a run's record needs, without other tables; None if it is large."""
-    steps = frames.tables["steps"]
-    if frame_bytes(steps) > _BRIEF_BYTES:
-        return None
-    return replace(frames, memory_labels={}, tables={"steps": steps})
+    steps = frames.table("steps")
+    return replace(frames, tables={"steps": steps}, late=None) if steps.nbytes <= _BRIEF_BYTES else None
 
 
 def ingest_run(task: RunTask) -> Row:
@@ -125,11 +129,11 @@ def ingest_run(task: RunTask) -> Row:
 class _Briefed(HostReader):
     """Opens only the packs of hosts without a brief."""
 
-    def __init__(self, found: FoundRun, briefs: tuple[HostFrames, ...]) -> None:
+    def __init__(self, found: FoundRun, briefs: tuple[HostTables, ...]) -> None:
         super().__init__(found, OWN_STEPS, None, frame_cache())
         self._briefs = {brief.host: brief for brief in briefs}
 
-    def read(self, file: HostFile) -> HostFrames:
+    def read(self, file: HostFile) -> HostTables:
         """See `HostReader`."""
         return self._briefs.get(file.host) or super().read(file)
 

@@ -19,7 +19,10 @@ from tfcompare.schema.ops import IDLE_GAPS
 from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
 
 Group = Literal["core", "steps", "timeline", "programs"]
-"""What is built together, when one of its tables is asked for."""
+"""What is kept together. `core` and `steps`, which answers and verdicts need, are built when a file is read …"""
+
+LATE: tuple[Group, ...] = ("timeline", "programs")
+"""… and these when one of their tables is asked for."""
 
 _INT, _FLOAT, _TEXT, _FLAG = "int64", "float64", "str", "bool"
 _LARGEST_SUM = 1 << 62
@@ -131,6 +134,7 @@ HOST_TABLES: dict[str, HostTable] = {
         _public(KERNEL_STATS, unique=KERNEL_STATS.keys),
         _public(COPIES),
         _public(HLO_OPS, unique=HLO_OPS.keys),
+        _public(HLO_MEMORY, unique=HLO_MEMORY.keys),
         _public(COMPILATIONS, unique=COMPILATIONS.keys),
         HostTable(
             "memory_events",
@@ -198,7 +202,6 @@ HOST_TABLES: dict[str, HostTable] = {
             (),
             {"lane": "timeline_lanes", "launch": "timeline_spans"},
         ),
-        _public(HLO_MEMORY, "programs", unique=HLO_MEMORY.keys),
         _public(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
     )
 }

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tfcompare.errors import TooLarge
-from tfcompare.frames import HostFrames, build
+from tfcompare.frames import HostTables, build
+from tfcompare.schema import Group
 from tfcompare.settings import READ_S_VARIABLE, READ_VARIABLE, ReadLimits
 from tfcompare.sources.bounded import BoundedProcesses, Exceeded
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -20,17 +21,17 @@ READERS = 2
 
 
 class FrameBuilder(Protocol):
-    """Reads the profile at `path` and builds its frames."""
+    """Reads the profile at `path` and builds its tables: those of a group, `core` with `steps`."""
 
-    def __call__(self, path: Path, host: str, choice: StepChoice) -> HostFrames:
+    def __call__(self, path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
         """Raises `NotAProfile`, `NoSuchPlace`, `NoSuchMarker`, `NoSuchSteps` and `TooLarge`."""
 
 
-def build_here(path: Path, host: str, choice: StepChoice) -> HostFrames:
+def build_here(path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
     """Builds the frames in this process; see `FrameBuilder`."""
     try:
         profile = read(path)
-        return build(profile.space, host, profile.digest, choice)
+        return build(profile.space, host, profile.digest, choice, group=group)
     except MemoryError:
         raise TooLarge(text_of(str(path)), "takes more memory than there is") from None
 
@@ -45,12 +46,12 @@ class BoundedBuilder:
     processes: BoundedProcesses
     limits: ReadLimits
 
-    def __call__(self, path: Path, host: str, choice: StepChoice) -> HostFrames:
+    def __call__(self, path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
         """See `FrameBuilder`."""
         limits = self.limits
         try:
             data = self.processes.call(
-                _packed, path, host, choice, memory_bytes=limits.memory_bytes, seconds=limits.seconds
+                _packed, path, host, choice, group, memory_bytes=limits.memory_bytes, seconds=limits.seconds
             )
         except Exceeded as exceeded:
             raise TooLarge(text_of(str(path)), f"{exceeded}; {_limits_text(limits)}") from None
@@ -62,11 +63,11 @@ def reading_processes() -> BoundedProcesses:
     return BoundedProcesses(READERS, prepare=_prepare)
 
 
-def _packed(path: Path, host: str, choice: StepChoice) -> bytes:
+def _packed(path: Path, host: str, choice: StepChoice, group: Group) -> bytes:
     profile = read(path)
-    frames = build(profile.space, host, profile.digest, choice)
+    tables = build(profile.space, host, profile.digest, choice, group=group)
     del profile
-    return pack(frames)
+    return pack(tables)
 
 
 def _prepare() -> None:

@@ -1,7 +1,8 @@
-"""A cache on this machine of the frames of host files that were read before.
+"""A cache on this machine of the tables of host files that were read before.
 
     seen/<key>.json    the content of a file with this path, size, times and inode: its digest
-    packs/<name>.pack  its frames; the name depends on content, host name, steps and the reader's version
+    packs/<name>.pack  its tables, and in packs/<name>.<group> those that were asked for later; the name depends on
+                       content, host name, steps and the reader's version
 
 A modified file gets another key, so it never gets the frames of its old content. The modification times of file
 systems have a resolution of some milliseconds: for a file that was written shortly before it was read, the content
@@ -23,7 +24,7 @@ from threading import Lock
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.frames import HostFrames
+from tfcompare.frames import HostTables
 from tfcompare.sources.logdir import HostFile, open_untouched
 from tfcompare.sources.private import make_private, why_not_private
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
@@ -100,7 +101,7 @@ class FrameCache:
         with self._lock:
             return tuple(message for message, when in self._messages.items() if now - when < _MESSAGE_SHOWN_S)
 
-    def get(self, file: HostFile, choice: StepChoice, stamp: Stamp | None) -> HostFrames | None:
+    def get(self, file: HostFile, choice: StepChoice, stamp: Stamp | None) -> HostTables | None:
         """The cached frames of the file with this stamp; None if there are none."""
         if stamp is None:
             return None
@@ -119,7 +120,7 @@ class FrameCache:
             self._writer.submit(self._write_seen, seen, replace(known, is_sure=True))
         return frames
 
-    def add(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp | None) -> None:
+    def add(self, file: HostFile, choice: StepChoice, frames: HostTables, before: Stamp | None) -> None:
         """Cache frames, in the background; `before`: the file's stamp when reading it began."""
         if before is not None:
             self._writer.submit(self._add, file, choice, frames, before)
@@ -128,11 +129,19 @@ class FrameCache:
         """Cache a pack of another store, in the background."""
         self._writer.submit(self._write, name, data)
 
+    def add_late(self, name: str, tables: HostTables) -> None:
+        """Cache a group of a file whose first groups were cached before, in the background."""
+        self._writer.submit(self._add_late, name, tables)
+
+    def _add_late(self, name: str, tables: HostTables) -> None:
+        with suppress(TfcompareError):  # too large: it is built each time
+            self._write(name, pack(tables))
+
     def flush(self) -> None:
         """Wait until everything is written."""
         self._writer.submit(lambda: None).result()
 
-    def _add(self, file: HostFile, choice: StepChoice, frames: HostFrames, before: Stamp) -> None:
+    def _add(self, file: HostFile, choice: StepChoice, frames: HostTables, before: Stamp) -> None:
         now, is_sure = stamp_of(file), before.is_settled
         if now is None or now.parts != before.parts or not (is_sure or _digest_of_bytes(file.path) == frames.digest):
             return  # it has changed meanwhile
@@ -159,7 +168,7 @@ class FrameCache:
             return False
         return True
 
-    def _unpack(self, name: str, digest: str, file: HostFile) -> HostFrames | None:
+    def _unpack(self, name: str, digest: str, file: HostFile) -> HostTables | None:
         try:
             frames = unpack(self.files.read(name), text_of(str(self.files.folder / name)))
             if (frames.host, frames.digest) != (file.host, digest):

@@ -19,11 +19,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import schema_of, table_of
 from tfcompare.sources.logdir import RunSummary
 from tfcompare.sources.logdir.metadata import NO_METADATA, Metadata
-from tfcompare.store.columns import Shape, decode, encode
+from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes
 from tfcompare.store.files import StoreFiles
 from tfcompare.store.names import INDEX_SUFFIX
 from tfcompare.store.records import LARGEST, Record, check_metadata, check_place, check_summary
@@ -166,30 +167,38 @@ _OF_SUMMARY = {"device": "str", "device_name": "str", "steps": "Int64", "step_ti
                _TIMES: "str", "remarks": "str", "step_time_ms_mean": "Float64", "step_time_ms_low": "Float64",
                "step_time_ms_high": "Float64", "steps_per_s": "Float64", "steps_per_s_low": "Float64",
                "steps_per_s_high": "Float64"}  # fmt: skip
-DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",
+_DTYPES = {"run": "str", "parts": "str", "own": "int64", "in_run_folder": "bool", "place": "str", "problems": "str",
            "recorded_us": "int64", "recorded_source": "str", "host_names": "str", "size_bytes": "int64",
            "content_id": "str", "stamps": "str", "reader": "str", "ingested_ns": "int64", "pack_bytes": "int64",
            "is_removed": "bool", "is_read": "bool", "metadata": "str", **_OF_SUMMARY}  # fmt: skip
 
 
+_SCHEMA = schema_of(_DTYPES)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """What precedes the rows: see `arrays.Sizes`."""
+
+    sizes: Sizes
+
+
 def to_bytes(rows: Sequence[Row]) -> bytes:
     """Rows as the bytes of a file."""
     plain = [_plain(row) for row in rows]
-    frame = pd.DataFrame(
-        {name: pd.Series([row.get(name) for row in plain], dtype=dtype) for name, dtype in DTYPES.items()}
-    )
-    shape, data = encode(frame, DTYPES)
-    return head_bytes(shape) + data
+    columns = {name: [row.get(name) for row in plain] for name in _SCHEMA.names}
+    sizes, buffers = encode(table_of(_SCHEMA, columns))
+    data: bytes = pa.compress(b"".join(buffers), codec=CODEC, asbytes=True)
+    return head_bytes(_Head(sizes)) + data
 
 
 def from_bytes(data: bytes) -> list[Row]:
     """The rows in the bytes of a file; raises `Damaged`."""
-    shape, columns_bytes = split_head(data, Shape)
-    if shape.expanded_bytes(DTYPES) > _MOST_EXPANDED:
+    head, rest = split_head(data, _Head)
+    check_sizes(_SCHEMA, head.sizes)
+    if (size := expanded_bytes(head.sizes)) > _MOST_EXPANDED:
         raise Damaged(f"takes more than {format_bytes(_MOST_EXPANDED)}")
-    frame = decode(shape, columns_bytes, DTYPES)
-    columns = [frame[name].astype(object).tolist() for name in DTYPES]
-    return [_row(dict(zip(DTYPES, values, strict=True))) for values in zip(*columns, strict=True)]
+    return [_row(row) for row in decode(_SCHEMA, head.sizes, expanded(rest, size), 0).to_pylist()]
 
 
 def _plain(row: Row) -> dict[str, Any]:
@@ -232,7 +241,6 @@ def _summary(facts: dict[str, Any]) -> RunSummary:
     times = json_in(facts[_TIMES].encode())
     if times is not None and not (isinstance(times, list) and all(isinstance(time, float) for time in times)):
         raise Damaged("its step times are no numbers")
-    facts = {name: None if value is pd.NA else value for name, value in facts.items()}
     summary = RunSummary(**facts | {_TIMES: None if times is None else tuple(times)})
     check_summary(summary)
     return summary

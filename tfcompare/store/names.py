@@ -7,6 +7,7 @@ import re
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.schema.host_tables import LATE, Group
 from tfcompare.store.typed import Damaged
 from tfcompare.text import text_of
 from tfcompare.units import format_bytes
@@ -15,8 +16,9 @@ MARK = "tfcompare-store.json"
 FOLDERS = ("packs", "seen", "runs", "index")
 INDEX_SUFFIX = ".rows"
 _PACK = r"packs/[0-9a-f]{2}/[0-9a-f]{32}\.pack"
+_LATE = rf"packs/[0-9a-f]{{2}}/[0-9a-f]{{32}}\.(?:{'|'.join(LATE)})"
 _OTHERS = rf"(?:runs|seen)/[0-9a-f]{{32}}\.json|index/[0-9]{{20}}-[0-9a-f]{{32}}{re.escape(INDEX_SUFFIX)}"
-_NAME = re.compile(rf"{_PACK}|{_OTHERS}|{re.escape(MARK)}")
+_NAME = re.compile(rf"{_PACK}|{_LATE}|{_OTHERS}|{re.escape(MARK)}")
 _LONGEST_SHOWN = 100
 _MOST_BYTES = 64 << 20
 """The size limit of records and files of the index. A record takes some 325 bytes per host, a row of the index 100."""
@@ -32,8 +34,18 @@ def is_name(name: str) -> bool:
 
 
 def is_pack(name: str) -> bool:
-    """Whether packs may have this name."""
+    """Whether packs of what is read first of a host file may have this name."""
     return re.fullmatch(_PACK, name) is not None
+
+
+def late_pack(name: str, group: Group) -> str:
+    """The name of the pack with a group of the same host file that is built later than the pack of that name."""
+    return f"{name.removesuffix('.pack')}.{group}"
+
+
+def first_pack(name: str) -> str:
+    """The name of the pack with what was read first of the host file that the pack of that name belongs to."""
+    return f"{name.rpartition('.')[0]}.pack"
 
 
 def checked(name: str) -> str:
@@ -53,7 +65,7 @@ def checked_folder(name: str) -> str:
 
 def most_bytes(name: str) -> int:
     """The size limit of a file of this name."""
-    return settings.pack_bytes(os.environ) if is_pack(name) else _MOST_BYTES
+    return settings.pack_bytes(os.environ) if name.startswith("packs/") else _MOST_BYTES
 
 
 def check_size(name: str, size_bytes: int) -> None:

@@ -1,9 +1,7 @@
-"""The tables of a host file in one file, a *pack*: what is known of the file as JSON, then its tables.
+"""Tables of host files as bytes: the content of a cache or store.
 
-    TFCPACK2 | 16 bytes of digest | 8 bytes: size of the head | head: JSON | table | table | …
-
-A pack whose bytes do not match the digest is refused before anything is read. Tables are read on first use, and
-checked then: anybody who can write to a store can make a pack whose digest is right.
+A pack has a digest of the rest, a head in JSON, and one zstd frame for each group of tables: their buffers, one after
+the other (`arrays`). The head has their sizes, so that a pack cannot use more memory than it says, which is limited.
 """
 
 from __future__ import annotations
@@ -11,39 +9,39 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from hashlib import blake2b
 
-import pandas as pd
+import pyarrow as pa
 
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
-from tfcompare.frames import HostFrames
-from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.frames import HostTables
+from tfcompare.frames.arrow import arrow_schema, empty
 from tfcompare.frames.origin import Origin
-from tfcompare.store.columns import Shape, decode, encode, has_texts
-from tfcompare.store.pack_checks import DTYPES, Checks
+from tfcompare.schema import HOST_TABLES
+from tfcompare.store.arrays import CODEC, Sizes, check_sizes, decode, encode, expanded, expanded_bytes
+from tfcompare.store.pack_checks import check_table
 from tfcompare.store.typed import Damaged, head_bytes, split_head
 from tfcompare.units import format_bytes
 
-_MAGIC = b"TFCPACK2"
+_MAGIC = b"TFCPACK3"
 _DIGEST_BYTES = 16
 _HEAD_BYTES = len(_MAGIC) + _DIGEST_BYTES
-_NOT_CACHED = ("op_cells", "op_wall", "timeline_spans")
-"""Tables that are read from the pack each time: they are by far the largest, and quick to read."""
+_HELD = "core"
+"""The group whose tables stay expanded: the others are by far the largest, asked for rarely, and quick to expand."""
 
 
 @dataclass(frozen=True)
-class _Block:
-    """A table in a pack: its shape, and the size of its compressed columns."""
+class _Group:
+    """A group of tables: the size of its zstd frame, and for each table its rows, then the lengths of its buffers."""
 
-    shape: Shape
     size_bytes: int
+    tables: dict[str, Sizes]
 
 
 @dataclass(frozen=True)
 class _Head:
-    """`HostFrames` without its tables. `memory_bytes`: see `HostFrames`."""
+    """`HostTables` without its tables, and the groups."""
 
     host: str
     digest: str
@@ -52,47 +50,48 @@ class _Head:
     likely_markers: tuple[str, ...]
     remarks: tuple[str, ...]
     why_untimed: str
-    memory_labels: dict[str, tuple[str, ...]]
-    memory_bytes: int
-    tables: dict[str, _Block]
+    groups: dict[str, _Group]
 
 
-def pack(frames: HostFrames) -> bytes:
-    """The frames as bytes; equal frames give equal bytes.
-
-    Raises `TfcompareError` if the tables are too large for a pack.
-    """
-    if isinstance(frames.tables, PackedTables):
-        return frames.tables.pack
-    blocks, pieces, expanded = {}, [], 0
-    for name, dtypes in DTYPES.items():
-        shape, data = encode(frames.tables[name], dtypes)
-        blocks[name] = _Block(shape, len(data))
-        pieces.append(data)
-        expanded += shape.expanded_bytes(dtypes)
-    if expanded > (most := settings.pack_bytes(os.environ)):
+def pack(host: HostTables) -> bytes:
+    """The tables as bytes; equal tables give equal bytes. Raises `TfcompareError` if they are too large for a pack."""
+    if isinstance(host.tables, PackedTables):
+        return host.tables.pack
+    groups: dict[str, _Group] = {}
+    frames = []
+    total = 0
+    for group in dict.fromkeys(HOST_TABLES[name].group for name in host.tables):
+        pieces: list[bytes] = []
+        sizes: dict[str, Sizes] = {}
+        for name, table in host.tables.items():
+            if HOST_TABLES[name].group == group:
+                sizes[name], buffers = encode(table)
+                pieces += buffers
+        data = b"".join(pieces)
+        frames.append(pa.compress(data, codec=CODEC, asbytes=True))
+        groups[group] = _Group(len(frames[-1]), sizes)
+        total += len(data)
+    if total > (most := settings.pack_bytes(os.environ)):
         raise TfcompareError(
-            f"the tables of host {frames.host} take {format_bytes(expanded)}, and a pack at most {format_bytes(most)}; "
+            f"the tables of host {host.host} take {format_bytes(total)}, and a pack at most {format_bytes(most)}; "
             f"raise {settings.PACK_VARIABLE}"
         )
     head = _Head(
-        host=frames.host,
-        digest=frames.digest,
-        origin=frames.origin,
-        step_source=frames.step_source,
-        likely_markers=frames.likely_markers,
-        remarks=frames.remarks,
-        why_untimed=frames.why_untimed,
-        memory_labels=dict(frames.memory_labels),
-        memory_bytes=sum(frame_bytes(frame) for name, frame in frames.tables.items() if name not in _NOT_CACHED),
-        tables=blocks,
+        host=host.host,
+        digest=host.digest,
+        origin=host.origin,
+        step_source=host.step_source,
+        likely_markers=host.likely_markers,
+        remarks=host.remarks,
+        why_untimed=host.why_untimed,
+        groups=groups,
     )
-    body = b"".join((head_bytes(head), *pieces))
+    body = b"".join((head_bytes(head), *frames))
     return b"".join((_MAGIC, _digest(body), body))
 
 
-def unpack(data: bytes, where: str = "the pack") -> HostFrames:
-    """The frames in the result of `pack`; their tables are read from `data` on first use.
+def unpack(data: bytes, where: str = "the pack") -> HostTables:
+    """What `pack` made bytes of; tables are expanded and checked when they are asked for.
 
     Raises `Damaged` for bytes that have changed since they were written, or were not written by `pack`. The tables
     raise it when they are read, naming the file `where` they are.
@@ -100,16 +99,17 @@ def unpack(data: bytes, where: str = "the pack") -> HostFrames:
     body = memoryview(data)[_HEAD_BYTES:]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) : _HEAD_BYTES] != _digest(body):
         raise Damaged("its bytes do not match their digest")
-    head, tables_bytes = split_head(body, _Head)
-    blocks = head.tables
-    if list(blocks) != list(DTYPES) or sum(block.size_bytes for block in blocks.values()) != len(tables_bytes):
+    head, frames = split_head(body, _Head)
+    if not head.groups or sum(group.size_bytes for group in head.groups.values()) != len(frames):
         raise Damaged("its tables are not where they should be")
-    expanded = {name: block.shape.expanded_bytes(DTYPES[name]) for name, block in blocks.items()}
-    if sum(expanded.values()) > (most := settings.pack_bytes(os.environ)):
+    for name, group in head.groups.items():
+        if list(group.tables) != [table.name for table in HOST_TABLES.values() if table.group == name]:
+            raise Damaged(f"its group {name!r} has other tables than it should")
+        for table, sizes in group.tables.items():
+            check_sizes(arrow_schema(table), sizes)
+    if sum(map(_expanded, head.groups.values())) > (most := settings.pack_bytes(os.environ)):
         raise Damaged(f"its tables take more than {format_bytes(most)}; raise {settings.PACK_VARIABLE}")
-    tables = PackedTables(data, len(data) - len(tables_bytes), blocks, Checks(head.host, head.memory_labels), where)
-    held = sum(size for name, size in expanded.items() if name not in _NOT_CACHED)
-    return HostFrames(
+    return HostTables(
         host=head.host,
         digest=head.digest,
         origin=head.origin,
@@ -117,80 +117,85 @@ def unpack(data: bytes, where: str = "the pack") -> HostFrames:
         likely_markers=head.likely_markers,
         remarks=head.remarks,
         why_untimed=head.why_untimed,
-        memory_labels=head.memory_labels,
-        memory_bytes=max(held, head.memory_bytes) + len(data),
-        tables=tables,
+        tables=PackedTables(data, frames, head.groups, head.host, where),
     )
 
 
-def unpack_checked(data: bytes) -> HostFrames:
+def unpack_checked(data: bytes) -> HostTables:
     """As `unpack`, but reads each table once, so that damage is found now: for packs from other machines."""
-    frames = unpack(data)
-    assert isinstance(frames.tables, PackedTables)
-    frames.tables.check()
-    return frames
+    host = unpack(data)
+    for name in host.tables:
+        host.tables[name]
+    return host
 
 
-class PackedTables(Mapping[str, pd.DataFrame]):
-    """The tables in a pack. Each is read and checked on first use, and then held in memory unless it is large."""
+class PackedTables(Mapping[str, pa.Table]):
+    """The tables in a pack. A group is expanded when one of its tables is asked for, and a table checked then."""
 
-    def __init__(self, pack: bytes, start: int, blocks: Mapping[str, _Block], checks: Checks, where: str) -> None:
-        """`start`: where in `pack` the tables begin."""
+    def __init__(self, pack: bytes, frames: memoryview, groups: Mapping[str, _Group], host: str, where: str) -> None:
+        """`frames`: the zstd frames of the groups, one after the other."""
         self.pack = pack
+        self._frames = frames
+        self._groups = groups
+        self._host = host
         self._where = where
-        self._data = memoryview(pack)[start:]
-        self._blocks = blocks
-        self._checks = checks
-        self._held: dict[str, pd.DataFrame] = {}
+        self._held: dict[str, pa.Table] = {}
+        self._expanded: pa.Buffer | None = None
 
-    def __getitem__(self, name: str) -> pd.DataFrame:
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of the pack, and of the tables that stay expanded."""
+        return len(self.pack) + (_expanded(self._groups[_HELD]) if _HELD in self._groups else 0)
+
+    def __getitem__(self, name: str) -> pa.Table:
         if name in self._held:
             return self._held[name]
-        frame = self.read(name)
-        if name not in _NOT_CACHED:
-            self._held[name] = frame
-        return frame
+        table = self._read(name)
+        if HOST_TABLES[name].group == _HELD:
+            self._held[name] = table
+        return table
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._blocks)
+        return (name for group in self._groups.values() for name in group.tables)
 
     def __len__(self) -> int:
-        return len(self._blocks)
-
-    def read(self, name: str) -> pd.DataFrame:
-        """The table, from the pack; raises `Damaged`."""
-        start = 0
-        for other, block in self._blocks.items():
-            if other == name:
-                break
-            start += block.size_bytes
-        else:
-            raise KeyError(name)
-        try:
-            if block.shape.expanded_bytes(DTYPES[name]):
-                frame = decode(block.shape, self._data[start : start + block.size_bytes], DTYPES[name])
-            else:
-                frame = _empty(name)
-            self._checks.check(name, frame, self)
-        except Damaged as error:
-            raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
-        return frame
-
-    def check(self) -> None:
-        """Read each table once; raises `Damaged`."""
-        for name in self:
-            self.read(name)
+        return sum(len(group.tables) for group in self._groups.values())
 
     def rows(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
-        return self._blocks[name].shape.rows
+        return self._groups[HOST_TABLES[name].group].tables[name][0]
+
+    def _read(self, name: str) -> pa.Table:
+        group = self._groups[HOST_TABLES[name].group]
+        if not group.tables[name][0]:
+            return empty(name)
+        try:
+            start = sum(expanded_bytes(group.tables[other]) for other in _before(name, group.tables))
+            table = decode(arrow_schema(name), group.tables[name], self._buffer(HOST_TABLES[name].group), start)
+            check_table(name, table, self._host, self)
+        except Damaged as error:
+            raise Damaged(f"{self._where}: its table {name} is damaged ({error}); remove the file") from None
+        return table
+
+    def _buffer(self, name: str) -> pa.Buffer:
+        """The buffers of a group."""
+        if name == _HELD and self._expanded is not None:
+            return self._expanded
+        group = self._groups[name]
+        start = sum(self._groups[other].size_bytes for other in _before(name, self._groups))
+        buffer = expanded(self._frames[start : start + group.size_bytes], _expanded(group))
+        if name == _HELD:
+            self._expanded = buffer
+        return buffer
 
 
-@cache
-def _empty(name: str) -> pd.DataFrame:
-    """The table without rows: most tables of most packs, of which a run may have hundreds."""
-    dtypes = DTYPES[name]
-    return decode(Shape(0, ((0, 0),) * sum(map(has_texts, dtypes.values()))), b"", dtypes)
+def _expanded(group: _Group) -> int:
+    return sum(map(expanded_bytes, group.tables.values()))
+
+
+def _before(name: str, names: Mapping[str, object]) -> list[str]:
+    order = list(names)
+    return order[: order.index(name)]
 
 
 def _digest(body: bytes | memoryview) -> bytes:

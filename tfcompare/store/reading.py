@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Lock, Semaphore
+
+import pyarrow as pa
 
 from tfcompare.errors import (
     NoOtherSteps,
@@ -18,15 +22,17 @@ from tfcompare.errors import (
     TfcompareError,
     TooLarge,
 )
-from tfcompare.frames import HostFrames
+from tfcompare.frames import HostTables
+from tfcompare.frames.host import Late
+from tfcompare.schema import Group
 from tfcompare.sources.logdir import FoundRun, HostFile, StoredPack, remote_cache
 from tfcompare.sources.remote.fetching import Copy
 from tfcompare.sources.remote.places import shown
-from tfcompare.sources.step_choice import StepChoice
+from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.building import FrameBuilder, build_here
 from tfcompare.store.cached_frames import FrameCache, pack_name, stamp_of
 from tfcompare.store.files import is_own, store_files
-from tfcompare.store.names import NotOfAStore
+from tfcompare.store.names import NotOfAStore, first_pack, late_pack
 from tfcompare.store.packing import pack, unpack, unpack_checked
 from tfcompare.store.trusted import REMEDY, may_be_read
 from tfcompare.store.typed import Damaged
@@ -41,12 +47,12 @@ Progress = Callable[[int, int], None]
 
 def read_hosts(
     found: FoundRun, reader: HostReader, progress: Progress | None
-) -> tuple[list[HostFrames], list[TfcompareError]]:
+) -> tuple[list[HostTables], list[TfcompareError]]:
     """(the frames of the readable host files, sorted by host; why the others cannot be read).
 
     Raises `NotFetched` if a file is temporarily unavailable, `NoOtherSteps` if one cannot be read with these steps.
     """
-    hosts: list[HostFrames] = []
+    hosts: list[HostTables] = []
     failures: list[TfcompareError] = []
     with ThreadPoolExecutor(
         min(_FETCHERS if found.is_remote or found.is_stored else _READERS, len(found.files))
@@ -65,6 +71,7 @@ def read_hosts(
                 raise
             if progress is not None:
                 progress(done, len(waiting))
+    reader.finish()
     return sorted(hosts, key=lambda h: h.host), failures
 
 
@@ -99,15 +106,38 @@ class HostReader:
         self._is_stopped = False
         self.remarks: dict[str, None] = {}
 
-    def read(self, file: HostFile) -> HostFrames:
-        """The frames of a host file: from the cache, from the store, or built from the profile and then cached."""
+    def read(self, file: HostFile) -> HostTables:
+        """The tables of a host file: from the cache, from the store, or built from the profile and then cached."""
         if self._is_stopped:
             raise _Stopped
         if file.stored is None:
-            return self._cached_or_built(file)
-        if self.choice.key is None:
-            return self._stored(file, file.stored)
-        return self._with_other_steps(file, file.stored)
+            first = self._cached_or_built(file)
+        elif self.choice.key is None:
+            first = self._stored(file, file.stored)
+        else:
+            first = self._with_other_steps(file, file.stored)
+        return replace(first, late=Late(partial(self._late, file, first.digest)))
+
+    def finish(self) -> None:
+        """Report no more progress: what is read later is read for somebody else."""
+        self._fetching = None
+
+    def _late(self, file: HostFile, digest: str, group: Group) -> Mapping[str, pa.Table]:
+        """A group of a host file with that digest whose first groups were read before.
+
+        Raises `TfcompareError` if the file has changed since, or is not there any more.
+        """
+        name = late_pack(pack_name(file.host, digest, self.choice), group)
+        if file.stored is not None and self.choice.key is None:
+            return self._stored(file, file.stored, group).tables
+        if self._cache is not None and (cached := _cached_pack(self._cache, name, self.choice)) is not None:
+            return cached.tables
+        built = self._built(file, group)
+        if built.digest != digest:
+            raise TfcompareError(f"{text_of(str(file.where))}: has changed since it was opened; open it again")
+        if self._cache is not None:
+            self._cache.add_late(name, built)
+        return built.tables
 
     def may_be_read(self, file: HostFile, stored: StoredPack) -> bool:
         """Whether the profile of a stored file may be read; see `trusted`."""
@@ -117,42 +147,45 @@ class HostReader:
         """Abort fetching; what has arrived remains."""
         self._is_stopped = True
 
-    def _stored(self, file: HostFile, stored: StoredPack) -> HostFrames:
-        """The frames in the file's pack; if it is damaged or missing, those of the profile if it has the same content.
+    def _stored(self, file: HostFile, stored: StoredPack, group: Group = "core") -> HostTables:
+        """The tables in the file's pack; if it is damaged or missing, those of the profile if it has the same content.
 
         Raises `NotFetched` if the store cannot be read, and `TfcompareError` if there is neither a usable pack nor the
         profile that it was made from.
         """
-        if self._cache is not None and (frames := _cached_pack(self._cache, stored.name)) is not None:
-            return frames
+        name = stored.name if group == "core" else late_pack(stored.name, group)
+        if self._cache is not None and (tables := _cached_pack(self._cache, name)) is not None:
+            return tables
         try:
-            data = store_files(stored.store).read(stored.name)
-            frames = _named(unpack(data) if is_own(stored.store) else unpack_checked(data), stored.name)
+            data = store_files(stored.store).read(name)
+            tables = _named(unpack(data) if is_own(stored.store) else unpack_checked(data), name)
         except FileNotFoundError:
-            return self._rebuilt(file, stored, "is not there any more")
+            return self._rebuilt(file, stored, group, "is not there any more")
         except Damaged:
-            return self._rebuilt(file, stored, "is damaged")
+            return self._rebuilt(file, stored, group, "is damaged")
         if self._cache is not None and not is_own(stored.store):
-            self._cache.add_pack(stored.name, data)
-        return frames
+            self._cache.add_pack(name, data)
+        return tables
 
-    def _rebuilt(self, file: HostFile, stored: StoredPack, what: str) -> HostFrames:
-        """Frames built from the profile and put into the store, if they are the same as before."""
-        problem = f"{shown(stored.store)}/{stored.name}: what the store held of {text_of(str(file.where))} {what}"
+    def _rebuilt(self, file: HostFile, stored: StoredPack, group: Group, what: str) -> HostTables:
+        """Tables built from the profile and put into the store, if they are the same as before."""
+        name = stored.name if group == "core" else late_pack(stored.name, group)
+        problem = f"{shown(stored.store)}/{name}: what the store held of {text_of(str(file.where))} {what}"
         if not self.may_be_read(file, stored):
             raise TfcompareError(f"{problem}, and the profile {REMEDY}, or run `tfcompare ingest` again where it is")
-        frames = None
+        tables = None
         with suppress(TfcompareError):
-            frames = self._built(file)
-        if frames is None or pack_name(file.host, frames.digest) != stored.name:
-            why = "cannot be read here" if frames is None else "is another one now"
+            tables = self._built(file, group)
+        if tables is None or pack_name(file.host, tables.digest) != stored.name:
+            why = "cannot be read here" if tables is None else "is another one now"
             raise TfcompareError(f"{problem}, and the profile {why}; run `tfcompare ingest` again where it is")
         with suppress(TfcompareError):  # a read-only store
-            store_files(stored.store).write(stored.name, pack(frames))
-        self.remarks[f"{problem}; it was made anew from the profile"] = None
-        return frames
+            store_files(stored.store).write(name, pack(tables))
+        if group == "core":
+            self.remarks[f"{problem}; it was made anew from the profile"] = None
+        return tables
 
-    def _with_other_steps(self, file: HostFile, stored: StoredPack) -> HostFrames:
+    def _with_other_steps(self, file: HostFile, stored: StoredPack) -> HostTables:
         """The frames of a stored run's profile: a store only has the steps that the profiles themselves mark."""
         if not self.may_be_read(file, stored):
             raise NoOtherSteps(
@@ -170,7 +203,7 @@ class HostReader:
             raise NoOtherSteps(f"{text_of(str(file.where))}: {problem}")
         return frames
 
-    def _cached_or_built(self, file: HostFile) -> HostFrames:
+    def _cached_or_built(self, file: HostFile) -> HostTables:
         if self._cache is None:
             return self._built(file)
         before = stamp_of(file)
@@ -180,29 +213,29 @@ class HostReader:
             self._cache.add(file, self.choice, frames, before)
         return frames
 
-    def _built(self, file: HostFile) -> HostFrames:
-        """The frames of a profile. If a fetched copy is damaged, it is fetched again."""
+    def _built(self, file: HostFile, group: Group = "core") -> HostTables:
+        """The tables of a profile. If a fetched copy is damaged, it is fetched again."""
         if file.source is None:
-            return self._frames(file, file.path)
+            return self._tables(file, file.path, group)
         cache, was_here = remote_cache(), file.bytes_at_hand == file.size_bytes
         try:
             with cache.locked(file.source, lambda here: self._fetched(file, here)) as copy:
-                return self._frames_of(file, copy)
+                return self._tables_of(file, copy, group)
         except NotAProfile:
             if not was_here:
                 raise
         with cache.locked_again(file.source, lambda here: self._fetched(file, here)) as copy:
-            return self._frames_of(file, copy)
+            return self._tables_of(file, copy, group)
 
-    def _frames_of(self, file: HostFile, copy: Copy) -> HostFrames:
+    def _tables_of(self, file: HostFile, copy: Copy, group: Group) -> HostTables:
         if copy.remark:
             self.remarks[copy.remark] = None
-        return self._frames(file, copy.path)
+        return self._tables(file, copy.path, group)
 
-    def _frames(self, file: HostFile, path: Path) -> HostFrames:
+    def _tables(self, file: HostFile, path: Path, group: Group) -> HostTables:
         try:
             with self._at_once:
-                return self._build(path, file.host, self.choice)
+                return self._build(path, file.host, self.choice, group)
         except (NotAProfile, NoSuchMarker, NoSuchSteps, TooLarge) as error:
             raise error.at(file.where) from None
 
@@ -215,10 +248,10 @@ class HostReader:
                 self._fetching(sum(self._here.values()), self._total)
 
 
-def _cached_pack(cache: FrameCache, name: str) -> HostFrames | None:
-    """The cached frames of a pack of another store; None if they are not cached, or damaged."""
+def _cached_pack(cache: FrameCache, name: str, choice: StepChoice = OWN_STEPS) -> HostTables | None:
+    """The cached tables of a pack of that name; None if they are not cached, or damaged."""
     try:
-        return _named(unpack(cache.files.read(name), text_of(str(cache.files.folder / name))), name)
+        return _named(unpack(cache.files.read(name), text_of(str(cache.files.folder / name))), name, choice)
     except Damaged:
         cache.files.remove(name)
     except (OSError, NotOfAStore):
@@ -226,8 +259,8 @@ def _cached_pack(cache: FrameCache, name: str) -> HostFrames | None:
     return None
 
 
-def _named(frames: HostFrames, name: str) -> HostFrames:
-    """The frames; raises `Damaged` if they belong to another pack than that of this name."""
-    if pack_name(frames.host, frames.digest) != name:
+def _named(tables: HostTables, name: str, choice: StepChoice = OWN_STEPS) -> HostTables:
+    """The tables; raises `Damaged` if they belong to another pack than that of this name."""
+    if pack_name(tables.host, tables.digest, choice) != first_pack(name):
         raise Damaged("it is another pack")
-    return frames
+    return tables

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from tfcompare.store.files import FolderFiles
 from tfcompare.store.index import Row, add_to_index
-from tfcompare.store.names import FOLDERS, MARK
+from tfcompare.store.names import FOLDERS, MARK, first_pack
 from tfcompare.store.records import Record, record_name
 from tfcompare.store.remote_files import StoredFile
 from tfcompare.store.stored import Store
@@ -66,7 +66,7 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
     owners = Counter(name for record in records for name in _names(record))
     is_folder = isinstance(store.files, FolderFiles)
     freed = 0
-    for pack in sorted((p for p in packs.values() if not owners[p.name]), key=lambda p: p.used_ns):
+    for pack in sorted((p for p in packs.values() if not owners[first_pack(p.name)]), key=lambda p: p.used_ns):
         if excess > freed and (is_folder or time.time_ns() - pack.used_ns > _BEING_INGESTED_NS):
             store.files.remove([pack.name])
             freed += pack.size_bytes
@@ -76,8 +76,10 @@ def shrink(store: Store, max_bytes: int) -> tuple[int, int]:
             break
         removed.append(record)
         owners -= Counter(_names(record))
-        freed += sum(packs[name].size_bytes for name in _names(record) if name in packs and not owners[name])
-    _remove(store, removed, [n for r in removed for n in _names(r) if n in packs and not owners[n]])
+        gone = {name for name in _names(record) if not owners[name]}
+        freed += sum(pack.size_bytes for name, pack in packs.items() if first_pack(name) in gone)
+    names = {name for record in removed for name in _names(record) if not owners[name]}
+    _remove(store, removed, [name for name in packs if first_pack(name) in names])
     return len(removed), freed
 
 

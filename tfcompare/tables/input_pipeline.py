@@ -8,7 +8,6 @@ import pandas as pd
 from tfcompare import schema
 from tfcompare.frames.ops.op_names import DATASET
 from tfcompare.schema.input import ENQUEUING, IN_ADVANCE, INPUT_PIPELINE, ON_DEMAND, OTHER_INPUT, PREPROCESSING
-from tfcompare.tables.op_parts import OpParts
 from tfcompare.xspace.space import PS_PER_US
 
 _ENQUEUE, _COPY_TO_DEVICE = "InfeedEnqueue", "memcpyhtod"
@@ -34,27 +33,28 @@ def category(op_name: str, op_type: str) -> str | None:
     return IN_ADVANCE if any(part in op_name for part in _READS_AHEAD) else ON_DEMAND
 
 
-def input_pipeline(parts: OpParts, host: str) -> pd.DataFrame:
-    """Columns of `schema.INPUT_PIPELINE` for the ops of one host: self time descending, then name."""
-    ops = parts.parts
-    type_of_part, types = pd.factorize(ops["op_type"])
+def input_pipeline(parts: pd.DataFrame, totals: pd.DataFrame) -> pd.DataFrame:
+    """Columns of `schema.INPUT_PIPELINE` for the ops of each host: self time descending, then name.
+
+    `parts` and `totals` are the tables `op_parts` and `op_totals` of all hosts, with a column `host`; `part` in the
+    latter is a row of the former.
+    """
+    type_of_part, types = pd.factorize(parts["op_type"])
     may_be_input = np.array([category("", kind) is not None for kind in types], np.bool_)
-    is_event = ops["part"] == ""  # instructions of XLA programs may be of type `Unknown` too
-    named = ops[(ops["host_or_device"] == schema.HOST) & is_event & may_be_input[type_of_part]]
+    is_event = parts["part"] == ""  # instructions of XLA programs may be of type `Unknown` too
+    named = parts[(parts["host_or_device"] == schema.HOST) & is_event & may_be_input[type_of_part]]
     if named.empty:
         return INPUT_PIPELINE.empty()
     found = [category(name, kind) for name, kind in zip(named["op_name"], named["op_type"], strict=True)]
-    of_part = named[["op_name"]].assign(category=pd.Series(found, index=named.index, dtype="object"))
-    is_input = np.zeros(len(ops), np.bool_)
-    is_input[of_part.index] = True
-    cells = parts.cells[is_input[parts.cells["part"]]].merge(of_part, left_on="part", right_index=True)
-    rows = cells.groupby(["op_name", "category"], as_index=False)[
-        ["occurrences", "total_time_ps", "self_time_ps"]
-    ].sum()
-    rows = rows.sort_values(["self_time_ps", "op_name", "category"], ascending=[False, True, True], kind="stable")
+    of_part = named[["host", "op_name"]].assign(category=pd.Series(found, index=named.index, dtype="object"))
+    cells = totals.drop(columns="host").merge(of_part, left_on="part", right_index=True)
+    keys = ["host", "op_name", "category"]
+    rows = cells.groupby(keys, as_index=False)[["occurrences", "total_time_ps", "self_time_ps"]].sum()
+    rows = rows.sort_values(
+        ["host", "self_time_ps", "op_name", "category"], ascending=[True, False, True, True], kind="stable"
+    )
     return INPUT_PIPELINE.conform(
         rows.reset_index(drop=True).assign(
-            host=host,
             total_time_us=lambda r: r["total_time_ps"] / PS_PER_US,
             self_time_us=lambda r: r["self_time_ps"] / PS_PER_US,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -40,11 +40,8 @@ class OpEvidence:
         return sum(len(text) + _BYTES_OF_TEXT for text in texts) + _BYTES_OF_PLACE * len(self.places)
 
 
-def op_evidence(
-    parts: Sequence[pd.DataFrame], kernels: Sequence[pd.DataFrame], instructions: Sequence[pd.DataFrame]
-) -> OpEvidence:
-    """The evidence of some hosts, given the `OpParts.parts`, the `kernel_stats` and the `hlo_ops` of each."""
-    ops = pd.concat(parts, ignore_index=True)
+def op_evidence(ops: pd.DataFrame, kernels: pd.DataFrame, instructions: pd.DataFrame) -> OpEvidence:
+    """The evidence of some hosts, given their tables `op_parts`, `kernel_stats` and `hlo_ops`."""
     ordered = ops[ops["earliest"] >= 0]
     on_device = ordered["host_or_device"] == schema.DEVICE
     places = (
@@ -53,13 +50,13 @@ def op_evidence(
         .agg(earliest=("earliest", "min"), latest=("latest", "max"))
     )
     shapes = ops[ops["shapes"] != ""].drop_duplicates("op_name")
-    launched = pd.concat(kernels, ignore_index=True)[["op_name", *_LAUNCH]].drop_duplicates()
-    fusions = [rows.loc[rows["category"].str.endswith("fusion"), "op_name"] for rows in instructions]
+    launched = kernels[["op_name", *_LAUNCH]].drop_duplicates()
+    fusions = instructions.loc[instructions["category"].str.endswith("fusion"), "op_name"]
     launches = (launched["grid_dim"] + "/" + launched["block_dim"]).groupby(launched["op_name"])
     return OpEvidence(
         frozenset(ops["op_name"]),
         dict(zip(shapes["op_name"], shapes["shapes"], strict=True)),
         {str(name): " ".join(sorted(texts)) for name, texts in launches if name},
         dict(zip(places.index, zip(places["earliest"].tolist(), places["latest"].tolist(), strict=True), strict=True)),
-        frozenset(name for names in fusions for name in names.unique() if name),
+        frozenset(name for name in fusions.unique() if name),
     )

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
 from tfcompare import schema
+from tfcompare.frames import HostTables
 from tfcompare.frames.combinations import any_of, combinations, distinct, sums
 from tfcompare.frames.ops.op_parts import NO_STEP, SUMMED
+from tfcompare.tables.frames import arrays_of, frame_bytes, frame_of
 
 Int64 = npt.NDArray[np.int64]
+Columns = dict[str, npt.NDArray[Any]]
 
 _TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
 _MERGE_ROWS = 1 << 18
@@ -54,6 +60,11 @@ class OpParts:
         of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
         return OpParts(self.parts, totals, of_parts.assign(step=NO_STEP, step_part=-1, stage=-1)[list(NO_WALL)])
 
+    @cached_property
+    def memory_bytes(self) -> int:
+        """Memory used by the frames, in bytes."""
+        return frame_bytes(self.parts) + frame_bytes(self.cells) + frame_bytes(self.wall)
+
     def on_device(self, device: str) -> OpParts:
         """The parts of one device."""
         parts, cells, wall = self.parts, self.cells, self.wall
@@ -62,73 +73,96 @@ class OpParts:
 
 
 def merge_hosts(
-    parts_of_hosts: Sequence[pd.DataFrame], cells: Iterable[pd.DataFrame], wall: Iterable[pd.DataFrame]
+    hosts: Sequence[HostTables], cells: str, wall: str, common_steps: Callable[[str, Int64], Int64] | None = None
 ) -> OpParts:
     """The parts of all hosts, added up where all their texts are equal; of several hosts, an op on the host side is
-    known by its name alone, of whatever type. `cells` and `wall` are those of each host, read one after the other."""
-    if len(parts_of_hosts) == 1:
-        return OpParts(parts_of_hosts[0], *cells, *wall)
-    every = pd.concat(parts_of_hosts, ignore_index=True)
-    firsts, row = combinations(*(pd.factorize(every[name])[0] for name in _TEXTS))
-    ends = np.cumsum([len(parts) for parts in parts_of_hosts])
-    parts = every.iloc[firsts].reset_index(drop=True)
-    del every
-    on_host = parts["host_or_device"] == schema.HOST
-    first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
-    op_type = parts["op_type"].where(~on_host, parts["op_name"].map(first_type))
-    rows = list(np.split(row, ends[:-1]))
-    return OpParts(parts.assign(op_type=op_type), _sum_cells(cells, rows), _sum_wall(wall, rows))
+    known by its name alone, of whatever type.
+
+    `cells` and `wall` are the names of the tables with their times: `op_cells` and `op_wall` by step, or the totals,
+    whose wall times are those of no step. `common_steps` gives the steps of the run for a host's steps, where hosts
+    number them differently.
+    """
+    tables = [host.table("op_parts") for host in hosts]
+    every = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    firsts = row = np.arange(len(every))
+    if len(hosts) > 1:
+        firsts, row = combinations(*(_codes(every[name]) for name in _TEXTS))
+    parts = frame_of("op_parts", every.take(firsts) if len(hosts) > 1 else every)
+    if len(hosts) > 1:
+        on_host = parts["host_or_device"] == schema.HOST
+        first_type = parts[on_host].groupby("op_name", sort=False)["op_type"].first()
+        parts = parts.assign(op_type=parts["op_type"].where(~on_host, parts["op_name"].map(first_type)))
+    rows = np.split(row, np.cumsum([len(table) for table in tables])[:-1])
+
+    def columns(name: str) -> Iterator[Columns]:
+        for host, own in zip(hosts, rows, strict=True):
+            found = arrays_of(host.table(name))
+            if common_steps is not None and "step" in found:
+                found["step"] = common_steps(host.host, found["step"])
+            stage = {"stage": np.append(own, -1)[found["stage"]]} if "stage" in found else {}
+            yield found | {"part": own[found["part"]]} | stage
+
+    if len(hosts) == 1:
+        (of_cells,), (of_wall,) = columns(cells), columns(wall)
+        return OpParts(parts, _frame(of_cells), _wall_frame(of_wall))
+    return OpParts(parts, _sum_cells(columns(cells)), _sum_wall(columns(wall)))
 
 
-def _sum_wall(wall: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The wall times of all hosts; `rows`: for each host, which parts its own ones are."""
-    keys = [name for name in NO_WALL if name != "wall_time_ps"]
-    found = [
-        times.assign(part=row[times["part"]], stage=np.append(row, -1)[times["stage"]])
-        for times, row in zip(wall, rows, strict=True)
-    ]
-    return pd.concat(found, ignore_index=True).groupby(keys)["wall_time_ps"].sum().reset_index()
+def _codes(column: pa.ChunkedArray) -> Int64:
+    codes: Int64 = column.combine_chunks().indices.to_numpy().astype(np.int64)
+    return codes
 
 
-def _sum_cells(cells: Iterable[pd.DataFrame], rows: Sequence[Int64]) -> pd.DataFrame:
-    """The cells of all hosts, one for each part and step; `rows`: for each host, which parts its own ones are.
+def _frame(columns: Columns) -> pd.DataFrame:
+    return pd.DataFrame(columns, copy=False)
+
+
+def _wall_frame(columns: Columns) -> pd.DataFrame:
+    """The columns of `NO_WALL`: totals belong to no step."""
+    none = {name: np.full(len(columns["part"]), NO_STEP) for name in ("step", "step_part", "stage")}
+    return _frame(none | columns)[list(NO_WALL)]
+
+
+def _sum_wall(wall: Iterable[Columns]) -> pd.DataFrame:
+    """The wall times of all hosts, of the parts of the run."""
+    every = list(wall)
+    column = {name: np.concatenate([columns[name] for columns in every]) for name in every[0]}
+    time_ps = column.pop("wall_time_ps")
+    firsts, code = combinations(*column.values())
+    summed = {name: values[firsts] for name, values in column.items()}
+    return _wall_frame(summed | {"wall_time_ps": np.bincount(code, time_ps, len(firsts))})
+
+
+def _sum_cells(cells: Iterable[Columns]) -> pd.DataFrame:
+    """The cells of all hosts, one for each part of the run and step.
 
     Merges a few hosts at a time, since all their cells together would take far more memory than the result.
     """
-    found, waiting, count = _NO_CELLS, list[pd.DataFrame](), 0
-    for cells_of_host, row in zip(cells, rows, strict=True):
-        waiting.append(cells_of_host.assign(part=row[cells_of_host["part"]]))
-        count += len(waiting[-1])
-        if count > max(_MERGE_ROWS, len(found)):
+    found, waiting, count = _NO_CELLS, list[Columns](), 0
+    for of_host in cells:
+        waiting.append(of_host)
+        count += len(of_host["part"])
+        if count > max(_MERGE_ROWS, len(found["part"])):
             found, waiting, count = _sum_by_part_and_step([found, *waiting]), [], 0
-    return _sum_by_part_and_step([found, *waiting])
+    return _frame(_sum_by_part_and_step([found, *waiting]))
 
 
-def _sum_by_part_and_step(several: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The cells of several frames, summed by part and step."""
-    column = {name: np.concatenate([cells[name].to_numpy() for cells in several]) for name in _NO_CELLS}
+def _sum_by_part_and_step(several: Sequence[Columns]) -> Columns:
+    """The cells, summed by part and step."""
+    column = {name: np.concatenate([cells[name] for cells in several]) for name in _NO_CELLS}
     step, parts = column["step"], int(column["part"].max(initial=-1)) + 1
     low = int(step.min(initial=0))
     numbers, position = distinct(step - low, int(step.max(initial=0)) - low + 1)
     keys, code = distinct(column["part"] * len(numbers) + position, parts * len(numbers))
-    return pd.DataFrame(
-        {
-            "part": keys // len(numbers),
-            "step": numbers[keys % len(numbers)] + low,
-            **{name: sums(code, column[name], len(keys)) for name in SUMMED},
-            "is_eager": any_of(code, column["is_eager"], len(keys)),
-        },
-        copy=False,
-    )
-
-
-_NO_CELLS = pd.DataFrame(
-    {
-        "part": pd.Series(dtype="int64"),
-        "step": pd.Series(dtype="int64"),
-        "occurrences": pd.Series(dtype="int64"),
-        "total_time_ps": pd.Series(dtype="int64"),
-        "self_time_ps": pd.Series(dtype="int64"),
-        "is_eager": pd.Series(dtype="bool"),
+    return {
+        "part": keys // len(numbers),
+        "step": numbers[keys % len(numbers)] + low,
+        **{name: sums(code, column[name], len(keys)) for name in SUMMED},
+        "is_eager": any_of(code, column["is_eager"], len(keys)),
     }
-)
+
+
+_NO_CELLS: Columns = {
+    **{name: np.zeros(0, np.int64) for name in ("part", "step", *SUMMED)},
+    "is_eager": np.zeros(0, np.bool_),
+}

@@ -17,25 +17,24 @@ _PATHS = {
 
 
 def op_profile(hlo_ops: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `schema.OP_PROFILE`, level by level, from the `hlo_ops` of one host; longest self time first."""
+    """Columns of `schema.OP_PROFILE`, host by host and level by level, from `hlo_ops`; longest self time first."""
     if hlo_ops.empty:
         return schema.OP_PROFILE.empty()
     source = hlo_ops["source"].where(hlo_ops["source"] != "", UNKNOWN_SOURCE)
     ops = hlo_ops.assign(source=source, source_file=source.str.replace(r":\d+$", "", regex=True))
     nodes = [
-        _nodes(ops, path).assign(tree=tree, depth=depth)
+        _nodes(ops, ["host", *path]).assign(tree=tree, depth=depth)
         for tree, paths in _PATHS.items()
         for depth, path in enumerate(paths, 1)
     ]
     rows = pd.concat(nodes, ignore_index=True)
     rows[[*_KEYS, "op_name"]] = rows[[*_KEYS, "op_name"]].fillna("")
     rows = rows.sort_values(
-        ["tree", "depth", "self_time_us", *_KEYS], ascending=[True, True, False, *[True] * len(_KEYS)]
+        ["host", "tree", "depth", "self_time_us", *_KEYS], ascending=[True, True, True, False, *[True] * len(_KEYS)]
     )
     seconds = (rows["self_time_us"] / 1e6).where(rows["self_time_us"] > 0)
     return schema.OP_PROFILE.conform(
         rows.assign(
-            host=hlo_ops["host"].iloc[0],
             flops_per_s=rows["flops"] / seconds,
             bandwidth_bytes_per_s=rows["bytes_accessed"] / seconds,
         ).reset_index(drop=True)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.tables.frames import frame_bytes
 
 _BYTES_OF_NUMBER = 8
 """Also of a text's position."""

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from tsdownsample import M4Downsampler
 
-from tfcompare.frames.memory import memory_timeline
 from tfcompare.frames.memory_events import Floats, Int64, MemoryEvents
 from tfcompare.run import Run
+from tfcompare.tables.memory_timeline import memory_timeline
 from tfcompare.xspace.space import PS_PER_US
 
 Align = Literal["time", "step"]
@@ -173,22 +173,20 @@ def _interpolated(times: Floats, edges: Floats) -> Floats:
 
 def timeline_parts(run: Run, host: str | None = None) -> Iterator[pd.DataFrame]:
     """Yields the table `memory_timeline` of one host or all in parts, so that it is never in memory as a whole."""
-    for frames in run.hosts:
-        if host in (None, frames.host):
-            for first in range(0, len(frames.memory), PART_ROWS):
-                rows = np.arange(first, min(first + PART_ROWS, len(frames.memory)))
-                yield memory_timeline(frames.memory, frames.host, rows)
+    for name, events in run.memory_events(host=host):
+        for first in range(0, len(events), PART_ROWS):
+            yield memory_timeline(events, name, np.arange(first, min(first + PART_ROWS, len(events))))
 
 
 def event_count(run: Run, host: str | None = None, memory_id: str | None = None) -> int:
     """The number of events on one host or all, of one memory or all."""
     counts = [
-        np.diff(frames.memory.first)[[memory_id in (None, name) for name in frames.memory.memory_ids]].sum()
-        for frames in run.hosts
-        if host in (None, frames.host)
+        np.diff(events.first)[[memory_id in (None, name) for name in events.memory_ids]].sum()
+        for _, events in run.memory_events(host=host)
     ]
     return int(sum(counts))
 
 
 def _events(run: Run, host: str) -> MemoryEvents:
-    return next(frames.memory for frames in run.hosts if frames.host == host)
+    ((_, events),) = run.memory_events(host=host)
+    return events

@@ -241,27 +241,21 @@ def _estimated(times: Times) -> Value:
 
 def _op_times(run: Run, pattern: str, steps: npt.NDArray[np.int64]) -> Floats | None:
     """The self time of the matching ops in each step, of all hosts and devices; None if there are none."""
-    total, is_any = np.zeros(len(steps)), False
-    for host in run.hosts:
-        parts = host.tables["op_parts"]
-        chosen = _matching(parts["op_name"], pattern) | _matching(parts["op_type"], pattern)
-        if not chosen.any():
-            continue
-        cells = host.tables["op_cells"]
-        own = chosen[cells["part"].to_numpy()]
-        is_any |= _add(total, steps, cells["step"].to_numpy()[own], cells["self_time_ps"].to_numpy()[own] / _PS_PER_US)
-    return total if is_any else None
+    parts = run.host_table("op_parts")
+    chosen = _matching(parts["op_name"], pattern) | _matching(parts["op_type"], pattern)
+    if not chosen.any():
+        return None
+    cells = run.host_table("op_cells")
+    own = cells[chosen[cells["part"].to_numpy()]]
+    return _by_step(steps, own["step"], own["self_time_ps"] / _PS_PER_US)
 
 
 def _kernel_times(run: Run, pattern: str, steps: npt.NDArray[np.int64]) -> Floats | None:
     """As `_op_times`, the time of the matching kernels."""
-    total, is_any = np.zeros(len(steps)), False
-    for host in run.hosts:
-        chosen = _matching(host.tables["kernel_stats"]["kernel_name"], pattern)
-        cells = host.tables["kernel_cells"]
-        own = chosen[cells["row"].to_numpy()]
-        is_any |= _add(total, steps, cells["step"].to_numpy()[own], cells["time_us"].to_numpy()[own])
-    return total if is_any else None
+    chosen = _matching(run.host_table("kernel_stats")["kernel_name"], pattern)
+    cells = run.host_table("kernel_cells")
+    own = cells[chosen[cells["row"].to_numpy()]]
+    return _by_step(steps, own["step"], own["time_us"])
 
 
 def _matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
@@ -269,8 +263,9 @@ def _matching(names: pd.Series, pattern: str) -> npt.NDArray[np.bool_]:
     return np.array([name == pattern or fnmatchcase(name, pattern) for name in unique], np.bool_)[codes]
 
 
-def _add(total: Floats, steps: npt.NDArray[np.int64], step: npt.NDArray[np.int64], time_us: Floats) -> bool:
-    """Add each time to that of its step, in place; returns whether any belongs to one of the steps."""
+def _by_step(steps: npt.NDArray[np.int64], step: pd.Series, time_us: pd.Series) -> Floats | None:
+    """The sum of the times of each of these steps; None if none belongs to one of them."""
     position = pd.Index(steps).get_indexer(pd.Index(step))
-    np.add.at(total, position[position >= 0], time_us[position >= 0])
-    return bool((position >= 0).any())
+    inside = position >= 0
+    total = np.bincount(position[inside], time_us.to_numpy(np.float64)[inside], len(steps)).astype(np.float64)
+    return total if inside.any() else None

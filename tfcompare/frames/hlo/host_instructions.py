@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfcompare.frames.planes import HLO_OP, device_kind, host_plane, recorded_on
 from tfcompare.xspace import XSpace
@@ -38,16 +37,16 @@ def late_ps(space: XSpace, rows: Int32) -> Int64:
     out = np.zeros(len(rows), np.int64)
     if not len(rows):
         return out
-    events, names = space.events, space.metadata_names
-    marks = {i: str(name)[len(_END) :] for i, name in enumerate(names) if str(name).startswith(_END)}
-    marked = np.flatnonzero(np.isin(events.metadata, list(marks)))
-    starts = pd.DataFrame({"name": names[events.metadata[rows]], "start": events.start_ps[rows]})
-    ends = pd.DataFrame({"name": [marks[i] for i in events.metadata[marked].tolist()], "at": events.start_ps[marked]})
-    pairs = pd.merge_asof(
-        starts.astype({"name": "str"}).reset_index(names="row").sort_values("start", kind="stable"),
-        ends.astype({"name": "str"}).reset_index(names="mark").sort_values("at", kind="stable"),
-        left_on="start", right_on="at", by="name", direction="forward",
-    ).dropna(subset="mark").drop_duplicates("mark", keep="last")  # fmt: skip
-    row, at = pairs["row"].to_numpy(), pairs["at"].to_numpy(np.int64)
-    out[row] = np.maximum(at - (events.start_ps + events.duration_ps)[rows[row]], 0)
+    events, names = space.events, space.metadata_names.tolist()
+    is_mark = np.array([name.startswith(_END) for name in names], np.bool_)
+    marks = space.rows_of_entries(is_mark)
+    code = {name: number for number, name in enumerate(names)}
+    started = np.array([code[name] for name in names])
+    ended = np.array([code.get(name.removeprefix(_END), -1) for name in names])
+    of_name = np.append(started[events.metadata[rows]], ended[events.metadata[marks]])
+    order = np.lexsort((events.start_ps[np.append(rows, marks)], of_name))  # at the same time, marks come last
+    here, after = order[:-1], order[1:]
+    is_pair = (of_name[here] == of_name[after]) & (here < len(rows)) & (after >= len(rows))
+    row, mark = here[is_pair], marks[after[is_pair] - len(rows)]
+    out[row] = np.maximum(events.start_ps[mark] - (events.start_ps + events.duration_ps)[rows[row]], 0)
     return out

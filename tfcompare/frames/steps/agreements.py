@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.xspace import XSpace
@@ -21,10 +20,10 @@ def agreements_in_steps(space: XSpace, steps: Steps) -> tuple[Int64, Int64]:
     A host asks the first one and gets the answer on another thread. The event that spans both is often missing in a
     profile, so the two ends are joined by the context (`_c`) that TensorFlow gives them.
     """
-    names = space.metadata_names[space.events.metadata]
-    asking, agreed = (_with_context(space, np.flatnonzero(names == name)) for name in (_ASKING, _AGREED))
-    pairs = asking.merge(agreed, on="context", suffixes=("", "_agreed"))
-    row, start, end = (pairs[name].to_numpy(np.int64) for name in ("row", "start_ps", "start_ps_agreed"))
+    (asked, asking), (answered, agreed) = (_with_context(space, name) for name in (_ASKING, _AGREED))
+    _, of_asking, of_agreed = np.intersect1d(asked, answered, assume_unique=True, return_indices=True)
+    row = asking[of_asking]
+    start, end = space.events.start_ps[row], space.events.start_ps[agreed[of_agreed]]
     step = steps.of_event[row]
     shift = (steps.origin_ps - steps.start_ps)[step]
     begin, until = np.maximum(start, steps.start_ps[step]), np.minimum(end, steps.end_ps[step])
@@ -32,8 +31,9 @@ def agreements_in_steps(space: XSpace, steps: Steps) -> tuple[Int64, Int64]:
     return (begin + shift)[inside], (until + shift)[inside]
 
 
-def _with_context(space: XSpace, rows: Int64) -> pd.DataFrame:
-    """`row`, `start_ps` and `context` of the events that have a context of their own."""
+def _with_context(space: XSpace, name: str) -> tuple[Int64, Int64]:
+    """(the contexts that exactly one event of that name has, the row of that event)."""
+    rows = space.rows_named(name)
     context, known = space.numbers_of("_c", rows)
-    found = pd.DataFrame({"row": rows, "start_ps": space.events.start_ps[rows], "context": context})[known]
-    return found.drop_duplicates("context", keep=False)
+    contexts, first, count = np.unique(context[known], return_index=True, return_counts=True)
+    return contexts[count == 1], rows[known][first[count == 1]]

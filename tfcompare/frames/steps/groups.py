@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfcompare.frames.executions import Executions, no_executions
 from tfcompare.frames.links import Links, has_loops, link, nearest_source_value, spread_groups
@@ -179,8 +178,7 @@ def is_tf_data_run(space: XSpace, rows: Int32 | Int64) -> Bools:
     """Which of these function executions belong to tf.data, recognised by the step id of the run that started them."""
     of_runs, are_known = space.numbers_of("id", space.rows_named(*TF_DATA_RUNS))
     ids, known = space.numbers_of("id", rows)
-    known &= pd.Index(ids).isin(of_runs[are_known])
-    return known
+    return known & np.isin(ids, of_runs[are_known])
 
 
 def _step_numbers(space: XSpace, markers: Int64) -> Int64:

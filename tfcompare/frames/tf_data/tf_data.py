@@ -6,39 +6,47 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import empty, host_table, texts
 from tfcompare.frames.tf_data.tf_data_executions import MOST_ROWS, Analysis, analyse
-from tfcompare.frames.tf_data.tf_data_settings import buffered_elements, element_sizes, largest_of_rows, texts_of_rows
-from tfcompare.schema.input import SLOW_CALL_US, TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
+from tfcompare.frames.tf_data.tf_data_settings import (
+    buffered_elements,
+    element_sizes,
+    largest_of_rows,
+    spread_texts,
+    texts_of_rows,
+)
+from tfcompare.schema.input import SLOW_CALL_US
 from tfcompare.units import middle_ellipsis
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
-Texts = npt.NDArray[np.object_]
+Floats = npt.NDArray[np.float64]
 
 _MAX_NAME_LENGTH = 500
 
 
 @dataclass(frozen=True, eq=False)
 class TfData:
-    """Columns of `schema.TF_DATA_PIPELINES`, `schema.TF_DATA` (the executions) and `schema.TF_DATA_CALLS`."""
+    """The host tables `tf_data_pipelines`, `tf_data_executions` and `tf_data_calls`."""
 
-    pipelines: pd.DataFrame
-    executions: pd.DataFrame
-    calls: pd.DataFrame
+    pipelines: pa.Table
+    executions: pa.Table
+    calls: pa.Table
 
     @property
     def remarks(self) -> list[str]:
         """Notes on executions that were dropped, keeping only the slowest."""
-        short = self.pipelines[self.pipelines["executions_kept"] < self.pipelines["calls"]]
-        if short.empty:
+        calls, kept = (self.pipelines[name].to_numpy() for name in ("calls", "executions_kept"))
+        short = np.flatnonzero(kept < calls)
+        if not len(short):
             return []
-        which = f"pipeline {short['pipeline'].item()}" if len(short) == 1 else f"{len(short):,} pipelines"
-        calls, kept = short["calls"].sum(), short["executions_kept"].sum()
-        return [f"tf.data, {which}: of {calls:,} executions the slowest {kept:,} are shown"]
+        first = self.pipelines["pipeline"][int(short[0])]
+        which = f"pipeline {first}" if len(short) == 1 else f"{len(short):,} pipelines"
+        return [f"tf.data, {which}: of {calls[short].sum():,} executions the slowest {kept[short].sum():,} are shown"]
 
 
 def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 | None = None) -> TfData:
@@ -48,80 +56,81 @@ def tf_data(space: XSpace, host: str, most_rows: int = MOST_ROWS, around: Int32 
     """
     analysis = analyse(space, most_rows, around)
     if analysis is None:
-        return TfData(TF_DATA_PIPELINES.empty(), TF_DATA.empty(), TF_DATA_CALLS.empty())
+        return TfData(*(empty(f"tf_data_{part}") for part in ("pipelines", "executions", "calls")))
     return TfData(_pipelines(space, analysis, host), _executions(space, analysis, host), _calls(space, analysis, host))
 
 
-def _calls(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
+def _calls(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
     executions = analysis.executions  # sorted by start
-    names = np.array(analysis.pipelines.names(), np.object_)
-    start_ps = space.events.start_ps[analysis.calls.row[executions.call]]
-    frame = pd.DataFrame(
+    order = np.argsort(executions.pipeline, kind="stable")
+    pipeline = executions.pipeline[order]
+    return host_table(
+        "tf_data_calls",
         {
             "host": host,
-            "pipeline": names[executions.pipeline],
-            "call": pd.Series(executions.pipeline).groupby(executions.pipeline).cumcount(),
-            "start_us": start_ps / PS_PER_US,
-            "latency_us": executions.latency_ps / PS_PER_US,
-        }
+            "pipeline": texts(pipeline, analysis.pipelines.names()),
+            "call": np.arange(len(order)) - np.searchsorted(pipeline, pipeline),
+            "start_us": space.events.start_ps[analysis.calls.row[executions.call[order]]] / PS_PER_US,
+            "latency_us": executions.latency_ps[order] / PS_PER_US,
+        },
     )
-    order = np.argsort(executions.pipeline, kind="stable")
-    return TF_DATA_CALLS.conform(frame.iloc[order].reset_index(drop=True))
 
 
-def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
+def _pipelines(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
     pipelines, executions = analysis.pipelines, analysis.executions
-    latency_us = pd.Series(executions.latency_ps / PS_PER_US)
-    of_pipeline = latency_us.groupby(executions.pipeline)
+    count = len(pipelines.iterator)
+    order = np.argsort(executions.pipeline, kind="stable")
+    latency_us = executions.latency_ps[order] / PS_PER_US
+    first = np.searchsorted(executions.pipeline[order], np.arange(count))
+    calls = np.bincount(executions.pipeline, minlength=count)
     bottleneck, self_time_us = _bottlenecks(space, analysis)
-    return TF_DATA_PIPELINES.conform(
-        pd.DataFrame(
-            {
-                "host": host,
-                "pipeline": pipelines.names(),
-                "calls": of_pipeline.size(),
-                "slow_calls": (latency_us > SLOW_CALL_US).groupby(executions.pipeline).sum(),
-                "min_latency_us": of_pipeline.min(),
-                "mean_latency_us": of_pipeline.mean(),
-                "max_latency_us": of_pipeline.max(),
-                "bottleneck": bottleneck,
-                "bottleneck_self_time_us": self_time_us,
-                "feeds_device": pipelines.feeds_device,
-                "executions_kept": np.bincount(executions.pipeline, weights=executions.is_retained),
-            }
-        )
+    return host_table(
+        "tf_data_pipelines",
+        {
+            "host": host,
+            "pipeline": pipelines.names(),
+            "calls": calls,
+            "slow_calls": np.add.reduceat(latency_us > SLOW_CALL_US, first, dtype=np.int64),
+            "min_latency_us": np.minimum.reduceat(latency_us, first),
+            "mean_latency_us": np.add.reduceat(executions.latency_ps[order], first) / calls / PS_PER_US,
+            "max_latency_us": np.maximum.reduceat(latency_us, first),
+            "bottleneck": bottleneck,
+            "bottleneck_self_time_us": self_time_us,
+            "feeds_device": pipelines.feeds_device,
+            "executions_kept": np.bincount(executions.pipeline[executions.is_retained], minlength=count),
+        },
     )
 
 
-def _bottlenecks(space: XSpace, analysis: Analysis) -> tuple[Texts, npt.NDArray[np.float64]]:
+def _bottlenecks(space: XSpace, analysis: Analysis) -> tuple[list[str], Floats]:
     """(long name, self time) of the bottleneck in the slowest execution of each pipeline."""
     rows, executions = analysis.rows, analysis.executions
     blamed = np.flatnonzero(rows.is_bottleneck & (executions.rank[rows.execution] == 0))
     pipeline = executions.pipeline[rows.execution[blamed]]
-    names = np.full(len(analysis.pipelines.iterator), "", np.object_)
-    names[pipeline] = _names(space, analysis, blamed)
-    self_time_us = np.zeros(len(names))
+    count = len(analysis.pipelines.iterator)
+    long_name, self_time_us = [""] * count, np.zeros(count)
     self_time_us[pipeline] = rows.self_ps[blamed] / PS_PER_US
-    return names, self_time_us
+    code, names = _names(space, analysis)
+    for at, name in zip(pipeline.tolist(), code[blamed].tolist(), strict=True):
+        long_name[at] = names[name]
+    return long_name, self_time_us
 
 
-def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
+def _executions(space: XSpace, analysis: Analysis, host: str) -> pa.Table:
     calls, executions, rows = analysis.calls, analysis.executions, analysis.rows
     pipeline, rank = executions.pipeline[rows.execution], executions.rank[rows.execution]
-    long_name = _names(space, analysis, np.arange(len(rows.first)))
-    own_names = {name: name.rpartition("::")[2] for name in dict.fromkeys(long_name)}
-    ids = np.array(
-        [*(str(i) for i in calls.ids.view(np.uint64).tolist()), ""], np.object_
-    )  # the last element is for index −1
-    frame = pd.DataFrame(
+    long_name, names = _names(space, analysis)
+    ids = [*(str(i) for i in calls.ids.view(np.uint64).tolist()), ""]
+    table = host_table(
+        "tf_data_executions",
         {
             "host": host,
-            "pipeline": np.array(analysis.pipelines.names(), np.object_)[pipeline],
+            "pipeline": texts(pipeline, analysis.pipelines.names()),
             "execution": rank,
-            "iterator_id": ids[rows.iterator],
-            "long_name": long_name,
-            "iterator": [own_names[name] for name in long_name],
-            "parent_id": ids[rows.caller],
+            "iterator_id": texts(rows.iterator, ids),
+            "long_name": texts(long_name, names),
+            "iterator": spread_texts([name.rpartition("::")[2] for name in names], long_name),
+            "parent_id": texts(np.where(rows.caller < 0, len(calls.ids), rows.caller), ids),
             "calls": rows.calls,
             "start_us": rows.start_ps / PS_PER_US,
             "total_duration_us": rows.total_ps / PS_PER_US,
@@ -133,16 +142,17 @@ def _executions(space: XSpace, analysis: Analysis, host: str) -> pd.DataFrame:
             "buffered_elements": buffered_elements(space, analysis),
             "element_size_bytes": element_sizes(space, analysis),
             **texts_of_rows(space, analysis),
-        }
+        },
     )
-    name_rank = pd.factorize(frame["long_name"], sort=True)[0]
-    return TF_DATA.conform(frame.iloc[np.lexsort((rows.start_ps, name_rank, rank, pipeline))].reset_index(drop=True))
+    return table.take(np.lexsort((rows.start_ps, long_name, rank, pipeline)))
 
 
-def _names(space: XSpace, analysis: Analysis, rows: Int64) -> list[str]:
-    """The long names of these iterator rows."""
-    events = analysis.calls.row[analysis.rows.first[rows]]
+def _names(space: XSpace, analysis: Analysis) -> tuple[Int64, list[str]]:
+    """(the long name of each iterator row, as a position among the names; these names, sorted)."""
+    events = analysis.calls.row[analysis.rows.first]
     used, which = np.unique(space.events.metadata[events], return_inverse=True)
-    names = [str(name) for name in space.metadata_names[used]]
-    names = [middle_ellipsis(name, _MAX_NAME_LENGTH) for name in names]  # the end identifies the iterator
-    return [names[i] for i in which.tolist()]
+    # The end identifies the iterator.
+    shown = [middle_ellipsis(str(name), _MAX_NAME_LENGTH) for name in space.metadata_names[used]]
+    names = sorted(set(shown))
+    place = {name: position for position, name in enumerate(names)}
+    return np.array([place[name] for name in shown], np.int64)[which], names

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfcompare.frames.links import directly_around
 from tfcompare.frames.nesting import count_started
@@ -141,7 +140,7 @@ def _parts(space: XSpace, calls: Int64, caller: Int64) -> tuple[Int64, Int64]:
     rows = space.rows_named(*_FUNCTION_PARTS)
     of_calls, has_id = space.numbers_of("id", calls)
     ids, known = space.numbers_of("id", rows)
-    of_run = pd.Series(caller[has_id], of_calls[has_id])
-    of_run = of_run[~of_run.index.duplicated(keep="last")]
-    known &= np.isin(ids, of_run.index)
-    return rows[known], of_run.reindex(ids[known]).to_numpy(np.int64)
+    run, last = np.unique(of_calls[has_id][::-1], return_index=True)
+    of_run = caller[has_id][::-1][last]
+    known &= np.isin(ids, run)
+    return rows[known], of_run[np.searchsorted(run, ids[known])]

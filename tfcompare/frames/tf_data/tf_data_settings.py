@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
 from tfcompare.frames.combinations import any_of, largest
 from tfcompare.frames.tf_data.tf_data_executions import Analysis
@@ -14,7 +14,6 @@ from tfcompare.xspace import XSpace, wire
 
 Int64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Texts = npt.NDArray[np.object_]
 
 _COLUMNS = {"autotune": "autotune", "name": "dataset", "shapes": "shapes", "types": "types"}
 _EXCLUDED_STATS = {
@@ -26,7 +25,7 @@ _BUFFER_STATS = ("buffer_limit", "buffer_size", "parallelism")
 _MAX_LENGTH = 300
 
 
-def texts_of_rows(space: XSpace, analysis: Analysis) -> dict[str, Texts]:
+def texts_of_rows(space: XSpace, analysis: Analysis) -> dict[str, pa.DictionaryArray]:
     """The columns `autotune`, `dataset`, `shapes`, `types` and `settings` (all other stats, as `name=value, …`).
 
     Each iterator's are read once, from the first execution that contains it.
@@ -36,17 +35,22 @@ def texts_of_rows(space: XSpace, analysis: Analysis) -> dict[str, Texts]:
     kind = rows.iterator * len(space.metadata_names) + space.events.metadata[event]  # ids are reused under other names
     _, at, code = np.unique(kind, return_index=True, return_inverse=True)
     events, position = np.unique(event[at], return_inverse=True)
-    return {name: texts[position[code]] for name, texts in _texts_of_events(space, events).items()}
+    return {name: spread_texts(texts, position[code]) for name, texts in _texts_of_events(space, events).items()}
 
 
-def largest_of_rows(space: XSpace, analysis: Analysis, stat: str) -> pd.arrays.IntegerArray:
+def spread_texts(texts: Iterable[str], positions: Int64) -> pa.DictionaryArray:
+    """The texts at these positions."""
+    return pa.array(list(texts), pa.string()).dictionary_encode().take(positions)
+
+
+def largest_of_rows(space: XSpace, analysis: Analysis, stat: str) -> pa.Array:
     """The largest value of the integer stat among the calls of each row; missing if none has it."""
     inside, of_call = _retained_calls(analysis)
     values = np.maximum(space.number_of(stat, analysis.calls.row[inside], -1), -1)
     return _nullable(largest(of_call, values, len(analysis.rows.first)))
 
 
-def element_sizes(space: XSpace, analysis: Analysis) -> pd.arrays.IntegerArray:
+def element_sizes(space: XSpace, analysis: Analysis) -> pa.Array:
     """The element size recorded by the event around a pipeline's call; missing for other rows."""
     first = analysis.rows.first
     around = analysis.calls.around[first]
@@ -77,11 +81,11 @@ def _retained_calls(analysis: Analysis) -> tuple[Int64, Int64]:
     return inside, analysis.rows.of_call[inside]
 
 
-def _nullable(values: Int64) -> pd.arrays.IntegerArray:
-    return pd.arrays.IntegerArray(np.maximum(values, 0), values < 0)
+def _nullable(values: Int64) -> pa.Array:
+    return pa.array(np.maximum(values, 0), mask=values < 0)
 
 
-def _texts_of_events(space: XSpace, events: Int64) -> dict[str, Texts]:
+def _texts_of_events(space: XSpace, events: Int64) -> dict[str, list[str]]:
     """Like `texts_of_rows`, for distinct events sorted by row."""
     stats = space.event_stats
     names = {number: name for name, number in space.stat_names.items()}
@@ -93,8 +97,8 @@ def _texts_of_events(space: XSpace, events: Int64) -> dict[str, Texts]:
         name = names[int(stats.name[row])]
         if name not in _EXCLUDED_STATS:
             found[at][name] = _text(space, row)
-    out = {column: _array(f.pop(stat, "") for f in found) for stat, column in _COLUMNS.items()}
-    return out | {"settings": _array(_cut(", ".join(f"{n}={v}" for n, v in f.items())) for f in found)}
+    out = {column: [f.pop(stat, "") for f in found] for stat, column in _COLUMNS.items()}
+    return out | {"settings": [_cut(", ".join(f"{n}={v}" for n, v in f.items())) for f in found]}
 
 
 def _text(space: XSpace, row: int) -> str:
@@ -111,7 +115,3 @@ def _text(space: XSpace, row: int) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _MAX_LENGTH else f"{text[:_MAX_LENGTH]}…"
-
-
-def _array(texts: Iterable[str]) -> Texts:
-    return np.array(list(texts), np.object_)

@@ -281,12 +281,9 @@ def busy_threads(ops: pd.DataFrame, duration_us: float, hosts: int) -> float:
 
 def _device_times(run: Run, host: str | None) -> dict[str, float]:
     """The time of all ops on each device that ran any."""
-    times: dict[str, float] = {}
-    for frames in (h for h in run.hosts if host in (None, h.host)):
-        parts, cells = frames.tables["op_parts"], frames.tables["op_totals"]
-        device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
-        for name, own_ps in cells["self_time_ps"].groupby(device).sum().items():
-            times[str(name)] = times.get(str(name), 0.0) + float(own_ps) / PS_PER_US
+    parts, cells = run.host_table("op_parts", host=host), run.host_table("op_totals", host=host)
+    device = parts["device"].where(parts["host_or_device"] == DEVICE).to_numpy()[cells["part"]]
+    times = (cells["self_time_ps"].groupby(device).sum() / PS_PER_US).to_dict()
     return {device: times[device] for device in run.devices if device in times}
 
 

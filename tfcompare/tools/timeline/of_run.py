@@ -15,7 +15,6 @@ from tfcompare.tools.host_clocks import clocks, first_collectives
 from tfcompare.xspace.space import PS_PER_US
 
 if TYPE_CHECKING:
-    from tfcompare.frames import HostFrames
     from tfcompare.run import Run
 
 NONE = -1
@@ -74,19 +73,18 @@ def timelines(run: Run, alignment: Alignment = Alignment(), host: str | None = N
     """
     if host is not None and host not in run.host_names:
         raise Unknown("host", host, list(run.host_names))
-    chosen = [frames for frames in run.hosts if host in (None, frames.host)]
-    tables = {frames.host: (frames.tables["timeline_lanes"], frames.tables["timeline_spans"]) for frames in chosen}
+    tables = {name: run.timeline(name) for name in run.host_names if host in (None, name)}
     if alignment.step is None and alignment.op is None:
         alignment = replace(alignment, step=typical_step(run.steps) if run.info.has_steps else None)
-    zeros = {frames.host: _zero_ps(frames, tables[frames.host][1], alignment) for frames in chosen}
+    zeros = {name: _zero_ps(run, name, spans, alignment) for name, (_, spans) in tables.items()}
     if alignment.is_collective:
         zeros = _on_one_clock(run, zeros)
     if all(zero is None for zero in zeros.values()):
-        raise TfcompareError(_nothing_to_align(run, chosen, alignment))
+        raise TfcompareError(_nothing_to_align(run, [spans for _, spans in tables.values()], alignment))
     return [
-        HostTimeline(frames.host, *tables[frames.host], zero_ps=zeros[frames.host] or 0)
-        for frames in chosen
-        if zeros[frames.host] is not None
+        HostTimeline(name, *of_host, zero_ps=zeros[name] or 0)
+        for name, of_host in tables.items()
+        if zeros[name] is not None
     ]
 
 
@@ -117,7 +115,7 @@ def _on_one_clock(run: Run, ends_ps: dict[str, int | None]) -> dict[str, int | N
     return ends_ps
 
 
-def _zero_ps(frames: HostFrames, spans: pd.DataFrame, alignment: Alignment) -> int | None:
+def _zero_ps(run: Run, host: str, spans: pd.DataFrame, alignment: Alignment) -> int | None:
     """The time that the alignment makes 0, None if the host lacks it."""
     if alignment.is_collective:
         collectives = first_collectives(spans)
@@ -126,16 +124,16 @@ def _zero_ps(frames: HostFrames, spans: pd.DataFrame, alignment: Alignment) -> i
     if alignment.op is not None:
         named = (spans["op_name"] == alignment.op) | (spans["name"] == alignment.op)
         return int(spans.loc[named, "start_ps"].min()) if named.any() else None
-    steps = frames.tables["steps"]
+    steps = run.table("steps", host=host)
     if alignment.step is None:
         return int(spans["start_ps"].min()) if len(spans) else 0
     start_us = steps.loc[steps["step"] == alignment.step, "start_us"]
     return round(float(start_us.iloc[0]) * PS_PER_US) if len(start_us) else None
 
 
-def _nothing_to_align(run: Run, hosts: list[HostFrames], alignment: Alignment) -> str:
+def _nothing_to_align(run: Run, spans: list[pd.DataFrame], alignment: Alignment) -> str:
     if alignment.op is not None:
-        names = [name for frames in hosts for name in frames.tables["timeline_spans"]["op_name"].cat.categories]
+        names = [name for of_host in spans for name in of_host["op_name"].cat.categories]
         return f"{run.name}: no op or event is named {alignment.op!r}{did_you_mean(close_matches(alignment.op, names))}"
     if alignment.is_collective:
         return (
@@ -143,7 +141,7 @@ def _nothing_to_align(run: Run, hosts: list[HostFrames], alignment: Alignment) -
             if alignment.step is not None
             else (f"{run.name}: it marks no steps, so there is no collective of a step to align at")
         )
-    numbers = pd.concat([frames.tables["steps"]["step"] for frames in hosts])
+    numbers = run.table("steps")["step"]
     there = f"steps are {numbers.min()} to {numbers.max()}" if len(numbers) else "it marks no steps"
     return f"{run.name}: there is no step {alignment.step}; {there}"
 

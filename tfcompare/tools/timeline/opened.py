@@ -155,8 +155,7 @@ def _mirrored(pair: LanePair) -> LanePair:
 
 
 def _side(run: Run, host: str) -> Side:
-    frames = next(frames for frames in run.hosts if frames.host == host)
-    timeline = HostTimeline(host, frames.tables["timeline_lanes"], frames.tables["timeline_spans"], 0)
+    timeline = HostTimeline(host, *run.timeline(host), zero_ps=0)
     steps = run.table("steps", host=host) if run.info.has_steps else run.table("steps", host=host).iloc[:0]
     times = {f"{name}_ps": (steps[f"{name}_us"] * PS_PER_US).round().astype("int64") for name in ("start", "duration")}
     steps = steps[["step", "included"]].assign(**times).sort_values("start_ps", kind="stable", ignore_index=True)

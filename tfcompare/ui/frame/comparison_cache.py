@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import pandas as pd
 
 from tfcompare.compare import Comparison
-from tfcompare.frames.ops.op_parts import frame_bytes
+from tfcompare.tables.frames import frame_bytes
 
 MAX_CACHED = 64
 """Per comparison: about twice the number of figures."""

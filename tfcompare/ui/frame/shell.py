@@ -91,9 +91,12 @@ class View:
 
 @contextmanager
 def page(title: str, *, needs: Needs) -> Iterator[View]:
-    """As `setup`, for a page that is shown inside a `with` block: it ends with one sentence if memory runs out."""
+    """As `setup`, for a page that is shown inside a `with` block: it ends with one sentence if memory runs out, or if a
+    table that it asks for cannot be read any more."""
     try:
         yield setup(title, needs=needs)
+    except TfcompareError as error:
+        st.error(as_markdown(error))
     except MemoryError:
         st.error("This page takes more memory than the server has free. Choose fewer runs, or a range of steps.")
 

@@ -1,0 +1,70 @@
+"""The tables of several hosts as one pandas frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from tfcompare.frames import HostTables
+from tfcompare.schema import HOST_TABLES
+
+_STR = pd.StringDtype(na_value=np.nan)
+
+
+def frame_bytes(frame: pd.DataFrame) -> int:
+    """Memory used by a frame and its texts, in bytes."""
+    return int(frame.memory_usage(deep=True).sum())
+
+
+def of_hosts(name: str, hosts: Sequence[HostTables]) -> pd.DataFrame:
+    """The table of that name in `schema.HOST_TABLES`, the rows of one host after those of the other, with a column
+    `host` in front if it has none."""
+    tables = [host.table(name) for host in hosts]
+    frame = frame_of(name, pa.concat_tables(tables))
+    if "host" in frame:
+        return frame
+    names = pd.Series(repeated([host.host for host in hosts], map(len, tables)))
+    return pd.concat([names.rename("host"), frame], axis=1)
+
+
+def frame_of(name: str, table: pa.Table) -> pd.DataFrame:
+    """A table of that name in `schema.HOST_TABLES` as a frame with its declared dtypes."""
+    declared = HOST_TABLES[name].columns
+    columns = {column: _array(table[column], declared[column].dtype) for column in table.column_names}
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(table)), copy=False)
+
+
+def with_categories(table: pa.Table) -> pd.DataFrame:
+    """The table as a frame with texts as categoricals, so that each is stored once."""
+    frame: pd.DataFrame = table.unify_dictionaries().combine_chunks().to_pandas()
+    return frame
+
+
+def repeated(names: Sequence[str], counts: Iterable[int]) -> pd.arrays.ArrowStringArray:
+    """Each name as often as its count says, one after the other."""
+    codes = np.repeat(np.arange(len(names), dtype=np.int32), list(counts))
+    return texts_of(pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()))]))
+
+
+def texts_of(column: pa.ChunkedArray) -> pd.arrays.ArrowStringArray:
+    """A column of texts as an array of dtype `str`, in one piece: pandas cannot merge arrays of none."""
+    return pd.arrays.ArrowStringArray(column.cast(pa.large_string()).combine_chunks(), dtype=_STR)  # type: ignore[call-arg]
+
+
+def arrays_of(table: pa.Table) -> dict[str, npt.NDArray[Any]]:
+    """The columns of a table without texts."""
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def _array(column: pa.ChunkedArray, dtype: str) -> object:
+    if dtype == "str":
+        return texts_of(column)
+    if dtype in ("Int64", "Float64"):
+        kind = pd.arrays.IntegerArray if dtype == "Int64" else pd.arrays.FloatingArray
+        return kind(column.fill_null(0).to_numpy(), column.is_null().to_numpy())
+    return column.to_numpy()
