@@ -16,7 +16,7 @@ Options take precedence over environment variables:
 | `TFCOMPARE_ARRIVING_MB` | | memory for files while browsers upload them, in megabytes; one browser gets half | 4096 |
 | `TFCOMPARE_QUERY_MB` | | memory limit of `tfcompare query`, in megabytes; each query on the page gets half | 1024 |
 | `TFCOMPARE_READ_MB` | | memory for reading one file in the server, in megabytes; `off`: no limits | 8192 |
-| `TFCOMPARE_READ_S` | | time for reading one file in the server, in seconds | 300 |
+| `TFCOMPARE_READ_S` | | processor time for reading one file in the server, in seconds | 300 |
 | `TFCOMPARE_FETCHED` | | folder for copies of remote files | the user's cache folder |
 | `TFCOMPARE_FETCHED_MB` | | size limit of these copies, in megabytes; least recently used are deleted first | 4096 |
 | `TFCOMPARE_STORE_URL` | `--store URL` | a store of runs, listed along with the others | none |
@@ -107,7 +107,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """The memory and time that reading one file may take in the server."""
+    """The memory and processor time that reading one file may take in the server."""
 
     memory_bytes: int = DEFAULT_READ_MB * 2**20
     seconds: float = DEFAULT_READ_S
@@ -287,11 +287,6 @@ def override(settings: Settings) -> Iterator[Settings]:
         yield settings
     finally:
         _current = before
-
-
-def python_path() -> str:
-    """The `PYTHONPATH` for child processes, so that they import this package, also from a checkout."""
-    return os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def app_folder() -> Path:

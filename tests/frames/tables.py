@@ -11,6 +11,7 @@ from weakref import finalize
 import numpy as np
 import pandas as pd
 
+from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.ops.kernel_stats import kernels_of
 from tfcompare.frames.steps.steps import Steps
 from tfcompare.run import Run, load
@@ -34,7 +35,8 @@ def kernel_stats(profile: XSpace, host: str) -> pd.DataFrame:
     """The kernels of one host, whatever its steps."""
     none = np.zeros(0, np.int64)
     outside = np.full(len(profile.events), -1)
-    return kernels_of(profile, host, Steps("none", none, none, none, outside, outside >= 0)).stats
+    stats = kernels_of(profile, host, Steps("none", none, none, none, outside, outside >= 0)).stats
+    return frame_of("kernel_stats", stats)
 
 
 def lines(text: str) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.profiles import run_path
 from tests.xspace_builder import Event, Plane, Ref, Stats, event, line, plane, space
+from tfcompare.frames.arrow import frame_of
 from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.planes import device_planes, recorded_lines
 from tfcompare.schema.kernels import COPIES
@@ -22,8 +23,12 @@ def gpu(*events: Event, stream: str = "Stream #7(MemcpyH2D,MemcpyD2H)", device: 
     return plane(f"/device:GPU:{device}", line(stream, *events, id=7))
 
 
+def copies_of(profile: XSpace) -> pd.DataFrame:
+    return frame_of("copies", copies(profile, "h"))
+
+
 def table(*planes: Plane) -> pd.DataFrame:
-    return copies(parse(space(*planes)), "h")
+    return copies_of(parse(space(*planes)))
 
 
 def kinds(frame: pd.DataFrame) -> list[str]:
@@ -158,14 +163,14 @@ def counted_one_by_one(profile: XSpace) -> dict[tuple[str, str], list[float]]:
 def test_every_copy_of_a_real_profile_is_counted_once(name: str, of_event: dict[str, str]) -> None:
     profile = read(sorted(run_path(name).glob("*.xplane.pb"))[0]).space
     expected = {(device, of_event[copy]): sums for (device, copy), sums in counted_one_by_one(profile).items()}
-    frame = copies(profile, "h").set_index(["device", "kind"])
+    frame = copies_of(profile).set_index(["device", "kind"])
     found = frame[["occurrences", "size_bytes", "duration_us"]].astype("float64")
     assert {key: row.to_list() for key, row in found.iterrows()} == {
         key: pytest.approx(sums) for key, sums in expected.items()
     }
-    assert {c: str(t) for c, t in copies(profile, "h").dtypes.items()} == {c.name: c.dtype for c in COPIES.columns}
+    assert {c: str(t) for c, t in copies_of(profile).dtypes.items()} == {c.name: c.dtype for c in COPIES.columns}
 
 
 @pytest.mark.parametrize("name", ["jax_elementwise", "jax_conv_08", "jax_tpu", "tf_cpu_base", "filters_16_8"])
 def test_profiles_whose_copies_are_kernels_or_that_have_no_gpu_have_no_rows(name: str) -> None:
-    assert copies(read(sorted(run_path(name).rglob("*.xplane.pb"))[0]).space, "h").empty
+    assert copies_of(read(sorted(run_path(name).rglob("*.xplane.pb"))[0]).space).empty

@@ -232,3 +232,17 @@ def test_a_gpu_that_recorded_nothing_is_told_of() -> None:
     """)
     assert run.info.device_type == "CPU"
     assert run.remarks == ("devices without any events: 1; the times are those of the host only",)
+
+
+def test_many_devices_of_one_name_each_have_their_own_ops() -> None:
+    """A damaged profile may have hundreds: what each takes must not grow with their number."""
+    devices, kernels = 400, 200
+    step = event("train", 0, 2 * kernels, _r=1, step_num=7)
+    call = event("cudaLaunchKernel", 0, 0.5, correlation_id=5)
+    launched = [event(f"k{i}", 2 * i + 1, 1, tf_op=f"l{i}/MatMul:MatMul", correlation_id=5) for i in range(kernels)]
+    run = run_of(space(plane("/host:CPU", line("python", step, call)), *[gpu(*launched)] * devices))
+    found = run.table("op_stats").query("op_type == 'MatMul'")
+    assert sorted(found["op_name"]) == sorted(f"l{i}/MatMul" for i in range(kernels))
+    assert set(found["occurrences"]) == set(found["self_time_us"]) == {devices}
+    assert run.table("steps")["device_compute_us"].tolist() == [kernels]
+    assert len(run.hosts[0].tables["op_parts"]) == devices * kernels

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tests.model_family.family import recorded
 from tests.profiles import loaded_run
 from tests.xspace_builder import plane, space
 from tfcompare.frames import build
-from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents, op_parts
 from tfcompare.tables.op_evidence import op_evidence
 from tfcompare.xspace import parse
 
-_PARTS = pd.DataFrame({"op_type": ["A", "B", "C"], "op_name": ["a", "b", "c"], "part": "", "program": ""}, dtype="str")
+_PARTS = pa.record_batch([list("ABC"), list("abc"), [""] * 3, [""] * 3], PART_TEXTS)
 
 
 def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, tuple[int, int]]:
@@ -34,8 +35,8 @@ def places(part: list[int], step: list[int], start_ps: list[int]) -> dict[str, t
         is_eager=ones > 1,
         idle_ps=0,
     )
-    found = events.op_parts(np.array([5, 6])).parts
-    return {str(row.op_name): (row.earliest, row.latest) for row in found.itertuples()}
+    found = op_parts([events], np.array([5, 6])).parts
+    return {row["op_name"]: (row["earliest"], row["latest"]) for row in found.to_pylist()}
 
 
 def test_a_place_is_that_of_the_first_event_in_each_step() -> None:

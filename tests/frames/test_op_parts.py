@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frames.tables import lines, rows
-from tfcompare.frames.ops import op_parts
 from tfcompare.frames.ops.op_parts import NO_STEP
+from tfcompare.tables import op_parts
 from tfcompare.tables.op_parts import OpParts, merge_hosts
 
 _PARTS = ["device", "host_or_device", "op_type", "op_name", "part"]

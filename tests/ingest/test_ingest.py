@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import shutil
-import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -56,14 +53,15 @@ def three_hosts(tmp_path: Path) -> Path:
 def test_a_worker_killed_in_the_middle_loses_nothing(tmp_path: Path) -> None:
     def kill_one(done: Ingest) -> None:
         if done.files_done == 1:
-            os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+            [*pool._children._busy, *pool._children._idle][0].kill()
 
+    pool = Processes(2)
     folder = tmp_path / "logs" / "run"
     folder.mkdir(parents=True)
     source = next(SAMPLE_RUNS[OURS].rglob("*.xplane.pb"))
     for host in range(6):
         shutil.copy(source, folder / f"{host}.xplane.pb")
-    summary = ingest([folder], str(tmp_path / "store"), lambda: Processes(2), kill_one)
+    summary = ingest([folder], str(tmp_path / "store"), lambda: pool, kill_one)
     assert (summary.runs_ingested, summary.host_files, summary.failures) == (1, 6, [])
     (run,) = stored(tmp_path / "store").values()
     assert_same(load(run), load(folder))

@@ -26,13 +26,13 @@ def outcome(sql: str) -> dict[str, object]:
     """Its rows, or its error; and which tables were asked for."""
     asked: list[str] = []
 
-    def ask(name: str) -> pa.Table:
-        asked.append(name)
-        return STEPS if name == "steps" else STEPS.rename_columns(["run", "self_time_us"])
-
     try:
-        relation = query_process.bound(query_process.connect(2**28), sql, TABLES, ask)
-        rows = query_process.as_simple_types(relation).to_arrow_reader(100).read_all().to_pylist()
+        connection = query_process.connect(2**28)
+        while isinstance(found := query_process.bound(connection, sql, TABLES, set(asked)), str):
+            asked.append(found)
+            table = STEPS if found == "steps" else STEPS.rename_columns(["run", "self_time_us"])
+            connection.register(found, table)
+        rows = query_process.as_simple_types(found).to_arrow_reader(100).read_all().to_pylist()
     except Exception as error:  # whatever it is, it is told
         return {"error": f"{type(error).__name__}: {query_process.error_text(str(error), sql)}", "asked": asked}
     return {"rows": rows, "asked": asked}

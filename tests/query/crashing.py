@@ -2,5 +2,8 @@
 
 import os
 
-os.write(1, b'{"wants": ')
-os.abort()
+
+def begin(*_: object) -> None:
+    """See `tfcompare.query.process`."""
+    os.write(1, b"nothing")
+    os.abort()

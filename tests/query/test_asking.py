@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,7 +15,10 @@ import pytest
 from tests.profiles import loaded_run
 from tfcompare import schema
 from tfcompare.export.csv import spreadsheet_csv
-from tfcompare.query import Answer, Asked, Limits, QueryFailed, RunTables, ask, asking, every_table
+from tfcompare.query import asking
+from tfcompare.query.asking import Answer, Asked, Limits, QueryFailed, ask
+from tfcompare.query.tables import RunTables, every_table
+from tfcompare.turns import Turns
 
 EVERY_TYPE = (
     "FROM test_all_types() SELECT *, 1 AS bool, [1.5, NULL] AS list, {'a': map {'k': 1}} AS nested, 1.25 AS decimal, "
@@ -127,14 +129,14 @@ def test_rows_and_bytes_are_bounded_and_what_is_left_out_is_told() -> None:
     "sql", ["SELECT repeat('x', 3000000000)", "SELECT list(a.range || repeat('x', 1000)) FROM range(1000000) a"]
 )
 def test_a_query_that_eats_memory_ends_with_duckdbs_error(sql: str) -> None:
-    assert failed(sql, memory_bytes=2**28).startswith(("Out of Memory Error", "The query ended DuckDB's process"))
+    assert failed(sql, memory_bytes=2**28).startswith(
+        ("Out of Memory Error", "The query takes more memory", "The query ended its process")
+    )
 
 
 def test_a_query_that_takes_too_long_is_stopped() -> None:
-    since = monotonic()
     sentence = failed(SLOW, seconds=1)
-    assert sentence == "The query was stopped after 1 s, the most that one may take."
-    assert monotonic() - since < 5
+    assert sentence == "The query was stopped after 1 s of processor time, the most that one may take."
 
 
 def test_a_query_can_be_stopped() -> None:
@@ -150,38 +152,31 @@ SLOW = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(1000000) b"
 
 
 def test_a_quick_query_is_answered_while_two_slow_ones_run() -> None:
-    slow = [Asked(SLOW, Tables(), Limits()) for _ in range(2)]
+    slow = [Asked(SLOW, Tables(), Limits(seconds=3600)) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
         running = [pool.submit(query.answer) for query in slow]
         try:
-            wait_until(lambda: all(query._process is not None for query in slow))
-            since = monotonic()
+            wait_until(lambda: all(query._child is not None for query in slow))
             assert asked("SELECT 1 AS one").named()["one"].tolist() == [1]
-            took_s = monotonic() - since
             assert not any(one.done() for one in running)
         finally:
             for query in slow:
                 query.stop()
-    assert took_s < 10, "it takes what starting a process takes, not what the others take"
 
 
 def test_a_query_for_which_there_is_no_turn_waits_a_while_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = threading.BoundedSemaphore(1)
+    turns = Turns(1)
     monkeypatch.setattr(asking, "_turns", turns)
-    monkeypatch.setattr(asking, "_TURN_S", 0.01)
-    with turns:
+    with ThreadPoolExecutor(1) as pool, turns.turn():
         assert failed("SELECT 1", waiting_seconds=0.05) == (
             "4 other queries are running, the most at a time, and none of them ended within 0.05 s. "
             "Run yours again in a moment."
         )
         query = Asked("SELECT 1 AS one", Tables(), Limits(waiting_seconds=60))
-        with ThreadPoolExecutor(1) as pool:
-            answer = pool.submit(query.answer)
-            wait_until(lambda: query.is_waiting)
-            turns.release()
-            assert answer.result(60).named()["one"].tolist() == [1]
-            assert not query.is_waiting
-            turns.acquire()
+        answer = pool.submit(query.answer)
+        wait_until(lambda: query.is_waiting)
+    assert answer.result().named()["one"].tolist() == [1]
+    assert not query.is_waiting
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -194,7 +189,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_a_crash_costs_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asking, "_PROCESS", "tests.query.crashing")
     assert failed("FROM steps") == (
-        "The query ended DuckDB's process (signal 6); nothing else is harmed. It may take less memory with fewer rows "
+        "The query ended its process (SIGABRT); nothing else is harmed. It may take less memory with fewer rows "
         "or shorter texts."
     )
 

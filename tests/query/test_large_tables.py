@@ -10,7 +10,8 @@ import pytest
 
 from tests.fuzz.crowds import CROWDS
 from tfcompare.errors import TfcompareError
-from tfcompare.query import RunTables, ask
+from tfcompare.query.asking import ask
+from tfcompare.query.tables import RunTables
 from tfcompare.run import Run, load
 
 COUNT = 560_000

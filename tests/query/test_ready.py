@@ -11,7 +11,9 @@ import pytest
 
 from tests.profiles import loaded_run
 from tfcompare import schema
-from tfcompare.query import READY, Ready, RunTables, ask, every_table
+from tfcompare.query.asking import ask
+from tfcompare.query.ready import READY, Ready
+from tfcompare.query.tables import RunTables, every_table
 
 PAIR = ("filters_512_128_simulated", "filters_16_8_simulated")
 

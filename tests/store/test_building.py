@@ -10,10 +10,10 @@ import pytest
 
 from tests.fuzz.crowds import CROWDS
 from tests.xspace_builder import event, line, plane, space
+from tfcompare.child import Children
 from tfcompare.errors import NoSuchMarker, NoSuchPlace, NoSuchSteps, NotAProfile, TfcompareError, TooLarge
 from tfcompare.run import load
 from tfcompare.settings import ReadLimits
-from tfcompare.sources.bounded import BoundedProcesses
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store import building
 from tfcompare.store.building import BoundedBuilder, build_here, reading_processes
@@ -24,7 +24,7 @@ PROFILE = space(plane("/host:CPU", line("t", *(event("train", 10 * i, 9, _r=1) f
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[BoundedProcesses]:
+def processes() -> Iterator[Children]:
     processes = reading_processes()
     processes.start()
     yield processes
@@ -39,7 +39,7 @@ def run_folder(folder: Path, **files: bytes) -> Path:
     return run
 
 
-def test_the_frames_are_those_of_this_process(tmp_path: Path, processes: BoundedProcesses) -> None:
+def test_the_frames_are_those_of_this_process(tmp_path: Path, processes: Children) -> None:
     path = run_folder(tmp_path, vm=PROFILE) / "vm.xplane.pb"
     bounded = BoundedBuilder(processes, ReadLimits())
     assert pack(bounded(path, "vm", OWN_STEPS)) == pack(build_here(path, "vm", OWN_STEPS))
@@ -55,7 +55,7 @@ def test_the_frames_are_those_of_this_process(tmp_path: Path, processes: Bounded
     ],
 )
 def test_errors_are_those_of_this_process(
-    tmp_path: Path, processes: BoundedProcesses, data: bytes | None, choice: StepChoice, kind: type[TfcompareError]
+    tmp_path: Path, processes: Children, data: bytes | None, choice: StepChoice, kind: type[TfcompareError]
 ) -> None:
     path = tmp_path / "vm.xplane.pb"
     if data is not None:
@@ -70,7 +70,7 @@ def test_errors_are_those_of_this_process(
 
 
 def test_a_file_above_the_limit_names_itself_and_the_setting_and_the_other_hosts_are_shown(
-    tmp_path: Path, processes: BoundedProcesses
+    tmp_path: Path, processes: Children
 ) -> None:
     bomb = gzip.compress(CROWDS["empty events"](4_000_000), 1)
     run = load(run_folder(tmp_path, good=PROFILE, large=bomb), build=BoundedBuilder(processes, ReadLimits(64 * MB, 60)))
@@ -80,10 +80,10 @@ def test_a_file_above_the_limit_names_itself_and_the_setting_and_the_other_hosts
     assert "a file may take 64 MB (TFCOMPARE_READ_MB) and 60 s (TFCOMPARE_READ_S)" in remark
 
 
-def test_a_file_that_takes_too_long_says_so(tmp_path: Path, processes: BoundedProcesses) -> None:
+def test_a_file_that_takes_too_long_says_so(tmp_path: Path, processes: Children) -> None:
     path = tmp_path / "vm.xplane.pb"
     path.write_bytes(CROWDS["empty events"](4_000_000))
-    with pytest.raises(TooLarge, match=r"takes more than 0\.1 s; a file may take"):
+    with pytest.raises(TooLarge, match=r"takes more than 0\.1 s of processor time; a file may take"):
         BoundedBuilder(processes, ReadLimits(1024 * MB, 0.1))(path, "vm", OWN_STEPS)
 
 

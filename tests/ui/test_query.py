@@ -12,7 +12,10 @@ from tests.profiles import ROOT, SAMPLES, run_path
 from tests.ui.hostile_profile import EVIL, hostile
 from tests.ui.sidebar_widgets import named
 from tfcompare import settings
-from tfcompare.query import READY, Answer, Limits, RunTables, asking, every_table
+from tfcompare.query import asking
+from tfcompare.query.asking import Answer, Limits
+from tfcompare.query.ready import READY
+from tfcompare.query.tables import RunTables, every_table
 from tfcompare.settings import Settings
 from tfcompare.ui.pages import query
 from tfcompare.ui.pages.query_tables import columns_of, for_screen, size_of
@@ -88,7 +91,7 @@ def test_a_link_brings_its_query_and_the_answer_is_kept(monkeypatch: pytest.Monk
     run(page)
     assert len(page.dataframe[-1].value) == 500, "nothing is asked again for a page of the table"
     ask(page, "SELECT 1")
-    assert "The query ended DuckDB's process (signal 6)" in told(page)
+    assert "The query ended its process (SIGABRT)" in told(page)
     page.query_params["sql"] = "SELECT 2"
     run(page)
     assert page.text_area[0].value == "SELECT 2"

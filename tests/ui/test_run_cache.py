@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Hashable
 from concurrent.futures import wait
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
@@ -15,7 +16,7 @@ from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.run import Run
 from tfcompare.sources.logdir import FoundRun
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
-from tfcompare.ui.frame.run_cache import RETRY_AFTER_S, RunCache, outcome
+from tfcompare.ui.frame.run_cache import AT_ONCE, RETRY_AFTER_S, RunCache, outcome
 
 
 @dataclass
@@ -30,12 +31,16 @@ class Loader:
     def __init__(self, memory_bytes: int = 10) -> None:
         self.memory_bytes = memory_bytes
         self.loaded: list[str] = []
+        self.clients: list[Hashable] = []
+        self.is_quick: Hashable = None
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, run: FoundRun, steps: StepChoice) -> Run:
-        self.gate.wait(10)
+    def __call__(self, run: FoundRun, steps: StepChoice, client: Hashable) -> Run:
+        if client is None or client != self.is_quick:
+            self.gate.wait(10)
         self.loaded.append(run.id)
+        self.clients.append(client)
         if run.id == "bad":
             raise TfcompareError("bad: cannot be read")
         if run.id == "away":
@@ -159,3 +164,18 @@ def test_a_bug_is_raised_and_not_remembered() -> None:
     with pytest.raises(ZeroDivisionError):
         outcome(cache.request(found("bug")))
     assert cache.peek(found("bug")) is None
+
+
+def test_a_client_with_many_runs_does_not_keep_another_one_waiting() -> None:
+    loader = Loader()
+    loader.gate.clear()
+    client = "greedy"
+    cache = RunCache(100, loader, lambda: client)
+    requests = [cache.request(found(f"{number}")) for number in range(AT_ONCE + 3)]
+    client = "other"
+    loader.is_quick = client
+    assert cache.request(found("quick")).result(10)
+    assert loader.clients == ["other"]
+    loader.gate.set()
+    wait(requests)
+    assert loader.clients == ["other", *["greedy"] * (AT_ONCE + 3)]

@@ -24,7 +24,7 @@ from tfcompare.text import lines_of, text_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from tfcompare.query import Answer
+    from tfcompare.query.asking import Answer
 
 SUMMARY = "query the tables of runs in SQL"
 EXAMPLES = """examples:
@@ -63,14 +63,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         type=_seconds,
         default=DEFAULT_SECONDS,
-        help="time limit of the query in seconds, without reading the runs (default: %(default)g)",
+        help="limit on the processor time of the query, in seconds, without reading the runs (default: %(default)g)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the result. Errors in the query are printed as DuckDB's message, on several lines."""
     from tfcompare import settings
-    from tfcompare.query import Limits, QueryFailed, RunTables, ask
+    from tfcompare.query.asking import Limits, QueryFailed, ask
+    from tfcompare.query.tables import RunTables
 
     limits = Limits(arguments.timeout, settings.query_bytes(os.environ), rows=arguments.limit or None)
     tables = RunTables.of(load_runs_below(arguments.places, reading(arguments)))

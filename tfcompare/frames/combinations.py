@@ -17,15 +17,19 @@ _MAX_DENSE_RATIO = 4
 """A table of all possible values is used unless they are more than this many times as many as there are rows."""
 
 
+_LARGEST_CODE = 1 << 62
+
+
 def combinations(*columns: Int32 | Int64) -> tuple[Int64, Int64]:
     """(row of the first occurrence of each distinct combination, in order of appearance; the combination of each
     row)."""
-    code = np.zeros(len(columns[0]), np.int64)
-    rows = np.arange(min(len(code), 1))
+    code, size = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        codes, size = _codes(column)
-        if size > 1:
-            code, rows = _numbered(code * size + codes)
+        codes, count = _codes(column)
+        if size * count > _LARGEST_CODE:
+            code, size = _numbered(code)[0], len(code)
+        code, size = code * count + codes, size * count
+    code, rows = _numbered(code)
     return rows, code
 
 

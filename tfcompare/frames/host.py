@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from tfcompare.errors import NoSuchMarker, NoSuchSteps, NotAProfile
-from tfcompare.frames.arrow import arrow_of
+from tfcompare.frames.arrow import arrow_of, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
@@ -24,7 +23,7 @@ from tfcompare.frames.ops.copies import copies
 from tfcompare.frames.ops.gpu_ops import gpu_ops
 from tfcompare.frames.ops.host_ops import host_ops
 from tfcompare.frames.ops.kernel_stats import kernels_of
-from tfcompare.frames.ops.op_parts import OpEvents, OpParts, concat_parts
+from tfcompare.frames.ops.op_parts import OpEvents, op_parts
 from tfcompare.frames.ops.op_shapes import with_shapes
 from tfcompare.frames.ops.tpu_ops import tpu_ops
 from tfcompare.frames.origin import Origin, origin_of
@@ -37,7 +36,7 @@ from tfcompare.frames.steps.step_parts import NO_ACTIVITIES, find_activities
 from tfcompare.frames.steps.step_sources import find_steps
 from tfcompare.frames.steps.steps import Steps, in_range
 from tfcompare.frames.steps.steps_table import steps_frame
-from tfcompare.frames.steps.wall_times import op_wall_times, wall_of_parts
+from tfcompare.frames.steps.wall_times import op_wall_times
 from tfcompare.frames.tf_data.tf_data import tf_data
 from tfcompare.frames.tf_data.tf_data_functions import tf_data_functions
 from tfcompare.frames.timeline import timeline
@@ -168,23 +167,22 @@ def _core(
     del around  # ops need the most memory: free the graph before building them
     ops = _op_events(space, steps, is_eager)
     activities = find_activities(space, steps, functions) if steps.has_markers else NO_ACTIVITIES
-    times, wall = op_wall_times(space, steps, ops, functions, activities)
+    parts = op_parts(ops, steps.number)
+    times, wall, wall_totals = op_wall_times(space, steps, ops, parts, functions, activities)
     of_devices = device_steps(space, steps, times, activities)
     del activities
-    parts, idle = _ops(ops, steps, wall)
+    idle = _idle(ops)
     gaps = idle_gaps(space, steps, ops, host)
     of_programs = hlo_ops(space, ops, host)
     buffers, damaged_programs = hlo_memory(space, host)
-    del ops, wall
-    memory = memory_events(space, steps)
-    parts = with_shapes(parts, memory)
-    totals, kernels = parts.over_all_steps(), kernels_of(space, host, steps)
+    del ops
+    memory, kernels = memory_events(space, steps), kernels_of(space, host, steps)
     tables = {
         "steps": steps_frame(steps, times, host),
         "device_steps": of_devices,
-        "op_parts": parts.parts,
-        "op_totals": totals.cells,
-        "op_wall_totals": totals.wall,
+        "op_parts": with_shapes(parts.parts, memory),
+        "op_totals": parts.totals,
+        "op_wall_totals": wall_totals,
         "idle": idle,
         "kernel_stats": kernels.stats,
         "copies": copies(space, host),
@@ -199,7 +197,7 @@ def _core(
         "tf_data_calls": pipelines.calls,
         "idle_gaps": gaps,
         "op_cells": parts.cells,
-        "op_wall": parts.wall,
+        "op_wall": wall,
         "kernel_cells": kernels.cells,
     }
     return tables, [*pipelines.remarks, *damaged_programs]
@@ -223,17 +221,16 @@ def _steps(space: XSpace, links: Links | None, step_marker: str | None) -> tuple
     return steps, grouping.eager_events(space, links)
 
 
-def _ops(ops: list[OpEvents], steps: Steps, wall: pd.DataFrame) -> tuple[OpParts, pd.DataFrame]:
-    """(the op parts, the idle time as in `HostTables.idle`)."""
-    idle = pd.DataFrame(
+def _idle(ops: Sequence[OpEvents]) -> pa.Table:
+    """The table `idle`: the time in which no op of a plane ran."""
+    return host_table(
+        "idle",
         {
-            "device": pd.Series([part.device for part in ops], dtype="str"),
-            "host_or_device": pd.Series([part.host_or_device for part in ops], dtype="str"),
-            "idle_ps": pd.Series([part.idle_ps for part in ops], dtype="int64"),
-        }
+            "device": [plane.device for plane in ops],
+            "host_or_device": [plane.host_or_device for plane in ops],
+            "idle_ps": np.array([plane.idle_ps for plane in ops], np.int64),
+        },
     )
-    parts = concat_parts([part.op_parts(steps.number) for part in ops])
-    return replace(parts, wall=wall_of_parts(ops, wall, steps.number)), idle
 
 
 def _op_events(space: XSpace, steps: Steps, is_eager: Bools) -> list[OpEvents]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tfcompare.frames.combinations import any_of, combinations
 from tfcompare.frames.planes import device_kind, host_plane
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
@@ -27,9 +28,11 @@ def lost_launches(space: XSpace) -> str:
         return ""
     rows, ids = space.numbers(_STAT[kind])
     on_host = (rows >= host.first_event) & (rows < host.first_event + host.event_count)
-    calls, is_known = rows[on_host], np.isin(ids[on_host], ids[~on_host])
-    names = space.events.metadata[calls]
-    is_launch = np.isin(names, names[is_known])
+    firsts, code = combinations(ids)
+    calls, is_known = rows[on_host], any_of(code, ~on_host, len(firsts))[code[on_host]]
+    names, is_name_of_launch = space.events.metadata[calls], np.zeros(len(space.metadata_names), np.bool_)
+    is_name_of_launch[names[is_known]] = True
+    is_launch = is_name_of_launch[names]
     start, is_known = space.events.start_ps[calls[is_launch]], is_known[is_launch]
     if not is_known.any():
         return ""

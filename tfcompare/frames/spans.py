@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +24,14 @@ class Spans:
         """How much of the spans lies before each time, in picoseconds."""
         if not len(self.start_ps):
             return np.zeros(len(times_ps), np.int64)
-        before = np.append(0, np.cumsum(self.end_ps - self.start_ps))
-        started = np.searchsorted(self.start_ps, times_ps, side="right")
-        rest = np.maximum(0, self.end_ps[started - 1] - times_ps)
-        return before[started] - np.where(started > 0, rest, 0)
+        out = np.empty(len(times_ps), np.int64)
+        _covered_before(self.start_ps, self.end_ps, self._total_ps, times_ps, out)
+        return out
+
+    @cached_property
+    def _total_ps(self) -> Int64:
+        """How much of the spans lies before the start of each, and in all of them."""
+        return np.append(0, np.cumsum(self.end_ps - self.start_ps))
 
     def covered_between(self, start_ps: Int64, end_ps: Int64) -> Int64:
         """How much of the spans lies between `start_ps[n]` and `end_ps[n]`, in picoseconds."""
@@ -52,6 +57,20 @@ class Spans:
 
 
 NO_SPANS = Spans(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+@compiled
+def _covered_before(start: Array, end: Array, total: Array, times: Array, out: Array) -> None:
+    """Starts each search at the previous answer, since neighbouring times mostly share it."""
+    at = 0
+    for i in range(times.size):
+        time = times[i]
+        if not ((at == 0 or start[at - 1] <= time) and (at == start.size or time < start[at])):
+            if at < start.size and start[at] <= time and (at + 1 == start.size or time < start[at + 1]):
+                at += 1
+            else:
+                at = np.searchsorted(start, time, side="right")
+        out[i] = total[at] - (max(0, end[at - 1] - time) if at > 0 else 0)
 
 
 @compiled

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import host_table, texts
 from tfcompare.frames.edges import launches
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import NO_STEP, OpEvents
 from tfcompare.frames.planes import device_planes, events_of_lines, host_plane, recorded_lines
 from tfcompare.frames.steps.steps import Steps
+from tfcompare.schema import DEVICE
 from tfcompare.xspace import XSpace
 
 Int32 = npt.NDArray[np.int32]
@@ -21,7 +23,7 @@ Int64 = npt.NDArray[np.int64]
 NONE = -1
 
 
-def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, pd.DataFrame]:
+def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, pa.Table]:
     """The tables `timeline_lanes` and `timeline_spans`.
 
     `timeline_lanes` has one row for each line of the host and of its devices that has events: `plane`, `line` (their
@@ -38,33 +40,31 @@ def timeline(space: XSpace, steps: Steps, ops: Sequence[OpEvents]) -> dict[str, 
     recorded = recorded_lines(space)
     start, duration = space.events.start_ps.copy(), space.events.duration_ps.copy()
     for plane in ops:
-        start[plane.rows], duration[plane.rows] = plane.start_ps, plane.total_ps
+        if plane.host_or_device == DEVICE:
+            start[plane.rows], duration[plane.rows] = plane.start_ps, plane.total_ps
     rows = events_of_lines(space, lines) if lines else np.zeros(0, np.int32)
-    rows = rows[space.events.occurrences[rows] <= 0]
+    rows = rows[space.events.occurrences.take(rows) <= 0]
     lane_of_line = np.full(len(space.lines.name), NONE, np.int32)
     lane_of_line[lines] = np.arange(len(lines))
     order_by_start(space.events.line, start, duration, rows)
+    lanes = {
+        "plane": [space.planes[int(space.lines.plane[i])].name for i in lines],
+        "line": [space.lines.name[i] for i in lines],
+        "line_id": [str(space.lines.id[i]) for i in lines],
+        "is_recorded": recorded[lines],
+    }
+    spans = {
+        "lane": lane_of_line.take(space.events.line.take(rows)),
+        "start_ps": start.take(rows),
+        "duration_ps": duration.take(rows),
+        "name": _names(space, rows),
+        **_ops_of(rows, ops, len(space.events)),
+        "step": _step_numbers(steps, rows),
+        "launch": _launches(space, rows),
+    }
     return {
-        "timeline_lanes": pd.DataFrame(
-            {
-                "plane": pd.Series([space.planes[int(space.lines.plane[i])].name for i in lines], dtype="str"),
-                "line": pd.Series([space.lines.name[i] for i in lines], dtype="str"),
-                "line_id": pd.Series([str(space.lines.id[i]) for i in lines], dtype="str"),
-                "is_recorded": recorded[lines],
-            }
-        ),
-        "timeline_spans": pd.DataFrame(
-            {
-                "lane": lane_of_line[space.events.line[rows]],
-                "start_ps": start[rows],
-                "duration_ps": duration[rows],
-                "name": _names(space, rows),
-                **_ops_of(rows, ops, len(space.events)),
-                "step": _step_numbers(steps, rows),
-                "launch": _launches(space, rows),
-            },
-            copy=False,
-        ),
+        "timeline_lanes": host_table("timeline_lanes", lanes),
+        "timeline_spans": host_table("timeline_spans", spans),
     }
 
 
@@ -75,26 +75,25 @@ def _lines(space: XSpace) -> list[int]:
     return [line for plane in planes for line in plane.lines if space.lines.event_count[line]]
 
 
-def _names(space: XSpace, rows: Int32) -> pd.Categorical:
+def _names(space: XSpace, rows: Int32) -> pa.DictionaryArray:
     """The display name of each event, else its name."""
     display = space.metadata_display_names
-    texts = np.where(display != "", display, space.metadata_names)
-    codes, labels = pd.factorize(texts)
-    return pd.Categorical.from_codes(codes[space.events.metadata[rows]], pd.Index(labels, dtype="str"))
+    names = pa.array(np.where(display != "", display, space.metadata_names), pa.string()).dictionary_encode()
+    return texts(names.indices.to_numpy().take(space.events.metadata.take(rows)), names.dictionary)
 
 
-def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pd.Categorical]:
+def _ops_of(rows: Int32, ops: Sequence[OpEvents], events: int) -> dict[str, pa.DictionaryArray]:
     """The type and name of the op that each event belongs to, empty for none."""
-    op = np.full(events, NONE, np.int64)
-    first, parts = 0, []
+    op = np.full(events, NONE, np.int32)
+    first = 0
     for plane in ops:
         op[plane.rows] = first + plane.part
-        parts.append(plane.parts)
         first += len(plane.parts)
+    op = op.take(rows)
     found = {}
     for column in ("op_type", "op_name"):
-        codes, labels = pd.factorize(np.array([*(text for frame in parts for text in frame[column]), ""], object))
-        found[column] = pd.Categorical.from_codes(codes[op[rows]], pd.Index(labels, dtype="str"))
+        names = pa.concat_arrays([*(plane.parts[column] for plane in ops), pa.array([""])]).dictionary_encode()
+        found[column] = texts(names.indices.to_numpy().take(op), names.dictionary)
     return found
 
 
@@ -102,8 +101,7 @@ def _step_numbers(steps: Steps, rows: Int32) -> Int64:
     """The number of the step that each event belongs to, `NO_STEP` for none."""
     if not steps.has_markers:
         return np.full(len(rows), NO_STEP, np.int64)
-    numbers: Int64 = np.append(steps.number, NO_STEP)[steps.of_event[rows]]
-    return numbers
+    return np.append(steps.number, NO_STEP).take(steps.of_event.take(rows))
 
 
 def _launches(space: XSpace, rows: Int32) -> Int32:
@@ -111,6 +109,6 @@ def _launches(space: XSpace, rows: Int32) -> Int32:
     sources, targets = launches(space)
     position = np.full(len(space.events) + 1, NONE, np.int32)
     position[rows] = np.arange(len(rows), dtype=np.int32)
-    launch = np.full(len(space.events), NONE, np.int64)
+    launch = np.full(len(space.events), NONE, np.int32)
     launch[targets] = sources
-    return position[launch[rows]]
+    return position.take(launch.take(rows))

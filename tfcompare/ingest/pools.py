@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from math import inf
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from threading import Thread
 from typing import Any
 
+from tfcompare.child import Children, Exceeded
 from tfcompare.errors import TfcompareError, unexpected
 
 _CHECK_S = 5.0
@@ -146,47 +140,24 @@ class Processes(Pool):
 
     def __init__(self, processes: int) -> None:
         self.width = _PER_PROCESS * processes
-        self._processes = processes
-        self._context = get_context("spawn")
-        self._closed, self._open = self._context.Pipe(duplex=False)
-        self._pool = self._start()
+        self._children = Children(processes, prepare=_load_loops)
+        self._threads = ThreadPoolExecutor(processes)
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """See `Pool`."""
-        try:
-            return self._pool.submit(work, *arguments)
-        except BrokenProcessPool:
-            self._pool.shutdown()
-            self._pool = self._start()
-            return self._pool.submit(work, *arguments)
+        return self._threads.submit(self._children.call, work, *arguments)
 
     def is_killed(self, error: Exception) -> bool:
         """See `Pool`."""
-        return isinstance(error, BrokenProcessPool)
+        return isinstance(error, Exceeded)
 
     def close(self) -> None:
         """See `Pool`."""
-        self._open.close()
-        self._pool.shutdown(cancel_futures=True)
-        self._closed.close()
-
-    def _start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            self._processes, mp_context=self._context, initializer=_start_worker, initargs=(self._closed,)
-        )
+        self._children.close()
+        self._threads.shutdown(cancel_futures=True)
 
 
-def _start_worker(closed: Connection) -> None:
-    """Leave Ctrl-C to the parent, exit when the parent closes the pool or ends, and load the compiled loops before the
-    first task."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Thread(target=_exit_at_end_of, args=(closed,), daemon=True).start()
+def _load_loops() -> None:
     from tfcompare.frames import load_loops
 
     load_loops()
-
-
-def _exit_at_end_of(closed: Connection) -> None:
-    with suppress(EOFError, OSError):
-        closed.recv()
-    os._exit(1)

@@ -1,43 +1,45 @@
-"""Sends a query to a separate process (`tfcompare.query.process`), and returns its answer."""
+"""SQL over the tables of runs: `ask("SELECT …", RunTables(runs), Limits())` returns an `Answer`.
+
+DuckDB runs in a child process (`tfcompare.query.process`).
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from tfcompare.child import Child, Exceeded, OutOfTime
 from tfcompare.errors import TfcompareError
 from tfcompare.query.tables import RunTables
-from tfcompare.settings import python_path
+from tfcompare.turns import Turns
 
 AT_ONCE = 4
 """The number of queries that run at the same time in one process; others wait."""
 
 _PROCESS = "tfcompare.query.process"
-_TURN_S = 0.1
 _MOST_DIGITS = 18
 _MOST_DIGITS_OF_FLOATS = 15
 """Integers of up to this many digits, and other numbers with up to this many, fit into 64 bits."""
 
 _WHOLE = frozenset({"HUGEINT", "UHUGEINT"})
 _DECIMAL = re.compile(r"DECIMAL\(\d+,\d+\)")
-_turns = threading.BoundedSemaphore(AT_ONCE)
+_turns = Turns(AT_ONCE)
+
+_ROOM, _ROOM_OF_THREADS = 1.5, 2**29
+"""The memory that a query may use in addition to that of its process: a multiple of DuckDB's own limit, and what
+threads reserve without using it."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits on a query's time and memory, and on the rows and bytes of its result; None: no limit.
+    """The limits on a query's processor time and memory, and on the rows and bytes of its result; None: no limit.
 
     `waiting_seconds`: how long it may wait until fewer than `AT_ONCE` others are running.
     """
@@ -103,122 +105,77 @@ class Asked:
         self._sql = sql
         self._tables = tables
         self._limits = limits
-        self._seconds_left = limits.seconds
         self._why_ended = ""
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self.is_waiting = False
         """Whether others have to end before it starts."""
 
     def stop(self) -> None:
         """Stop the query; `answer` then raises `QueryFailed`."""
-        self._end("The query was stopped.")
+        self._why_ended = self._why_ended or "The query was stopped."
+        if self._child is not None:
+            self._child.kill()
 
     def answer(self) -> Answer:
         """Wait for the result. The time for making the tables does not count towards the query's limit."""
-        self._wait_for_turn()
-        try:
-            return self._answer()
-        finally:
-            pa.default_memory_pool().release_unused()  # or Arrow keeps the memory of the tables that were sent
-            _turns.release()
+        since = time.monotonic()
+        with _turns.turn(meanwhile=lambda: self._wait(time.monotonic() - since)):
+            self.is_waiting = False
+            child = self._child = Child(_environment(), subprocess.DEVNULL)
+            try:
+                return self._answer(child)
+            finally:
+                child.end()
+                pa.default_memory_pool().release_unused()  # or Arrow keeps the memory of the tables that were sent
 
-    def _wait_for_turn(self) -> None:
-        since, longest = time.monotonic(), self._limits.waiting_seconds
-        while not _turns.acquire(timeout=_TURN_S):
-            self.is_waiting = True
-            if longest is not None and time.monotonic() - since >= longest:
-                self._end(
-                    f"{AT_ONCE} other queries are running, the most at a time, and none of them ended within "
-                    f"{longest:g} s. Run yours again in a moment."
-                )
-            if self._why_ended:
-                raise QueryFailed(self._why_ended)
-        self.is_waiting = False
+    def _wait(self, seconds: float) -> None:
+        """Raises `QueryFailed` if it was stopped, or has waited for its turn for too long."""
+        self.is_waiting, longest = True, self._limits.waiting_seconds
+        if longest is not None and seconds >= longest:
+            raise QueryFailed(
+                f"{AT_ONCE} other queries are running, the most at a time, and none of them ended within "
+                f"{longest:g} s. Run yours again in a moment."
+            )
+        if self._why_ended:
+            raise QueryFailed(self._why_ended)
 
-    def _answer(self) -> Answer:
-        process = self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", _PROCESS],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
-        )  # fmt: skip
-        try:
-            if self._why_ended:
-                process.kill()
-            return self._converse(process)
-        finally:
-            process.kill()
-            with suppress(BrokenPipeError), process:
-                pass  # wait until it has exited, and close the pipes
-
-    def _converse(self, process: subprocess.Popen[bytes]) -> Answer:
-        """Send the tables that the process asks for, and read the answer."""
+    def _answer(self, child: Child) -> Answer:
+        """Send the tables that the query reads, and fetch the rows."""
         limits = self._limits
-        request = {
-            "sql": self._sql, "tables": self._tables.columns(), "memory_bytes": limits.memory_bytes,
-            "rows": limits.rows, "bytes": limits.result_bytes,
-        }  # fmt: skip
-        with self._limited(process):
-            reply = _exchange(process, request)
-        while wanted := reply.get("wants"):
-            table = self._tables.table(wanted)
-            with self._limited(process):
-                reply = _exchange(process, {"bytes": table.nbytes}, table)
-        _raise_if_failed(reply)
-        with self._limited(process):
-            rows = pa.ipc.open_stream(process.stdout).read_all()
-            end = _read(process)
-        _raise_if_failed(end)
-        names, types = reply["names"], reply["types"]
-        return Answer(_as_frame(rows, types), tuple(names), tuple(types), end["seconds"], end["cut"])
+        reply = self._call(
+            child, "begin", self._sql, self._tables.columns(), limits.memory_bytes, limits.rows, limits.result_bytes
+        )
+        while isinstance(reply, str):
+            reply = self._call(child, "add", reply, self._tables.table(reply))
+        names, types = reply
+        parts, end = [], None
+        while end is None:
+            data, end, seconds = self._call(child, "part")
+            parts.append(pa.ipc.open_stream(data).read_all())
+        return Answer(_as_frame(pa.concat_tables(parts), types), tuple(names), tuple(types), seconds, end)
 
-    @contextmanager
-    def _limited(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Kill the process when the query's time is up; raises `QueryFailed` if it exits here."""
-        started = time.monotonic()
-        late = f"The query was stopped after {self._limits.seconds:g} s, the most that one may take."
-        timer = threading.Timer(max(0.0, self._seconds_left), self._end, (late,))
-        timer.daemon = True
-        timer.start()
+    def _call(self, child: Child, function: str, *arguments: Any) -> Any:
+        """The result of this function of the process; raises `QueryFailed`."""
+        limits = self._limits
         try:
-            yield
-        except (OSError, ValueError, pa.ArrowException):  # from a broken pipe, or an incomplete message
-            raise QueryFailed(self._why_ended or _crash(process)) from None
-        finally:
-            timer.cancel()
-            self._seconds_left -= time.monotonic() - started
-
-    def _end(self, why: str) -> None:
-        self._why_ended = self._why_ended or why
-        if self._process is not None:
-            self._process.kill()
-
-
-def _exchange(process: subprocess.Popen[bytes], message: dict[str, Any], table: pa.Table | None = None) -> Any:
-    """Send a message, optionally followed by a table; returns the reply."""
-    assert process.stdin is not None
-    process.stdin.write(json.dumps(message).encode() + b"\n")
-    if table is not None:
-        with pa.ipc.new_stream(process.stdin, table.schema) as stream:
-            stream.write_table(table)
-    process.stdin.flush()
-    return _read(process)
-
-
-def _read(process: subprocess.Popen[bytes]) -> Any:
-    assert process.stdout is not None
-    return json.loads(process.stdout.readline())
-
-
-def _crash(process: subprocess.Popen[bytes]) -> str:
-    status = process.wait()
-    return (
-        f"The query ended DuckDB's process ({f'signal {-status}' if status < 0 else f'status {status}'}); "
-        "nothing else is harmed. It may take less memory with fewer rows or shorter texts."
-    )
-
-
-def _raise_if_failed(message: dict[str, Any]) -> None:
-    if error := message.get("error"):
-        raise QueryFailed(error)
+            if not self._why_ended:
+                child.begin(
+                    f"{_PROCESS}:{function}", *arguments,
+                    memory_bytes=limits.memory_bytes * _ROOM + _ROOM_OF_THREADS,
+                    seconds=limits.seconds - child.processor_seconds,
+                )  # fmt: skip
+                return child.result()
+        except OutOfTime:
+            late = f"The query was stopped after {limits.seconds:g} s of processor time, the most that one may take."
+            self._why_ended = self._why_ended or late
+        except Exceeded as exceeded:
+            self._why_ended = self._why_ended or (
+                f"The query {exceeded}; nothing else is harmed. It may take less memory with fewer rows or shorter "
+                "texts."
+            )
+        except TfcompareError as error:
+            raise QueryFailed(str(error)) from None
+        raise QueryFailed(self._why_ended)
 
 
 def _as_frame(rows: pa.Table, types: list[str]) -> pd.DataFrame:
@@ -256,4 +213,4 @@ _DTYPES: dict[pa.DataType, Any] = {
 def _environment() -> dict[str, str]:
     """The environment of the process: only what is needed to find packages."""
     passed = {name: os.environ[name] for name in ("SYSTEMROOT", "LD_LIBRARY_PATH") if name in os.environ}
-    return passed | {"PYTHONPATH": python_path(), "HOME": os.sep, "LANG": "C.UTF-8"}
+    return passed | {"HOME": os.sep, "LANG": "C.UTF-8"}

@@ -1,36 +1,27 @@
-"""Runs one query in DuckDB, in a separate process that cannot affect the caller.
+"""Runs one query in DuckDB, in a child process that cannot affect the caller.
 
 DuckDB's memory limit covers what it buffers, but not the strings and lists that functions create
 (`repeat('x', 2000000000)` used 2 GB despite a limit of 256 MB). An internal error can end the process, and DuckDB
-cannot share a process with xprof's libraries. Starting this process takes 0.2 s, passing a million rows to it 0.1 s.
+cannot share a process with xprof's libraries. Starting this process takes 0.3 s, passing a million rows to it 0.1 s.
 
-`python -m tfcompare.query.process` exchanges lines of JSON and Arrow streams with its caller over stdin and stdout:
-
-    in   {"sql", "tables": {name: {column: type}}, "memory_bytes", "rows", "bytes"}
-    out  {"wants": name}                 for each table that the statement reads, when DuckDB reports it missing
-    in   {"bytes"}, Arrow stream         that table
-    out  {"names", "types"}, Arrow stream, {"seconds", "cut"}
-    out  {"error"}                       instead of any of those lines
-
-No other module imports DuckDB.
+The caller calls `begin` in it, `add` for each table that the query reads, and `part` until the result is complete. No
+other module imports DuckDB.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
-import os
 import re
-import sys
-import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
+
+from tfcompare.errors import TfcompareError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -64,72 +55,93 @@ _ADVICE = re.compile(r"\n\nPossible solutions:|\nDatabase is launched in in-memo
 """Begins the part of an error message about settings, which users cannot change here."""
 
 _BATCH_ROWS = 2048
-_ROOM = 1.5
-_ROOM_OF_THREADS = 2**29
-"""The memory that a query may use in addition to that of the process at its start: a multiple of DuckDB's own limit,
-and what threads reserve without using it."""
-_ROOM_FOR_TABLES = 3
-"""The same per byte of a table."""
-
-Ask = Callable[[str], pa.Table]
+_PART_BYTES = 2**26
+"""More than a page shows, whose result is thus one part, and one call in whose memory limit it stays."""
 
 
-class Refused(Exception):
+class Refused(TfcompareError):
     """The statement is not allowed."""
 
 
-def main() -> None:
-    """Answer the request on stdin."""
-    out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    request = json.loads(sys.stdin.buffer.readline())
-    memory = _MemoryLimit(request["memory_bytes"] * _ROOM + _ROOM_OF_THREADS)
+@dataclass
+class _Query:
+    """The query of this process, the tables that it was given, and the time that DuckDB took for it."""
+
+    connection: DuckDBPyConnection
+    sql: str
+    tables: Mapping[str, Mapping[str, str]]
+    given: set[str]
+    rows: int | None
+    bytes: int | None
+    seconds: float = 0.0
+    reader: pa.RecordBatchReader | None = None
+
+
+_query: _Query
+
+
+def begin(
+    sql: str, tables: Mapping[str, Mapping[str, str]], memory_bytes: int, rows: int | None, size: int | None
+) -> str | tuple[list[str], list[str]]:
+    """Start a query of `tables` (columns and types by name), whose result is cut off after so many rows or bytes.
+
+    Returns the name of a table that it reads, which `add` is to be called with; or (names, types) of the result's
+    columns. This function and the others raise `TfcompareError` if the query fails.
+    """
+    global _query
+    with suppress(OSError):
+        ctypes.CDLL("libgcc_s.so.1")  # needed to throw C++ errors: load it while there is still memory
     try:
-        request["sql"].encode()
-        end = _answer(request, out, memory)
-    except Refused as refused:
-        end = {"error": str(refused)}
+        sql.encode()
     except UnicodeError:
-        end = {"error": "The query is no text that can be written in UTF-8."}
-    except MemoryError:
-        end = {"error": "Out of Memory Error: the query takes more memory than it may"}
-    except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
-        end = {"error": error_text(str(error), request["sql"])}
-    _write(out, end)
-    os._exit(0)
+        raise TfcompareError("The query is no text that can be written in UTF-8.") from None
+    _query = _Query(connect(memory_bytes), sql, tables, set(), rows, size)
+    return _bind()
 
 
-def _write(out: BinaryIO, message: Mapping[str, Any]) -> None:
-    out.write(json.dumps(message).encode() + b"\n")
-    out.flush()
+def add(name: str, table: pa.Table) -> str | tuple[list[str], list[str]]:
+    """Add the table that the query reads; returns what `begin` returns."""
+    _query.connection.register(name, table)
+    _query.given.add(name)
+    return _bind()
 
 
-def _answer(request: Mapping[str, Any], out: BinaryIO, memory: _MemoryLimit) -> dict[str, Any]:
-    connection = connect(request["memory_bytes"])
-    since, waited = time.monotonic(), 0.0
+def part() -> tuple[bytes, str | None, float]:
+    """(the next rows as an Arrow stream, what the result ends with, the seconds that DuckDB took so far).
 
-    def ask(name: str) -> pa.Table:
-        nonlocal waited
-        asked = time.monotonic()
-        _write(out, {"wants": name})
-        memory.raise_by(json.loads(sys.stdin.buffer.readline())["bytes"] * _ROOM_FOR_TABLES)
-        table = pa.ipc.open_stream(sys.stdin.buffer).read_all()
-        waited += time.monotonic() - asked
-        return table
+    The result ends with `rows` or `bytes` if that limit cut off further rows, with an empty text if it is complete, and
+    with None if a further part follows.
+    """
+    query, out = _query, pa.BufferOutputStream()
+    assert query.reader is not None
+    schema = pa.schema([pa.field(str(i), field.type) for i, field in enumerate(query.reader.schema)])
+    with _running(), pa.ipc.new_stream(out, schema) as stream:
+        end = _copy(query, query.reader, stream, schema)
+    return out.getvalue().to_pybytes(), end, query.seconds
 
-    relation = bound(connection, request["sql"], request["tables"], ask)
-    threading.Thread(target=_end_with_caller, daemon=True).start()
-    if len(relation.columns) > MOST_COLUMNS:
-        raise Refused(f"A result has at most {MOST_COLUMNS:,} columns; this one has {len(relation.columns):,}.")
-    reader = as_simple_types(relation).to_arrow_reader(_BATCH_ROWS)
-    _write(out, {"names": relation.columns, "types": [str(kind) for kind in relation.types]})
-    schema = pa.schema([pa.field(str(i), field.type) for i, field in enumerate(reader.schema)])
-    with pa.ipc.new_stream(out, schema) as stream:
-        try:
-            cut = _copy(reader, stream, schema, request["rows"], request["bytes"])
-            return {"cut": cut, "seconds": time.monotonic() - since - waited}
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # a query may fail after some rows
-            return {"error": error_text(str(error), request["sql"])}
+
+def _bind() -> str | tuple[list[str], list[str]]:
+    query = _query
+    with _running():
+        found = bound(query.connection, query.sql, query.tables, query.given)
+        if isinstance(found, str):
+            return found
+        if len(found.columns) > MOST_COLUMNS:
+            raise Refused(f"A result has at most {MOST_COLUMNS:,} columns; this one has {len(found.columns):,}.")
+        query.reader = as_simple_types(found).to_arrow_reader(_BATCH_ROWS)
+        return found.columns, [str(kind) for kind in found.types]
+
+
+@contextmanager
+def _running() -> Iterator[None]:
+    """Count the time, and raise DuckDB's errors as `TfcompareError`."""
+    since = time.monotonic()
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, RuntimeError, OSError) as error:
+        raise TfcompareError(error_text(str(error), _query.sql)) from None
+    finally:
+        _query.seconds += time.monotonic() - since
 
 
 def connect(memory_bytes: int) -> DuckDBPyConnection:
@@ -142,36 +154,29 @@ def connect(memory_bytes: int) -> DuckDBPyConnection:
 
 
 def bound(
-    connection: DuckDBPyConnection, sql: str, tables: Mapping[str, Mapping[str, str]], ask: Ask
-) -> DuckDBPyRelation:
-    """The single statement in `sql`, with those of the `tables` (columns and types by name) that it reads.
+    connection: DuckDBPyConnection, sql: str, tables: Mapping[str, Mapping[str, str]], given: Set[str]
+) -> DuckDBPyRelation | str:
+    """The single statement in `sql`, or the name of another one of the `tables` (columns and types by name) it reads.
 
-    `ask` is called for a table when DuckDB reports it missing, since the text alone does not show what `query_table(…)`
-    reads. DESCRIBE and SHOW read no tables. Raises `Refused`, or DuckDB's errors.
+    A table must be `given` to the connection when DuckDB reports it missing, since the text alone does not show what
+    `query_table(…)` reads. DESCRIBE and SHOW read no tables. Raises `Refused`, or DuckDB's errors.
     """
     statement, first = only_statement(connection, sql)
     if first in _ABOUT_SCHEMAS:
         _declare(connection, tables)
         return connection.sql(f"FROM ({' '.join(_words(sql))})")
-    unread = {name.lower(): name for name in tables}
-    while True:
-        try:
-            return connection.sql(statement)
-        except duckdb.CatalogException as error:
-            missing = _MISSING.search(str(error))
-            if missing is None:
-                raise
-            name = unread.pop(missing["name"].lower(), None)
-            if name is not None:
-                connection.register(name, ask(name))
-                continue
-        _declare(connection, {name: tables[name] for name in unread.values()})  # so that DuckDB can suggest one of them
-        _raise_with_tables(connection, statement, tables)
-
-
-def _raise_with_tables(connection: DuckDBPyConnection, statement: Any, tables: Mapping[str, Any]) -> None:
+    unread = {name.lower(): name for name in tables if name not in given}
     try:
-        connection.sql(statement)
+        return connection.sql(statement)
+    except duckdb.CatalogException as error:
+        missing = _MISSING.search(str(error))
+        if missing is None:
+            raise
+        if (name := missing["name"].lower()) in unread:
+            return unread[name]
+    _declare(connection, {name: tables[name] for name in unread.values()})  # so that DuckDB can suggest one of them
+    try:
+        return connection.sql(statement)
     except duckdb.CatalogException as error:
         if _MISSING.search(str(error)):
             raise Refused(f"{error_text(str(error), statement.query)}\n\nTables: {', '.join(tables)}") from error
@@ -234,21 +239,25 @@ def _cast(column: str, kind: str) -> str:
     return f"{column}::DOUBLE" if digits and int(digits[1]) <= _EXACT_DIGITS else f"{column}::VARCHAR"
 
 
-def _copy(reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema, rows: int | None, size: int | None) -> str:
-    """Copy rows up to these limits; returns which one cut off the rest: `rows`, `bytes`, or nothing."""
+def _copy(query: _Query, reader: pa.RecordBatchReader, stream: Any, schema: pa.Schema) -> str | None:
+    """Write the next rows to the stream; returns what `part` says that the result ends with."""
+    size = 0
     for batch in reader:
         batch = pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         fitting, cut = len(batch), ""
-        if rows is not None and fitting > rows:
-            fitting, cut = rows, "rows"
-        if size is not None and batch.nbytes > size:
-            of_size = int(fitting * size / batch.nbytes)
+        if query.rows is not None and fitting > query.rows:
+            fitting, cut = query.rows, "rows"
+        if query.bytes is not None and batch.nbytes > query.bytes:
+            of_size = int(fitting * query.bytes / batch.nbytes)
             fitting, cut = min(fitting, of_size), "bytes"
         stream.write_batch(batch.slice(0, fitting))
         if cut:
             return cut
-        rows = None if rows is None else rows - fitting
-        size = None if size is None else size - batch.nbytes
+        query.rows = None if query.rows is None else query.rows - fitting
+        query.bytes = None if query.bytes is None else query.bytes - batch.nbytes
+        size += batch.nbytes
+        if size > _PART_BYTES:
+            return None
     return ""
 
 
@@ -268,35 +277,3 @@ def error_text(message: str, sql: str) -> str:
 
     text = _ADVICE.split(message)[0].rstrip()
     return _LINE.sub(numbered, text[:_LONGEST_ERROR] + (" …" if len(text) > _LONGEST_ERROR else ""))
-
-
-class _MemoryLimit:
-    """The memory limit of this process. If the system does not support one, only DuckDB's own limit applies."""
-
-    def __init__(self, more: float) -> None:
-        self._limit = 0
-        with suppress(OSError):
-            ctypes.CDLL("libgcc_s.so.1")  # needed to throw C++ errors: load it while there is still memory
-        with suppress(ImportError, OSError):
-            import resource
-
-            self._limit = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        self.raise_by(more)
-
-    def raise_by(self, more: float) -> None:
-        """Raise the limit by that many bytes."""
-        if self._limit:
-            import resource
-
-            self._limit += int(more)
-            with suppress(ValueError):  # the system's limit is already lower
-                resource.setrlimit(resource.RLIMIT_AS, (self._limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
-
-
-def _end_with_caller() -> None:
-    sys.stdin.buffer.read()
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

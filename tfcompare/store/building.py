@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tfcompare.child import Children, Exceeded
 from tfcompare.errors import TooLarge
 from tfcompare.frames import HostTables, build
 from tfcompare.schema import Group
 from tfcompare.settings import READ_S_VARIABLE, READ_VARIABLE, ReadLimits
-from tfcompare.sources.bounded import BoundedProcesses, Exceeded
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
 from tfcompare.store.packing import pack, unpack
 from tfcompare.text import text_of
 from tfcompare.xspace import parse, read
 
 READERS = 2
-"""The number of profiles that child processes read at the same time; others wait."""
+"""The number of profiles that child processes read at the same time for one client. One more is read if another client
+asks, so that no client, whatever its files are, keeps all others waiting; further profiles wait, see `Turns`."""
 
 
 class FrameBuilder(Protocol):
@@ -40,27 +42,30 @@ def build_here(path: Path, host: str, choice: StepChoice, group: Group = "core")
 class BoundedBuilder:
     """Builds frames in child processes that cannot exceed `limits`; see `FrameBuilder`.
 
-    The frames come as a pack: a fraction of the memory of loaded tables, and ready for the cache.
+    The frames come as a pack: a fraction of the memory of loaded tables, and ready for the cache. `client`: who
+    asks, see `Turns`.
     """
 
-    processes: BoundedProcesses
+    processes: Children
     limits: ReadLimits
+    client: Hashable = None
 
     def __call__(self, path: Path, host: str, choice: StepChoice, group: Group = "core") -> HostTables:
         """See `FrameBuilder`."""
         limits = self.limits
         try:
             data = self.processes.call(
-                _packed, path, host, choice, group, memory_bytes=limits.memory_bytes, seconds=limits.seconds
-            )
+                _packed, path, host, choice, group,
+                memory_bytes=limits.memory_bytes, seconds=limits.seconds, client=self.client,
+            )  # fmt: skip
         except Exceeded as exceeded:
             raise TooLarge(text_of(str(path)), f"{exceeded}; {_limits_text(limits)}") from None
         return unpack(data)
 
 
-def reading_processes() -> BoundedProcesses:
+def reading_processes() -> Children:
     """Child processes for `BoundedBuilder`."""
-    return BoundedProcesses(READERS, prepare=_prepare)
+    return Children(READERS + 1, _prepare, per_client=READERS)
 
 
 def _packed(path: Path, host: str, choice: StepChoice, group: Group) -> bytes:

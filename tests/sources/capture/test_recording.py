@@ -25,7 +25,7 @@ from tfcompare.sources.leftovers import ARRIVING, this_process
 from tfcompare.sources.logdir import find_runs
 from tfcompare.sources.machine_load import MachineLoad, read_load
 from tfcompare.sources.replicates import is_one_program
-from tfcompare.sources.xprof_process import Ended
+from tfcompare.sources.xprof_process import Ended, Trace
 
 PROFILE = next(SAMPLE_RUNS["filters_16_8"].rglob("*.xplane.pb")).read_bytes()
 NO_EVENTS = "UNAVAILABLE: No trace event was collected because there were no responses from clients"
@@ -63,13 +63,12 @@ class Calls:
 
     def __init__(self, outcomes: Mapping[str, list[Outcome]]) -> None:
         self.outcomes = outcomes
-        self.made: list[Mapping[str, Any]] = []
+        self.made: list[Trace] = []
 
-    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Calls.Fake:
-        assert name == "trace"
-        left = self.outcomes[arguments["address"]]
-        self.made.append(arguments)
-        return Calls.Fake(left.pop(0) if len(left) > 1 else left[0], Path(arguments["logdir"]))
+    def __call__(self, trace: Trace) -> Calls.Fake:
+        left = self.outcomes[trace.address]
+        self.made.append(trace)
+        return Calls.Fake(left.pop(0) if len(left) > 1 else left[0], Path(trace.logdir))
 
     class Fake:
         def __init__(self, outcome: Outcome, folder: Path) -> None:
@@ -134,9 +133,9 @@ def test_repeated_captures_are_replicates(tmp_path: Path, tfcompare, monkeypatch
 def test_workers_are_asked_to_begin_at_one_time_and_one_alone_at_once(recorded) -> None:
     recorded({"a:1": [good], "b:1": [good]})
     first, second = recorded.calls.made
-    assert first["start_ns"] == second["start_ns"] > 0
+    assert first.start_ns == second.start_ns > 0
     recorded({"a:1": [good]})
-    assert recorded.calls.made[0]["start_ns"] == 0
+    assert recorded.calls.made[0].start_ns == 0
 
 
 @pytest.mark.parametrize(

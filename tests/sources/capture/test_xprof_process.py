@@ -11,17 +11,14 @@ import time
 from pathlib import Path
 
 from tests.sources.capture.workers import refusing_port
-from tfcompare.sources.xprof_process import Call, Ended
+from tfcompare.sources.xprof_process import Call, Ended, Trace
 
 PATIENCE_S = 300
 """Far more than it takes: a machine may be loaded."""
 
 
-def trace_of(port: int, logdir: Path, duration_ms: int = 200) -> dict[str, object]:
-    return {
-        "address": f"localhost:{port}", "logdir": str(logdir), "duration_ms": duration_ms, "start_ns": 0,
-        "host_level": 2, "device_level": 1, "python_level": 0,
-    }  # fmt: skip
+def trace_of(port: int, logdir: Path) -> Trace:
+    return Trace(f"localhost:{port}", str(logdir), 200, start_ns=0, host_level=2, device_level=1, python_level=0)
 
 
 def ended(call: Call) -> Ended:
@@ -33,7 +30,7 @@ def ended(call: Call) -> Ended:
 
 def test_what_xprof_raises_and_logs_is_handed_back_and_stays_off_our_own_output(tmp_path: Path, capfd) -> None:
     with refusing_port() as port:
-        end = ended(Call("trace", trace_of(port, tmp_path)))
+        end = ended(Call(trace_of(port, tmp_path)))
     assert (end.status, "returned UNAVAILABLE" in end.log) == (0, True), end
     assert "No trace event was collected" in end.error
     assert capfd.readouterr() == ("", "")
@@ -42,7 +39,7 @@ def test_what_xprof_raises_and_logs_is_handed_back_and_stays_off_our_own_output(
 def test_one_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     with socket.create_server(("localhost", 0)) as server:
         server.settimeout(PATIENCE_S)
-        call = Call("trace", trace_of(server.getsockname()[1], tmp_path))
+        call = Call(trace_of(server.getsockname()[1], tmp_path))
         connection, _ = server.accept()  # and says nothing
         with connection:
             assert call.is_running
@@ -51,18 +48,18 @@ def test_one_that_does_not_end_is_stopped(tmp_path: Path) -> None:
 
 def test_one_that_is_killed_says_by_what(tmp_path: Path) -> None:
     with refusing_port() as port:
-        call = Call("trace", trace_of(port, tmp_path))
-        os.kill(call._process.pid, signal.SIGABRT)
+        call = Call(trace_of(port, tmp_path))
+        os.kill(call._child._process.pid, signal.SIGABRT)
         assert ended(call).status == -signal.SIGABRT
 
 
 def test_it_ends_with_whoever_started_it(tmp_path: Path) -> None:
     script = (
-        "import os, socket\nfrom tfcompare.sources.xprof_process import Call\n"
+        "import os, socket\nfrom tfcompare.sources.xprof_process import Call, Trace\n"
         "server = socket.create_server(('localhost', 0))\n"
         f"address = f'localhost:{{server.getsockname()[1]}}'\n"
-        f"call = Call('trace', {trace_of(0, tmp_path)!r} | {{'address': address}})\n"
-        "connection = server.accept()\nprint(call._process.pid, flush=True)\nos.kill(os.getpid(), 9)"
+        f"call = Call(Trace(address, {str(tmp_path)!r}, 200, 0, 2, 1, 0))\n"
+        "connection = server.accept()\nprint(call._child._process.pid, flush=True)\nos.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False)
     child = int(done.stdout)
@@ -84,6 +81,6 @@ def is_alive(process: int) -> bool:
 def test_the_way_to_the_web_is_not_taken(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("http_proxy", "http://localhost:9")
     with refusing_port() as port:
-        end = ended(Call("trace", trace_of(port, tmp_path)))
+        end = ended(Call(trace_of(port, tmp_path)))
     assert "Connection refused" in end.log, end
     assert ":9: " not in end.log

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import empty, host_table, texts
+from tfcompare.frames.combinations import distinct, sums
 from tfcompare.frames.ops.kernel_details import is_kernel
 from tfcompare.frames.ops.launches import stream_events
 from tfcompare.frames.planes import device_kind, device_planes
@@ -16,6 +19,7 @@ from tfcompare.schema import kernels as schema
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
+Int8 = npt.NDArray[np.int8]
 Int64 = npt.NDArray[np.int64]
 
 _MEMCPY_DETAILS = "memcpy_details"
@@ -45,81 +49,74 @@ _SET = re.compile(r"memset|fillbuffer", re.I)
 _MEMORIES = re.compile(r"kind_src:(\w+) kind_dst:(\w+)")
 _SIZE = re.compile(r"(?:^|[ \n])(?:size|num_bytes):([0-9]{1,15})(?![^ \n])")
 _UNKNOWN = -1
+_kinds_of_space: WeakKeyDictionary[XSpace, Int8] = WeakKeyDictionary()
 
 _PS_PER_S = 1e12
 
 
-def copies(space: XSpace, host: str) -> pd.DataFrame:
+def copies(space: XSpace, host: str) -> pa.Table:
     """Columns of `schema.COPIES`, by device, longest time first; no rows if no GPU recorded a copy.
 
     The kind comes from the copy's name, else from the memories in its details, else from its stream's name. Copies made
     by kernels (AMD's `__amd_rocclr_copyBuffer`) are in `kernel_stats` instead.
     """
     if device_kind(space) != "GPU":
-        return schema.COPIES.empty()
+        return empty("copies")
     rows = np.concatenate([stream_events(space, plane) for plane in device_planes(space)])
     rows = rows[~is_kernel(space)[rows]]
     kind, size = copy_kinds(space)[rows], _sizes(space)[rows]
     rows, kind, size = rows[kind >= 0], kind[kind >= 0], size[kind >= 0]
     duration = space.events.duration_ps[rows]
-    is_timed = (size != _UNKNOWN) & (duration > 0)
-    every = pd.DataFrame(
+    has_size = size != _UNKNOWN
+    is_timed = has_size & (duration > 0)
+    keys, code = distinct(space.plane_of_event[rows] * len(KINDS) + kind, len(space.planes) * len(KINDS))
+    count = np.bincount(code, minlength=len(keys))
+    size_bytes, duration_ps = sums(code, size, len(keys)), sums(code, duration, len(keys))
+    timed_bytes, timed_ps = (sums(code, np.where(is_timed, of, 0), len(keys)) for of in (size, duration))
+    order = np.lexsort((keys, -duration_ps, keys // len(KINDS)))
+    is_known = np.bincount(code, has_size, len(keys)) == count
+    rate = timed_bytes / np.maximum(timed_ps, 1) * _PS_PER_S
+    return host_table(
+        "copies",
         {
-            "plane": space.plane_of_event[rows],
-            "kind": kind,
-            "size_bytes": size,
-            "has_size": size != _UNKNOWN,
-            "ps": duration,
-            "timed_bytes": np.where(is_timed, size, 0),
-            "timed_ps": np.where(is_timed, duration, 0),
-        }
+            "host": host,
+            "device": [space.planes[i].name for i in (keys[order] // len(KINDS)).tolist()],
+            "kind": texts(keys[order] % len(KINDS), KINDS),
+            "occurrences": count[order],
+            "size_bytes": pa.array(size_bytes[order], mask=~is_known[order]),
+            "duration_us": duration_ps[order] / PS_PER_US,
+            "bandwidth_bytes_per_s": pa.array(rate[order], mask=timed_ps[order] == 0),
+        },
     )
-    return _table(every, [plane.name for plane in space.planes], host)
 
 
-def _table(every: pd.DataFrame, planes: list[str], host: str) -> pd.DataFrame:
-    """One row per device and kind, aggregated from one row per copy."""
-    rows = every.groupby(["plane", "kind"], as_index=False).agg(
-        occurrences=("ps", "size"),
-        size_bytes=("size_bytes", "sum"),
-        has_size=("has_size", "all"),
-        ps=("ps", "sum"),
-        timed_bytes=("timed_bytes", "sum"),
-        timed_ps=("timed_ps", "sum"),
-    )
-    timed_ps = rows["timed_ps"].astype("Float64")
-    rows = rows.assign(
-        host=host,
-        device=[planes[i] for i in rows["plane"]],
-        kind=[KINDS[i] for i in rows["kind"]],
-        size_bytes=rows["size_bytes"].astype("Int64").where(rows["has_size"]),
-        duration_us=rows["ps"] / PS_PER_US,
-        bandwidth_bytes_per_s=rows["timed_bytes"] / timed_ps.where(timed_ps > 0) * _PS_PER_S,
-    )
-    order = rows.sort_values(["plane", "ps", "kind"], ascending=[True, False, True])
-    return schema.COPIES.conform(order.reset_index(drop=True))
+def copy_kinds(space: XSpace) -> Int8:
+    """The kind of each event as a position in `KINDS`, −1 if it is no copy; found once for all that need it."""
+    if space not in _kinds_of_space:
+        _kinds_of_space[space] = _copy_kinds(space)
+    return _kinds_of_space[space]
 
 
-def copy_kinds(space: XSpace) -> Int64:
-    """The kind of each event as a position in `KINDS`, −1 if it is no copy."""
+def _copy_kinds(space: XSpace) -> Int8:
     details = space.strings(_MEMCPY_DETAILS)
     details_code = details.spread(len(space.events))
     set_to = np.logical_or.reduce([space.has(name) for name in _MEMSET_DETAILS])
-    kinds_by_source = [
-        np.where(set_to, KINDS.index(schema.MEMORY_SET), -1),
-        _codes(_kind_of_name, space.metadata_names)[space.events.metadata],
-        _codes(_kind_of_memories, details.labels)[details_code],
-        _codes(_kind_of_name, space.lines.name)[space.events.line],
-        np.where(details_code >= 0, KINDS.index(schema.OTHER_COPY), -1),
-    ]
-    return np.select([found >= 0 for found in kinds_by_source], kinds_by_source, -1)
+    kind = np.where(details_code >= 0, np.int8(KINDS.index(schema.OTHER_COPY)), np.int8(-1))
+    for better in (
+        _codes(_kind_of_name, space.lines.name).take(space.events.line),
+        _codes(_kind_of_memories, details.labels).take(details_code),
+        _codes(_kind_of_name, space.metadata_names).take(space.events.metadata),
+    ):
+        np.copyto(kind, better, where=better >= 0)
+    kind[set_to] = KINDS.index(schema.MEMORY_SET)
+    return kind
 
 
-def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int64:
+def _codes(kind_of: Callable[[str], str | None], texts: Iterable[str]) -> Int8:
     """The kind of each text as a position in `KINDS`, −1 for none; one more −1 at the end for missing texts."""
     kinds = {text: kind_of(text) for text in dict.fromkeys(texts)}
     code = {text: KINDS.index(kind) if kind is not None else -1 for text, kind in kinds.items()}
-    return np.array([*(code[text] for text in texts), -1], np.int64)
+    return np.array([*(code[text] for text in texts), -1], np.int8)
 
 
 def _kind_of_name(name: str) -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
 from tfcompare import schema
 from tfcompare.frames.hlo.host_instructions import host_instructions
 from tfcompare.frames.nesting import idle_by_line, order_by_start, self_times
 from tfcompare.frames.ops.launches import Launch, launches
 from tfcompare.frames.ops.op_names import DATASET, EAGER_EXECUTION, UNKNOWN, Op, eager_op, parse_op
-from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
 from tfcompare.frames.planes import host_plane, recorded_on
 from tfcompare.xspace import XSpace, lookup
 
@@ -38,6 +38,7 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
     of_names = [""] * len(ops)
     launched = _add_instructions(space, instructions, part, ops)
     parts, programs = of_names + [it.part for it in launched], of_names + [it.program for it in launched]
+    texts = [[op.type for op in ops], [op.name for op in ops], parts, programs]
     is_op = recorded_on(space, host) & (part >= 0) & (is_eager | ~_is_execution(space))
     rows = np.flatnonzero(is_op).astype(np.int32)
     order_by_start(line, start, duration, rows)
@@ -48,10 +49,7 @@ def host_ops(space: XSpace, step: Int32, is_eager: Bools) -> OpEvents | None:
         device=host.name,
         host_or_device=schema.HOST,
         rows=rows,
-        parts=pd.DataFrame(
-            {"op_type": [o.type for o in ops], "op_name": [o.name for o in ops], "part": parts, "program": programs},
-            dtype="str",
-        ),
+        parts=pa.record_batch([pa.array(column, pa.string()) for column in texts], PART_TEXTS),
         part=part.take(rows),
         step=step.take(rows),
         start_ps=start.take(rows),

@@ -9,9 +9,9 @@ import re
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
-from tfcompare.frames.combinations import combinations
+from tfcompare.frames.combinations import combinations, largest
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
@@ -58,15 +58,16 @@ def _program_executions(ran: Int64, program: Int64, runs_once: Bools, line: Int3
     out = np.full(len(runs), np.iinfo(np.int64).max)
     once = np.flatnonzero(runs_once)
     firsts, _ = combinations(program[once], line[once], ran[once])
-    found = pd.DataFrame({"program": program[once], "line": line[once], "ran": ran[once]}).iloc[firsts]
-    is_shared = found.groupby(["program", "line"])["ran"].transform("size") > 1
-    of_program = found.assign(runs=runs[found["ran"]])[is_shared].groupby("program")["runs"].max()
-    limit = found["program"].map(of_program)
-    out[found["ran"][limit.notna()]] = limit.dropna().astype("int64")
+    program, line, ran = program[once[firsts]], line[once[firsts]], ran[once[firsts]]
+    _, stream = combinations(program, line)
+    is_shared = np.bincount(stream)[stream] > 1
+    limit = largest(program[is_shared], runs[ran[is_shared]], int(program.max(initial=-1)) + 1)
+    is_limited = limit[program] >= 0
+    out[ran[is_limited]] = limit[program[is_limited]]
     return out
 
 
-def op_occurrences(parts: pd.DataFrame, part: Int32 | Int64, executions: Int64) -> Int64:
+def op_occurrences(parts: pa.RecordBatch, part: Int32 | Int64, executions: Int64) -> Int64:
     """For each event of a plane, how many occurrences of its op begin with it.
 
     An op may be several instructions of one program, or several kernels outside of programs: it ran as often as the one
@@ -75,17 +76,18 @@ def op_occurrences(parts: pd.DataFrame, part: Int32 | Int64, executions: Int64) 
     often. Over different programs they add up: a function that was compiled anew is another program. `parts` is that of
     `OpEvents`; `part` a row of it for each event.
     """
-    texts = ["op_type", "op_name", "program"]
-    stem = parts["part"].astype("str").str.replace(_PROGRAM_OR_NUMBER, "", regex=True)
-    parts = parts.assign(part=parts["part"].astype("str").mask(stem == parts["op_type"].astype("str"), stem))
-    op_of_part, text_of_part = (
-        parts.groupby(names, sort=False).ngroup().to_numpy().astype(np.int64) for names in (texts, [*texts, "part"])
-    )
-    if text_of_part.max(initial=-1) == op_of_part.max(initial=-1):  # one part per op and program
+    code = {name: parts[name].dictionary_encode().indices.to_numpy() for name in parts.schema.names}
+    ops, op_of_part = combinations(code["op_type"], code["op_name"], code["program"])
+    if len(ops) == len(parts):
         return executions
-    op, text = op_of_part[part], text_of_part[part]
-    chosen, _ = _most_frequent(op, text, executions)
-    return np.where(text == chosen[op], executions, 0)
+    named = zip(parts["part"].to_pylist(), parts["op_type"].to_pylist(), strict=True)
+    text = [kind if _PROGRAM_OR_NUMBER.sub("", name) == kind else name for name, kind in named]
+    texts, text_of_part = combinations(op_of_part, pa.array(text, pa.string()).dictionary_encode().indices.to_numpy())
+    if len(texts) == len(ops):  # one part per op and program
+        return executions
+    op, text_of_event = op_of_part[part], text_of_part[part]
+    chosen, _ = _most_frequent(op, text_of_event, executions)
+    return np.where(text_of_event == chosen[op], executions, 0)
 
 
 def _most_frequent(group: Int64, member: Int64 | Int32, counts: Int64) -> tuple[Int64, Int64]:

@@ -6,13 +6,14 @@ and hosts, and over the parts of an op. Of parts that are one occurrence togethe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.combinations import any_of, distinct, largest, sums
 from tfcompare.frames.ops.op_counts import op_occurrences
 
@@ -22,68 +23,43 @@ Bools = npt.NDArray[np.bool_]
 
 NO_STEP = -1
 
-_TEXTS = ["device", "host_or_device", "op_type", "op_name", "part"]
-ORDER_COLUMNS = ["earliest", "latest"]
-"""First and last position of a part in the order in which the parts of a step start; −1 outside all steps."""
+PART_TEXTS = pa.schema([(name, pa.string()) for name in ("op_type", "op_name", "part", "program")])
+"""The texts of a part; `program` is empty outside of XLA programs."""
 
 SUMMED = ["occurrences", "total_time_ps", "self_time_ps"]
 
 
-NO_WALL: pd.DataFrame = pd.DataFrame(
-    {
-        "part": pd.Series(dtype="int32"),
-        "step": pd.Series(dtype="int64"),
-        "step_part": pd.Series(dtype="int8"),
-        "stage": pd.Series(dtype="int32"),
-        "wall_time_ps": pd.Series(dtype="float64"),
-    }
-)
-
-
 @dataclass(frozen=True, eq=False)
 class OpParts:
-    """The parts of ops, and the time of each in each step.
+    """The parts of ops that have events, and the time of each in each step.
 
-    `parts` has the columns device (the plane's name), host_or_device, op_type, op_name, part, `ORDER_COLUMNS`, and
-    shapes (`op_evidence.with_shapes`). `cells` has the columns part (a row of `parts`), step (its number, `NO_STEP`
-    outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `wall` has the columns part, step, step_part
-    (a position in `schema.STEP_PARTS`), stage (the row in `parts` of the tf.data iterator that the op worked for, −1
-    for none) and wall_time_ps, the op's share of that part of the step.
+    `parts` is the table `op_parts`: device (the plane's name), host_or_device, op_type, op_name, part, earliest and
+    latest (first and last position of the part in the order in which the parts of a step start; −1 outside all steps),
+    and shapes, which are empty (`op_shapes.with_shapes` sets them). `cells` is `op_cells`: part (a row of `parts`),
+    step (its number, `NO_STEP` outside all steps), occurrences, total_time_ps, self_time_ps, is_eager. `totals` is
+    `op_totals`, the same summed over all steps and the time outside them: one row per part. `row` is the row in `parts`
+    of each part of the first plane, of the second and so on, −1 for parts without events.
     """
 
-    parts: pd.DataFrame
-    cells: pd.DataFrame
-    wall: pd.DataFrame = field(default_factory=lambda: NO_WALL)
-
-    def over_all_steps(self) -> OpParts:
-        """The same parts summed over all steps and the time outside them: one cell per part."""
-        code = self.cells["part"].to_numpy()
-        part, code = distinct(code, len(self.parts))
-        cells = {name: sums(code, self.cells[name].to_numpy(), len(part)) for name in SUMMED}
-        is_eager = any_of(code, self.cells["is_eager"].to_numpy(), len(part))
-        totals = pd.DataFrame({"part": part, "step": NO_STEP, **cells, "is_eager": is_eager})
-        of_parts = self.wall.groupby("part")["wall_time_ps"].sum().reset_index()
-        return OpParts(self.parts, totals, of_parts.assign(step=NO_STEP, step_part=-1, stage=-1)[list(NO_WALL)])
-
-
-def frame_bytes(frame: pd.DataFrame) -> int:
-    """Memory used by a frame and its texts, in bytes."""
-    return int(frame.memory_usage(deep=True).sum())
+    parts: pa.Table
+    cells: pa.Table
+    totals: pa.Table
+    row: Int32
 
 
 @dataclass(frozen=True, eq=False)
 class OpEvents:
     """The op events of one plane, sorted as by `nesting.order_by_start`.
 
-    `rows` are their rows in the XSpace, `part` is a row of `parts` (columns op_type, op_name, part, program; the last
-    is empty outside of XLA programs), `step` the position of the step, −1 outside all steps. `occurrences` is how many
-    events each stands for, `executions` how many executions of its instruction or kernel begin with it.
+    `rows` are their rows in the XSpace, `parts` the parts of this plane (`PART_TEXTS`), `part` a row of `parts`, `step`
+    the position of the step, −1 outside all steps. `occurrences` is how many events each stands for, `executions` how
+    many executions of its instruction or kernel begin with it.
     """
 
     device: str
     host_or_device: str
     rows: Int32
-    parts: pd.DataFrame
+    parts: pa.RecordBatch
     part: Int32 | Int64
     step: Int32
     start_ps: Int64
@@ -94,75 +70,92 @@ class OpEvents:
     is_eager: Bools
     idle_ps: int
 
-    def op_parts(self, step_numbers: Int64) -> OpParts:
-        """The parts that have events, by step, without wall times.
 
-        `step_numbers` is the number of the step at each position.
-        """
-        width = len(step_numbers) + 1
-        key = self.part.astype(np.int64)  # part and step as one number, computed in place to save memory
-        key *= width
-        key += self.step
-        key += 1
-        cells, code = distinct(key, len(self.parts) * width)
-        del key
-        used, part = distinct(cells // width, len(self.parts))
-        parts = self.parts.iloc[used].assign(device=self.device, host_or_device=self.host_or_device)
-        parts = parts[_TEXTS].astype("str").reset_index(drop=True)
-        begin = -largest(code, -self.start_ps, len(cells))
-        occurrences = op_occurrences(self.parts, self.part, self.executions)
-        return OpParts(
-            parts.assign(**_order_in_step(part, cells % width, begin, len(parts))),
-            pd.DataFrame(
-                {
-                    "part": part,
-                    "step": np.append(NO_STEP, step_numbers)[cells % width],
-                    "occurrences": sums(code, occurrences, len(cells)),
-                    "total_time_ps": sums(code, self.total_ps, len(cells)),
-                    "self_time_ps": sums(code, self.self_ps, len(cells)),
-                    "is_eager": any_of(code, self.is_eager, len(cells)),
-                },
-                copy=False,
-            ),
-        )
+@dataclass(frozen=True, eq=False)
+class _PlaneCells:
+    """The cells of one plane: `part` is a position in `used`, the parts that have events; `step` the position of the
+    step + 1, 0 outside all steps."""
+
+    used: Int64
+    part: Int64
+    step: Int64
+    begin_ps: Int64
+    occurrences: Int64
+    total_time_ps: Int64
+    self_time_ps: Int64
+    is_eager: Bools
 
 
-def _order_in_step(part: Int64, step: Int64, begin: Int64, size: int) -> dict[str, Int64]:
-    """The columns `ORDER_COLUMNS` of `size` parts, from when each part began in each step.
+def op_parts(ops: Sequence[OpEvents], step_numbers: Int64) -> OpParts:
+    """The parts of all planes of one host. `step_numbers` is the number of the step at each position."""
+    if not ops:
+        return OpParts(empty("op_parts"), empty("op_cells"), empty("op_totals"), np.zeros(0, np.int32))
+    planes = [_cells_of(plane, len(step_numbers) + 1) for plane in ops]
+    counts = [len(plane.used) for plane in planes]
+    first, count = np.cumsum([0, *counts[:-1]]), sum(counts)
+    part = np.concatenate([plane.part + n for plane, n in zip(planes, first, strict=True)])
+    step = np.concatenate([plane.step for plane in planes])
+    summed = {name: np.concatenate([getattr(plane, name) for plane in planes]) for name in SUMMED}
+    is_eager = np.concatenate([plane.is_eager for plane in planes])
+    places = [_order_in_step(plane.part, plane.step, plane.begin_ps) for plane in planes]
+    earliest, latest = (np.concatenate(several) for several in zip(*places, strict=True))
+    texts = pa.Table.from_batches([plane.parts.take(cells.used) for plane, cells in zip(ops, planes, strict=True)])
+    plane_of_part = np.repeat(np.arange(len(ops)), counts)
+    parts = {
+        "device": pa.array([plane.device for plane in ops]).take(plane_of_part),
+        "host_or_device": pa.array([plane.host_or_device for plane in ops]).take(plane_of_part),
+        **{name: texts[name].combine_chunks() for name in ("op_type", "op_name", "part")},
+        "earliest": earliest,
+        "latest": latest,
+        "shapes": "",
+    }
+    cells = {"part": part, "step": np.append(NO_STEP, step_numbers)[step], **summed, "is_eager": is_eager}
+    totals = {
+        "part": np.arange(count),
+        "step": np.full(count, NO_STEP),
+        **{name: sums(part, values, count) for name, values in summed.items()},
+        "is_eager": any_of(part, is_eager, count),
+    }
+    offsets = np.cumsum([0, *(len(plane.parts) for plane in ops)])
+    row = np.full(offsets[-1], -1, np.int32)
+    row[np.concatenate([plane.used + n for plane, n in zip(planes, offsets, strict=False)])] = np.arange(count)
+    return OpParts(host_table("op_parts", parts), host_table("op_cells", cells), host_table("op_totals", totals), row)
 
-    Step 0 stands for outside all steps, and is used only if there is no other step.
-    """
-    inside = np.flatnonzero((step > 0) | (not step.any()))
-    order = inside[np.lexsort((begin[inside], step[inside]))]
-    of_step = step[order]
-    rank = np.arange(len(order)) - np.searchsorted(of_step, of_step)
-    latest = largest(part[order], rank, size)
-    earliest = -largest(part[order], -rank, size)
-    return dict(zip(ORDER_COLUMNS, (np.where(latest < 0, -1, earliest), np.maximum(latest, -1)), strict=True))
 
-
-def concat_parts(several: Iterable[OpParts]) -> OpParts:
-    """The parts of several planes of one host."""
-    every = list(several)
-    if len(every) == 1:
-        return every[0]
-    first = np.cumsum([0, *(len(p.parts) for p in every)])
-    dtypes = dict.fromkeys(_TEXTS, "str") | dict.fromkeys(ORDER_COLUMNS, "int64")
-    nothing = pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in dtypes.items()})
-    cells = [p.cells.assign(part=p.cells["part"] + offset) for p, offset in zip(every, first, strict=False)]
-    return OpParts(
-        pd.concat([nothing, *(p.parts for p in every)], ignore_index=True),
-        pd.concat(cells, ignore_index=True) if cells else _NO_CELLS,
+def _cells_of(ops: OpEvents, width: int) -> _PlaneCells:
+    """The cells of one plane; `width` is the number of steps + 1."""
+    key = ops.part.astype(np.int64)  # part and step as one number, computed in place to save memory
+    key *= width
+    key += ops.step
+    key += 1
+    cells, code = distinct(key, len(ops.parts) * width)
+    del key
+    part_of_cell, step = np.divmod(cells, width)
+    used, part = distinct(part_of_cell, len(ops.parts))
+    return _PlaneCells(
+        used=used,
+        part=part,
+        step=step,
+        begin_ps=-largest(code, -ops.start_ps, len(cells)),
+        occurrences=sums(code, op_occurrences(ops.parts, ops.part, ops.executions), len(cells)),
+        total_time_ps=sums(code, ops.total_ps, len(cells)),
+        self_time_ps=sums(code, ops.self_ps, len(cells)),
+        is_eager=any_of(code, ops.is_eager, len(cells)),
     )
 
 
-_NO_CELLS = pd.DataFrame(
-    {
-        "part": pd.Series(dtype="int64"),
-        "step": pd.Series(dtype="int64"),
-        "occurrences": pd.Series(dtype="int64"),
-        "total_time_ps": pd.Series(dtype="int64"),
-        "self_time_ps": pd.Series(dtype="int64"),
-        "is_eager": pd.Series(dtype="bool"),
-    }
-)
+def _order_in_step(part: Int64, step: Int64, begin: Int64) -> tuple[Int64, Int64]:
+    """(the first, the last position of each part in the order of a step), from when each part began in each step.
+
+    Cells are sorted by part. Step 0 stands for outside all steps, and is used only if there is no other step.
+    """
+    order = np.lexsort((begin, step))
+    of_step = step[order]
+    first = np.searchsorted(of_step, np.arange(step.max(initial=0) + 1))
+    place = np.empty(len(step), np.int64)
+    place[order] = np.arange(len(step)) - first[of_step]
+    is_outside = (step == 0) & step.any()
+    parts = np.flatnonzero(np.diff(part, prepend=-1))
+    latest = np.maximum.reduceat(np.where(is_outside, -1, place), parts)
+    earliest = np.minimum.reduceat(np.where(is_outside, len(step), place), parts)
+    return np.where(latest < 0, -1, earliest), latest

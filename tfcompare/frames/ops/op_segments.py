@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from tfcompare.frames.nesting import order_by_start
 from tfcompare.frames.ops.op_parts import OpEvents
@@ -37,22 +38,22 @@ class OpSegments:
     `is_waiting` gets only time in which no other segment of its activity runs.
     """
 
-    op: Int64
+    op: Int32
     start_ps: Int64
     end_ps: Int64
-    step: Int64
+    step: Int32
     activity: Int8
     is_waiting: Bools
-    stage: Int64
+    stage: Int32
 
     def take(self, chosen: Int64) -> OpSegments:
         """The segments at those positions."""
-        return OpSegments(*(getattr(self, f.name)[chosen] for f in fields(self)))
+        return OpSegments(*(getattr(self, f.name).take(chosen) for f in fields(self)))
 
 
-_NOTHING = np.zeros(0, np.int64)
+_NOTHING, _NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64)
 NO_SEGMENTS = OpSegments(
-    op=_NOTHING, start_ps=_NOTHING, end_ps=_NOTHING, step=_NOTHING, activity=np.zeros(0, np.int8),
+    op=_NOTHING, start_ps=_NO_TIMES, end_ps=_NO_TIMES, step=_NOTHING, activity=np.zeros(0, np.int8),
     is_waiting=np.zeros(0, np.bool_), stage=_NOTHING,
 )  # fmt: skip
 
@@ -82,15 +83,15 @@ def op_segments(
 
 def _device_segments(space: XSpace, steps: Steps, ops: OpEvents, activity: Int8) -> OpSegments:
     at, start, end = innermost(space, ops.rows)
-    row = ops.rows[at]
+    row = ops.rows.take(at)
     segments = OpSegments(
-        op=ops.part[at].astype(np.int64),
+        op=ops.part.astype(np.int32).take(at),
         start_ps=start,
         end_ps=end,
-        step=steps.of_event[row].astype(np.int64),
-        activity=activity[row],
+        step=steps.of_event.take(row),
+        activity=activity.take(row),
         is_waiting=np.zeros(len(at), np.bool_),
-        stage=np.full(len(at), -1),
+        stage=np.full(len(at), -1, np.int32),
     )
     return _clip_to_steps(segments, steps)
 
@@ -99,32 +100,32 @@ def _host_segments(
     space: XSpace, steps: Steps, ops: OpEvents, activity: Int8, functions: TfDataFunctions
 ) -> list[OpSegments]:
     """The segments of host ops: those of tf.data in every step that they overlap, all others in their own step."""
-    op_of_event = np.full(len(space.events) + 1, -1, np.int64)  # the last element maps −1 to −1
+    op_of_event = np.full(len(space.events) + 1, -1, np.int32)  # the last element maps −1 to −1
     op_of_event[ops.rows] = ops.part
     op_of_event[functions.calls] = op_of_event[functions.caller]  # in a call, the iterator waits for its function
     calls = functions.calls[op_of_event[functions.calls] >= 0]
     rows = _merge_rows(space, ops.rows, calls)
     at, start, end = innermost(space, rows)
-    row = rows[at].astype(np.int64)
+    row = rows.take(at)
     function = functions.part_around(space, row)
     caller = np.append(functions.part_caller, -1)[function]
-    is_tf_data = functions.is_iterator[row] | functions.is_waiting[row] | (function >= 0)
-    own = np.where(
-        _is_eager_op(space, ops)[row] & (activity[row] == NONE), np.int8(Activity.HOST_COMPUTE), activity[row]
-    )
+    is_iterator, is_waiting, own = (of.take(row) for of in (functions.is_iterator, functions.is_waiting, activity))
+    is_tf_data = is_iterator | is_waiting | (function >= 0)
+    own[_is_eager_op(space, ops).take(row) & (own == NONE)] = Activity.HOST_COMPUTE
     is_waiting_op = (own == Activity.WAIT_FOR_INPUT) & ~is_tf_data
     is_input = is_tf_data | is_waiting_op
     segments = OpSegments(
-        op=op_of_event[row],
+        op=op_of_event.take(row),
         start_ps=start,
         end_ps=end,
-        step=steps.of_event[row].astype(np.int64),
+        step=steps.of_event.take(row),
         activity=np.where(is_input, np.int8(Activity.WAIT_FOR_INPUT), own),
-        is_waiting=functions.is_waiting[row] | is_waiting_op | _runs_instructions(space, ops)[row],
-        stage=np.where(functions.is_iterator[row], -1, op_of_event[caller]),
+        is_waiting=is_waiting | is_waiting_op | _runs_instructions(space, ops).take(row),
+        stage=np.where(is_iterator, np.int32(-1), op_of_event.take(caller)),
     )
     of_input = _in_overlapped_steps(segments.take(np.flatnonzero(is_input)), steps)
-    return [_clip_to_steps(segments, steps, ~is_input), _clip_to_steps(of_input, steps)]
+    others = segments.take(np.flatnonzero(~is_input))
+    return [_clip_to_steps(others, steps), _clip_to_steps(of_input, steps)]
 
 
 def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
@@ -137,7 +138,7 @@ def _is_eager_op(space: XSpace, ops: OpEvents) -> Bools:
 def _runs_instructions(space: XSpace, ops: OpEvents) -> Bools:
     """Which events are ops that run a compiled program, whose instructions may run on other threads meanwhile."""
     out = np.zeros(len(space.events), np.bool_)
-    is_part_instruction = (ops.parts["part"] != "").to_numpy()
+    is_part_instruction = pc.not_equal(ops.parts["part"], "").to_numpy(zero_copy_only=False)
     if not is_part_instruction.any():
         return out
     is_instruction = is_part_instruction[ops.part]
@@ -178,14 +179,13 @@ def _in_overlapped_steps(segments: OpSegments, steps: Steps) -> OpSegments:
     return out
 
 
-def _clip_to_steps(segments: OpSegments, steps: Steps, among: Bools | None = None) -> OpSegments:
-    """The segments clipped to their steps, without those that explain no time; optionally only those in `among`."""
-    start = np.maximum(segments.start_ps, steps.start_ps[segments.step])
-    end = np.minimum(segments.end_ps, steps.end_ps[segments.step])
-    inside = (segments.step >= 0) & (segments.activity != NONE) & (end > start)
-    if among is not None:
-        inside &= among
-    return replace(segments, start_ps=start, end_ps=end).take(np.flatnonzero(inside))
+def _clip_to_steps(segments: OpSegments, steps: Steps) -> OpSegments:
+    """The segments clipped to their steps, without those that explain no time."""
+    start = np.maximum(segments.start_ps, steps.start_ps.take(segments.step))
+    end = np.minimum(segments.end_ps, steps.end_ps.take(segments.step))
+    inside = np.flatnonzero((segments.step >= 0) & (segments.activity != NONE) & (end > start))
+    clipped = replace(segments, start_ps=start, end_ps=end)
+    return clipped if len(inside) == len(start) else clipped.take(inside)
 
 
 def _concat(several: Sequence[OpSegments]) -> OpSegments:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
 from tfcompare.frames.memory_events import MemoryEvents
-from tfcompare.frames.ops.op_parts import OpParts
 
 
-def with_shapes(parts: OpParts, memory: MemoryEvents) -> OpParts:
-    """The parts with a column `shapes`: the distinct shapes allocated by ops of the same name, sorted, empty if
-    none."""
-    shapes = _allocated_shapes(memory)
-    names = parts.parts["op_name"]
-    column = pd.Series([shapes.get(name, "") for name in names], index=names.index, dtype="str")
-    return OpParts(parts.parts.assign(shapes=column), parts.cells, parts.wall)
+def with_shapes(parts: pa.Table, memory: MemoryEvents) -> pa.Table:
+    """The table `op_parts` with its column `shapes`: the distinct shapes allocated by ops of the same name, sorted,
+    empty if none."""
+    shapes, names = _allocated_shapes(memory), parts["op_name"].combine_chunks()
+    of_name = pa.array([shapes.get(name, "") for name in names.dictionary.to_pylist()], pa.string())
+    at = parts.schema.get_field_index("shapes")
+    return parts.set_column(at, parts.schema.field(at), of_name.take(names.indices).dictionary_encode())
 
 
 def _allocated_shapes(memory: MemoryEvents) -> dict[str, str]:

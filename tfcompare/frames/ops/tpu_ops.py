@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
 from tfcompare import schema
+from tfcompare.frames.combinations import distinct
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_names import UNKNOWN, Op, parse_op
-from tfcompare.frames.ops.op_parts import OpEvents
+from tfcompare.frames.ops.op_parts import PART_TEXTS, OpEvents
 from tfcompare.frames.planes import events_of_lines
 from tfcompare.xspace import Plane, XSpace
 from tfcompare.xspace.space import LONGEST_PS, MOST_PS
@@ -37,8 +38,8 @@ def tpu_ops(space: XSpace, planes: list[Plane], step: Int32, is_eager: Bools) ->
 
 
 def _ops_on_plane(
-    space: XSpace, plane: Plane, rows: Int32, start: Int64, duration: Int64, part: Int64, parts: pd.DataFrame,
-    step: Int32, is_eager: Bools
+    space: XSpace, plane: Plane, rows: Int32, start: Int64, duration: Int64, part_of_metadata: Int64,
+    parts: pa.RecordBatch, step: Int32, is_eager: Bools
 ) -> OpEvents:  # fmt: skip
     events = space.events
     order_by_start(events.line, start, duration, rows)
@@ -46,13 +47,14 @@ def _ops_on_plane(
     spanned = np.concatenate([rows, _on_lines(space, plane, (_STEPS_LINE,))])
     span = int((start[spanned] + duration[spanned]).max() - start[spanned].min()) if len(spanned) else 0
     busy = int(self_ps.sum())
+    used, part = distinct(part_of_metadata.take(events.metadata.take(rows)), len(parts))
     occurrences = np.maximum(1, events.occurrences.take(rows))
     return OpEvents(
         device=plane.name,
         host_or_device=schema.DEVICE,
         rows=rows,
-        parts=parts,
-        part=part.take(events.metadata.take(rows)),
+        parts=parts.take(used),
+        part=part,
         step=step.take(rows),
         start_ps=start.take(rows),
         occurrences=occurrences,
@@ -87,7 +89,7 @@ def _is_plausible(times: Int64, least: int) -> Bools:
     return (times >= least) & (times <= LONGEST_PS)
 
 
-def _parts(space: XSpace) -> tuple[Int64, pd.DataFrame]:
+def _parts(space: XSpace) -> tuple[Int64, pa.RecordBatch]:
     """(part of each metadata entry, −1 without program or symbol; the parts)."""
     size = len(space.metadata_names)
     programs, symbols = space.metadata_numbers("program_id"), space.metadata_numbers("symbol_id")
@@ -105,4 +107,5 @@ def _parts(space: XSpace) -> tuple[Int64, pd.DataFrame]:
         op = (parse_op(full_name) if full_name else None) or Op(name, UNKNOWN)
         key = (op.type, op.name, f"{program[row]}/{symbol[row]}", str(program[row]))
         out[row] = codes.setdefault(key, len(codes))
-    return out, pd.DataFrame(list(codes), columns=["op_type", "op_name", "part", "program"], dtype="str")
+    texts = zip(*codes, strict=True) if codes else [()] * len(PART_TEXTS)
+    return out, pa.record_batch([pa.array(column, pa.string()) for column in texts], PART_TEXTS)

@@ -6,49 +6,43 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
+from tfcompare.frames.arrow import empty, host_table, texts
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.steps.steps import Steps
-from tfcompare.schema import DEVICE, HOST, IDLE_GAPS
+from tfcompare.schema import DEVICE, HOST
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 Int64 = npt.NDArray[np.int64]
 
 
-def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
+def idle_gaps(space: XSpace, steps: Steps, ops: Sequence[OpEvents], host: str) -> pa.Table:
     """Columns of `schema.IDLE_GAPS` for one host: of all its devices together if any of them ran an op, else of its
     threads.
 
-    The ops are categoricals, so that each long name is stored once. No rows if nothing marks steps.
+    No rows if nothing marks steps.
     """
     if not steps.has_markers:
-        return IDLE_GAPS.empty().astype({"op_before": "category", "op_after": "category"})
+        return empty("idle_gaps")
     side = DEVICE if any(plane.host_or_device == DEVICE for plane in ops) else HOST
     planes = [plane for plane in ops if plane.host_or_device == side]
     since, length, before, after = _longest_gaps(*_events_of_steps(space, steps, planes), steps)
-    codes, names = pd.factorize(pd.Index([*(name for plane in planes for name in plane.parts["op_name"]), ""]))
-    return pd.DataFrame(
+    names = pa.concat_arrays([*(plane.parts["op_name"] for plane in planes), pa.array([""])]).dictionary_encode()
+    code, labels = names.indices.to_numpy(), names.dictionary
+    return host_table(
+        "idle_gaps",
         {
             "host": host,
             "step": steps.number,
             "host_or_device": side,
             "start_us": (steps.start_ps + since) / PS_PER_US,
             "duration_us": length / PS_PER_US,
-            "op_before": pd.Categorical.from_codes(codes[before], names),  # −1, no op, is the last: ""
-            "op_after": pd.Categorical.from_codes(codes[after], names),
-        }
+            "op_before": texts(code[before], labels),  # −1, no op, is the last: ""
+            "op_after": texts(code[after], labels),
+        },
     )
-
-
-def decode_op_names(gaps: pd.DataFrame) -> pd.DataFrame:
-    """Columns of `schema.IDLE_GAPS`, with the ops as text instead of categoricals."""
-    if gaps.empty:
-        return IDLE_GAPS.empty()
-    ops = {name: gaps[name].cat for name in ("op_before", "op_after")}
-    texts = {name: op.categories.astype("str").take(op.codes.to_numpy()) for name, op in ops.items()}
-    return IDLE_GAPS.conform(gaps.assign(**texts))
 
 
 def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) -> tuple[Int64, Int64, Int64, Int64]:
@@ -62,12 +56,13 @@ def _events_of_steps(space: XSpace, steps: Steps, planes: Sequence[OpEvents]) ->
     found = [(every, length, length, np.full(len(every), -1))]
     for plane in planes:
         chosen = np.flatnonzero(plane.step >= 0)
-        row, step = plane.rows[chosen], plane.step[chosen].astype(np.int64)
-        start = events.start_ps[row] - steps.start_ps[step]
-        end = np.minimum(start + events.duration_ps[row], length[step])
-        inside = np.flatnonzero(end > np.maximum(start, 0))
-        op = first + plane.part[chosen].astype(np.int64)
-        found.append((step[inside], np.maximum(start, 0)[inside], end[inside], op[inside]))
+        row, step = plane.rows.take(chosen), plane.step.take(chosen).astype(np.int64)
+        start = events.start_ps.take(row) - steps.start_ps.take(step)
+        end = np.minimum(start + events.duration_ps.take(row), length.take(step))
+        np.maximum(start, 0, out=start)
+        inside = np.flatnonzero(end > start)
+        op = first + plane.part.take(chosen.take(inside)).astype(np.int64)
+        found.append((step.take(inside), start.take(inside), end.take(inside), op))
         first += len(plane.parts)
     step, start, end, op = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     return step, start, end, op
@@ -78,17 +73,18 @@ def _longest_gaps(step: Int64, start: Int64, end: Int64, op: Int64, steps: Steps
 
     Steps are placed on one timeline without overlap, so that a running maximum gives the end of all ops so far.
     """
-    origin = steps.origin_ps[step]
+    origin = steps.origin_ps.take(step)
     order = np.argsort(origin + start, kind="stable")
-    step, origin, op = step[order], origin[order], op[order]
-    begins, ends = origin + start[order], origin + end[order]
+    step, begins, ends = step.take(order), (origin + start).take(order), (origin + end).take(order)
     reach = np.maximum.accumulate(ends)
-    longest_lasting = np.maximum.accumulate(np.where(ends == reach, np.arange(len(ends)), 0))
-    since = np.maximum(np.append(0, reach[:-1]), origin)
-    is_first = np.append(0, reach[:-1]) <= origin
-    before = np.where(is_first, -1, op[np.append(0, longest_lasting[:-1])])
-    gap = begins - since
-    longest = np.maximum.reduceat(gap, np.searchsorted(step, np.arange(len(steps.number))))
-    at = np.flatnonzero(gap == longest[step])
-    at = at[np.searchsorted(step[at], np.arange(len(steps.number)))]
-    return (since - origin)[at], gap[at], before[at], op[at]
+    until = np.append(0, reach[:-1])
+    origin = origin.take(order)
+    gap = begins - np.maximum(until, origin)
+    every = np.arange(len(steps.number))
+    longest = np.maximum.reduceat(gap, np.searchsorted(step, every))
+    at = np.flatnonzero(gap == longest.take(step))
+    at = at[np.searchsorted(step[at], every)]
+    lasting = np.flatnonzero(ends == reach)
+    last = lasting[np.searchsorted(lasting, at) - 1]  # of the ops before the gap, the one that ends last
+    before = np.where(until[at] <= origin[at], -1, op[order[last]])
+    return np.maximum(until, origin)[at] - origin[at], gap[at], before, op[order[at]]

@@ -166,7 +166,7 @@ def explain(space: XSpace, steps: Steps, activities: Activities, segments: OpSeg
     return out, shares.segment_times()
 
 
-def _newly_covered(less: Spans, more: Spans, times_ps: Int64, steps: Int64) -> Int64:
+def _newly_covered(less: Spans, more: Spans, times_ps: Int64, steps: Int32) -> Int64:
     """How much of `more`, but not of `less`, lies before each of these times."""
     del steps
     return more.covered_before(times_ps) - less.covered_before(times_ps)
@@ -187,50 +187,51 @@ def _may_explain(steps: Steps, rows: Int32, activity: Int8) -> Bools:
 class _Shares:
     """Accumulates the step time that op segments get, one activity group at a time.
 
-    `_measure` holds, for the start and end of each segment, how much time of its part lies before; only differences
-    within a step matter.
+    Segments are sorted by group. `_measure` holds, for the start and end of each segment, how much time of its part
+    lies before; only differences within a step matter.
     """
 
     def __init__(self, segments: OpSegments, steps: Steps) -> None:
-        self._segments = segments
+        group = _GROUP_OF.astype(np.int8)[segments.activity]
+        self._order = np.argsort(group, kind="stable")
+        self._first = np.searchsorted(group[self._order], np.arange(2 * len(STEP_PARTS) + 1))
+        self._times = np.stack([segments.start_ps[self._order], segments.end_ps[self._order]])
+        self._step, self._is_waiting = segments.step[self._order], segments.is_waiting[self._order]
         self._origin = steps.origin_ps - steps.start_ps
-        self._group = _GROUP_OF[segments.activity]
-        self._measure = np.zeros((2, len(segments.op)))
+        self._measure = np.zeros(self._times.shape)
 
-    def add(self, group: int, before: Callable[[Int64, Int64], Int64]) -> None:
+    def add(self, group: int, before: Callable[[Int64, Int32], Int64]) -> None:
         """Add time explained by activities of a group. `before` returns how much of it lies before given times in given
         steps."""
         chosen = self._of_group(group)
-        if not len(chosen):
-            return
-        step = self._segments.step[chosen]
-        for ends, times in zip(self._measure, (self._segments.start_ps, self._segments.end_ps), strict=True):
-            ends[chosen] += before(times[chosen], step)
+        if chosen.start < chosen.stop:
+            for measure, times in zip(self._measure, self._times, strict=True):
+                measure[chosen] += before(times[chosen], self._step[chosen])
 
     def segment_times(self) -> Floats:
         """The time that each segment gets, in picoseconds."""
-        out = np.zeros(len(self._group))
-        for group in np.unique(self._group).tolist():
+        found = np.empty(len(self._order))
+        for group in range(len(self._first) - 1):
             chosen = self._of_group(group)
-            out[chosen] = _segment_shares(self._segments.take(chosen), self._measure[:, chosen], self._origin)
+            if chosen.start < chosen.stop:
+                found[chosen] = self._shares_in(chosen)
+        out = np.empty(len(found))
+        out[self._order] = found
         return out
 
-    def _of_group(self, group: int) -> Int64:
-        return np.flatnonzero(self._group == group)
+    def _shares_in(self, chosen: slice) -> Floats:
+        """The time that each segment of a group gets, shared with other running segments of its step.
 
+        Waiting segments get only time in which no other segment runs.
+        """
+        times = self._times[:, chosen] + self._origin[self._step[chosen]]  # steps on a timeline without overlaps
+        order = np.argsort(times.reshape(-1), kind="stable")
+        out = np.empty(times.shape[1])
+        _share(order, self._measure[:, chosen].reshape(-1), self._is_waiting[chosen], np.empty(len(out)), out)
+        return out
 
-def _segment_shares(segments: OpSegments, measure: Floats, origin: Int64) -> Floats:
-    """The time that each segment gets, from the `measure` at its start and end, shared with other running segments of
-    its step.
-
-    Waiting segments get only time in which no other segment runs. `origin` is the start of each step on a timeline
-    without overlaps.
-    """
-    shift = origin[segments.step]
-    order = np.argsort(np.concatenate([segments.start_ps + shift, segments.end_ps + shift]), kind="stable")
-    out = np.empty(len(segments.op))
-    _share(order, measure.reshape(-1), segments.is_waiting, np.empty(len(out)), out)
-    return out
+    def _of_group(self, group: int) -> slice:
+        return slice(int(self._first[group]), int(self._first[group + 1]))
 
 
 @compiled
@@ -300,7 +301,10 @@ class _LinkedSpans:
         self._shift_of_span = self._shift[step]
         self._begin = spans.start_ps - self._shift_of_span
         self._end = spans.end_ps - self._shift_of_span
-        self._total = np.append(0, np.cumsum(self._end - self._begin - busy.covered_between(self._begin, self._end)))
+        busy_before = busy.covered_before(self._begin)
+        idle = self._end - self._begin - busy.covered_before(self._end) + busy_before
+        self._total = np.append(0, np.cumsum(idle))
+        self._before = self._total[:-1] - (self._begin - busy_before)
 
     def in_each_step(self) -> Int64:
         """How much of each step the spans cover while no device is busy."""
@@ -308,20 +312,19 @@ class _LinkedSpans:
         covered: Int64 = np.diff(self._total[bounds])
         return covered
 
-    def before(self, times_ps: Int64, steps: Int64) -> Int64:
+    def before(self, times_ps: Int64, steps: Int32) -> Int64:
         """How much of the spans, on the timeline of consecutive steps, lies before each of these times of these
         steps."""
         if not len(self._begin):
             return np.zeros(len(times_ps), np.int64)
         shifted = times_ps + self._shift[steps]
         started = np.searchsorted(self.spans.start_ps, shifted, side="right")
-        last = np.maximum(started - 1, 0)  # may be of an earlier step, which overlaps this one
-        until = np.clip(shifted, self.spans.start_ps[last], self.spans.end_ps[last]) - self._shift_of_span[last]
-        within = until - self._begin[last] - self._busy.covered_between(self._begin[last], until)
-        return np.where(started > 0, self._total[last] + within, 0)
+        last = started - 1  # may be of an earlier step, which overlaps this one
+        until = np.minimum(shifted, self.spans.end_ps[last]) - self._shift_of_span[last]
+        return np.where(started > 0, self._before[last] + until - self._busy.covered_before(until), 0)
 
 
-def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int64) -> Int64:
+def _newly_linked(less: _LinkedSpans, more: _LinkedSpans, times_ps: Int64, steps: Int32) -> Int64:
     return more.before(times_ps, steps) - less.before(times_ps, steps)
 
 

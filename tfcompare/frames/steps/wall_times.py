@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
-from tfcompare.frames.combinations import combinations
-from tfcompare.frames.ops.op_parts import NO_WALL, OpEvents
+from tfcompare.frames.arrow import empty, host_table
+from tfcompare.frames.combinations import combinations, distinct
+from tfcompare.frames.ops.op_parts import OpEvents, OpParts
 from tfcompare.frames.ops.op_segments import op_segments
 from tfcompare.frames.steps.activities import Activity
 from tfcompare.frames.steps.step_parts import Activities, explain, part_of_activity
@@ -21,45 +23,47 @@ from tfcompare.xspace import XSpace
 Int64 = npt.NDArray[np.int64]
 
 
-def op_wall_times(
-    space: XSpace, steps: Steps, ops: Sequence[OpEvents], functions: TfDataFunctions, activities: Activities
-) -> tuple[Int64, pd.DataFrame]:
-    """(time that each `Activity` explains of each step, in picoseconds; the wall times of `ops`).
+class WallTimes(NamedTuple):
+    """How the time of each step is explained.
 
-    Wall times have the columns of `OpParts.wall`, but `part` and `stage` index the parts of all `ops` together, and
-    `step` is a position. Empty if nothing marks steps. `activities` is the result of `find_activities`.
+    `activities` is the time that each `Activity` (columns) explains of each step (rows), in picoseconds. `wall` is the
+    table `op_wall`: part, step (its number), step_part (a position in `schema.STEP_PARTS`), stage (the part of the
+    tf.data iterator that the op worked for, −1 for none) and wall_time_ps, the op's share of that part of the step;
+    part and stage are rows of `op_parts`. `totals` is `op_wall_totals`: part, and wall_time_ps in all steps together.
     """
+
+    activities: Int64
+    wall: pa.Table
+    totals: pa.Table
+
+
+def op_wall_times(
+    space: XSpace,
+    steps: Steps,
+    ops: Sequence[OpEvents],
+    parts: OpParts,
+    functions: TfDataFunctions,
+    activities: Activities,
+) -> WallTimes:
+    """The wall times of `ops`, none if nothing marks steps; `parts` are the parts of `ops`, `activities` the result of
+    `find_activities`."""
     if not steps.has_markers:
-        return np.zeros((len(steps.number), len(Activity)), np.int64), NO_WALL
+        times = np.zeros((len(steps.number), len(Activity)), np.int64)
+        return WallTimes(times, empty("op_wall"), empty("op_wall_totals"))
     segments = op_segments(space, steps, ops, activities.of_event(space), functions)
     times, shares = explain(space, steps, activities, segments)
     step_part = part_of_activity(segments.activity)
     first, cell = combinations(segments.stage, segments.op, segments.step * len(STEP_PARTS) + step_part)
-    total = np.bincount(cell, shares, len(first))
-    wall = pd.DataFrame(
-        {
-            "part": segments.op[first].astype(np.int32),
-            "step": segments.step[first],
-            "step_part": step_part[first].astype(np.int8),
-            "stage": segments.stage[first].astype(np.int32),
-            "wall_time_ps": total,
-        }
-    )
-    return times, wall[total > 0].reset_index(drop=True)
-
-
-def wall_of_parts(ops: Sequence[OpEvents], wall: pd.DataFrame, step_numbers: Int64) -> pd.DataFrame:
-    """`OpParts.wall`, renumbered for `ops` without the parts that have no events."""
-    if wall.empty:
-        return NO_WALL
-    by_plane, first = [], 0
-    for plane in ops:
-        used = np.unique(plane.part)
-        of_plane = np.full(len(plane.parts), -1)
-        of_plane[used] = first + np.arange(len(used))
-        by_plane.append(of_plane)
-        first += len(used)
-    new_part = np.concatenate([*by_plane, [-1]]).astype(np.int32)
-    return wall.assign(part=new_part[wall["part"]], stage=new_part[wall["stage"]], step=step_numbers[wall["step"]])[
-        list(NO_WALL)
-    ]
+    wall_ps = np.bincount(cell, shares, len(first))
+    first, wall_ps = first[wall_ps > 0], wall_ps[wall_ps > 0]
+    part, row = parts.row[segments.op[first]], np.append(parts.row, -1)
+    used, code = distinct(part.astype(np.int64), len(parts.parts))
+    wall = {
+        "part": part,
+        "step": steps.number[segments.step[first]],
+        "step_part": step_part[first].astype(np.int8),
+        "stage": row[segments.stage[first]],
+        "wall_time_ps": wall_ps,
+    }
+    totals = {"part": used.astype(np.int32), "wall_time_ps": np.bincount(code, wall_ps, len(used))}
+    return WallTimes(times, host_table("op_wall", wall), host_table("op_wall_totals", totals))

@@ -27,7 +27,7 @@ from tfcompare.sources.capture.request import LeftOut, NothingRecorded, Recorded
 from tfcompare.sources.leftovers import ARRIVING, remove_left, this_process
 from tfcompare.sources.logdir import check_file
 from tfcompare.sources.machine_load import load_average, write_load
-from tfcompare.sources.xprof_process import Call, Ended, is_installed
+from tfcompare.sources.xprof_process import Call, Ended, Trace, is_installed
 
 TOGETHER_S = 1.0
 """With several workers, the capture starts this long after the requests, so that all start at the same time."""
@@ -132,18 +132,8 @@ def _attempt(
 
 
 def _call(request: Request, address: Address, folder: Path, start_ns: int) -> Call:
-    return Call(
-        "trace",
-        {
-            "address": str(address),
-            "logdir": str(folder.absolute()),
-            "duration_ms": request.duration_ms,
-            "start_ns": start_ns,
-            "host_level": request.host_level,
-            "device_level": request.device_level,
-            "python_level": request.python_level,
-        },
-    )
+    levels = request.host_level, request.device_level, request.python_level
+    return Call(Trace(str(address), str(folder.absolute()), request.duration_ms, start_ns, *levels))
 
 
 def _wait(calls: dict[Address, Call], until: float, stop: threading.Event) -> None:

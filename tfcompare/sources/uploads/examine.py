@@ -7,12 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tfcompare.sources.bounded import BoundedProcesses, Exceeded
+from tfcompare.child import Children, Exceeded
 from tfcompare.sources.uploads import archives
 from tfcompare.sources.uploads.limits import BadUpload, Limits
 from tfcompare.sources.uploads.members import Member
 
-PROCESSES = BoundedProcesses(2)
+PROCESSES = Children(2)
 """For all sessions of a server; further archives wait for one of them."""
 
 _COUNTER_DIGITS = 20

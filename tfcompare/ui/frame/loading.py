@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial
+from uuid import uuid4
 
 import streamlit as st
 
@@ -29,6 +31,8 @@ from tfcompare.xspace.reader import EXPECTED_SECONDS, needs_compilation
 QUIET_S = 0.4
 """Shorter waits show no progress, which would only flicker."""
 
+_SESSION = "session"
+
 
 def run_cache(settings: Settings) -> RunCache:
     """The server's cache of runs."""
@@ -37,13 +41,24 @@ def run_cache(settings: Settings) -> RunCache:
 
 @st.cache_resource(show_spinner=False)
 def _run_cache(max_bytes: int, limits: ReadLimits | None) -> RunCache:
-    return RunCache(max_bytes, partial(_loaded, builder(limits)))
+    return RunCache(max_bytes, partial(_loaded, builder(limits)), session)
 
 
 @st.cache_resource(show_spinner=False)
 def builder(limits: ReadLimits | None) -> FrameBuilder:
     """The server's reader of profiles, in child processes; without limits, in this process."""
     return BoundedBuilder(reading_processes(), limits) if limits is not None else build_here
+
+
+def session() -> str:
+    """A name of this browser session; sessions take turns at reading."""
+    name: str = st.session_state.setdefault(_SESSION, uuid4().hex)
+    return name
+
+
+def for_client(build: FrameBuilder, client: Hashable) -> FrameBuilder:
+    """The builder, which takes turns for this client."""
+    return replace(build, client=client) if isinstance(build, BoundedBuilder) else build
 
 
 def start_reader() -> None:
@@ -57,8 +72,9 @@ def start_reader() -> None:
         load_loops()
 
 
-def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice) -> Run:
+def _loaded(build: FrameBuilder, found: FoundRun, steps: StepChoice, client: Hashable) -> Run:
     """The run; with all of its own steps if the chosen ones are not available."""
+    build = for_client(build, client)
     stray: Stray = "include" if steps.counts_stray else "exclude"
     try:
         run = load(found, step_marker=steps.marker, steps=steps.range, stray=stray, build=build)

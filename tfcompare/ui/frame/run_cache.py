@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tfcompare.errors import NotFetched, TfcompareError
 from tfcompare.sources.step_choice import OWN_STEPS, StepChoice
+from tfcompare.turns import Turns
 
 if TYPE_CHECKING:
     from tfcompare.compare import Comparison
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 Key = tuple[str, str, str, StepChoice]
 
+AT_ONCE = min(4, os.cpu_count() or 1)
+"""The number of runs that are read at the same time for one client; one more if another client asks."""
+_WAITING = 256
+"""Threads: those that read, and those that wait for their turn."""
+
 RETRY_AFTER_S = 10
 """A run that could not be fetched is not requested again for this long, since pages are redrawn often."""
 
@@ -28,20 +34,28 @@ RETRY_AFTER_S = 10
 class RunCache:
     """Reads runs in the background and caches them, up to `max_bytes` of frames.
 
+    `load` reads a run for a client, and `client` says who the client of the calling thread is. Clients take turns.
     The latest run, and the runs last requested together, are never dropped: a page needs all runs that it compares at
     each rerun. If they exceeded `max_bytes`, they would otherwise evict each other and be reread each time.
     Errors are cached too: read errors until the files change, fetch errors for some seconds.
     """
 
-    def __init__(self, max_bytes: int, load: Callable[[FoundRun, StepChoice], Run]) -> None:
+    def __init__(
+        self,
+        max_bytes: int,
+        load: Callable[[FoundRun, StepChoice, Hashable], Run],
+        client: Callable[[], Hashable] = lambda: None,
+    ) -> None:
         self.max_bytes = max_bytes
         self._load = load
+        self._client = client
         self._lock = threading.Lock()
         self._futures: OrderedDict[Key, Future[Run]] = OrderedDict()
         self._finished: set[Key] = set()
         self._together: frozenset[Key] = frozenset()
         self._retry_at: dict[Key, float] = {}
-        self._threads = ThreadPoolExecutor(min(4, os.cpu_count() or 1), thread_name_prefix="tfcompare-read")
+        self._threads = ThreadPoolExecutor(_WAITING, thread_name_prefix="tfcompare-read")
+        self._turns = Turns(AT_ONCE + 1, per_client=AT_ONCE)
 
     def request_together(self, found: Sequence[FoundRun], steps: StepChoice = OWN_STEPS) -> dict[FoundRun, Future[Run]]:
         """Request all these runs, as `request` does; they stay cached until others are requested together."""
@@ -58,12 +72,16 @@ class RunCache:
             future = self._futures.get(key)
             is_new = future is None
             if future is None:
-                future = self._futures[key] = self._threads.submit(self._load, found, steps)
+                future = self._futures[key] = self._threads.submit(self._read, found, steps, self._client())
             self._futures.move_to_end(key)
             self._drop_oldest(key)  # what is cached has grown since: pages derive tables from it
         if is_new:  # outside the lock: if reading is already done, the callback runs immediately in this thread
             future.add_done_callback(lambda done: self._finish(key, done))
         return future
+
+    def _read(self, found: FoundRun, steps: StepChoice, client: Hashable) -> Run:
+        with self._turns.turn(client):
+            return self._load(found, steps, client)
 
     def peek(self, found: FoundRun, steps: StepChoice = OWN_STEPS) -> Run | TfcompareError | None:
         """The run, or the error from reading it; None if it was not read yet."""

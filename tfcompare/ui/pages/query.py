@@ -18,9 +18,9 @@ import streamlit as st
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
 from tfcompare.markdown import as_code, as_markdown
-from tfcompare.query import READY, Answer, Asked, Limits, RunTables
-from tfcompare.query.asking import AT_ONCE
-from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT
+from tfcompare.query.asking import AT_ONCE, Answer, Asked, Limits
+from tfcompare.query.ready import READY
+from tfcompare.query.tables import BASELINE, CANDIDATE, REPEAT, RunTables
 from tfcompare.run import Run
 from tfcompare.ui.frame.loading import QUIET_S, fetch
 from tfcompare.ui.frame.selection import Selection

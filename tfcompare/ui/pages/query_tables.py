@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from tfcompare.export.csv import defused, spreadsheet_csv
-from tfcompare.query import Answer, Limits, RunTables, every_table
-from tfcompare.query.tables import type_of
+from tfcompare.query.asking import Answer, Limits
+from tfcompare.query.tables import RunTables, every_table, type_of
 from tfcompare.ui.widgets import tables
 from tfcompare.units import format_bytes, format_time_us, middle_ellipsis
 

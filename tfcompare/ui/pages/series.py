@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 
 import pandas as pd
@@ -18,7 +20,7 @@ from tfcompare.sources.logdir import FoundRun
 from tfcompare.tools import series as tool
 from tfcompare.tools import series_changes
 from tfcompare.tools.series import Metric
-from tfcompare.ui.frame.loading import QUIET_S, builder
+from tfcompare.ui.frame.loading import QUIET_S, builder, for_client, session
 from tfcompare.ui.frame.narrow import is_narrow
 from tfcompare.ui.frame.shell import View
 from tfcompare.ui.frame.sidebar import link
@@ -39,9 +41,9 @@ _NUMBERS = {
 }
 
 
-def opened(found: FoundRun) -> Run:
-    """The run, read within the server's limits. Raises `TfcompareError`."""
-    return load(found, build=builder(settings_module.read_limits(os.environ)))
+def opener() -> Callable[[FoundRun], Run]:
+    """Reads a run within the server's limits, for this session; raises `TfcompareError`."""
+    return partial(load, build=for_client(builder(settings_module.read_limits(os.environ)), session()))
 
 
 def show(view: View, choice: Choice) -> None:
@@ -79,7 +81,7 @@ def _rows(choice: Choice) -> pd.DataFrame:
             left = f"about {passed / done * (total - done):.0f} s left"
             slot.progress(done / total, text=f"Reading run {min(done + 1, total):,} of {total:,}, {left}")
 
-    rows = tool.series(choice.runs, choice.metric, choice.by, progress, opened)
+    rows = tool.series(choice.runs, choice.metric, choice.by, progress, opener())
     slot.empty()
     return rows
 
@@ -164,7 +166,7 @@ def _explain(view: View, found: pd.DataFrame, choice: Choice, at: int) -> pd.Dat
     hash_funcs={tuple: lambda runs: [run.stat_key for run in runs], Metric: str},
 )  # fmt: skip
 def _moves(runs: tuple[FoundRun, ...], at: int, first: int, end: int, metric: Metric) -> pd.DataFrame:
-    return series_changes.op_moves(runs, at, first, end, opened, metric)
+    return series_changes.op_moves(runs, at, first, end, opener(), metric)
 
 
 def _every_op(choice: Choice) -> None:
@@ -177,7 +179,9 @@ def _every_op(choice: Choice) -> None:
         return
     slot = st.empty()
     found, tested = series_changes.op_changes(
-        choice.runs, lambda done, total: slot.progress(done / max(total, 1), text=f"{done:,} of {total:,} runs"), opened
+        choice.runs,
+        lambda done, total: slot.progress(done / max(total, 1), text=f"{done:,} of {total:,} runs"),
+        opener(),
     )
     slot.empty()
     if found.empty:
