@@ -214,3 +214,25 @@ def test_absurd_costs_of_a_tpu_are_unknown(recorded: int) -> None:
     row = rows_of(tpu(event(fusion, 0, 10), event(fusion, 20, 10))).loc["f"]
     assert pd.isna(row["flops"]) and pd.isna(row["flops_per_s"])
     assert (row["program"], row["bytes_accessed"]) == ("(7)", 100)
+
+
+def test_the_instructions_around_another_are_a_table_of_their_own() -> None:
+    kernels = [
+        kernel("k", 0, 10, "dot.1"),
+        kernel("k", 20, 30, "negate.remat"),
+        kernel("k", 60, 1, "dot.1", program_id=8),
+    ]
+    texts = run_of(space(gpu(*kernels), metadata(jit_f=7, jit_g=8))).table("hlo_texts")
+    assert list(zip(texts["program"], texts["hlo_op"], strict=True)) == [
+        ("jit_f(7)", "negate.remat"), ("jit_f(7)", "dot.1"), ("jit_g(8)", "dot.1")
+    ]  # fmt: skip
+    of_dot = texts.iloc[1]
+    assert of_dot["operands"].splitlines() == ["%p = bf16[1024,2048] parameter", "%q = bf16[2048,4096] parameter"]
+    assert (of_dot["users"], of_dot["fused"]) == ("%negate.remat = bf16[1024,4096] negate", "")
+    assert texts.iloc[0]["operands"] == "%dot.1 = bf16[1024,4096] dot"
+
+
+def test_instructions_of_programs_that_the_file_lacks_have_empty_texts() -> None:
+    unknown = event("x", 200, 5, hlo_op="x", hlo_module="jit_h", program_id=3)
+    texts = run_of(space(plane("/host:CPU", line("main", unknown)), metadata(jit_f=7))).table("hlo_texts")
+    assert texts[["program", "hlo_op", "operands", "users", "fused"]].values.tolist() == [["jit_h(3)", "x", "", "", ""]]

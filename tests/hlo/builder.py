@@ -8,10 +8,12 @@ Numbers of instructions follow from their order; operands are given by name.
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Callable
 
 from tests.xspace_builder import chunk, integer, varint
-from tfcompare.hlo.cost import Costs
-from tfcompare.hlo.program import Program, read_program
+from tfcompare.hlo import cost
+from tfcompare.hlo.program import Float64, Int64, Program, read_program
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,14 +79,18 @@ def read(*computations: bytes) -> Program:
 
 
 def flops(name: str, *computations: bytes) -> float | None:
-    """The operations of the instruction of that name."""
-    found = read(*computations)
-    return Costs(found).flops(found.instructions[name])
+    """The operations of the instruction of that name, None if unknown."""
+    return _cost(cost.flops, name, read(*computations))
 
 
 def bytes_accessed(name: str, *computations: bytes) -> float | None:
-    found = read(*computations)
-    return Costs(found).bytes_accessed(found.instructions[name])
+    """As `flops`."""
+    return _cost(cost.bytes_accessed, name, read(*computations))
+
+
+def _cost(costs: Callable[[Program, Int64], Float64], name: str, found: Program) -> float | None:
+    (value,) = costs(found, found.rows_named([name])).tolist()
+    return None if math.isnan(value) else value
 
 
 def parameter(name: str, shape: bytes, number: int = 0) -> Instruction:

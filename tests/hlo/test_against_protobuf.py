@@ -36,18 +36,27 @@ def test_real_programs(name: str) -> None:
     assert len(read) >= 4
     for program, proto in read:
         module = proto.hlo_module  # type: ignore[attr-defined]
-        assert (program.name, program.entry) == (module.name, module.entry_computation_id)
-        assert list(program.computations) == [computation.id for computation in module.computations]
-        for ours, theirs in zip(program.computations.values(), module.computations, strict=True):
-            assert ours.root == theirs.root_id
-            for one, other in zip(ours.instructions, theirs.instructions, strict=True):
-                found = one.name, one.opcode, one.number, list(one.operands), list(one.called), one.op_name
-                assert found == (
-                    other.name, other.opcode, other.id, list(other.operand_ids), list(other.called_computation_ids),
-                    other.metadata.op_name,
-                )  # fmt: skip
-                assert [(array.type, array.dimensions) for array in one.arrays] == leaves(other.shape)
-                metadata = other.metadata
-                assert (
-                    not metadata.source_file or program.source(one) == f"{metadata.source_file}:{metadata.source_line}"
-                )
+        assert (program.name, program.ids[program.entry]) == (module.name, module.entry_computation_id)
+        assert program.ids.tolist() == [computation.id for computation in module.computations]
+        assert program.number[program.root].tolist() == [computation.root_id for computation in module.computations]
+        theirs = [(c.id, one) for c in module.computations for one in c.instructions]
+        columns = (
+            program.ids[program.computation].tolist(),
+            program.names(program.every).tolist(),
+            [program.opcodes[code] for code in program.opcode],
+            program.number.tolist(),
+            [program.number[program.operands.of(row)].tolist() for row in range(len(program))],
+            [program.ids[program.called.of(row)].tolist() for row in range(len(program))],
+            program.op_names(program.every).tolist(),
+        )
+        assert list(zip(*columns, strict=True)) == [
+            (
+                number, other.name, other.opcode, other.id, list(other.operand_ids), list(other.called_computation_ids),
+                other.metadata.op_name,
+            )
+            for number, other in theirs
+        ]  # fmt: skip
+        for row, source, (_, other) in zip(program.every, program.sources(program.every), theirs, strict=True):
+            assert [(array.type, array.dimensions) for array in program.shape_of(row).arrays] == leaves(other.shape)
+            metadata = other.metadata
+            assert not metadata.source_file or source == f"{metadata.source_file}:{metadata.source_line}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.hlo.builder import (
     shapes,
 )
 from tests.xspace_builder import chunk, integer, varint
+from tfcompare.hlo.convolution import WindowDimension, _positions
 
 
 def numbers(field: int, *values: int) -> bytes:
@@ -110,6 +112,16 @@ def test_convolutions_count_what_meets_the_image(
     each: tuple[int, int, int, int, int, int], image: bytes, kernel: bytes, made: bytes, expected: float | None
 ) -> None:
     assert flops("x", binary("convolution", image, kernel, made, window(each, each) + NHWC)) == expected
+
+
+def test_positions_of_a_window_are_counted_as_by_going_through_them() -> None:
+    rng = random.Random(3)
+    for _ in range(500):
+        size, result, width = (rng.randrange(9) for _ in range(3))
+        stride, dilation, base, low = rng.randint(1, 6), rng.randint(1, 4), rng.randint(1, 6), rng.randrange(-9, 9)
+        places = [o * stride + w * dilation - low for o in range(result) for w in range(width)]
+        met = sum(0 <= place <= (size - 1) * base and place % base == 0 for place in places)
+        assert _positions(WindowDimension(width, stride, low, 0, dilation, base), size, result) == met
 
 
 def test_negative_padding_crops_the_image() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tests.hlo.builder import F32, S32, computation, instruction, parameter, read, shapes
-from tfcompare.hlo.neighbours import Neighbours
+from tfcompare.hlo.neighbours import fused_texts, operand_texts, user_texts
+from tfcompare.hlo.program import Program
 
 FUSED = computation(
     1,
@@ -25,10 +26,20 @@ ENTRY = computation(
 
 def around(name: str) -> tuple[list[str], list[str], list[str]]:
     found = read(FUSED, ENTRY)
-    neighbours, one = Neighbours(found), found.instructions[name]
-    texts = neighbours.operands(one), neighbours.users(one), neighbours.fused(one)
-    operands, users, fused = (text.splitlines() for text in texts)
+    operands, users, fused = (text_of(found, name).splitlines() for text_of in (operands_of, users_of, fused_of))
     return operands, users, fused
+
+
+def operands_of(found: Program, name: str) -> str:
+    return operand_texts(found, found.rows_named([name]))[0]
+
+
+def users_of(found: Program, name: str) -> str:
+    return user_texts(found, found.rows_named([name]))[0]
+
+
+def fused_of(found: Program, name: str) -> str:
+    return fused_texts(found, found.rows_named([name]))[0]
 
 
 def test_neighbours_are_those_that_compute_not_those_that_hand_on() -> None:
@@ -49,10 +60,7 @@ def test_many_neighbours_are_cut() -> None:
         computation(2, *(instruction(f"n{i}", "negate", F32[8]) for i in range(50))),
         computation(3, instruction("big", "fusion", F32[8], calls=(2,))),
     )
-    for text in (
-        Neighbours(found).operands(found.instructions["all"]),
-        Neighbours(found).fused(found.instructions["big"]),
-    ):
+    for text in (operands_of(found, "all"), fused_of(found, "big")):
         assert len(text.splitlines()) == 32 and text.endswith("\n…")
 
 
@@ -64,5 +72,5 @@ def test_a_circle_of_tuples_ends() -> None:
             instruction("n", "negate", F32[8], "a", "missing"),
         )
     )  # fmt: skip
-    assert Neighbours(found).operands(found.instructions["n"]) == ""
-    assert Neighbours(found).users(found.instructions["a"]) == "%n = f32[8] negate"
+    assert operands_of(found, "n") == ""
+    assert users_of(found, "a") == "%n = f32[8] negate"

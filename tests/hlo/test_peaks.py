@@ -7,6 +7,7 @@ import math
 import pytest
 
 from tfcompare.hlo.peaks import Peaks, peaks_of
+from tfcompare.hlo.shapes import mask_of
 
 BF16, F32, F64, F8, S32 = 16, 11, 12, 20, 4
 
@@ -43,8 +44,8 @@ def test_a_missing_minor_capability_is_zero() -> None:
 
 def test_the_peak_depends_on_the_operands() -> None:
     peaks = Peaks(100.0, 10.0, 1.0)
-    assert [peaks.flops(frozenset(types)) for types in ({BF16}, {F32}, {BF16, F32, S32})] == [100, 10, 100]
-    assert all(math.isnan(peaks.flops(frozenset(types))) for types in ({F64}, {F8, BF16}, {S32}, set()))
+    assert [peaks.flops(mask_of(types)) for types in ({BF16}, {F32}, {BF16, F32, S32})] == [100, 10, 100]
+    assert all(math.isnan(peaks.flops(mask_of(types))) for types in ({F64}, {F8, BF16}, {S32}, set()))
 
 
 @pytest.mark.parametrize("stats", [{}, {"device_vendor": "Nvidia", "compute_cap_major": 6}, {"device_vendor": 5}])

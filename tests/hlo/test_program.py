@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.hlo.builder import BF16, F32, S32, computation, instruction, parameter, program, read, shapes
 from tests.xspace.fuzz_inputs import hlo_proto
 from tests.xspace_builder import chunk, fixed32, fixed64, integer
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.expression import expression
-from tfcompare.hlo.program import read_program
+from tfcompare.hlo.expression import expressions
+from tfcompare.hlo.program import Program, read_program
+from tfcompare.hlo.shapes import mask_of
 
 BF16_TYPE, F32_TYPE, S32_TYPE = BF16.number, F32.number, S32.number
 
 
+def row(found: Program, name: str) -> int:
+    return int(found.rows_named([name])[0])
+
+
 def ops_of(proto: bytes) -> dict[str, str]:
-    return {name: one.tf_op for name, one in read_program(memoryview(proto)).instructions.items()}
+    found = read_program(memoryview(proto))
+    return dict(zip(found.names(found.every), found.tf_ops(found.every), strict=True))
 
 
 def test_instructions_of_all_computations_by_name() -> None:
@@ -54,20 +61,21 @@ def test_damage_is_reported(damaged: bytes, message: str) -> None:
 def test_damage_within_an_instruction_is_reported_when_it_is_read() -> None:
     found = read_program(memoryview(chunk(1, chunk(3, chunk(2, chunk(1, "x") + chunk(3, b"\x0b"))))))
     with pytest.raises(NotAProfile, match="bytes that begin none"):
-        _ = found.instructions["x"].arrays
+        found.shape_of(row(found, "x"))
 
 
 def test_what_an_instruction_makes_uses_and_calls() -> None:
     metadata = chunk(1, "add") + chunk(2, "jit(f)/add") + chunk(3, "model.py") + integer(4, 12)
     made = instruction("sum", "fusion", F32[2, 3], "p", "q", calls=(1, 2), others=chunk(7, metadata))
     found = read(computation(5, parameter("p", BF16[2, 3]), parameter("q", S32.scalar), made))
-    one = found.instructions["sum"]
-    assert (one.opcode, one.called, one.tf_op, found.source(one)) == (
-        "fusion", (1, 2), "jit(f)/add:add", "model.py:12"
-    )  # fmt: skip
-    assert [operand.name for operand in found.operands(one) if operand] == ["p", "q"]
-    assert [(a.dimensions, a.elements, a.size_bytes) for a in one.arrays] == [((2, 3), 6, 24)]
-    assert found.types(one) == {F32_TYPE, BF16_TYPE, S32_TYPE}
+    one, at = found.rows_named(["sum"]), row(found, "sum")
+    assert found.opcodes[found.opcode[at]] == "fusion"
+    assert (found.called.of(at), found.ids.tolist()) == ([-1, -1], [5])
+    assert (found.tf_ops(one), found.sources(one)) == (["jit(f)/add:add"], ["model.py:12"])
+    assert found.names(np.array(found.operands.of(at))).tolist() == ["p", "q"]
+    arrays = found.shape_of(at).arrays
+    assert [(a.dimensions, a.elements, a.size_bytes) for a in arrays] == [((2, 3), 6, 24)]
+    assert found.types(one).tolist() == [mask_of({F32_TYPE, BF16_TYPE, S32_TYPE})]
 
 
 def test_a_fusion_without_an_op_comes_from_the_last_one_in_it() -> None:
@@ -94,10 +102,8 @@ def test_a_fusion_without_an_op_comes_from_the_last_one_in_it() -> None:
             instruction("call", "call", F32[8], calls=(1,)),
         ),
     )
-    origins = {
-        name: found.origin(found.instructions[name]).name for name in ("own", "from.1", "from.2", "none", "call")
-    }
-    assert origins == {"own": "own", "from.1": "y", "from.2": "y", "none": "none", "call": "call"}
+    rows = found.rows_named(["own", "from.1", "from.2", "none", "call"])
+    assert found.names(found.origins(rows)).tolist() == ["own", "y", "y", "none", "call"]
 
 
 def test_an_instruction_as_text() -> None:
@@ -106,7 +112,7 @@ def test_an_instruction_as_text() -> None:
     call = instruction("call", "custom-call", shapes(F32[8], S32.scalar), "sum", others=chunk(28, "lib$f"))
     wide = instruction("wide", "tuple", shapes(*[S32.scalar] * 60), *["p"] * 60)
     found = read(fused, computation(5, parameter("p", F32[8, 4]), made, call, wide))
-    texts = [expression(found, found.instructions[name]) for name in ("sum", "call", "wide")]
+    texts = expressions(found, found.rows_named(["sum", "call", "wide"]))
     assert texts[:2] == [
         "%sum = f32[8] fusion(f32[8,4] %p, ?), kind=kInput, calls=%computation.3",
         '%call = (f32[8], s32[]) custom-call(f32[8] %sum), custom_call_target="lib$f"',
@@ -117,8 +123,8 @@ def test_an_instruction_as_text() -> None:
 def test_operands_are_those_of_the_same_computation() -> None:
     inner = computation(1, instruction("alone", "negate", F32[2], "p"))
     found = read(inner, computation(2, parameter("p", BF16[2])))
-    assert found.operands(found.instructions["alone"]) == [None]
-    assert found.types(found.instructions["alone"]) == {F32_TYPE}
+    assert found.operands.of(row(found, "alone")) == [-1]
+    assert found.types(found.rows_named(["alone"])).tolist() == [mask_of({F32_TYPE})]
 
 
 def test_a_source_line_may_be_given_by_a_stack_frame() -> None:
@@ -127,7 +133,7 @@ def test_a_source_line_may_be_given_by_a_stack_frame() -> None:
     calls = [instruction(f"i{n}", "negate", F32[2], others=chunk(7, integer(15, n))) for n in (0, 1, 2, 3)]
     proto = program(computation(1, *calls), others=chunk(17, frames))
     found = read_program(memoryview(proto))
-    assert [found.source(one) for one in found.instructions.values()] == ["", "a.py:7", "b.py:9", ""]
+    assert found.sources(found.every) == ["", "a.py:7", "b.py:9", ""]
 
 
 def test_tuples_within_tuples_are_read_in_order_however_deep() -> None:
@@ -135,7 +141,7 @@ def test_tuples_within_tuples_are_read_in_order_however_deep() -> None:
     for _ in range(3000):
         shape = shapes(shape)
     found = read(computation(1, instruction("deep", "tuple", shape)))
-    assert [array.dimensions for array in found.instructions["deep"].arrays] == [(1,), (2,), (3,), (4,)]
+    assert [array.dimensions for array in found.shape_of(row(found, "deep")).arrays] == [(1,), (2,), (3,), (4,)]
 
 
 @pytest.mark.parametrize(
@@ -148,19 +154,19 @@ def test_tuples_within_tuples_are_read_in_order_however_deep() -> None:
 def test_absurd_shapes_are_refused(shape: bytes, message: str) -> None:
     found = read(computation(1, instruction("x", "negate", shape)))
     with pytest.raises(NotAProfile, match=message):
-        _ = found.instructions["x"].arrays
+        found.shape_of(row(found, "x"))
 
 
 def test_sizes_of_absurd_dimensions_stay_numbers() -> None:
     found = read(computation(1, instruction("x", "negate", F32[tuple([1 << 62] * 64)])))
-    assert found.instructions["x"].arrays[0].elements == 1 << 60
+    assert found.shape_of(row(found, "x")).arrays[0].elements == 1 << 60
 
 
 def test_bits_of_packed_elements_count() -> None:
     four_bit = integer(2, 21) + chunk(3, b"\x05")
     packed = integer(2, 2) + chunk(3, b"\x05") + chunk(5, integer(7, 4))
     found = read(computation(1, instruction("x", "tuple", shapes(four_bit, packed, C128_SCALAR))))
-    assert [array.size_bytes for array in found.instructions["x"].arrays] == [3, 3, 16]
+    assert [array.size_bytes for array in found.shape_of(row(found, "x")).arrays] == [3, 3, 16]
 
 
 C128_SCALAR = integer(2, 18)

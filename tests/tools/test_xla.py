@@ -15,7 +15,7 @@ from tfcompare.compare import executions
 from tfcompare.tools import xla
 from tfcompare.tools.xla_compiler import COLLECTIVES, FUSIONS, LAYOUT, LIBRARY, REMATERIALIZED, TRANSFERS, kinds
 from tfcompare.tools.xla_memory import buffers, counts, peaks
-from tfcompare.tools.xla_text import instruction_diff, instruction_lines, lines_diff, neighbours_that_ran
+from tfcompare.tools.xla_text import instruction_diff, instruction_lines, lines_diff, neighbours_that_ran, surroundings
 from tfcompare.tools.xla_tree import below_node, groups, time_tree
 
 RUNS = ("before", "after")
@@ -281,19 +281,35 @@ def test_a_diff_of_lines_shows_whole_lines() -> None:
 
 
 def test_neighbours_that_ran_are_found_on_both_sides() -> None:
+    ours = pd.DataFrame(
+        [
+            ("a", "", "%b = f32[8] dot"),
+            ("b", "%a = f32[8] sort\n%p = f32[8] parameter", "%old = …"),
+            ("old", "%b = f32[8] dot", ""),
+        ],
+        columns=["hlo_op", "operands", "users"],
+    ).assign(host="vm", program="jit_f(7)", fused="")
+    theirs = pd.DataFrame(
+        [
+            ("a.1", "", "%b.1 = f32[8] dot\n%new = f32[8] add"),
+            ("b.1", "%a.1 = f32[8] sort", ""),
+            ("new", "%a.1 = f32[8] sort", ""),
+        ],
+        columns=["hlo_op", "operands", "users"],
+    ).assign(host="other-vm", program="jit_f(9)", fused="")
     rows = pd.DataFrame(
         [
-            ("a", "a.1", "matched", "", "", "%b = f32[8] dot", "%b.1 = f32[8] dot\n%new = f32[8] add"),
-            ("b", "b.1", "matched", "%a = f32[8] sort\n%p = f32[8] parameter", "%a.1 = f32[8] sort", "%old = …", ""),
-            ("old", None, "removed", "%b = f32[8] dot", None, "", None),
-            ("new", None, "added", None, "%a.1 = f32[8] sort", None, ""),
+            ("a", "a.1", "matched", "jit_f(7)", "jit_f(9)"),
+            ("b", "b.1", "matched", "jit_f(7)", "jit_f(9)"),
+            ("old", None, "removed", "jit_f(7)", None),
+            ("new", None, "added", "jit_f(9)", None),
         ],
-        columns=[
-            "hlo_op", "hlo_op_candidate", "status", "operands_baseline", "operands_candidate", "users_baseline",
-            "users_candidate",
-        ],
-    ).assign(host="vm")  # fmt: skip
-    found = [neighbours_that_ran(rows, row)["hlo_op"].tolist() for _, row in rows.iterrows()]
+        columns=["hlo_op", "hlo_op_candidate", "status", "program", "program_candidate"],
+    ).assign(host="vm")
+    around = [surroundings(ours, theirs, row) for _, row in rows.iterrows()]
+    found = [neighbours_that_ran(rows, row, around[i])["hlo_op"].tolist() for i, row in rows.iterrows()]
     assert found == [["b", "new"], ["a", "old"], ["b"], ["a"]]
+    assert (around[2]["operands_baseline"], around[2]["operands_candidate"]) == ("%b = f32[8] dot", "")
+    assert (around[3]["operands_baseline"], around[3]["operands_candidate"]) == ("", "%a.1 = f32[8] sort")
     other_host = rows.assign(host=["vm", "b", "b", "b"])
-    assert neighbours_that_ran(other_host, other_host.iloc[0]).empty
+    assert neighbours_that_ran(other_host, other_host.iloc[0], around[0]).empty

@@ -50,11 +50,8 @@ def test_every_text_of_a_profile_is_limited() -> None:
     )
     texts = [read.planes[0].name, read.lines.name[0], read.metadata_names[0], read.planes[0].stats["p"]]
     texts += [*read.strings("s").labels, *read.strings("r").labels, *read.hostnames, *read.errors]
-    texts += [
-        t
-        for i in read_program(memoryview(hlo_proto((long, long, long)))).instructions.values()
-        for t in (i.name, i.tf_op)
-    ]
+    program = read_program(memoryview(hlo_proto((long, long, long))))
+    texts += [*program.names(program.every), *program.tf_ops(program.every)]
     assert len(texts) == 10
     assert max(map(len, texts)) <= 2 * LONGEST_BYTES + 1  # an HLO instruction has an op's name and its type
 

@@ -15,6 +15,7 @@ from tfcompare.frames.arrow import arrow_of, host_table
 from tfcompare.frames.hlo.compilations import compilations
 from tfcompare.frames.hlo.hlo_memory import hlo_memory
 from tfcompare.frames.hlo.hlo_ops import hlo_ops
+from tfcompare.frames.hlo.hlo_texts import hlo_texts
 from tfcompare.frames.links import Links
 from tfcompare.frames.memory import memory_peak, memory_summary
 from tfcompare.frames.memory_events import memory_events
@@ -137,6 +138,9 @@ def build(
     remarks: list[str] = []
     if group == "timeline":
         tables: dict[str, pa.Table] = timeline(space, steps, _op_events(space, steps, is_eager))
+    elif group == "programs":
+        ran = hlo_ops(space, _op_events(space, steps, is_eager), host)
+        tables = {"hlo_texts": hlo_texts(space, host, ran)}
     else:
         around = links.around if links is not None else None
         del links

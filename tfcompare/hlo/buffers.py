@@ -147,12 +147,13 @@ def _temporary(trace: _Trace, logical: dict[int, _Logical], orders: dict[int, _T
 def _traces(assignment: memoryview, temporary: dict[int, _Logical]) -> list[_Trace]:
     """The traces that have temporary buffers; a buffer is in the first one that allocates it."""
     out: list[_Trace] = []
+    left = dict(temporary)
     for message in messages(assignment, _TRACES):
-        trace = _traced(message, temporary)
+        trace = _traced(message, left)
         if trace.spans:
             out.append(trace)
-            seen = {span.owner for span in trace.spans.values()}
-            temporary = {one: value for one, value in temporary.items() if one not in seen}
+            for owner in {span.owner for span in trace.spans.values()}:
+                del left[owner]
     return out
 
 
@@ -218,8 +219,7 @@ def _instruction_at(location: memoryview, program: Program) -> int:
     if number is not None:
         return number
     named = next(messages(location, _INSTRUCTION_NAME), None)
-    found = program.instructions.get(text_of(named)) if named is not None else None
-    return found.number if found is not None else -1
+    return program.numbers_by_name.get(text_of(named), -1) if named is not None else -1
 
 
 def _allocations(assignment: memoryview) -> Iterator[_Allocation]:

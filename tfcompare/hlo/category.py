@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from tfcompare.hlo.convolution import window_of
-from tfcompare.hlo.program import Instruction
+import numpy as np
+
+from tfcompare.hlo.convolution import WINDOW, window_of
+from tfcompare.hlo.program import Int64, Program, Texts
 
 _FUSION_KIND = 11
 _KINDS = {"kLoop": "loop fusion", "kInput": "input fusion", "kOutput": "output fusion", "kCustom": "custom fusion"}
@@ -21,20 +23,28 @@ _ELEMENTWISE = frozenset(
 )
 
 
-def category(instruction: Instruction) -> str:
-    """The instruction's category, such as `loop fusion`, `data formatting` or its opcode.
+def categories(program: Program, rows: Int64) -> Texts:
+    """The instructions' categories, such as `loop fusion`, `data formatting` or their opcodes.
 
-    The rules are those of `HloInstruction::ToCategory` (OpenXLA), which xprof shows.
+    The rules are those of `HloInstruction::ToCategory` (OpenXLA), which xprof shows. Raises `NotAProfile` for damage.
     """
-    opcode = instruction.opcode
-    if opcode == "fusion":
-        return _KINDS.get(instruction.text(_FUSION_KIND), "fusion")
+    out: Texts = np.array([_of_opcode(opcode) for opcode in program.opcodes], object)[program.opcode[rows]]
+    fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
+    kinds = program.field_texts(rows[fusions], _FUSION_KIND)
+    out[fusions] = [_KINDS.get(kind, "fusion") for kind in kinds.tolist()]
+    convolutions = np.flatnonzero(program.has_opcode(rows, "convolution".__eq__))
+    windows = program.fields(rows[convolutions], WINDOW)[:, 0]
+    out[convolutions] = [_of_convolution(program.content(window)) for window in windows]
+    return out
+
+
+def _of_opcode(opcode: str) -> str:
     if opcode in _DATA_FORMATTING:
         return "data formatting"
-    if opcode in _ELEMENTWISE:
-        return "non-fusion elementwise"
-    if opcode == "convolution":
-        window = window_of(instruction)
-        base = " base-dilated" if any(one.base_dilation != 1 for one in window) else ""
-        return f"convolution{base}{' window-dilated' if any(one.dilation != 1 for one in window) else ''}"
-    return opcode
+    return "non-fusion elementwise" if opcode in _ELEMENTWISE else opcode
+
+
+def _of_convolution(content: memoryview | None) -> str:
+    window = window_of(content)
+    base = " base-dilated" if any(one.base_dilation != 1 for one in window) else ""
+    return f"convolution{base}{' window-dilated' if any(one.dilation != 1 for one in window) else ''}"

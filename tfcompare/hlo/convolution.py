@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import islice
 from math import gcd, prod
 from typing import NamedTuple
 
 import numpy as np
 
-from tfcompare.hlo.program import Instruction
 from tfcompare.hlo.shapes import Array
 from tfcompare.hlo.wire import fields, integers, messages, signed
 
-_WINDOW, _DIMENSIONS = 15, 1
-_DIMENSION_NUMBERS, _BATCH_GROUPS = 16, 58
+WINDOW, DIMENSION_NUMBERS, BATCH_GROUPS = 15, 16, 58
+"""The fields of an instruction that `products` is about."""
+_DIMENSIONS = 1
 _KERNEL_INPUT_FEATURE, _KERNEL_OUTPUT_FEATURE = 3, 4
 _INPUT_BATCH, _INPUT_SPATIAL, _OUTPUT_SPATIAL = 7, 11, 12
+_MOST_DIMENSIONS = 64
 _LARGEST_WINDOW, _LARGEST = 1 << 16, 1 << 30
-_MOST_POSITIONS = 1 << 22  # to look at, so that a damaged file cannot make this take long
 
 
 class WindowDimension(NamedTuple):
@@ -31,10 +32,25 @@ class WindowDimension(NamedTuple):
     base_dilation: int
 
 
-def window_of(instruction: Instruction) -> tuple[WindowDimension, ...]:
-    """The dimensions of an instruction's window, in order."""
-    window = instruction.part(_WINDOW)
-    return tuple(map(_dimension, messages(window, _DIMENSIONS))) if window is not None else ()
+class Convolution(NamedTuple):
+    """How an instruction convolves: its window, its `ConvolutionDimensionNumbers`, and its groups of the batch."""
+
+    window: tuple[WindowDimension, ...]
+    dimensions: memoryview
+    batch_groups: int
+
+    @property
+    def positions(self) -> int:
+        """The positions along all sides of the window, which `products` goes through."""
+        return sum(max(0, dimension.size) for dimension in self.window)
+
+
+def window_of(window: memoryview | None) -> tuple[WindowDimension, ...]:
+    """The dimensions of a `Window`, in order; none of one with more dimensions than arrays have."""
+    if window is None:
+        return ()
+    found = tuple(map(_dimension, islice(messages(window, _DIMENSIONS), _MOST_DIMENSIONS + 1)))
+    return found if len(found) <= _MOST_DIMENSIONS else ()
 
 
 def _dimension(message: memoryview) -> WindowDimension:
@@ -43,22 +59,24 @@ def _dimension(message: memoryview) -> WindowDimension:
     return WindowDimension(size, max(stride, 1), low, high, max(dilation, 1), max(base, 1))
 
 
-def products(instruction: Instruction, image: Array, kernel: Array, result: Array) -> int | None:
+def products(convolution: Convolution, image: Array, kernel: Array, result: Array) -> int | None:
     """How many products a convolution adds up; None if its shapes and dimensions do not fit.
 
     For each pair of input and output features and each element of the batch, these are the pairs of an output position
     and a position of the window that meet an element of the image, rather than padding or a hole of a dilated image. A
     convolution's gradients add up as many, with the same roles of image, kernel and result.
     """
-    numbers, window = instruction.part(_DIMENSION_NUMBERS), window_of(instruction)
-    if numbers is None or not window:
+    window, numbers = convolution.window, convolution.dimensions
+    if not window:
         return None
     one = {number: content for number, content in fields(numbers) if isinstance(content, int)}
-    image_spatial, result_spatial = integers(numbers, _INPUT_SPATIAL, 64), integers(numbers, _OUTPUT_SPATIAL, 64)
+    image_spatial, result_spatial = (
+        integers(numbers, field, _MOST_DIMENSIONS) for field in (_INPUT_SPATIAL, _OUTPUT_SPATIAL)
+    )
     if not len(window) == len(image_spatial) == len(result_spatial):
         return None
     try:
-        batch = image.dimensions[one.get(_INPUT_BATCH, 0)] // max(1, instruction.number_in(_BATCH_GROUPS, 1))
+        batch = image.dimensions[one.get(_INPUT_BATCH, 0)] // max(1, convolution.batch_groups)
         features_in = kernel.dimensions[one.get(_KERNEL_INPUT_FEATURE, 0)]
         features_out = kernel.dimensions[one.get(_KERNEL_OUTPUT_FEATURE, 0)]
         sides = [
@@ -74,8 +92,7 @@ def products(instruction: Instruction, image: Array, kernel: Array, result: Arra
 def _positions(window: WindowDimension, size: int, result: int) -> int | None:
     """The pairs of one of `result` output positions and a position of the window that meet one of `size` elements."""
     stride, dilation, base = window.stride, window.dilation, window.base_dilation
-    period = base // gcd(stride, base)
-    if not 0 <= window.size <= _LARGEST_WINDOW or base > _LARGEST_WINDOW or window.size * period > _MOST_POSITIONS:
+    if not 0 <= window.size <= _LARGEST_WINDOW or base > _LARGEST_WINDOW:
         return None
     if max(size, result, stride, dilation, abs(window.padding_low)) > _LARGEST:
         return None
@@ -84,9 +101,9 @@ def _positions(window: WindowDimension, size: int, result: int) -> int | None:
     last = (size - 1) * base
     first_o = np.maximum(0, -(offset // stride))
     last_o = np.minimum(result - 1, (last - offset) // stride)
-    total = 0
-    for shift in range(period):
-        position = first_o + shift
-        count = np.maximum(0, (last_o - position) // period + 1)
-        total += int(count[(position * stride + offset) % base == 0].sum())
-    return total
+    # Such positions o are `period` apart, from one that the inverse of the stride gives; none unless `step` divides.
+    step = gcd(stride, base)
+    period = base // step
+    place = -(offset // step) % period * pow(stride // step, -1, period) % period
+    count = np.maximum(0, (last_o - place) // period - (first_o - 1 - place) // period)
+    return int(count[offset % step == 0].sum())

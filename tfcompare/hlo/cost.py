@@ -1,23 +1,36 @@
-"""What an instruction costs each time it runs: floating-point operations, and bytes read and written.
+"""What instructions cost each time they run: floating-point operations, and bytes read and written.
 
-Both follow from the shapes alone; `docs/numbers.md` has the rules. Costs that the shapes do not tell are None.
+Both follow from the shapes alone; `docs/numbers.md` has the rules. Costs that the shapes do not tell are NaN.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from tfcompare.hlo.convolution import products, window_of
-from tfcompare.hlo.custom_calls import custom_call_flops, is_workspace
-from tfcompare.hlo.program import Computation, Instruction, Program
-from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array
+import numpy as np
+
+from tfcompare.hlo.convolution import (
+    BATCH_GROUPS,
+    DIMENSION_NUMBERS,
+    WINDOW,
+    Convolution,
+    products,
+    window_of,
+)
+from tfcompare.hlo.custom_calls import BACKEND_CONFIG, TARGET, custom_call_flops, has_workspace
+from tfcompare.hlo.program import PARAMETER_NUMBER, Bools, Float64, Int64, Program, last_rows
+from tfcompare.hlo.shapes import COMPLEX, FLOATING, Array, Shape
 from tfcompare.hlo.wire import integers
+from tfcompare.xspace.texts import text_of
 
 _DOT_DIMENSION_NUMBERS, _LEFT_CONTRACTING = 30, 1
-_PARAMETER_NUMBER = 9
-_DEEPEST_CALL, _MOST_BITCASTS = 16, 16
+_DEEPEST_CALL = 16
+_DOUBLINGS = 6  # of the number of bitcasts in a row that are looked through
+_MOST_POSITIONS = 1 << 20
+"""Of the windows of a program's convolutions, so that a damaged file cannot make these take long."""
 _LARGEST = 1e18
 """Costs beyond that are damage."""
+_NAN = float("nan")
 
 _ARITHMETIC = frozenset(
     {
@@ -42,212 +55,170 @@ _UNKNOWN = frozenset(
     }
 )
 _APPLIED_PER_ELEMENT = frozenset({"map", "all-reduce", "all-reduce-start", "reduce-scatter"})
+_APPLIED = _APPLIED_PER_ELEMENT | {"reduce", "reduce-window", "scatter", "select-and-scatter"}
+"""They apply the computation that they call to elements."""
+_ALGEBRA = frozenset({"custom-call", "dot", "convolution", "triangular-solve", "cholesky"})
 _DONE = "-done"
 _LIKE_OPERAND = frozenset({"copy-start", "collective-permute-start"})
 """Their results repeat the operands: what they write is as large as what they read."""
 _SLICES = frozenset({"slice", "dynamic-slice", "gather"})
+_UPDATE = "dynamic-update-slice"
 
 
-class Costs:
-    """The costs of a program's instructions; those of computations are calculated once."""
+def flops(program: Program, rows: Int64) -> Float64:
+    """The floating-point operations of one run of each instruction; a multiply and an add are two.
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._flops: dict[int, float | None] = {}
-
-    def flops(self, instruction: Instruction) -> float | None:
-        """The floating-point operations of one run of the instruction; a multiply and an add are two.
-
-        A fusion has those of the instructions in it. None if the shapes do not tell. Raises `NotAProfile` for damage.
-        """
-        return _plausible(self._flops_of(instruction, 0))
-
-    def bytes_accessed(self, instruction: Instruction) -> float | None:
-        """The bytes that one run of the instruction reads and writes at least, each array once.
-
-        Where only a slice of an array is read or updated, only the slice counts. None if the shapes do not tell. Raises
-        `NotAProfile` for damage.
-        """
-        if instruction.opcode in _FREE or instruction.opcode.endswith(_DONE):
-            return 0.0
-        if instruction.opcode in _UNKNOWN:
-            return None
-        operands = self._program.operands(instruction)
-        if any(operand is None for operand in operands):
-            return None
-        inputs = [operand for operand in operands if operand is not None]
-        if instruction.opcode == "fusion":
-            return _plausible(self._bytes_of_fusion(instruction, inputs))
-        return _plausible(float(_bytes_read(instruction, inputs) + _bytes_written(instruction, inputs)))
-
-    def _flops_of(self, instruction: Instruction, depth: int) -> float | None:
-        opcode, made = instruction.opcode, instruction.arrays
-        if opcode in _UNKNOWN or not made:
-            return None
-        elements = sum(array.elements for array in made)
-        if opcode in _ARITHMETIC:
-            return float(elements) if made[0].type in FLOATING else 0.0
-        if opcode == "fusion":
-            return self._flops_of_called(instruction, depth)
-        if opcode in _APPLIED_PER_ELEMENT:
-            return _times(elements, self._flops_of_called(instruction, depth))
-        inputs = [operand.arrays[0] for operand in self._program.operands(instruction) if operand and operand.arrays]
-        if opcode == "reduce":
-            applied = max(0, inputs[0].elements - made[0].elements) if inputs else 0
-            return _times(applied, self._flops_of_called(instruction, depth))
-        if opcode == "reduce-window":
-            window = prod(dimension.size for dimension in window_of(instruction))
-            return _times(made[0].elements * max(0, window - 1), self._flops_of_called(instruction, depth))
-        if opcode in ("scatter", "select-and-scatter"):
-            updates = inputs[-1 if opcode == "scatter" else 1].elements if len(inputs) > 1 else 0
-            return _times(updates, self._flops_of_called(instruction, depth))
-        return _flops_of_algebra(instruction, inputs, made[0])
-
-    def _flops_of_called(self, instruction: Instruction, depth: int) -> float | None:
-        """The operations of the computations that an instruction calls, once each."""
-        found = [self._flops_of_computation(number, depth + 1) for number in instruction.called]
-        return None if None in found else sum(flops or 0.0 for flops in found)
-
-    def _flops_of_computation(self, number: int, depth: int) -> float | None:
-        if number in self._flops:
-            return self._flops[number]
-        computation = self._program.computations.get(number)
-        if computation is None or depth > _DEEPEST_CALL:
-            return None
-        found = [self._flops_of(instruction, depth) for instruction in computation.instructions]
-        self._flops[number] = None if None in found else sum(flops or 0.0 for flops in found)
-        return self._flops[number]
-
-    def _bytes_of_fusion(self, instruction: Instruction, inputs: list[Instruction]) -> float | None:
-        """What the fusion reads of its operands and writes of its results, by how its instructions use them."""
-        computation = self._program.computations.get(instruction.called[0]) if instruction.called else None
-        if computation is None:
-            return None
-        used = _Uses(computation)
-        read = sum(used.bytes_read(position, _size(operand)) for position, operand in enumerate(inputs))
-        return float(read + used.bytes_written(_size(instruction)))
+    A fusion has those of the instructions in it. NaN if the shapes do not tell. Raises `NotAProfile` for damage.
+    """
+    reached, is_whole = _with_called(program, rows)
+    own, times = _own_flops(program, reached)
+    callers = np.flatnonzero(~np.isnan(times))
+    owner, _, called = program.called.flat(reached[callers])
+    of_computation = np.full(len(program.ids) + 1, _NAN)  # the last one stands for those that the program lacks
+    for _ in range(_DEEPEST_CALL):
+        sums = _sums(owner, of_computation[called], len(callers))
+        own[callers] = np.minimum(times[callers], _LARGEST) * sums
+        sums = _sums(program.computation[reached], own, len(program.ids))
+        known = np.append(np.where(is_whole, sums, _NAN), _NAN)
+        if np.array_equal(known, of_computation, equal_nan=True):
+            break
+        of_computation = known
+    return _plausible(own[np.searchsorted(reached, rows)])
 
 
-class _Uses:
-    """How the instructions of a fused computation use its parameters."""
+def bytes_accessed(program: Program, rows: Int64) -> Float64:
+    """The bytes that one run of each instruction reads and writes at least, each array once.
 
-    def __init__(self, computation: Computation) -> None:
-        self._by_number = computation.by_number
-        root = self._by_number.get(computation.root)
-        returned = root.operands if root is not None and root.opcode == "tuple" else (computation.root,)
-        self._results = [self._source(number) for number in returned]
-        self._users: dict[int, list[Instruction]] = {}
-        self._parameters: dict[int, Instruction] = {}
-        for one in computation.instructions:
-            for operand in one.operands:
-                self._users.setdefault(operand, []).append(one)
-            if one.opcode == "parameter":
-                self._parameters[one.number_in(_PARAMETER_NUMBER, 0)] = one
-
-    def bytes_read(self, position: int, size_bytes: int) -> int:
-        """The bytes read of the parameter at that position: all, or the slices taken of it if nothing else is."""
-        parameter = self._parameters.get(position)
-        if parameter is None:
-            return size_bytes
-        read = 0
-        for user, number in self._final_users(parameter):
-            if user.opcode in _SLICES and user.operands[:1] == (number,) and number not in user.operands[1:]:
-                read += _size(user)
-            elif not (user in self._results and _is_update(user) and user.operands[0] == number):
-                return size_bytes
-        return min(read, size_bytes)
-
-    def bytes_written(self, size_bytes: int) -> int:
-        """The bytes written of the results: all, or the updated slices where results are updated arrays."""
-        written = size_bytes
-        for result in self._results:
-            update = self._by_number.get(result.operands[1]) if result is not None and _is_update(result) else None
-            if result is not None and update is not None:
-                written -= max(0, _size(result) - _size(update))
-        return max(0, written)
-
-    def _source(self, number: int) -> Instruction | None:
-        """The instruction of that number, or what it is a bitcast of."""
-        found = self._by_number.get(number)
-        for _ in range(_MOST_BITCASTS):
-            if found is None or found.opcode != "bitcast" or not found.operands:
-                break
-            found = self._by_number.get(found.operands[0])
-        return found
-
-    def _final_users(self, instruction: Instruction) -> list[tuple[Instruction, int]]:
-        """(who uses the instruction's value, under which number), looking through bitcasts."""
-        out: list[tuple[Instruction, int]] = []
-        waiting, seen = [instruction.number], set()
-        while waiting:
-            number = waiting.pop()
-            if number in seen:
-                continue
-            seen.add(number)
-            for user in self._users.get(number, []):
-                if user.opcode == "bitcast":
-                    waiting.append(user.number)
-                else:
-                    out.append((user, number))
-        return out
+    Where only a slice of an array is read or updated, only the slice counts. NaN if the shapes do not tell. Raises
+    `NotAProfile` for damage.
+    """
+    is_free = program.has_opcode(rows, lambda opcode: opcode in _FREE or opcode.endswith(_DONE))
+    owner, _, operand = program.operands.flat(rows)
+    is_unknown = program.has_opcode(rows, _UNKNOWN.__contains__)
+    is_unknown[owner[operand < 0]] = True
+    is_fusion = program.has_opcode(rows, "fusion".__eq__)
+    out = np.where(is_free, 0.0, _NAN)
+    moving, fusions = (np.flatnonzero(chosen & ~is_free & ~is_unknown) for chosen in (~is_fusion, is_fusion))
+    out[moving] = _moved(program, rows[moving])
+    out[fusions] = _moved_by_fusions(program, rows[fusions])
+    return _plausible(out)
 
 
-def _is_update(instruction: Instruction) -> bool:
-    return instruction.opcode == "dynamic-update-slice" and len(instruction.operands) > 1
+def _with_called(program: Program, rows: Int64) -> tuple[Int64, Bools]:
+    """(these instructions and those that they call to compute their results, in order; whether all instructions of each
+    computation are among them)."""
+    is_reached, is_whole = np.zeros(len(program), np.bool_), np.zeros(len(program.ids), np.bool_)
+    new = rows
+    for _ in range(_DEEPEST_CALL):
+        is_reached[new] = True
+        callers = new[program.has_opcode(new, lambda opcode: opcode == "fusion" or opcode in _APPLIED)]
+        called = np.unique(program.called.flat(callers)[2])
+        called = called[called >= 0]
+        called = called[~is_whole[called]]
+        if not len(called):
+            break
+        is_whole[called] = True
+        new = program.instructions_of(called)
+    else:
+        is_whole[called] = False
+    return np.flatnonzero(is_reached), is_whole
 
 
-def _size(instruction: Instruction) -> int:
-    return sum(array.size_bytes for array in instruction.arrays)
+def _own_flops(program: Program, rows: Int64) -> tuple[Float64, Float64]:
+    """(the operations of each instruction without those that it calls, how often it applies the computations that it
+    calls, NaN if it calls none)."""
+    elements = program.of_shapes(rows, lambda shape: shape.elements, np.float64)
+    is_floating = program.of_shapes(rows, _is_floating, np.bool_)
+    is_made = program.of_shapes(rows, lambda shape: bool(shape.arrays), np.bool_)
+    own, times = np.zeros(len(rows)), np.full(len(rows), _NAN)
+    is_arithmetic = program.has_opcode(rows, _ARITHMETIC.__contains__)
+    own[is_arithmetic & is_floating] = elements[is_arithmetic & is_floating]
+    own[~is_made | program.has_opcode(rows, _UNKNOWN.__contains__)] = _NAN
+    times[program.has_opcode(rows, "fusion".__eq__) & is_made] = 1.0
+    applied = np.flatnonzero(program.has_opcode(rows, _APPLIED.__contains__) & is_made)
+    times[applied] = _applications(program, rows[applied])
+    algebra = np.flatnonzero(program.has_opcode(rows, _ALGEBRA.__contains__) & is_made)
+    own[algebra] = _flops_of_algebra(program, rows[algebra])
+    return own, times
 
 
-def _bytes_read(instruction: Instruction, inputs: list[Instruction]) -> int:
-    sizes = [_size(one) for one in inputs]
-    if instruction.opcode in _SLICES:
-        return _size(instruction) + sum(sizes[1:])
-    if instruction.opcode == "dynamic-update-slice":
-        return sum(sizes[1:])
-    if instruction.opcode == "scatter":
-        return sum(sizes[len(sizes) // 2 :]) + sum(sizes[-(len(sizes) // 2) :])
-    distinct = {one.number: size for one, size in zip(inputs, sizes, strict=True)}
-    return sum(distinct.values())
+def _is_floating(shape: Shape) -> bool:
+    return bool(shape.arrays) and shape.arrays[0].type in FLOATING
 
 
-def _bytes_written(instruction: Instruction, inputs: list[Instruction]) -> int:
-    if _is_update(instruction) and len(inputs) > 1:
-        return _size(inputs[1])
-    if instruction.opcode == "scatter":
-        return sum(_size(one) for one in inputs[-(len(inputs) // 2) :])
-    if instruction.opcode in _LIKE_OPERAND:
-        return sum(map(_size, inputs))
-    if instruction.opcode == "all-gather-start":
-        return max(0, _size(instruction) - sum(map(_size, inputs)))
-    if is_workspace(instruction):
-        return sum(array.size_bytes for array in instruction.arrays[:-1])
-    return _size(instruction)
+def _applications(program: Program, rows: Int64) -> Float64:
+    """How often these instructions apply the computations that they call."""
+    first = program.of_shapes(rows, lambda shape: float(shape.arrays[0].elements), np.float64)
+    out = program.of_shapes(rows, lambda shape: shape.elements, np.float64)
+    sizes, of_inputs = _inputs(program, rows)
+    is_reduce = program.has_opcode(rows, "reduce".__eq__)
+    out[is_reduce] = np.where(sizes > 0, np.maximum(0.0, of_inputs[:, 0] - first), 0.0)[is_reduce]
+    for opcode, place in (("scatter", 2), ("select-and-scatter", 1)):
+        is_scatter = program.has_opcode(rows, opcode.__eq__)
+        out[is_scatter] = np.where(sizes > 1, of_inputs[:, place], 0.0)[is_scatter]
+    windowed = np.flatnonzero(program.has_opcode(rows, "reduce-window".__eq__))
+    windows = program.fields(rows[windowed], WINDOW)[:, 0]
+    sizes_of_windows = [prod(one.size for one in window_of(program.content(window))) for window in windows]
+    out[windowed] = first[windowed] * np.array([min(max(0, size - 1), _LARGEST) for size in sizes_of_windows], float)
+    return out
 
 
-def _flops_of_algebra(instruction: Instruction, inputs: list[Array], made: Array) -> float | None:
-    """The operations of products of matrices, convolutions and solvers; 0 for instructions that do no arithmetic."""
-    opcode = instruction.opcode
-    if opcode == "custom-call":
-        return custom_call_flops(instruction, inputs)
-    if opcode in ("dot", "convolution", "triangular-solve", "cholesky") and not inputs:
+def _inputs(program: Program, rows: Int64) -> tuple[Int64, Float64]:
+    """(how many operands of each instruction are arrays; the elements of the first, the second and the last one, 0
+    without)."""
+    owner, _, operand = program.operands.flat(rows)
+    owner, operand = owner[operand >= 0], operand[operand >= 0]
+    elements = program.of_shapes(
+        operand, lambda shape: float(shape.arrays[0].elements) if shape.arrays else -1.0, np.float64
+    )
+    owner, elements = owner[elements >= 0], np.append(elements[elements >= 0], 0.0)
+    sizes = np.bincount(owner, minlength=len(rows))
+    end = np.cumsum(sizes)
+    places = np.stack([end - sizes, end - sizes + 1, end - 1], axis=1)
+    return sizes, elements[np.clip(places, 0, len(elements) - 1)]
+
+
+def _flops_of_algebra(program: Program, rows: Int64) -> list[float]:
+    """The operations of products of matrices, convolutions, solvers and library calls."""
+    wanted = (_DOT_DIMENSION_NUMBERS, WINDOW, DIMENSION_NUMBERS, TARGET, BACKEND_CONFIG, BATCH_GROUPS)
+    positions, out = 0, []
+    for row, places in zip(rows.tolist(), program.fields(rows, *wanted), strict=True):
+        operands = [program.shape_of(operand).arrays for operand in program.operands.of(row) if operand >= 0]
+        inputs = [arrays[0] for arrays in operands if arrays]
+        dot, window, dimensions, target, config = (program.content(place) for place in places[:-1])
+        convolution = None
+        if dimensions is not None and window is not None:
+            convolution = Convolution(window_of(window), dimensions, int(places[-1, -1]))
+            positions += convolution.positions
+        made, opcode = program.shape_of(row).arrays[0], program.opcodes[program.opcode[row]]
+        if positions > _MOST_POSITIONS:
+            convolution = None
+        if opcode == "custom-call":
+            name = text_of(target) if target is not None else ""
+            found = custom_call_flops(name, config, convolution, inputs, made)
+        else:
+            found = _flops_of_product(opcode, dot, convolution, inputs, made)
+        out.append(_NAN if found is None else found)
+    return out
+
+
+def _flops_of_product(
+    opcode: str, dot: memoryview | None, convolution: Convolution | None, inputs: list[Array], made: Array
+) -> float | None:
+    if not inputs:
         return None
     if opcode == "dot":
-        numbers = instruction.part(_DOT_DIMENSION_NUMBERS)
-        contracting = integers(numbers, _LEFT_CONTRACTING, 64) if numbers is not None else []
-        if any(dimension >= len(inputs[0].dimensions) for dimension in contracting):
+        contracting = integers(dot, _LEFT_CONTRACTING, 64) if dot is not None else []
+        if not all(0 <= dimension < len(inputs[0].dimensions) for dimension in contracting):
             return None
         contracted = prod(inputs[0].dimensions[dimension] for dimension in contracting)
         return _multiply_adds(made.elements * contracted, made)
     if opcode == "convolution":
-        count = products(instruction, inputs[0], inputs[1], made) if len(inputs) > 1 else None
+        count = products(convolution, inputs[0], inputs[1], made) if convolution and len(inputs) > 1 else None
         return None if count is None else _multiply_adds(count, made)
     if opcode == "triangular-solve":
         return float(made.elements * inputs[0].dimensions[-1]) if inputs[0].dimensions else None
-    if opcode == "cholesky":
-        return made.elements * made.dimensions[-1] / 3 if made.dimensions else None
-    return 0.0
+    return made.elements * made.dimensions[-1] / 3 if made.dimensions else None
 
 
 def _multiply_adds(count: int, made: Array) -> float:
@@ -255,9 +226,123 @@ def _multiply_adds(count: int, made: Array) -> float:
     return 2.0 * min(count, int(_LARGEST)) * (4 if made.type in COMPLEX else 1)
 
 
-def _times(count: int, flops: float | None) -> float | None:
-    return None if flops is None else min(count, int(_LARGEST)) * flops
+def _moved(program: Program, rows: Int64) -> Float64:
+    """What instructions other than fusions read of their operands and write of their results."""
+    owner, place, operand = program.operands.flat(rows)
+    own, sizes = _sizes(program, rows), _sizes(program, operand)
+    number = np.bincount(owner, minlength=len(rows))[owner]  # of operands of the instruction
+
+    def read(chosen: Bools) -> Float64:
+        return _sums(owner[chosen], sizes[chosen], len(rows))
+
+    every = read(place >= 0)
+    is_first_use = np.zeros(len(owner), np.bool_)
+    is_first_use[np.unique(owner * len(program) + operand, return_index=True)[1]] = True
+    reading, written = read(is_first_use), own.copy()
+    is_slice, is_update = (program.has_opcode(rows, wanted) for wanted in (_SLICES.__contains__, _UPDATE.__eq__))
+    reading[is_slice] = (own + read(place > 0))[is_slice]
+    reading[is_update] = read(place > 0)[is_update]
+    has_update = is_update & (np.bincount(owner, minlength=len(rows)) > 1)
+    written[has_update] = read(place == 1)[has_update]
+    is_scatter = program.has_opcode(rows, "scatter".__eq__)
+    updates = read((place >= number - number // 2) | (number < 2))
+    reading[is_scatter] = (read(place >= number // 2) + updates)[is_scatter]
+    written[is_scatter] = updates[is_scatter]
+    is_copy = program.has_opcode(rows, _LIKE_OPERAND.__contains__)
+    written[is_copy] = every[is_copy]
+    is_gather = program.has_opcode(rows, "all-gather-start".__eq__)
+    written[is_gather] = np.maximum(0.0, own - every)[is_gather]
+    calls = np.flatnonzero(program.has_opcode(rows, "custom-call".__eq__))
+    for call, target in zip(calls.tolist(), program.field_texts(rows[calls], TARGET), strict=True):
+        made = program.shape_of(int(rows[call]))
+        if has_workspace(target, made):
+            written[call] = sum(array.size_bytes for array in made.arrays[:-1])
+    return reading + written
 
 
-def _plausible(cost: float | None) -> float | None:
-    return cost if cost is not None and cost <= _LARGEST else None
+def _moved_by_fusions(program: Program, rows: Int64) -> Float64:
+    """What fusions read of their operands and write of their results, by how the instructions in them use these."""
+    called = program.called.at(rows, 0)
+    computations = np.unique(called[called >= 0])
+    inner = program.instructions_of(computations)
+    owner, place, operand = program.operands.flat(rows)
+    size = np.zeros(len(program) + 1)
+    for some in (rows, operand, inner):
+        size[some] = _sizes(program, some)
+    source = _behind_bitcasts(program, inner)
+    is_updated, unwritten = _updated_in_place(program, computations, source, size)
+    read = _bytes_read(program, inner, source, is_updated, size)
+    parameter = _parameters(program, inner, called[owner], place)
+    whole = size[operand]
+    moved = _sums(owner, np.where(parameter < 0, whole, np.minimum(read[parameter], whole)), len(rows))
+    return np.where(called < 0, _NAN, moved + np.maximum(0.0, size[rows] - unwritten[called]))
+
+
+def _behind_bitcasts(program: Program, inner: Int64) -> Int64:
+    """By instruction: itself, or for those of `inner` what they are a bitcast of; −1 at the end."""
+    source = np.append(program.every, -1)
+    bitcasts = inner[program.has_opcode(inner, "bitcast".__eq__)]
+    operand = program.operands.at(bitcasts, 0)
+    source[bitcasts] = np.where(operand < 0, bitcasts, operand)
+    for _ in range(_DOUBLINGS):
+        source[bitcasts] = source[source[bitcasts]]
+    return source
+
+
+def _updated_in_place(program: Program, computations: Int64, source: Int64, size: Float64) -> tuple[Bools, Float64]:
+    """(by instruction, whether it is a result of one of these computations that updates a part of an array; by
+    computation, the bytes of its results that are not written since only a part of an array is updated)."""
+    roots = program.root[computations]
+    is_tuple = program.has_opcode(roots, "tuple".__eq__) & (roots >= 0)
+    owner, _, part = program.operands.flat(roots[is_tuple])
+    result = source[np.append(roots[~is_tuple], part)]
+    of_computation = np.append(computations[~is_tuple], computations[is_tuple][owner])
+    update = program.operands.at(result, 1)
+    is_update = program.has_opcode(result, _UPDATE.__eq__) & (result >= 0) & (update >= 0)
+    result, update = result[is_update], update[is_update]
+    is_updated = np.zeros(len(program), np.bool_)
+    is_updated[result] = True
+    saved = np.maximum(0.0, size[result] - size[update])
+    unwritten = _sums(of_computation[is_update], saved, len(program.ids))
+    return is_updated, unwritten
+
+
+def _bytes_read(program: Program, inner: Int64, source: Int64, is_updated: Bools, size: Float64) -> Float64:
+    """By parameter, the bytes that the instructions of `inner` read of it: the slices taken of it, infinite if more is
+    read."""
+    owner, _, value = program.operands.flat(inner)
+    user, parameter = inner[owner], source[value]
+    is_read = program.has_opcode(parameter, "parameter".__eq__) & (parameter >= 0)
+    is_read &= ~program.has_opcode(user, "bitcast".__eq__)
+    user, value, parameter = user[is_read], value[is_read], parameter[is_read]
+    _, use, uses = np.unique(user * len(program) + value, return_inverse=True, return_counts=True)
+    is_first = program.operands.at(user, 0) == value
+    is_slice = program.has_opcode(user, _SLICES.__contains__) & is_first & (uses[use] == 1)
+    read = _sums(parameter[is_slice], size[user[is_slice]], len(program))
+    read[parameter[~is_slice & ~(is_updated[user] & is_first)]] = np.inf
+    return read
+
+
+def _parameters(program: Program, inner: Int64, computation: Int64, place: Int64) -> Int64:
+    """The parameter of each computation at that place, among the instructions `inner`; −1 for none."""
+    parameters = inner[program.has_opcode(inner, "parameter".__eq__)]
+    number = program.integers(parameters, PARAMETER_NUMBER)
+    most = int(place.max(initial=0)) + 1
+    is_used = (number >= 0) & (number < most)
+    parameters, number = parameters[is_used], number[is_used]
+    row = last_rows(program.computation[parameters] * most + number, computation * most + place)
+    return np.append(parameters, -1)[row]
+
+
+def _sizes(program: Program, rows: Int64) -> Float64:
+    sizes: Float64 = program.of_shapes(rows, lambda shape: shape.size_bytes, np.float64)
+    return sizes
+
+
+def _sums(owner: Int64, values: Float64, size: int) -> Float64:
+    """The sum of the values of each owner from 0 to `size` − 1."""
+    return np.bincount(owner, values, size).astype(np.float64, copy=False)
+
+
+def _plausible(costs: Float64) -> Float64:
+    return np.where(costs <= _LARGEST, costs, _NAN)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from tfcompare.hlo.convolution import products
-from tfcompare.hlo.program import Instruction
-from tfcompare.hlo.shapes import COMPLEX, Array
+from tfcompare.hlo.convolution import Convolution, products
+from tfcompare.hlo.shapes import COMPLEX, Array, Shape
 
-_TARGET, _BACKEND_CONFIG = 28, 43
+TARGET, BACKEND_CONFIG = 28, 43
+"""The fields of an instruction with the function that it calls, and how."""
 _MATMULS = ("__cublas$gemm", "__cublas$lt$matmul")
 _CONVOLUTIONS = {
     "__cudnn$convForward": (1, 2, 0),
@@ -26,37 +26,35 @@ _BYTE = 6  # U8
 _LONGEST_CONFIG = 1 << 20
 
 
-def is_workspace(instruction: Instruction) -> bool:
-    """Whether the last array of an instruction's result is a library's workspace, not a result."""
-    made = instruction.arrays
+def has_workspace(target: str, made: Shape) -> bool:
+    """Whether the last array of the result of a call is a library's workspace, not a result."""
+    last = made.arrays[-1:]
     return (
-        instruction.opcode == "custom-call"
-        and len(made) > 1
-        and made[-1].type == _BYTE
-        and len(made[-1].dimensions) == 1
-        and instruction.text(_TARGET).startswith(_WORKSPACE_OF)
+        len(made.arrays) > 1
+        and (last[0].type, len(last[0].dimensions)) == (_BYTE, 1)
+        and target.startswith(_WORKSPACE_OF)
     )
 
 
-def custom_call_flops(instruction: Instruction, inputs: list[Array]) -> float | None:
+def custom_call_flops(
+    target: str, config: memoryview | None, convolution: Convolution | None, inputs: list[Array], made: Array
+) -> float | None:
     """The floating-point operations of a call of cuBLAS, hipBLASLt or cuDNN; None for other libraries."""
-    target = instruction.text(_TARGET)
-    if not inputs or not instruction.arrays:
+    if not inputs:
         return None
     if target.startswith(_MATMULS):
-        return _of_product(_config(instruction, "gemm_backend_config").get("dot_dimension_numbers"), inputs)
-    if target in _CONVOLUTIONS and len(inputs) > 1:
-        image, kernel, result = ([instruction.arrays[0], *inputs][role] for role in _CONVOLUTIONS[target])
-        count = products(instruction, image, kernel, result)
+        return _of_product(_config(config, "gemm_backend_config").get("dot_dimension_numbers"), inputs)
+    if target in _CONVOLUTIONS and len(inputs) > 1 and convolution is not None:
+        image, kernel, result = ([made, *inputs][role] for role in _CONVOLUTIONS[target])
+        count = products(convolution, image, kernel, result)
         return None if count is None else 2.0 * count
     if target.startswith(_ATTENTION) and "Backward" not in target and len(inputs) > 2:
-        return _of_attention(_config(instruction, "cudnn_fmha_backend_config"), inputs)
+        return _of_attention(_config(config, "cudnn_fmha_backend_config"), inputs)
     return None
 
 
-def _config(instruction: Instruction, name: str) -> Mapping[str, Any]:
+def _config(content: memoryview | None, name: str) -> Mapping[str, Any]:
     """That part of the call's configuration, empty if there is none."""
-    content = instruction.part(_BACKEND_CONFIG)
     if content is None or len(content) > _LONGEST_CONFIG:
         return {}
     try:

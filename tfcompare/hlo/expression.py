@@ -1,44 +1,74 @@
-"""An instruction as text, in XLA's notation without layouts."""
+"""Instructions as text, in XLA's notation without layouts."""
 
 from __future__ import annotations
 
-from tfcompare.hlo.program import Instruction, Program
-from tfcompare.xspace.texts import text_of
+from collections.abc import Callable
 
-_FUSION_KIND, _TARGET = 11, 28
+import numpy as np
+
+from tfcompare.hlo.custom_calls import TARGET
+from tfcompare.hlo.program import Int64, Lists, Program
+from tfcompare.xspace.texts import LONGEST_BYTES, text_of
+
+FUSION_KIND = 11
+"""The field of an instruction with the kind of a fusion."""
 _MOST_SHOWN = 50
+_LONGEST_LETTER = 4  # bytes
 
 
-def expression(program: Program, instruction: Instruction) -> str:
-    """The instruction with its result, operands and what it calls.
+def expressions(program: Program, rows: Int64) -> list[str]:
+    """Instructions with their results, operands and what they call.
 
     For instance `%sum = f32[8] fusion(f32[8,4] %x), kind=kInput, calls=%fused_computation`. Long ones are shortened.
     Raises `NotAProfile` for damage.
     """
-    operands = [_operand(one) for one in program.operands(instruction)[:_MOST_SHOWN]]
-    left_out = ["…"] if len(instruction.operands) > _MOST_SHOWN else []
-    text = f"%{instruction.name} = {_shape(instruction)} {instruction.opcode}({', '.join([*operands, *left_out])})"
-    if kind := instruction.text(_FUSION_KIND):
-        text += f", kind={kind}"
-    called = [program.computations[one].name for one in instruction.called[:_MOST_SHOWN] if one in program.computations]
-    if called:
-        text += f", calls={', '.join(f'%{name}' for name in called)}"
-    if target := instruction.text(_TARGET):
-        text += f', custom_call_target="{target}"'
-    return text_of(memoryview(text.encode("utf-8", "replace")))
+    operands = _listed(program.operands, rows, lambda some: _values(program, some), "?")
+    called = _listed(program.called, rows, lambda some: [f"%{name}" for name in program.computation_names(some)], "")
+    kinds, targets = (program.field_texts(rows, wanted) for wanted in (FUSION_KIND, TARGET))
+    out = []
+    for text, used, calls, kind, target in zip(_heads(program, rows), operands, called, kinds, targets, strict=True):
+        text = f"{text}({', '.join(used)})"
+        if kind:
+            text += f", kind={kind}"
+        if any(calls):
+            text += f", calls={', '.join(filter(None, calls))}"
+        if target:
+            text += f', custom_call_target="{target}"'
+        out.append(_shortened(text))
+    return out
 
 
-def signature(instruction: Instruction) -> str:
-    """The instruction with its result, without its operands, for instance `%sum = f32[8] fusion`."""
-    return text_of(memoryview(f"%{instruction.name} = {_shape(instruction)} {instruction.opcode}".encode()))
+def signatures(program: Program, rows: Int64) -> list[str]:
+    """Instructions with their results, without their operands, for instance `%sum = f32[8] fusion`."""
+    return list(map(_shortened, _heads(program, rows)))
 
 
-def _operand(instruction: Instruction | None) -> str:
-    return f"{_shape(instruction)} %{instruction.name}" if instruction is not None else "?"
+def _heads(program: Program, rows: Int64) -> list[str]:
+    opcodes = [program.opcodes[code] for code in program.opcode[rows].tolist()]
+    cells = zip(program.names(rows), _shapes(program, rows), opcodes, strict=True)
+    return [f"%{name} = {shape} {opcode}" for name, shape, opcode in cells]
 
 
-def _shape(instruction: Instruction) -> str:
-    """The type and dimensions of the instruction's value; nested tuples are shown as one."""
-    arrays = instruction.arrays
-    shown = [*map(str, arrays[:_MOST_SHOWN]), *(["…"] if len(arrays) > _MOST_SHOWN else [])]
-    return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+def _values(program: Program, rows: Int64) -> list[str]:
+    """Instructions as operands: `f32[8] %x`."""
+    return [f"{shape} %{name}" for shape, name in zip(_shapes(program, rows), program.names(rows), strict=True)]
+
+
+def _shapes(program: Program, rows: Int64) -> list[str]:
+    texts: list[str] = program.of_shapes(rows, lambda shape: shape.text, object).tolist()
+    return texts
+
+
+def _listed(lists: Lists, rows: Int64, texts_of: Callable[[Int64], list[str]], missing: str) -> list[list[str]]:
+    """The texts of the first numbers of each row, `…` for further ones."""
+    owner, place, number = lists.flat(rows, _MOST_SHOWN + 1)
+    found, which = np.unique(number, return_inverse=True)
+    known = found[found >= 0]
+    labels = np.array([missing] * (len(found) - len(known)) + texts_of(known) + ["…"], object)
+    each = labels[np.where(place < _MOST_SHOWN, which, len(found))].tolist()
+    ends = np.cumsum(np.bincount(owner, minlength=len(rows))).tolist()
+    return [each[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_BYTES // _LONGEST_LETTER else text_of(memoryview(text.encode()))

@@ -1,90 +1,83 @@
-"""What surrounds an instruction in its program, as lines of text: operands, users, and the parts of a fusion."""
+"""What surrounds instructions in their program, as lines of text: operands, users, and the parts of fusions."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Sequence
+from itertools import chain
 
-from tfcompare.hlo.expression import expression, signature
-from tfcompare.hlo.program import Instruction, Program
+import numpy as np
 
-_PASSING = ("bitcast", "get-tuple-element", "tuple")
+from tfcompare.hlo.expression import expressions, signatures
+from tfcompare.hlo.program import Bools, Int64, Lists, Program
+
+_PASSING = frozenset({"bitcast", "get-tuple-element", "tuple"})
 """They only hand on what others computed, and never run."""
 _MOST_LINES = 32
 _MOST_PASSED = 100
 
 
-class Neighbours:
-    """The surroundings of the instructions of one program."""
+def operand_texts(program: Program, rows: Int64) -> list[str]:
+    """The instructions whose values each one uses, one per line, for instance `%dot.1 = f32[8,4] dot`.
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self._users: dict[int, dict[int, list[Instruction]]] = {}  # by computation, then by instruction
-
-    def operands(self, instruction: Instruction) -> str:
-        """The instructions whose values it uses, one per line, for instance `%dot.1 = f32[8,4] dot`.
-
-        Behind bitcasts, tuples and their elements, those from which they come. Raises `NotAProfile` for damage.
-        """
-        return _lines(signature(one) for one in self._sources(instruction))
-
-    def users(self, instruction: Instruction) -> str:
-        """The instructions that use its value, as `operands`. Raises `NotAProfile` for damage."""
-        return _lines(signature(one) for one in self._readers(instruction))
-
-    def fused(self, instruction: Instruction) -> str:
-        """The instructions that a fusion consists of, one per line, as `expression`; empty for others.
-
-        Raises `NotAProfile` for damage.
-        """
-        if instruction.opcode != "fusion":
-            return ""
-        called = (self._program.computations.get(one) for one in instruction.called)
-        inner = (part for one in called if one is not None for part in one.instructions)
-        return _lines(expression(self._program, part) for part in inner)
-
-    def _sources(self, instruction: Instruction) -> Iterator[Instruction]:
-        there = self._program.computations[instruction.computation].by_number
-        return _reached(instruction, lambda one: (there[n] for n in one.operands if n in there))
-
-    def _readers(self, instruction: Instruction) -> Iterator[Instruction]:
-        users = self._users_in(instruction.computation)
-        return _reached(instruction, lambda one: users.get(one.number, ()))
-
-    def _users_in(self, computation: int) -> dict[int, list[Instruction]]:
-        """The users of each instruction of a computation, by its number."""
-        if computation not in self._users:
-            users: dict[int, list[Instruction]] = defaultdict(list)
-            for one in self._program.computations[computation].instructions:
-                for number in set(one.operands):
-                    users[number].append(one)
-            self._users[computation] = users
-        return self._users[computation]
+    Behind bitcasts, tuples and their elements, those from which they come. Raises `NotAProfile` for damage.
+    """
+    user, _, used = program.operands.flat(program.every)
+    operands = Lists.grouped(user[used >= 0], used[used >= 0], len(program))
+    return _lines(program, _reached(program, rows, operands), signatures)
 
 
-def _reached(start: Instruction, following: Callable[[Instruction], Iterable[Instruction]]) -> Iterator[Instruction]:
-    """The instructions that follow directly or after those that only hand on, each once."""
+def user_texts(program: Program, rows: Int64) -> list[str]:
+    """The instructions that use the value of each one, as `operand_texts`. Raises `NotAProfile` for damage."""
+    user, _, used = program.operands.flat(program.every)
+    pairs = np.unique(used[used >= 0] * len(program) + user[used >= 0])
+    users = Lists.grouped(*np.divmod(pairs, max(1, len(program))), len(program))
+    return _lines(program, _reached(program, rows, users), signatures)
+
+
+def fused_texts(program: Program, rows: Int64) -> list[str]:
+    """The instructions that each fusion consists of, one per line, as `expressions`; empty for others.
+
+    Raises `NotAProfile` for damage.
+    """
+    fusions = np.flatnonzero(program.has_opcode(rows, "fusion".__eq__))
+    owner, _, called = program.called.flat(rows[fusions])
+    owner, called = owner[called >= 0], called[called >= 0]
+    inner = Lists(program.first, program.every)
+    parts: list[list[int]] = [[] for _ in rows]
+    for fusion, computation in zip(fusions[owner].tolist(), called.tolist(), strict=True):
+        if len(parts[fusion]) <= _MOST_LINES:
+            parts[fusion] += inner.of(computation, _MOST_LINES + 1)
+    return _lines(program, parts, expressions)
+
+
+def _reached(program: Program, rows: Int64, following: Lists) -> list[list[int]]:
+    """The instructions that follow each one directly or after those that only hand on, each once; the first few."""
+    is_passing = program.has_opcode(program.every, _PASSING.__contains__)
+    return [_reached_from(row, following, is_passing) for row in rows.tolist()]
+
+
+def _reached_from(row: int, following: Lists, is_passing: Bools) -> list[int]:
     seen: set[int] = set()
-    waiting = [start]
-    passed = 0
-    while waiting and passed < _MOST_PASSED:
+    found: list[int] = []
+    waiting, passed = [row], 0
+    while waiting and passed < _MOST_PASSED and len(found) <= _MOST_LINES:
         passed += 1
-        for one in islice(following(waiting.pop()), _MOST_LINES + 1):
-            if one.number in seen:
-                continue
-            seen.add(one.number)
-            if one.opcode in _PASSING:
-                waiting.append(one)
-            else:
-                yield one
+        for one in following.of(waiting.pop(), _MOST_LINES + 1):
+            if one not in seen:
+                seen.add(one)
+                (waiting if is_passing[one] else found).append(one)
+    return found
 
 
-def _lines(texts: Iterable[str]) -> str:
-    """At most `_MOST_LINES` lines, the last of which says that there are more."""
-    found: list[str] = []
-    for text in texts:
-        if len(found) == _MOST_LINES:
-            return "\n".join([*found[:-1], "…"])
-        found.append(text)
-    return "\n".join(found)
+def _lines(
+    program: Program, rows: Sequence[Sequence[int]], texts_of: Callable[[Program, Int64], list[str]]
+) -> list[str]:
+    """For each of `rows` the texts of its instructions, at most `_MOST_LINES`, the last of which says that there are
+    more."""
+    shown = [some if len(some) <= _MOST_LINES else some[: _MOST_LINES - 1] for some in rows]
+    found = np.unique(np.fromiter(chain.from_iterable(shown), np.int64))
+    texts = dict(zip(found.tolist(), texts_of(program, found), strict=True))
+    return [
+        "\n".join([*map(texts.__getitem__, some), *(["…"] if len(every) > _MOST_LINES else [])])
+        for some, every in zip(shown, rows, strict=True)
+    ]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tfcompare.hlo.shapes import FLOATING
+from tfcompare.hlo.shapes import FLOATING, mask_of
 
 _NAN = float("nan")
 _HZ_PER_KHZ = 1e3
-_EIGHT_BIT_OR_LESS = frozenset({19, 20, 23, 24, 25, 28, 29, 32, 33})
-_SIXTEEN_BIT = frozenset({10, 16})
-_DOUBLE = frozenset({12, 18})
+_FLOATING, _SIXTEEN_BIT = mask_of(FLOATING), mask_of({10, 16})
+_DOUBLE_OR_EIGHT_BIT = mask_of({12, 18, 19, 20, 23, 24, 25, 28, 29, 32, 33})
 
 
 class Peaks(NamedTuple):
@@ -21,12 +20,11 @@ class Peaks(NamedTuple):
     flops_32_bit: float = _NAN
     bandwidth: float = _NAN
 
-    def flops(self, types: frozenset[int]) -> float:
-        """The peak for operands of these element types; NaN if none is known for them."""
-        floating = types & FLOATING
-        if not floating or floating & (_EIGHT_BIT_OR_LESS | _DOUBLE):
+    def flops(self, types: int) -> float:
+        """The peak for operands of these element types (`shapes.mask_of`); NaN if none is known for them."""
+        if not types & _FLOATING or types & _DOUBLE_OR_EIGHT_BIT:
             return _NAN
-        return self.flops_16_bit if floating & _SIXTEEN_BIT else self.flops_32_bit
+        return self.flops_16_bit if types & _SIXTEEN_BIT else self.flops_32_bit
 
 
 class _Rate(NamedTuple):

@@ -1,245 +1,381 @@
-"""One compiled program: its computations and their instructions."""
+"""One compiled program: its computations and their instructions, as columns."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare.errors import NotAProfile
-from tfcompare.hlo.scan import (
-    CALLED,
-    CALLED_IDS,
-    IN_PARTS,
-    MESSAGE,
-    METADATA,
-    NAME,
-    NUMBER,
-    OPCODE,
-    OPERAND_IDS,
-    OPERANDS,
-    SHAPE,
-    instruction_places,
-)
-from tfcompare.hlo.shapes import Array, arrays
-from tfcompare.hlo.wire import Content, check, fields, integers, messages, unpacked
-from tfcompare.xspace.texts import text_of
+from tfcompare.hlo import scan
+from tfcompare.hlo.shapes import Shape, shape_of
+from tfcompare.hlo.wire import check
+from tfcompare.xspace.lookup import intern_bytes, used
+from tfcompare.xspace.texts import LONGEST_BYTES, text_of
+
+Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Texts = npt.NDArray[np.object_]
 
 _MODULE, _BUFFER_ASSIGNMENT = 1, 3
 _MODULE_NAME, _COMPUTATION, _ENTRY, _STACK_FRAMES = 1, 3, 6, 17
+_COMPUTATION_NAME, _INSTRUCTION, _COMPUTATION_ID, _ROOT = 1, 2, 5, 6
+_NAME, _OPCODE, _SHAPE, _METADATA, _ID, _OPERAND_IDS, _CALLED_IDS = 1, 2, 3, 7, 35, 36, 38
 _OP_TYPE, _OP_NAME, _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME = 1, 2, 3, 4, 15
 _FILE_NAMES, _LOCATIONS, _FRAMES = 1, 3, 4
+_INTEGER = 2  # of the three numbers of a field; the others are the place of its bytes
 _FILE_OF_LOCATION, _LINE_OF_LOCATION, _LOCATION_OF_FRAME = 1, 3, 1
+
+PARAMETER_NUMBER = 9
+"""The field of an instruction with the position of a parameter."""
 
 MOST_INSTRUCTIONS = 1_000_000
 """In one program; the largest real ones have a tenth of that."""
-
-Int64 = npt.NDArray[np.int64]
-
-
-@dataclass(eq=False)
-class Instruction:
-    """One instruction. Only its name, opcode and number are read at once; the rest is read on first use.
-
-    `number` is its id, `computation` the id of the computation that it is part of.
-    """
-
-    name: str
-    opcode: str
-    number: int
-    computation: int
-    _bytes: memoryview = field(repr=False)  # of the computation
-    _places: Int64 = field(repr=False)
-    _row: int = field(repr=False)
-
-    @cached_property
-    def arrays(self) -> tuple[Array, ...]:
-        """The array that it produces, or all arrays of the tuple that it produces."""
-        shape = self._at(SHAPE)
-        return arrays(shape) if len(shape) else ()
-
-    @cached_property
-    def operands(self) -> tuple[int, ...]:
-        """The numbers of the instructions whose values it uses."""
-        return self._integers(OPERANDS, OPERAND_IDS)
-
-    @cached_property
-    def called(self) -> tuple[int, ...]:
-        """The ids of the computations that it calls."""
-        return self._integers(CALLED, CALLED_IDS)
-
-    @cached_property
-    def metadata(self) -> dict[int, Content]:
-        """The fields of its `OpMetadata`."""
-        return dict(fields(self._at(METADATA)))
-
-    def _integers(self, place: int, number: int) -> tuple[int, ...]:
-        if self._places[self._row, place + 1] == IN_PARTS:
-            return tuple(integers(self._at(MESSAGE), number))
-        return tuple(unpacked([self._at(place)]))
-
-    def _at(self, place: int) -> memoryview:
-        """The bytes of its message, or of a field in it, empty if that is absent."""
-        begin, size = self._places[self._row, place : place + 2].tolist()
-        return self._bytes[begin : begin + size]
-
-    @property
-    def op_name(self) -> str:
-        """Name of the framework op that it came from; empty if unknown."""
-        return _text(self.metadata, _OP_NAME)
-
-    @property
-    def tf_op(self) -> str:
-        """The framework op as `op_name:op_type`, empty if unknown."""
-        name, op_type = self.op_name, _text(self.metadata, _OP_TYPE)
-        return f"{name}:{op_type}" if name or op_type else ""
-
-    def part(self, number: int) -> memoryview | None:
-        """The message or text in that field; None if it is absent."""
-        return next(messages(self._at(MESSAGE), number), None)
-
-    def number_in(self, number: int, absent: int) -> int:
-        """The integer in that field, `absent` if there is none."""
-        found = (content for key, content in fields(self._at(MESSAGE)) if key == number)
-        return next((content for content in found if isinstance(content, int)), absent)
-
-    def text(self, number: int) -> str:
-        """The text in that field, empty if it is absent."""
-        content = self.part(number)
-        return text_of(content) if content is not None else ""
+_MOST_NUMBERS = 4 * MOST_INSTRUCTIONS
+"""Operands of all instructions."""
 
 
 @dataclass(frozen=True, eq=False)
-class Computation:
-    """One computation: its id, its name, and the number of the instruction whose value it returns."""
+class Lists:
+    """A list of numbers for each row: those of row i are `items[first[i] : first[i + 1]]`."""
 
-    number: int
-    name: str
-    root: int
-    _bytes: memoryview = field(repr=False)
-    _places: Int64 = field(repr=False)
+    first: Int64
+    items: Int64
 
-    @cached_property
-    def instructions(self) -> tuple[Instruction, ...]:
-        """Its instructions, in order."""
-        names, opcodes = (self._texts(place) for place in (NAME, OPCODE))
-        numbers = self._places[:, NUMBER].tolist()
-        return tuple(
-            Instruction(name, opcode, number, self.number, self._bytes, self._places, row)
-            for row, (name, opcode, number) in enumerate(zip(names, opcodes, numbers, strict=True))
-        )
+    @classmethod
+    def grouped(cls, owner: Int64, items: Int64, size: int) -> Lists:
+        """The lists of `size` rows, from the row of each number, in order, and the numbers."""
+        return cls(_from_counts(np.bincount(owner, minlength=size)), items)
 
-    def _texts(self, place: int) -> list[str]:
-        return [
-            text_of(self._bytes[begin : begin + size]) for begin, size in self._places[:, place : place + 2].tolist()
-        ]
+    def of(self, row: int, most: int = _MOST_NUMBERS) -> list[int]:
+        """The first numbers of one row."""
+        begin = self.first[row]
+        found: list[int] = self.items[begin : min(self.first[row + 1], begin + most)].tolist()
+        return found
 
-    @cached_property
-    def by_number(self) -> dict[int, Instruction]:
-        """The instructions by number."""
-        return {instruction.number: instruction for instruction in self.instructions}
+    def at(self, rows: Int64, place: int) -> Int64:
+        """The number at that place in the list of each row, −1 if it is shorter."""
+        at = self.first[rows] + place
+        return np.where(at < self.first[rows + 1], np.append(self.items, -1)[np.minimum(at, len(self.items))], -1)
+
+    def flat(self, rows: Int64, most: int = _MOST_NUMBERS) -> tuple[Int64, Int64, Int64]:
+        """(position in `rows`, position in the list, number) of the first numbers of each of these rows, in order."""
+        begin, size = self.first[rows], np.minimum(self.first[rows + 1] - self.first[rows], most)
+        owner = np.repeat(np.arange(len(rows)), size)
+        place = np.arange(len(owner)) - (np.cumsum(size) - size)[owner]
+        return owner, place, self.items[begin[owner] + place]
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """One program. `name` is the module's, `computations` are by id."""
+    """One program, as columns with a row for each instruction, and with one for each computation.
+
+    `name` is the module's, `entry` the row of its main computation, −1 if unknown. Of computations: `ids`, the rows
+    `root` of the instructions whose values they return, and `first`: the rows of computation i are those from
+    `first[i]` to `first[i + 1]`. Of instructions: the row `computation`, the id `number`, the codes `opcode` among
+    `opcodes` and `shape` among equal shapes, the rows `operands` whose values it uses, and the computations that it
+    `called`. A row is −1 for what the program lacks. Of several computations or instructions with the same id, or
+    instructions with the same name, the last one counts.
+    """
 
     name: str
     entry: int
-    computations: dict[int, Computation]
+    ids: Int64
+    root: Int64
+    first: Int64
+    computation: Int64
+    number: Int64
+    opcode: Int64
+    opcodes: tuple[str, ...]
+    shape: Int64
+    operands: Lists
+    called: Lists
     buffer_assignment: memoryview | None = field(repr=False)
-    _stack_frames: memoryview | None = field(repr=False)
+    _buffer: npt.NDArray[np.uint8] = field(repr=False)
+    _computation_names: Int64 = field(repr=False)
+    _messages: Int64 = field(repr=False)
+    _names: Int64 = field(repr=False)
+    _metadata: Int64 = field(repr=False)
+    _shapes: Int64 = field(repr=False)
+    _stack_frames: Int64 = field(repr=False)
+    _shapes_read: dict[int, Shape] = field(repr=False, default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def every(self) -> Int64:
+        """The rows of all instructions."""
+        return np.arange(len(self))
+
+    def rows_named(self, names: list[str]) -> Int64:
+        """The instruction of each of these names, −1 for none."""
+        found = pc.index_in(pa.array(names, pa.large_string()), value_set=self._last_names)
+        last: Int64 = found.fill_null(len(self)).to_numpy().astype(np.int64)
+        return len(self) - 1 - last
 
     @cached_property
-    def instructions(self) -> dict[str, Instruction]:
-        """The instructions of all computations, by name."""
-        return {one.name: one for computation in self.computations.values() for one in computation.instructions}
+    def _last_names(self) -> pa.LargeStringArray:
+        """The names of all instructions, the last one first."""
+        return _strings(self._buffer, self._names[::-1])
 
-    def operands(self, instruction: Instruction) -> list[Instruction | None]:
-        """The instructions whose values it uses, None for one that its computation lacks."""
-        there = self.computations[instruction.computation].by_number
-        return [there.get(number) for number in instruction.operands]
-
-    def origin(self, instruction: Instruction) -> Instruction:
-        """The instruction that names the framework's op: itself, or for a fusion that names none, the last one in it
-        that does. None in it does: itself."""
-        if instruction.opcode != "fusion" or instruction.op_name:
-            return instruction
-        called = (self.computations[own_id] for own_id in instruction.called if own_id in self.computations)
-        fused = (one for computation in called for one in reversed(computation.instructions) if one.op_name)
-        return next(fused, instruction)
-
-    def types(self, instruction: Instruction) -> frozenset[int]:
-        """The element types (`PrimitiveType`) of what it produces and uses."""
-        used = [operand.arrays for operand in self.operands(instruction) if operand is not None]
-        return frozenset(array.type for arrays in (instruction.arrays, *used) for array in arrays)
-
-    def source(self, instruction: Instruction) -> str:
-        """Where the framework's program has it, as `file:line`; empty if unknown."""
-        metadata = instruction.metadata
-        file, line = _text(metadata, _SOURCE_FILE), metadata.get(_SOURCE_LINE, 0)
-        if not file:
-            frame = metadata.get(_STACK_FRAME, 0)
-            file, line = self._source_of_frame.get(frame if isinstance(frame, int) else 0, ("", 0))
-        return f"{file}:{line}" if file and isinstance(line, int) else file
+    def rows_numbered(self, numbers: Int64) -> Int64:
+        """The last instruction with each of these ids, −1 for none."""
+        return last_rows(self.number, numbers)
 
     @cached_property
-    def _source_of_frame(self) -> dict[int, tuple[str, int]]:
-        """(file, line) of each stack frame; frames, locations and files count from 1."""
-        if self._stack_frames is None:
-            return {}
-        files = dict(enumerate(map(text_of, messages(self._stack_frames, _FILE_NAMES)), 1))
-        locations = dict(enumerate(map(_numbers, messages(self._stack_frames, _LOCATIONS)), 1))
-        out = {}
-        for number, frame in enumerate(map(_numbers, messages(self._stack_frames, _FRAMES)), 1):
-            location = locations.get(frame.get(_LOCATION_OF_FRAME, 0), {})
-            file = files.get(location.get(_FILE_OF_LOCATION, 0), "")
-            out[number] = file, location.get(_LINE_OF_LOCATION, 0)
+    def numbers_by_name(self) -> dict[str, int]:
+        """The id of the instruction of each name."""
+        return dict(zip(self.names(self.every).tolist(), self.number.tolist(), strict=True))
+
+    def names(self, rows: Int64) -> Texts:
+        """The names of instructions."""
+        return self._texts(self._names[rows])
+
+    def computation_names(self, computations: Int64) -> Texts:
+        """The names of computations."""
+        return self._texts(self._computation_names[computations])
+
+    def instructions_of(self, computations: Int64) -> Int64:
+        """The instructions of these computations, one after the other."""
+        return Lists(self.first, self.every).flat(computations)[2]
+
+    def has_opcode(self, rows: Int64, is_wanted: Callable[[str], bool]) -> Bools:
+        """Whether the opcode of each instruction is a wanted one."""
+        return np.array([is_wanted(name) for name in self.opcodes], np.bool_)[self.opcode[rows]]
+
+    def shape_of(self, row: int) -> Shape:
+        """The shape of what an instruction produces. Raises `NotAProfile` for damage."""
+        return self._shape(int(self.shape[row]))
+
+    def _shape(self, code: int) -> Shape:
+        if code not in self._shapes_read:
+            content = self.content(self._shapes[code])
+            self._shapes_read[code] = shape_of(content) if content else Shape(())
+        return self._shapes_read[code]
+
+    def of_shapes(self, rows: Int64, figure: Callable[[Shape], Any], kind: type) -> npt.NDArray[Any]:
+        """A figure of the shape of each instruction; each shape is read once. Raises `NotAProfile` for damage."""
+        codes = used(self.shape[rows], len(self._shapes))
+        figures: npt.NDArray[Any] = np.empty(len(self._shapes), kind)
+        figures[codes] = [figure(self._shape(code)) for code in codes.tolist()]
+        return figures[self.shape[rows]]
+
+    def types(self, rows: Int64) -> Int64:
+        """The element types of what each instruction produces and uses, as bit masks. Raises `NotAProfile` for
+        damage."""
+        owner, _, operand = self.operands.flat(rows)
+        owner, operand = owner[operand >= 0], operand[operand >= 0]
+        every = self.of_shapes(np.concatenate([rows, operand]), lambda shape: shape.types, np.int64)
+        out = every[: len(rows)]
+        np.bitwise_or.at(out, owner, every[len(rows) :])
         return out
+
+    def fields(self, rows: Int64, *wanted: int) -> Int64:
+        """These fields of each instruction, as in `scan.fields_of`; `content` gives the bytes of one."""
+        return self._fields(self._messages[rows], *wanted)
+
+    def content(self, place: Int64) -> memoryview | None:
+        """The bytes of a field; None if there is no text or message."""
+        begin, size = place[:_INTEGER].tolist()
+        return self._buffer[begin : begin + size].data if begin > 0 else None
+
+    def field_texts(self, rows: Int64, wanted: int) -> Texts:
+        """The text in that field of each instruction, empty without one."""
+        return self._texts(self.fields(rows, wanted)[:, 0])
+
+    def integers(self, rows: Int64, wanted: int) -> Int64:
+        """The integer in that field of each instruction, 0 without one."""
+        return self._integers(self._messages[rows], wanted)[:, 0]
+
+    def op_names(self, rows: Int64) -> Texts:
+        """Names of the framework ops that instructions came from; empty where unknown."""
+        return self._texts(self._fields(self._metadata[rows], _OP_NAME)[:, 0])
+
+    def tf_ops(self, rows: Int64) -> list[str]:
+        """The framework ops as `op_name:op_type`, empty where unknown."""
+        found = self._fields(self._metadata[rows], _OP_NAME, _OP_TYPE)
+        names, types = self._texts(found[:, 0]), self._texts(found[:, 1])
+        return [f"{name}:{kind}" if name or kind else "" for name, kind in zip(names, types, strict=True)]
+
+    def origins(self, rows: Int64) -> Int64:
+        """The instructions that name the framework's ops of others: themselves, or for a fusion that names none, the
+        last one in it that does. None in it does: itself."""
+        out = rows.copy()
+        nameless = np.flatnonzero(self.has_opcode(rows, "fusion".__eq__) & ~self._has_op_name(rows))
+        owner, _, called = self.called.flat(rows[nameless])
+        owner, called = owner[called >= 0], called[called >= 0]
+        inner = self.instructions_of(np.unique(called))
+        inner = inner[self._has_op_name(inner)]
+        last = np.full(len(self.ids), -1, np.int64)
+        np.maximum.at(last, self.computation[inner], inner)
+        owner, called = owner[last[called] >= 0], called[last[called] >= 0]
+        fusions, firsts = np.unique(owner, return_index=True)
+        out[nameless[fusions]] = last[called[firsts]]
+        return out
+
+    def _has_op_name(self, rows: Int64) -> Bools:
+        sizes: Int64 = self._fields(self._metadata[rows], _OP_NAME)[:, 0, 1]
+        return sizes > 0
+
+    def sources(self, rows: Int64) -> list[str]:
+        """Where the framework's program has these instructions, as `file:line`; empty where unknown."""
+        found = self._fields(self._metadata[rows], _SOURCE_FILE, _SOURCE_LINE, _STACK_FRAME)
+        files, lines, frames = self._texts(found[:, 0]), found[:, 1, _INTEGER], found[:, 2, _INTEGER]
+        frame_files, frame_lines = self._frames
+        frames = np.where((frames > 0) & (frames < len(frame_files)), frames, 0)
+        is_named = files != ""
+        files = np.where(is_named, files, frame_files[frames])
+        lines = np.where(is_named, lines, frame_lines[frames])
+        return [f"{file}:{line}" if file else "" for file, line in zip(files.tolist(), lines.tolist(), strict=True)]
+
+    @cached_property
+    def _frames(self) -> tuple[Texts, Int64]:
+        """(file, line) of each stack frame; frames, locations and files count from 1."""
+        parts = [_messages(self._buffer, self._stack_frames, n)[1] for n in (_FILE_NAMES, _LOCATIONS, _FRAMES)]
+        files = np.append(np.array([""], object), self._texts(parts[0]))
+        nowhere = np.zeros((1, 2), np.int64)
+        locations = np.append(nowhere, self._integers(parts[1], _FILE_OF_LOCATION, _LINE_OF_LOCATION), axis=0)
+        locations[:, 0] = np.where((locations[:, 0] > 0) & (locations[:, 0] < len(files)), locations[:, 0], 0)
+        frame = np.append(0, self._integers(parts[2], _LOCATION_OF_FRAME)[:, 0])
+        location = locations[np.where((frame > 0) & (frame < len(locations)), frame, 0)]
+        return files[location[:, 0]], location[:, 1]
+
+    def _integers(self, places: Int64, *wanted: int) -> Int64:
+        """The integers in these fields of each message, 0 where absent."""
+        return self._fields(places, *wanted)[:, :, _INTEGER]
+
+    def _fields(self, places: Int64, *wanted: int) -> Int64:
+        return _fields(self._buffer, places, *wanted)
+
+    def _texts(self, places: Int64) -> Texts:
+        return _texts(self._buffer, places)
 
 
 def read_program(proto: memoryview) -> Program:
     """The program in an `HloProto`.
 
-    Raises `NotAProfile` if its bytes are invalid or it has more than `MOST_INSTRUCTIONS` instructions. Details of
-    instructions raise it when they are read.
+    Raises `NotAProfile` if its bytes are invalid or it has more than `MOST_INSTRUCTIONS` instructions. Shapes and
+    details of instructions raise it when they are read.
     """
-    name, entry, count = "", 0, 0
-    computations: dict[int, Computation] = {}
-    frames: memoryview | None = None
-    for module in messages(proto, _MODULE):
-        for number, content in fields(module):
-            if number == _ENTRY and isinstance(content, int):
-                entry = content
-            elif isinstance(content, int):
-                continue
-            elif number == _MODULE_NAME:
-                name = text_of(content)
-            elif number == _STACK_FRAMES:
-                frames = content
-            elif number == _COMPUTATION:
-                computation, instructions = _computation(content, MOST_INSTRUCTIONS - count)
-                count += instructions
-                computations[computation.number] = computation
-    buffers = next(messages(proto, _BUFFER_ASSIGNMENT), None)
-    return Program(name, entry, computations, buffers, frames)
+    buffer = np.frombuffer(proto, np.uint8)
+    whole = np.array([[0, len(buffer)]])
+    _, modules = _messages(buffer, whole, _MODULE)
+    names, entries, frames = np.moveaxis(_fields(buffer, modules, _MODULE_NAME, _ENTRY, _STACK_FRAMES), 1, 0)
+    _, computations = _messages(buffer, modules, _COMPUTATION)
+    own = _fields(buffer, computations, _COMPUTATION_NAME, _COMPUTATION_ID, _ROOT)
+    ids, roots = own[:, 1:, _INTEGER].T
+    counts, messages = _messages(buffer, computations, _INSTRUCTION)
+    first = _from_counts(counts)
+    computation = np.repeat(np.arange(len(counts)), counts)
+    parts = _fields(buffer, messages, _ID, _NAME, _OPCODE, _SHAPE, _METADATA)
+    number = parts[:, 0, _INTEGER]
+    opcodes, firsts = _interned(buffer, parts[:, 2])
+    shapes, first_shapes = _interned(buffer, parts[:, 3])
+    operands, called = (_numbers_in(buffer, messages, wanted) for wanted in (_OPERAND_IDS, _CALLED_IDS))
+    find = _Numbering(computation, number)
+    user = np.repeat(computation, np.diff(operands.first))
+    assignments = _messages(buffer, whole, _BUFFER_ASSIGNMENT)[1][:1]
+    entry = int(entries[-1, _INTEGER]) if len(entries) else 0
+    return Program(
+        name=next((str(name) for name in _texts(buffer, names)[::-1]), ""),
+        entry=int(last_rows(ids, np.array([entry]))[0]),
+        ids=ids,
+        root=find.rows(np.arange(len(ids)), roots),
+        first=first,
+        computation=computation,
+        number=number,
+        opcode=opcodes,
+        opcodes=tuple(_texts(buffer, parts[firsts, 2]).tolist()),
+        shape=shapes,
+        operands=Lists(operands.first, find.rows(user, operands.items)),
+        called=Lists(called.first, last_rows(ids, called.items)),
+        buffer_assignment=next((buffer[begin : begin + size].data for begin, size in assignments.tolist()), None),
+        _buffer=buffer,
+        _computation_names=own[:, 0],
+        _messages=messages,
+        _names=parts[:, 1],
+        _metadata=parts[:, 4],
+        _shapes=parts[first_shapes, 3],
+        _stack_frames=frames[frames[:, 0] > 0][-1:],
+    )
 
 
-def _computation(message: memoryview, most: int) -> tuple[Computation, int]:
-    """(the computation, how many instructions it has)."""
-    places, number, root, name, name_size, error, at = instruction_places(np.frombuffer(message, np.uint8), most)
+class _Numbering:
+    """Finds the instructions of computations by their ids."""
+
+    def __init__(self, computation: Int64, number: Int64) -> None:
+        self._numbers, code = np.unique(number, return_inverse=True)
+        self._keys = computation * (len(self._numbers) + 1) + code
+
+    def rows(self, computation: Int64, number: Int64) -> Int64:
+        """The last instruction of each computation with that id, −1 for none."""
+        code = last_rows(self._numbers, number)
+        code[code < 0] = len(self._numbers)
+        return last_rows(self._keys, computation * (len(self._numbers) + 1) + code)
+
+
+def last_rows(keys: Int64, wanted: Int64) -> Int64:
+    """The last row of `keys` with each wanted number, −1 for none."""
+    if not len(keys):
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(keys, kind="stable")
+    row = order[np.searchsorted(keys, wanted, side="right", sorter=order) - 1]
+    return np.where(keys[row] == wanted, row, -1)
+
+
+def _messages(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> tuple[Int64, Int64]:
+    """(how many messages each of `places` has in that field, the places of these)."""
+    counts, found, error, at = scan.messages_in(buffer, places, wanted, MOST_INSTRUCTIONS)
     check(error, at)
-    if len(places) > most:
+    if counts.sum() > MOST_INSTRUCTIONS:
         raise NotAProfile(None, 0, f"an HLO module of at most {MOST_INSTRUCTIONS:,} instructions", "more")
-    return Computation(number, text_of(message[name : name + name_size]), root, message, places), len(places)
+    return counts, found
 
 
-def _numbers(message: memoryview) -> dict[int, int]:
-    return {number: content for number, content in fields(message) if isinstance(content, int)}
+def _fields(buffer: npt.NDArray[np.uint8], places: Int64, *wanted: int) -> Int64:
+    found, error, at = scan.fields_of(buffer, places, np.array(wanted))
+    check(error, at)
+    return found
 
 
-def _text(found: dict[int, Content], number: int) -> str:
-    content = found.get(number, 0)
-    return "" if isinstance(content, int) else text_of(content)
+def _numbers_in(buffer: npt.NDArray[np.uint8], places: Int64, wanted: int) -> Lists:
+    counts, found, error, at = scan.numbers_in(buffer, places, wanted, _MOST_NUMBERS)
+    check(error, at)
+    if counts.sum() > _MOST_NUMBERS:
+        raise NotAProfile(None, 0, f"at most {_MOST_NUMBERS:,} numbers in a field of an HLO module", "more")
+    return Lists(_from_counts(counts), found)
+
+
+def _from_counts(counts: Int64) -> Int64:
+    return np.append(0, np.cumsum(counts))
+
+
+def _interned(buffer: npt.NDArray[np.uint8], places: Int64) -> tuple[Int64, Int64]:
+    """(a code for the bytes at each place, equal ones for equal bytes; a row with each code)."""
+    return intern_bytes(buffer, places[:, 0], places[:, 1])
+
+
+def _texts(buffer: npt.NDArray[np.uint8], places: Int64) -> Texts:
+    """The texts at these places, empty where there is none; equal ones are decoded once."""
+    codes, firsts = _interned(buffer, places)
+    labels: Texts = _strings(buffer, places[firsts]).to_numpy(zero_copy_only=False)
+    return labels[codes]
+
+
+def _strings(buffer: npt.NDArray[np.uint8], places: Int64) -> pa.LargeStringArray:
+    """The texts at these places, empty where there is none."""
+    if places[:, 1].max(initial=0) <= LONGEST_BYTES:
+        found = scan.gathered(buffer, places)
+        if found.max(initial=0) < 128:
+            offsets = pa.py_buffer(_from_counts(places[:, 1]))
+            return pa.LargeStringArray.from_buffers(len(places), offsets, pa.py_buffer(found))
+    texts = [text_of(buffer[begin : begin + size].data) for begin, size in places[:, :_INTEGER].tolist()]
+    return pa.array(texts, pa.large_string())

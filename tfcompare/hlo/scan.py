@@ -1,20 +1,17 @@
-"""Compiled loops over the protobuf messages of an XLA program."""
+"""Compiled loops over the protobuf messages of an XLA program.
+
+The place of a message is the row of its first byte and its length. Each loop also returns an error code and the byte of
+the error (`wire.check`).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tfcompare.xspace.compilation import Array, Int, compiled, inlined
-from tfcompare.xspace.wire import OK, field
+from tfcompare.xspace.compilation import Array, Int, compiled
+from tfcompare.xspace.wire import OK, PAST_END, field
 
 _VARINT, _BYTES = 0, 2
-_INSTRUCTION, _COMPUTATION_ID, _ROOT = 2, 5, 6
-_NAME, _OPCODE, _SHAPE, _METADATA, _ID = 1, 2, 3, 7, 35
-OPERAND_IDS, CALLED_IDS = 36, 38
-
-# Columns of `instruction_places`.
-NUMBER, MESSAGE, NAME, OPCODE, SHAPE, METADATA, OPERANDS, CALLED = 0, 1, 3, 5, 7, 9, 11, 13
-IN_PARTS = -1
 
 
 @compiled
@@ -38,58 +35,101 @@ def field_rows(buffer: Array, pos: Int, most: Int) -> tuple[Array, Int, Int]:
 
 
 @compiled
-def instruction_places(buffer: Array, most: Int) -> tuple[Array, Int, Int, Int, Int, Int, Int]:
-    """(the instructions, id, number of the root, first byte and length of the name, error code, byte of the error).
+def messages_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[Array, Array, Int, Int]:
+    """(how many messages each of `places` has in the field `wanted`, the places of these, error code, its byte).
 
-    A row for each instruction, one more than `most` if there are more: its number, then at `MESSAGE`, `NAME` and so on
-    the first byte of that and its length; `IN_PARTS` is the length of a list of numbers that is not in one piece.
+    The places are left out if there are more than `most`.
     """
-    end = np.int64(len(buffer))
-    pos, count, error = np.int64(0), 0, np.int64(OK)
-    while pos < end and count <= most and error == OK:
-        number, wire, content, begin, pos, error = field(buffer, pos, end)
-        count += wire == _BYTES and number == _INSTRUCTION
-    rows = np.zeros((count, 15), np.int64)
-    own_id, root, name, name_size, at = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    pos, row, error = np.int64(0), 0, np.int64(OK)
-    while pos < end and error == OK:
-        at = pos
-        number, wire, content, begin, pos, error = field(buffer, pos, end)
-        if wire == _VARINT and number == _COMPUTATION_ID:
-            own_id = content
-        elif wire == _VARINT and number == _ROOT:
-            root = content
-        elif wire == _BYTES and number == _NAME:
-            name, name_size = begin, content
-        elif wire == _BYTES and number == _INSTRUCTION and error == OK and row < count:
-            rows[row, MESSAGE], rows[row, MESSAGE + 1] = begin, content
-            inner, last = begin, begin + content
-            while inner < last and error == OK:
-                at = inner
-                number, wire, content, begin, inner, error = field(buffer, inner, last)
-                place = _place_of(number)
-                is_list = number == OPERAND_IDS or number == CALLED_IDS
-                if wire == _VARINT and number == _ID:
-                    rows[row, NUMBER] = content
-                elif is_list and (wire != _BYTES or rows[row, place + 1] != 0):
-                    rows[row, place + 1] = IN_PARTS
-                elif wire == _BYTES and place > 0:
-                    rows[row, place], rows[row, place + 1] = begin, content
-            row += 1
-    return rows, own_id, root, name, name_size, error, at
+    counts, total = np.zeros(len(places), np.int64), np.int64(0)
+    error, at = np.int64(OK), np.int64(0)
+    for i in range(len(places)):
+        pos, end = places[i, 0], places[i, 0] + places[i, 1]
+        while pos < end and error == OK:
+            at = pos
+            number, wire, content, begin, pos, error = field(buffer, pos, end)
+            if wire == _BYTES and number == wanted:
+                counts[i] += 1
+                total += 1
+    found = np.empty((total if error == OK and total <= most else 0, 2), np.int64)
+    row = 0
+    for i in range(len(places) if len(found) else 0):
+        pos, end = places[i, 0], places[i, 0] + places[i, 1]
+        while pos < end:
+            number, wire, content, begin, pos, error = field(buffer, pos, end)
+            if wire == _BYTES and number == wanted:
+                found[row, 0], found[row, 1] = begin, content
+                row += 1
+    return counts, found, error, at
 
 
-@inlined
-def _place_of(number: Int) -> Int:
-    """The column of that field of an instruction, 0 if it has none."""
-    if number == _NAME:
-        return NAME
-    if number == _OPCODE:
-        return OPCODE
-    if number == _SHAPE:
-        return SHAPE
-    if number == _METADATA:
-        return METADATA
-    if number == OPERAND_IDS:
-        return OPERANDS
-    return CALLED if number == CALLED_IDS else 0
+@compiled
+def fields_of(buffer: Array, places: Array, wanted: Array) -> tuple[Array, Int, Int]:
+    """(the fields `wanted` of each of `places`, error code, its byte).
+
+    A field is three numbers: the place of its last text or message, and its last integer; zeros where it is absent.
+    """
+    found = np.zeros((len(places), len(wanted), 3), np.int64)
+    error, at = np.int64(OK), np.int64(0)
+    for i in range(len(places)):
+        pos, end = places[i, 0], places[i, 0] + places[i, 1]
+        while pos < end and error == OK:
+            at = pos
+            number, wire, content, begin, pos, error = field(buffer, pos, end)
+            for k in range(len(wanted)):
+                if number == wanted[k] and wire == _VARINT:
+                    found[i, k, 2] = content
+                elif number == wanted[k] and wire == _BYTES:
+                    found[i, k, 0], found[i, k, 1] = begin, content
+    return found, error, at
+
+
+@compiled
+def numbers_in(buffer: Array, places: Array, wanted: Int, most: Int) -> tuple[Array, Array, Int, Int]:
+    """(how many integers each of `places` has in the repeated field `wanted`, packed or not; the integers; error code,
+    its byte). The integers are left out if there are more than `most`."""
+    counts, total = np.zeros(len(places), np.int64), np.int64(0)
+    error, at = np.int64(OK), np.int64(0)
+    for i in range(len(places)):
+        pos, end = places[i, 0], places[i, 0] + places[i, 1]
+        while pos < end and error == OK:
+            at = pos
+            number, wire, content, begin, pos, error = field(buffer, pos, end)
+            if number == wanted and wire == _VARINT:
+                counts[i] += 1
+            elif number == wanted and wire == _BYTES and error == OK:
+                for byte in range(begin, begin + content):
+                    counts[i] += buffer[byte] < 128
+                if content and buffer[begin + content - 1] >= 128:
+                    error = np.int64(PAST_END)
+        total += counts[i]
+    found = np.empty(total if error == OK and total <= most else 0, np.int64)
+    row = 0
+    for i in range(len(places) if len(found) else 0):
+        pos, end = places[i, 0], places[i, 0] + places[i, 1]
+        while pos < end:
+            number, wire, content, begin, pos, error = field(buffer, pos, end)
+            if number == wanted and wire == _VARINT:
+                found[row] = content
+                row += 1
+            elif number == wanted and wire == _BYTES:
+                value, shift = np.int64(0), 0
+                for byte in range(begin, begin + content):
+                    value |= np.int64(buffer[byte] & 127) << min(shift, 63)
+                    shift += 7
+                    if buffer[byte] < 128:
+                        found[row] = value
+                        row += 1
+                        value, shift = np.int64(0), 0
+    return counts, found, error, at
+
+
+@compiled
+def gathered(buffer: Array, places: Array) -> Array:
+    """The bytes at all of `places`, one after the other."""
+    out = np.empty(places[:, 1].sum(), np.uint8)
+    to = 0
+    for i in range(len(places)):
+        for byte in range(places[i, 0], places[i, 0] + places[i, 1]):
+            out[to] = buffer[byte]
+            to += 1
+    return out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from tfcompare.errors import NotAProfile
@@ -12,6 +14,8 @@ _ELEMENT_TYPE, _DIMENSIONS, _TUPLE_SHAPES, _LAYOUT = 2, 3, 4, 5
 _ELEMENT_BITS = 7
 TUPLE = 13
 _MOST_DIMENSIONS, _MOST_ARRAYS = 64, 1 << 16
+_MOST_SHOWN = 50
+_TYPE_BITS = 63  # the numbers of all types are below
 _LONGEST_KEPT = 128  # bytes of a shape that is read once however many instructions have it: arrays, small tuples
 _MOST_ELEMENTS = 1 << 60
 """Far above what real programs have, so that shapes in a damaged file stay cheap to read and to calculate with."""
@@ -72,17 +76,50 @@ class Array(NamedTuple):
         return f"{name}[{','.join(map(str, self.dimensions))}]"
 
 
-def arrays(shape: memoryview) -> tuple[Array, ...]:
-    """The array of a shape, or all arrays of a tuple, in order.
+def mask_of(types: Iterable[int]) -> int:
+    """Element types (`PrimitiveType`) as a bit mask: bit 11 is set for `F32`."""
+    return sum(1 << number for number in set(types) if 0 <= number < _TYPE_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The shape of a value: its array, or all arrays of a tuple, in order."""
+
+    arrays: tuple[Array, ...]
+
+    @cached_property
+    def elements(self) -> float:
+        """The elements of all arrays."""
+        return float(sum(array.elements for array in self.arrays))
+
+    @cached_property
+    def size_bytes(self) -> float:
+        """The size of all arrays in bytes."""
+        return float(sum(array.size_bytes for array in self.arrays))
+
+    @cached_property
+    def types(self) -> int:
+        """The element types of all arrays, as `mask_of`."""
+        return mask_of(array.type for array in self.arrays)
+
+    @cached_property
+    def text(self) -> str:
+        """Type and dimensions; nested tuples are shown as one, long ones are cut."""
+        shown = [*map(str, self.arrays[:_MOST_SHOWN]), *(["…"] if len(self.arrays) > _MOST_SHOWN else [])]
+        return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+def shape_of(shape: memoryview) -> Shape:
+    """The shape in a `ShapeProto`.
 
     Raises `NotAProfile` if the bytes are invalid, or hold more arrays or dimensions than a program has.
     """
-    return _read(shape) if len(shape) > _LONGEST_KEPT else _read_once(shape.tobytes())
+    return Shape(_read(shape)) if len(shape) > _LONGEST_KEPT else _read_once(shape.tobytes())
 
 
 @lru_cache(maxsize=4096)
-def _read_once(shape: bytes) -> tuple[Array, ...]:
-    return _read(memoryview(shape))
+def _read_once(shape: bytes) -> Shape:
+    return Shape(_read(memoryview(shape)))
 
 
 def _read(shape: memoryview) -> tuple[Array, ...]:

@@ -18,9 +18,6 @@ HLO_OPS = Table(
         text("op_name", "Op", "The framework's op that the instruction came from; empty where unknown."),
         text("source", "Source", "File and line of that op in the framework's program; empty where unknown."),
         text("expression", "HLO", "The instruction in XLA's notation; empty where the file lacks its program."),
-        text("operands", "Operands", "The instructions whose values it uses, one per line; empty where unknown."),
-        text("users", "Users", "The instructions that use its value, one per line; empty where unknown."),
-        text("fused", "Fused", "The instructions that a fusion consists of, one per line; empty for others."),
         total("occurrences", "", "Occurrences", "Its events: on GPUs each kernel that it launched counts.", "int64"),
         total(
             "executions",
@@ -49,6 +46,20 @@ HLO_OPS = Table(
         ),
     ),
     headline="self_time_us",
+)
+
+HLO_TEXTS = Table(
+    "hlo_texts",
+    "One row for each instruction in `hlo_ops`: the instructions around it, one per line.",
+    (
+        HOST_KEY,
+        PROGRAM_KEY,
+        key("hlo_op", "Instruction", "Name of the instruction in the program, e.g. `loop_add_fusion.2`."),
+        text("operands", "Operands", "The instructions whose values it uses; empty where unknown."),
+        text("users", "Users", "The instructions that use its value; empty where unknown."),
+        text("fused", "Fused", "The instructions that a fusion consists of; empty for others."),
+    ),
+    has_diff=False,
 )
 
 HLO_MEMORY = Table(

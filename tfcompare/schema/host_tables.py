@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tfcompare.schema.columns import Table
-from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS
+from tfcompare.schema.hlo import COMPILATIONS, HLO_MEMORY, HLO_OPS, HLO_TEXTS
 from tfcompare.schema.input import TF_DATA, TF_DATA_CALLS, TF_DATA_PIPELINES
 from tfcompare.schema.kernels import COPIES, KERNEL_STATS
 from tfcompare.schema.memory import MEMORY_PEAK, MEMORY_SUMMARY
@@ -21,7 +21,7 @@ from tfcompare.schema.runs import STEP_PARTS, STEP_PRECISIONS, STEPS
 Group = Literal["core", "steps", "timeline", "programs"]
 """What is kept together. `core` and `steps`, which answers and verdicts need, are built when a file is read …"""
 
-LATE: tuple[Group, ...] = ("timeline",)
+LATE: tuple[Group, ...] = ("timeline", "programs")
 """… and these when one of their tables is asked for."""
 
 _INT, _FLOAT, _TEXT, _FLAG = "int64", "float64", "str", "bool"
@@ -202,6 +202,7 @@ HOST_TABLES: dict[str, HostTable] = {
             (),
             {"lane": "timeline_lanes", "launch": "timeline_spans"},
         ),
+        _public(HLO_TEXTS, "programs", unique=HLO_TEXTS.keys),
     )
 }
 """Every table of a host file, group by group."""

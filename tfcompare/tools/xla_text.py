@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from itertools import zip_longest
 
 import pandas as pd
 
 from tfcompare.compare.diff import ADDED
+from tfcompare.compare.matching.matching import with_hosts_of
 
 _NUMBERS = re.compile(r"(?<=%)([^\s,()]*?)(?:\.\d+)+(?=[\s,)]|$)")
 _NAME = re.compile(r"^%(\S+) =", re.MULTILINE)
@@ -59,10 +61,30 @@ def lines_diff(baseline: str, candidate: str) -> str:
     return "\n".join(lines)
 
 
-def neighbours_that_ran(rows: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
+def surroundings(baseline: pd.DataFrame, candidate: pd.DataFrame, row: pd.Series) -> dict[str, str]:
+    """The texts around the instruction in `row` of a diff of `hlo_ops`, by column and side: `operands_baseline`,
+    `users_candidate` and so on; empty where unknown.
+
+    The frames are both sides of `hlo_texts`.
+    """
+    is_added = row["status"] == ADDED
+    sides = {
+        "baseline": (baseline.iloc[: 0 if is_added else None], ""),
+        "candidate": (with_hosts_of(baseline, candidate), "" if is_added else "_candidate"),
+    }
+    found: dict[str, str] = {}
+    for role, (texts, suffix) in sides.items():
+        is_it = (texts["program"] == row[f"program{suffix}"]) & (texts["hlo_op"] == row[f"hlo_op{suffix}"])
+        rows = texts[is_it & (texts["host"] == row["host"])]
+        found |= {f"{column}_{role}": "".join(rows[column]) for column in ("operands", "users", "fused")}
+    return found
+
+
+def neighbours_that_ran(rows: pd.DataFrame, row: pd.Series, texts: Mapping[str, str]) -> pd.DataFrame:
     """The rows of the instructions that make the inputs of the one in `row` or use its result, on either side.
 
-    `rows` are `executions.instructions` of its program, of which `row` is one. In the order of the texts, each once.
+    `rows` are `executions.instructions` of its program, of which `row` is one; `texts` are its `surroundings`. In the
+    order of the texts, each once.
     """
     here = rows[(rows["host"] == row["host"]) & (rows.index != row.name)]
     is_added = here["status"] == ADDED
@@ -73,7 +95,5 @@ def neighbours_that_ran(rows: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
     found: dict[object, None] = {}
     for role, place in places.items():
         for column in ("operands", "users"):
-            text = row[f"{column}_{role}"]
-            names = _NAME.findall(text) if isinstance(text, str) else []
-            found |= {place[name]: None for name in names if name in place}
+            found |= {place[name]: None for name in _NAME.findall(texts[f"{column}_{role}"]) if name in place}
     return rows.loc[list(found)]

@@ -4,41 +4,46 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-import pandas as pd
+import numpy as np
+import pyarrow as pa
 
-from tfcompare import schema
 from tfcompare.errors import NotAProfile
+from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.hlo.compile_events import compile_events
 from tfcompare.frames.hlo.programs import Programs, programs_of
 from tfcompare.hlo.names import function_name
-from tfcompare.hlo.program import Program
+from tfcompare.hlo.program import PARAMETER_NUMBER, Program
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
-_PARAMETER_NUMBER = 9  # in `HloInstructionProto`
 _MOST_PROGRAMS, _MOST_PARAMETERS = 8, 4  # whose shapes are listed
-_KEYS = ["function", "phase"]
 
 
-def compilations(space: XSpace, host: str) -> pd.DataFrame:
+def compilations(space: XSpace, host: str) -> pa.Table:
     """Columns of `schema.COMPILATIONS`, longest total time first; no rows if nothing was traced or compiled."""
     found = compile_events(space)
     if not len(found.rows):
-        return schema.COMPILATIONS.empty()
-    time_us = space.events.duration_ps[found.rows] / PS_PER_US
-    events = pd.DataFrame({"function": found.functions, "phase": found.phases, "time_us": time_us})
-    table = events.groupby(_KEYS, as_index=False).agg(
-        occurrences=("time_us", "size"), total_time_us=("time_us", "sum"), longest_us=("time_us", "max")
-    )
+        return empty("compilations")
+    times: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for *key, took_ps in zip(found.functions, found.phases, space.events.duration_ps[found.rows].tolist(), strict=True):
+        times[key[0], key[1]].append(took_ps)
+    total_ps = {key: sum(each) for key, each in times.items()}
+    keys = sorted(times, key=lambda key: (-total_ps[key], key))
     programs = programs_of(space)
     ids: dict[str, list[int]] = defaultdict(list)
     for program_id in sorted(programs.ids):
         ids[function_name(programs.name(program_id))].append(program_id)
-    shapes = {name: _differing_shapes(programs, ids[name]) for name in table["function"].unique() if len(ids[name]) > 1}
-    table["programs"] = [len(ids[name]) for name in table["function"]]
-    table["shapes"] = [shapes.get(name, "") for name in table["function"]]
-    order = table.sort_values(["total_time_us", *_KEYS], ascending=[False, True, True])
-    return schema.COMPILATIONS.conform(order.assign(host=host).reset_index(drop=True))
+    shapes = {name: _differing_shapes(programs, ids[name]) for name, _ in keys if len(ids[name]) > 1}
+    columns = {
+        "function": [function for function, _ in keys],
+        "phase": [phase for _, phase in keys],
+        "occurrences": np.array([len(times[key]) for key in keys]),
+        "total_time_us": np.array([total_ps[key] for key in keys]) / PS_PER_US,
+        "longest_us": np.array([max(times[key]) for key in keys]) / PS_PER_US,
+        "programs": np.array([len(ids[function]) for function, _ in keys]),
+        "shapes": [shapes.get(function, "") for function, _ in keys],
+    }
+    return host_table("compilations", {"host": host, **columns})
 
 
 def _differing_shapes(programs: Programs, ids: list[int]) -> str:
@@ -65,8 +70,8 @@ def _parameters(programs: Programs, program_id: int) -> tuple[str, ...]:
 
 
 def _shapes_of_parameters(program: Program) -> tuple[str, ...]:
-    entry = program.computations.get(program.entry)
-    instructions = entry.instructions if entry is not None else ()
-    parameters = [one for one in instructions if one.opcode == "parameter"]
-    parameters.sort(key=lambda one: one.number_in(_PARAMETER_NUMBER, 0))
-    return tuple(", ".join(map(str, one.arrays)) for one in parameters)
+    entry = program.instructions_of(np.array([program.entry])) if program.entry >= 0 else np.zeros(0, np.int64)
+    parameters = entry[program.has_opcode(entry, "parameter".__eq__)]
+    numbers = program.integers(parameters, PARAMETER_NUMBER)
+    rows = parameters[np.argsort(numbers, kind="stable")].tolist()
+    return tuple(", ".join(map(str, program.shape_of(row).arrays)) for row in rows)

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfcompare import schema
+from tfcompare.frames.arrow import empty, host_table
 from tfcompare.frames.combinations import combinations, sums
 from tfcompare.frames.hlo.host_instructions import host_instructions, late_ps
 from tfcompare.frames.hlo.programs import Programs, instruction_name, programs_of
 from tfcompare.frames.nesting import order_by_start, self_times
 from tfcompare.frames.ops.op_parts import OpEvents
 from tfcompare.frames.planes import HLO_OP, device_kind
-from tfcompare.hlo.category import category
-from tfcompare.hlo.cost import Costs
-from tfcompare.hlo.expression import expression
-from tfcompare.hlo.neighbours import Neighbours
+from tfcompare.hlo.category import categories
+from tfcompare.hlo.cost import bytes_accessed, flops
+from tfcompare.hlo.expression import expressions
 from tfcompare.hlo.peaks import Peaks, peaks_of
-from tfcompare.hlo.program import Instruction, Program
 from tfcompare.schema.hlo import TRANSFERS
 from tfcompare.xspace import XSpace
 from tfcompare.xspace.space import PS_PER_US
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Float64 = npt.NDArray[np.float64]
+Texts = npt.NDArray[np.object_]
+Facts = dict[str, npt.NDArray[Any]]
+"""Columns with a row for each instruction."""
 
 _NAN = float("nan")
 _LARGEST = 1e18  # costs and rates beyond that are damage
@@ -53,25 +57,7 @@ class _Ran:
     late_ps: Int64
 
 
-class _Facts(NamedTuple):
-    """What is known of an instruction; costs are those of one execution."""
-
-    program: str
-    hlo_op: str
-    category: str
-    op_name: str
-    source: str
-    expression: str
-    operands: str
-    users: str
-    fused: str
-    flops_each: float
-    bytes_each: float
-    peak_flops_per_s: float
-    is_rematerialized: bool
-
-
-def hlo_ops(space: XSpace, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
+def hlo_ops(space: XSpace, ops: Sequence[OpEvents], host: str) -> pa.Table:
     """Columns of `schema.HLO_OPS`, longest self time first; no rows if no event names an instruction.
 
     `ops` are the op events of the host's devices. Without devices, the instructions that ran on the host's threads are
@@ -80,51 +66,57 @@ def hlo_ops(space: XSpace, ops: Sequence[OpEvents], host: str) -> pd.DataFrame:
     kind, programs = device_kind(space), programs_of(space)
     ran = _on_host(space) if kind == "CPU" else _on_devices(space, ops, kind)
     if not len(ran.rows):
-        return schema.HLO_OPS.empty()
+        return empty("hlo_ops")
     plane = space.plane_of_event[ran.rows]
     peaks = Peaks() if kind == "CPU" else peaks_of(space.planes[int(plane[0])].stats)
     read = _of_metadata if kind == "TPU" else _of_events
-    facts, instruction = _distinct(*read(space, programs, ran.rows, peaks))
-    figures = ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
-    rows = pd.DataFrame(facts).assign(**{name: sums(instruction, getattr(ran, name), len(facts)) for name in figures})
-    return _table(rows.assign(host=host, peak_bytes_per_s=peaks.bandwidth))
+    facts, which = read(space, programs, ran.rows, peaks)
+    firsts, same = combinations(*(_codes(facts[key]) for key in ("program", "hlo_op", "category")))
+    instruction = same[which]
+    figures = {
+        name: sums(instruction, getattr(ran, name), len(firsts))
+        for name in ("occurrences", "executions", "total_ps", "self_ps", "late_ps")
+    }
+    facts = {name: values[firsts] for name, values in facts.items()}
+    return _table(facts | figures | {"peak_bytes_per_s": np.full(len(firsts), peaks.bandwidth)}, host)
 
 
-def _table(rows: pd.DataFrame) -> pd.DataFrame:
-    """The table, from one row per instruction with its times and facts."""
-    flops, accessed = (_plausible(rows[cost] * rows["executions"]) for cost in ("flops_each", "bytes_each"))
-    is_timed = (rows["total_ps"] > 0) & ~rows["category"].str.endswith(TRANSFERS)
-    is_whole = rows["late_ps"] <= _LATE_SHARE * rows["total_ps"] + _LATE_PS * rows["occurrences"]
-    total_s = (rows["total_ps"] / _PS_PER_S).where(is_timed & is_whole)
-    intensity = (flops / accessed).where(is_timed & (accessed > 0))
-    ridge = rows["peak_flops_per_s"] / rows["peak_bytes_per_s"]
-    rows = rows.assign(
-        total_time_us=rows["total_ps"] / PS_PER_US,
-        self_time_us=rows["self_ps"] / PS_PER_US,
-        flops=flops,
-        bytes_accessed=accessed,
-        flops_per_s=_plausible(flops / total_s),
-        bandwidth_bytes_per_s=_plausible(accessed / total_s),
-        operational_intensity=intensity,
-        bound_by=np.select([intensity.isna() | ridge.isna(), intensity >= ridge], ["", "compute"], "memory"),
+def _codes(texts: Texts) -> Int32:
+    codes: Int32 = pa.array(texts, pa.string()).dictionary_encode().indices.to_numpy()
+    return codes
+
+
+def _table(facts: Facts, host: str) -> pa.Table:
+    """The table, from the times and facts of each instruction."""
+    total_ps, executions = facts["total_ps"], facts["executions"]
+    costs, accessed = (_plausible(facts[cost] * executions) for cost in ("flops_each", "bytes_each"))
+    is_transfer = np.array([category.endswith(TRANSFERS) for category in facts["category"]], np.bool_)
+    is_timed = (total_ps > 0) & ~is_transfer
+    is_whole = facts["late_ps"] <= _LATE_SHARE * total_ps + _LATE_PS * facts["occurrences"]
+    total_s = np.where(is_timed & is_whole, total_ps / _PS_PER_S, _NAN)
+    intensity = costs / np.where(is_timed & (accessed > 0), accessed, _NAN)
+    ridge = facts["peak_flops_per_s"] / facts["peak_bytes_per_s"]
+    is_known = ~np.isnan(intensity) & ~np.isnan(ridge)
+    order = pc.sort_indices(
+        pa.table({"self_ps": facts["self_ps"], "program": facts["program"], "hlo_op": facts["hlo_op"]}),
+        [("self_ps", "descending"), ("program", "ascending"), ("hlo_op", "ascending")],
     )
-    order = rows.sort_values(["self_ps", "program", "hlo_op"], ascending=[False, True, True])
-    return schema.HLO_OPS.conform(order.reset_index(drop=True))
+    derived = {
+        "host": host,
+        "total_time_us": total_ps / PS_PER_US,
+        "self_time_us": facts["self_ps"] / PS_PER_US,
+        "flops": costs,
+        "bytes_accessed": accessed,
+        "flops_per_s": _plausible(costs / total_s),
+        "bandwidth_bytes_per_s": _plausible(accessed / total_s),
+        "operational_intensity": intensity,
+        "bound_by": np.where(is_known, np.where(intensity >= ridge, "compute", "memory"), ""),
+    }
+    return host_table("hlo_ops", facts | derived).take(order)
 
 
-def _plausible(numbers: pd.Series) -> pd.Series:
-    return numbers.where(numbers <= _LARGEST)
-
-
-def _distinct(facts: list[_Facts], which: Int64) -> tuple[list[_Facts], Int64]:
-    """The facts of each instruction once, and the instruction of each event."""
-    position: dict[tuple[str, str, str], int] = {}
-    distinct: list[_Facts] = []
-    for one in facts:
-        if one[:3] not in position:
-            position[one[:3]] = len(distinct)
-            distinct.append(one)
-    return distinct, np.array([position[one[:3]] for one in facts], np.int64)[which]
+def _plausible(numbers: Float64) -> Float64:
+    return np.where(numbers <= _LARGEST, numbers, _NAN)
 
 
 def _on_devices(space: XSpace, ops: Sequence[OpEvents], kind: str) -> _Ran:
@@ -148,98 +140,74 @@ def _on_host(space: XSpace) -> _Ran:
     return _Ran(rows, events.duration_ps[rows], own, ones, ones, late_ps(space, rows))
 
 
-def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[list[_Facts], Int64]:
-    """(the distinct instructions, the instruction of each row), from the stats of events."""
+def _of_events(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
+    """(the facts of the distinct instructions, the instruction of each row), from the stats of events."""
     named, modules = space.strings(HLO_OP), space.strings("hlo_module")
     name, module = named.spread(len(space.events))[rows], modules.spread(len(space.events))[rows]
     program_id = space.number_of("program_id", rows, 0)
     firsts, which = combinations(program_id, name, module)
-    costs: dict[int, Costs] = {}
-    neighbours: dict[int, Neighbours] = {}
-    out = []
-    for i in firsts.tolist():
-        hlo_op, own_id = named.labels[name[i]], int(program_id[i])
-        program = programs.name(own_id, modules.labels[module[i]] if module[i] >= 0 else "")
-        found = programs.find(own_id, hlo_op)
-        out.append(
-            _facts_of(
-                program,
-                *found,
-                costs.setdefault(own_id, Costs(found[0])),
-                neighbours.setdefault(own_id, Neighbours(found[0])),
-                peaks,
-            )
-            if found is not None
-            else _Facts(program, instruction_name(hlo_op), "", "", "", "", "", "", "", _NAN, _NAN, _NAN, False)
-        )
-    return out, which
+    ids, ops = program_id[firsts], [named.labels[code] for code in name[firsts].tolist()]
+    labels = [*modules.labels, ""]
+    of_module = [labels[code] for code in module[firsts].tolist()]
+    facts = _facts(len(firsts))
+    facts["program"][:] = list(map(programs.name, ids.tolist(), of_module))
+    facts["hlo_op"][:] = list(map(instruction_name, ops))
+    for _, program, at, found in programs.find(ids, ops):
+        origins = program.origins(found)
+        facts["category"][at] = categories(program, found)
+        facts["op_name"][at] = program.op_names(origins)
+        facts["source"][at] = program.sources(origins)
+        facts["expression"][at] = expressions(program, found)
+        facts["flops_each"][at] = flops(program, found)
+        facts["bytes_each"][at] = bytes_accessed(program, found)
+        facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
+        facts["is_rematerialized"][at] = _are_rematerialized(program.names(found), program.op_names(found))
+    return facts, which
 
 
-def _facts_of(
-    name: str, program: Program, instruction: Instruction, costs: Costs, neighbours: Neighbours, peaks: Peaks
-) -> _Facts:
-    flops, accessed = costs.flops(instruction), costs.bytes_accessed(instruction)
-    origin = program.origin(instruction)
-    return _Facts(
-        program=name,
-        hlo_op=instruction.name,
-        category=category(instruction),
-        op_name=origin.op_name,
-        source=program.source(origin),
-        expression=expression(program, instruction),
-        operands=neighbours.operands(instruction),
-        users=neighbours.users(instruction),
-        fused=neighbours.fused(instruction),
-        flops_each=_NAN if flops is None else flops,
-        bytes_each=_NAN if accessed is None else accessed,
-        peak_flops_per_s=peaks.flops(program.types(instruction)),
-        is_rematerialized=_is_rematerialized(instruction.name, instruction.op_name),
-    )
-
-
-def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[list[_Facts], Int64]:
-    """(the distinct instructions, the instruction of each row), from the metadata of events, which TPUs record."""
+def _of_metadata(space: XSpace, programs: Programs, rows: Int32, peaks: Peaks) -> tuple[Facts, Int64]:
+    """(the facts of the distinct instructions, the instruction of each row), from the metadata of events, which TPUs
+    record."""
     entries, which = np.unique(space.events.metadata[rows], return_inverse=True)
     size = len(space.metadata_names)
-    texts = {name: space.metadata_strings(name) for name in ("hlo_category", "tf_op", "source")}
-    codes = {name: stat.spread(size).tolist() for name, stat in texts.items()}
-    numbers = {name: np.full(size, _NAN) for name in ("flops", "bytes_accessed")}
-    for name, values in numbers.items():
-        owners, found = space.metadata_numbers(name)
-        values[owners] = np.where(found >= 0, found, _NAN)
     program_id = np.zeros(size, np.int64)
-    owners, found = space.metadata_numbers("program_id")
-    program_id[owners] = found
-    neighbours: dict[int, Neighbours] = {}
-    out = []
-    for entry in entries.tolist():
-        text = {
-            name: stat.labels[codes[name][entry]] if codes[name][entry] >= 0 else "" for name, stat in texts.items()
-        }
-        name = str(space.metadata_names[entry])
-        hlo_op = str(space.metadata_display_names[entry] or name)
-        op_name = text["tf_op"].rpartition(":")[0] or text["tf_op"]
-        known = programs.find(int(program_id[entry]), hlo_op)
-        near = neighbours.setdefault(int(program_id[entry]), Neighbours(known[0])) if known is not None else None
-        out.append(
-            _Facts(
-                program=programs.name(int(program_id[entry])),
-                hlo_op=hlo_op,
-                category=text["hlo_category"],
-                op_name=op_name,
-                source=text["source"],
-                expression=name if name.startswith("%") else "",
-                operands=near.operands(known[1]) if near is not None and known is not None else "",
-                users=near.users(known[1]) if near is not None and known is not None else "",
-                fused=near.fused(known[1]) if near is not None and known is not None else "",
-                flops_each=float(numbers["flops"][entry]),
-                bytes_each=float(numbers["bytes_accessed"][entry]),
-                peak_flops_per_s=peaks.flops(known[0].types(known[1])) if known is not None else peaks.flops_16_bit,
-                is_rematerialized=_is_rematerialized(hlo_op, op_name),
-            )
-        )
-    return out, which
+    owners, numbers = space.metadata_numbers("program_id")
+    program_id[owners] = numbers
+    ids, names = program_id[entries], space.metadata_names[entries]
+    facts = _facts(len(entries))
+    facts["program"][:] = list(map(programs.name, ids.tolist()))
+    displayed = space.metadata_display_names[entries]
+    facts["hlo_op"] = np.where(displayed != "", displayed, names)
+    for column, stat in (("category", "hlo_category"), ("op_name", "tf_op"), ("source", "source")):
+        texts = space.metadata_strings(stat)
+        facts[column] = np.array([*texts.labels, ""], object)[texts.spread(size)[entries]]
+    facts["op_name"][:] = [text.rpartition(":")[0] or text for text in facts["op_name"].tolist()]
+    facts["expression"][:] = [name if name.startswith("%") else "" for name in names.tolist()]
+    for column, stat in (("flops_each", "flops"), ("bytes_each", "bytes_accessed")):
+        costs = np.full(size, _NAN)
+        owners, numbers = space.metadata_numbers(stat)
+        costs[owners] = np.where(numbers >= 0, numbers, _NAN)
+        facts[column] = costs[entries]
+    facts["peak_flops_per_s"][:] = peaks.flops_16_bit
+    for _, program, at, found in programs.find(ids, facts["hlo_op"]):
+        facts["peak_flops_per_s"][at] = _peaks(peaks, program.types(found))
+    facts["is_rematerialized"][:] = _are_rematerialized(facts["hlo_op"], facts["op_name"])
+    return facts, which
 
 
-def _is_rematerialized(hlo_op: str, op_name: str) -> bool:
-    return _REMATERIALIZED[0] in hlo_op or _REMATERIALIZED[1] in op_name
+def _facts(size: int) -> Facts:
+    """What is known of so many instructions at first; costs are those of one execution."""
+    texts = ("program", "hlo_op", "category", "op_name", "source", "expression")
+    costs = ("flops_each", "bytes_each", "peak_flops_per_s")
+    facts: Facts = {name: np.full(size, "", object) for name in texts}
+    return facts | {name: np.full(size, _NAN) for name in costs} | {"is_rematerialized": np.zeros(size, np.bool_)}
+
+
+def _peaks(peaks: Peaks, types: Int64) -> Float64:
+    found, which = np.unique(types, return_inverse=True)
+    return np.array([peaks.flops(mask) for mask in found.tolist()], np.float64)[which]
+
+
+def _are_rematerialized(hlo_ops: Texts, op_names: Texts) -> list[bool]:
+    cells = zip(hlo_ops.tolist(), op_names.tolist(), strict=True)
+    return [_REMATERIALIZED[0] in hlo_op or _REMATERIALIZED[1] in op_name for hlo_op, op_name in cells]

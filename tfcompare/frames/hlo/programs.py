@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
 
+import numpy as np
+import numpy.typing as npt
+
 from tfcompare.frames.planes import METADATA_PLANE
-from tfcompare.hlo.program import Instruction, Program, read_program
+from tfcompare.hlo.program import Program, read_program
 from tfcompare.hlo.wire import signed
 from tfcompare.xspace import XSpace
+
+Int64 = npt.NDArray[np.int64]
 
 _ID = re.compile(r"\((\d{1,20})\)$")
 _HLO_PROTO = ("Hlo Proto", "hlo_proto")
@@ -57,11 +63,18 @@ class Programs:
         """The program's name with its id, such as `jit_f(17)`; `module` is its name if the file lacks the program."""
         return self._names.get(program_id) or f"{module}({program_id % (1 << 64)})"
 
-    def find(self, program_id: int, hlo_op: str) -> tuple[Program, Instruction] | None:
-        """The program, and its instruction that an `hlo_op` stat names; None if the file does not contain it."""
-        program = self.program(program_id)
-        instruction = program.instructions.get(instruction_name(hlo_op)) if program is not None else None
-        return (program, instruction) if program is not None and instruction is not None else None
+    def find(
+        self, program_ids: Int64, hlo_ops: Sequence[str] | npt.NDArray[np.object_]
+    ) -> Iterator[tuple[int, Program, Int64, Int64]]:
+        """(id, program, positions, rows) of each program: of which of the `hlo_op` stats of these programs it has the
+        instruction, and the rows of these. Raises `NotAProfile` for a damaged program."""
+        order = np.argsort(program_ids, kind="stable")
+        ids, begins = np.unique(program_ids[order], return_index=True)
+        for program_id, positions in zip(ids.tolist(), np.split(order, begins[1:]), strict=False):
+            program = self.program(program_id)
+            if program is not None:
+                rows = program.rows_named([instruction_name(hlo_ops[at]) for at in positions.tolist()])
+                yield program_id, program, positions[rows >= 0], rows[rows >= 0]
 
 
 def _id_in(name: str, absent: int) -> int:

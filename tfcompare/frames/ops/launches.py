@@ -15,6 +15,7 @@ from tfcompare.xspace import Plane, XSpace
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
+Texts = npt.NDArray[np.object_]
 
 _ANNOTATIONS = ("level 0", "annotation")
 _NAMING = ("hlo_op", "tf_op", *_ANNOTATIONS, "name")
@@ -51,40 +52,37 @@ def launches(space: XSpace, rows: Int32) -> tuple[Int64, list[Launch]]:
     codes = [stat.spread(len(space.events))[rows] for stat in stats]
     program, metadata = space.number_of("program_id", rows, 0), space.events.metadata[rows]
     firsts, launch = combinations(metadata, program, *codes)
-    programs = programs_of(space)
-    out = []
-    for i in firsts.tolist():
-        labels = [s.labels[c[i]] if c[i] >= 0 else "" for s, c in zip(stats, codes, strict=True)]
-        text = dict(zip(_NAMING, labels, strict=True))
-        out.append(_launch(str(space.metadata_names[metadata[i]]), text, programs, int(program[i])))
+    events = space.metadata_names[metadata[firsts]].tolist()
+    texts = [np.array([*stat.labels, ""], object)[code[firsts]] for stat, code in zip(stats, codes, strict=True)]
+    out = [
+        Launch(None, event, event, name, in_file=False) if hlo_op else _launch(event, tf_op, annotations)
+        for event, hlo_op, tf_op, *annotations, name in zip(events, *texts, strict=True)
+    ]
+    _put_instructions(programs_of(space), program[firsts], texts[0], out)
     return launch, out
 
 
-def _launch(event: str, text: dict[str, str], programs: Programs, program: int) -> Launch:
-    """The launch given by `hlo_op` and its program, else by `tf_op`, else by an annotation."""
-    if text["hlo_op"]:
-        found = programs.find(program, text["hlo_op"])
-        if found is None:
-            return Launch(None, event, event, text["name"], in_file=False)
-        compiled, instruction = found
-        tf_op = compiled.origin(instruction).tf_op
-        op = parse_op(tf_op) if tf_op else None
-        return Launch(
-            op,
-            instruction.name,
-            f"{program}/{instruction.name}",
-            text["name"],
-            program=str(program),
-            runs_once=instruction.computation == compiled.entry,
-        )
-    if text["tf_op"]:
-        op = parse_op(text["tf_op"]) or Op(text["tf_op"], UNKNOWN)
+def _put_instructions(programs: Programs, program_ids: Int64, hlo_ops: Texts, out: list[Launch]) -> None:
+    """Put the launches by instructions that the file contains into `out`."""
+    named = np.flatnonzero(hlo_ops != "")
+    for own_id, program, positions, rows in programs.find(program_ids[named], hlo_ops[named]):
+        tf_ops, names = program.tf_ops(program.origins(rows)), program.names(rows)
+        runs_once = program.computation[rows] == program.entry
+        ops = {tf_op: parse_op(tf_op) if tf_op else None for tf_op in set(tf_ops)}
+        cells = zip(named[positions].tolist(), tf_ops, names.tolist(), runs_once.tolist(), strict=True)
+        for at, tf_op, name, is_once in cells:
+            part = f"{own_id}/{name}"
+            out[at] = Launch(ops[tf_op], name, part, out[at].xla_name, program=str(own_id), runs_once=is_once)
+
+
+def _launch(event: str, tf_op: str, annotations: list[str]) -> Launch:
+    """The launch given by `tf_op`, else by an annotation."""
+    if tf_op:
+        op = parse_op(tf_op) or Op(tf_op, UNKNOWN)
         return Launch(op, event, f"{op.name}/{event}")
-    for annotation in _ANNOTATIONS:
-        op = parse_op(_without_details(text[annotation])) if text[annotation] else None
-        if op is not None:
-            return Launch(op, event, f"{op.name}/{event}")
-    return Launch(None, event, event)
+    named = (parse_op(_without_details(annotation)) for annotation in annotations if annotation)
+    found = next(filter(None, named), None)
+    return Launch(found, event, f"{found.name}/{event}" if found is not None else event)
 
 
 def _without_details(annotation: str) -> str:

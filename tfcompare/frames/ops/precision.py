@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tfcompare.frames.combinations import combinations
 from tfcompare.frames.hlo.programs import programs_of
+from tfcompare.hlo.shapes import mask_of
 from tfcompare.xspace import XSpace
 
 Int32 = npt.NDArray[np.int32]
@@ -21,9 +22,9 @@ Int64 = npt.NDArray[np.int64]
 
 UNKNOWN_PRECISION, SIXTEEN_BIT, THIRTY_TWO_BIT = 0, 1, 2
 _SHAPES, _HLO_OP = "shape", "hlo_op"
-_SIXTEEN_BIT_NUMBERS = frozenset({10, 16, 19, 20, *range(23, 26), 28, 29, 32, 33})
-"""Values of `PrimitiveType` in `xla_data.proto`: `F16`, `BF16`, and the variants of `F8` and `F4`."""
-_THIRTY_TWO_BIT_NUMBERS = frozenset({4, 5, 8, 9, 11, 12, 15, 18})
+_SIXTEEN_BIT_NUMBERS = mask_of({10, 16, 19, 20, *range(23, 26), 28, 29, 32, 33})
+"""A mask of `PrimitiveType`s in `xla_data.proto`: `F16`, `BF16`, and the variants of `F8` and `F4`."""
+_THIRTY_TWO_BIT_NUMBERS = mask_of({4, 5, 8, 9, 11, 12, 15, 18})
 """`S32`, `S64`, `U32`, `U64`, `F32`, `F64`, `C64`, `C128`."""
 
 SIXTEEN_BIT_KERNEL = re.compile(
@@ -65,20 +66,15 @@ def _program_precisions(space: XSpace, rows: Int32) -> Int64:
     if not named.size:
         return out
     program = space.number_of("program_id", rows, 0)
-    programs = programs_of(space)
     firsts, which = combinations(program[named], code[named])
-    found = []
-    for i in named[firsts].tolist():
-        known = programs.find(int(program[i]), str(hlo_op.labels[code[i]]))
-        found.append(_types_precision(known[0].types(known[1])) if known is not None else UNKNOWN_PRECISION)
-    out[named] = np.array(found, np.int64)[which]
+    found = np.full(len(firsts), UNKNOWN_PRECISION, np.int64)
+    names = [hlo_op.labels[i] for i in code[named[firsts]].tolist()]
+    for _, compiled, positions, instructions in programs_of(space).find(program[named[firsts]], names):
+        types = compiled.types(instructions)
+        wide = np.where(types & _THIRTY_TWO_BIT_NUMBERS, THIRTY_TWO_BIT, UNKNOWN_PRECISION)
+        found[positions] = np.where(types & _SIXTEEN_BIT_NUMBERS, SIXTEEN_BIT, wide)
+    out[named] = found[which]
     return out
-
-
-def _types_precision(types: frozenset[int]) -> int:
-    if types & _SIXTEEN_BIT_NUMBERS:
-        return SIXTEEN_BIT
-    return THIRTY_TWO_BIT if types & _THIRTY_TWO_BIT_NUMBERS else UNKNOWN_PRECISION
 
 
 def name_precision(name: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
@@ -12,7 +13,13 @@ from tfcompare.compare.diff import ADDED, REMOVED
 from tfcompare.markdown import as_code
 from tfcompare.tools.op_stats import ROLES
 from tfcompare.tools.row_keys import row_keys
-from tfcompare.tools.xla_text import instruction_diff, instruction_lines, lines_diff, neighbours_that_ran
+from tfcompare.tools.xla_text import (
+    instruction_diff,
+    instruction_lines,
+    lines_diff,
+    neighbours_that_ran,
+    surroundings,
+)
 from tfcompare.ui.frame.pair import Pair
 from tfcompare.ui.widgets.details import open_details
 from tfcompare.ui.widgets.timeline_links import link_to_op, link_to_text
@@ -57,9 +64,10 @@ def _show(pair: Pair, rows: pd.DataFrame, row: pd.Series) -> None:
         _texts(pair, row, label, column)
     _link(pair, row)
     _expressions(pair, row)
+    texts = surroundings(*pair.tables("hlo_texts"), row)
     for heading, column in NEIGHBOURS.items():
-        _lines(row, heading, column)
-    _open_neighbour(rows, row)
+        _lines(texts, heading, column)
+    _open_neighbour(rows, row, texts)
 
 
 def _link(pair: Pair, row: pd.Series) -> None:
@@ -108,17 +116,17 @@ def _expressions(pair: Pair, row: pd.Series) -> None:
     st.code("\n".join(instruction_lines(ours or theirs)), language=None, wrap_lines=True)
 
 
-def _lines(row: pd.Series, heading: str, column: str) -> None:
+def _lines(texts: Mapping[str, str], heading: str, column: str) -> None:
     """A text of several lines on both sides: as a diff if they differ by more than numbers of names."""
-    ours, theirs = (_text(row, column, role) for role in ROLES)
+    ours, theirs = (texts[f"{column}_{role}"] for role in ROLES)
     if text := (ours and theirs and lines_diff(ours, theirs)) or ours or theirs:
         st.markdown(f"**{heading}**")
         st.code(text, language=None, wrap_lines=True)
 
 
-def _open_neighbour(rows: pd.DataFrame, row: pd.Series) -> None:
+def _open_neighbour(rows: pd.DataFrame, row: pd.Series, texts: Mapping[str, str]) -> None:
     """Lets the user choose a neighbour that ran, whose dialog then opens instead of this one."""
-    found = neighbours_that_ran(rows, row).head(MOST_NEIGHBOURS)
+    found = neighbours_that_ran(rows, row, texts).head(MOST_NEIGHBOURS)
     if found.empty:
         return
     keys = dict(zip(row_key(found), found["hlo_op"], strict=True))
