@@ -261,8 +261,8 @@ def _index(data: bytes, rng: random.Random) -> bytes:
 
 
 def _other_buffer(sizes: list[int], buffers: list[bytes], rng: random.Random) -> tuple[list[int], list[bytes]]:
-    """(the sizes, the buffers) of a table one of whose buffers was changed: offsets, positions of labels, labels, bits or
-    numbers, with or without the size that goes with it."""
+    """(the sizes, the buffers) of a table with one buffer changed, be it of offsets, positions of labels, labels, bits
+    or numbers, with or without the size that goes with it."""
     sizes, buffers = [*sizes], [*buffers]
     at = rng.choice([place for place, buffer in enumerate(buffers) if buffer])
     if rng.random() < 0.2:  # of another length

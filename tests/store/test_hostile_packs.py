@@ -201,7 +201,7 @@ def test_a_long_text_of_many_rows_counts_as_often_as_it_occurs(monkeypatch: pyte
         patch.setattr(pa, "decompress", lambda *_, **__: pytest.fail("was expanded"))
         with pytest.raises(Damaged, match="raise TFCOMPARE_PACK_MB"):
             unpack(data)
-    with pytest.raises(Damaged, match="op_parts is damaged .*its texts are of another size"):
+    with pytest.raises(Damaged, match=r"op_parts is damaged .*its texts are of another size"):
         unpack_checked(hidden)
 
 
@@ -210,7 +210,7 @@ def test_a_long_text_of_many_rows_is_not_packed(monkeypatch: pytest.MonkeyPatch)
     parts = Forged.of(pack(host()))
     long_label(5_000)(parts)
     tables["op_parts"] = parts.table("op_parts")
-    with pytest.raises(TfcompareError, match="take 5.* GB, and a pack at most"):
+    with pytest.raises(TfcompareError, match=r"take 5.* GB, and a pack at most"):
         pack(dataclasses.replace(host(), tables=tables))
     spans = host_table("timeline_spans", dict.fromkeys(HOST_TABLES["timeline_spans"].columns, np.zeros(9)) | {
         "name": texts(np.zeros(9, np.int32), ["x" * MB]), "op_type": "", "op_name": ""

@@ -224,7 +224,7 @@ def test_a_profile_that_only_the_record_names_is_not_opened(
     path = path.replace("{logs}", str(profile))
     forge_record(store, only_host(lambda host: host.update(path=path)))
     opened: list[object] = []
-    monkeypatch.setattr(reading.HostReader, "_built", lambda _, file, *group: opened.append(file))
+    monkeypatch.setattr(reading.HostReader, "_built", lambda *what: opened.append(what))
     (run,) = stored(store).values()
     with pytest.raises(NoOtherSteps, match="is not below any place given here; name its folder in TFCOMPARE_PLACES"):
         load(run, step_marker="train")
