@@ -23,6 +23,7 @@ from tests.store.forged_packs import Forged, aligned
 from tests.xspace import fuzz_inputs
 from tfcompare import settings
 from tfcompare.errors import TfcompareError
+from tfcompare.export.trace import chrome_trace, traced
 from tfcompare.frames.arrow import TEXT, table_of
 from tfcompare.ingest.ingesting import ingest
 from tfcompare.ingest.pools import Here
@@ -36,6 +37,7 @@ from tfcompare.store.records import record_name
 from tfcompare.store.stored import Store
 from tfcompare.store.stored_run import named, runs_in
 from tfcompare.tools.listing import listing
+from tfcompare.tools.timeline.layout import lay_out
 from tfcompare.tools.timeline.of_run import timelines
 
 KINDS = ("record", "index", "pack", "pack", "pack", "seen", "own pack", "mark")
@@ -150,12 +152,15 @@ def _look_at(yard: Yard, name: str, number: int) -> None:
 
 
 def _look_at_run(run: Run, number: int) -> None:
-    """Its tables, a comparison, and its timelines."""
+    """Its tables, a comparison, and its timelines, drawn and as a trace."""
     chain.look_at(run, number)
     for host in run.host_names:
         lanes, spans = run.timeline(host)
         assert len(lanes) or not len(spans)
-    timelines(run)
+    shown = timelines(run)
+    for timeline in shown:
+        lay_out(timeline.spans)
+    sum(map(len, chrome_trace([traced(run, run.name, timeline) for timeline in shown])))
 
 
 def forged(kind: str, path: Path, data: bytes, rng: random.Random) -> tuple[str, bytes]:

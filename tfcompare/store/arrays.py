@@ -34,7 +34,8 @@ _OFFSET_BYTES = 4
 def encode(table: pa.Table) -> tuple[Sizes, list[bytes]]:
     """(the sizes, the buffers, each filled up to a multiple of 8 bytes)."""
     buffers = [buffer for column in table.columns for buffer in _buffers(column)]
-    return (len(table), _text_bytes(table), *map(len, buffers)), [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
+    sizes = len(table), _text_bytes(table), *map(len, buffers)
+    return sizes, [buffer.ljust(_aligned(len(buffer)), b"\0") for buffer in buffers]
 
 
 def decode(schema: pa.Schema, sizes: Sizes, data: pa.Buffer, at: int) -> pa.Table:
